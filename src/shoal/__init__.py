@@ -1,0 +1,76 @@
+"""Shoal publishes tables about people safely.
+
+It anonymizes a table, attacks its own release the way a real adversary would, measures what an
+analyst can still do with it, and only then seals a release folder.
+
+Every name below is imported when it is first used: ``import shoal`` itself imports neither
+numpy nor an engine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal import methods
+from shoal.core import errors
+from shoal.core.registry import lazy_exports
+
+if TYPE_CHECKING:
+    from shoal import analyse, attacks, checks, datasets, knowledge, measures
+    from shoal.core.errors import *
+    from shoal.core.hierarchy import Hierarchy
+    from shoal.core.schema import Schema
+    from shoal.core.table import Table
+    from shoal.methods import *
+    from shoal.pipeline.anonymize import anonymize
+    from shoal.pipeline.attack import attack
+    from shoal.pipeline.read import read
+    from shoal.pipeline.release import Release, open_release
+    from shoal.pipeline.verify import verify
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Hierarchy",
+    "Release",
+    "Schema",
+    "Table",
+    "__version__",
+    "analyse",
+    "anonymize",
+    "attack",
+    "attacks",
+    "checks",
+    "datasets",
+    "knowledge",
+    "measures",
+    "methods",
+    "open_release",
+    "read",
+    "verify",
+]
+__all__ += errors.__all__
+__all__ += methods.__all__
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Hierarchy": "shoal.core.hierarchy",
+        "Release": "shoal.pipeline.release",
+        "Schema": "shoal.core.schema",
+        "Table": "shoal.core.table",
+        "analyse": "shoal.analyse",
+        "anonymize": "shoal.pipeline.anonymize",
+        "attack": "shoal.pipeline.attack",
+        "attacks": "shoal.attacks",
+        "checks": "shoal.checks",
+        "datasets": "shoal.datasets",
+        "knowledge": "shoal.knowledge",
+        "measures": "shoal.measures",
+        "open_release": "shoal.pipeline.release",
+        "read": "shoal.pipeline.read",
+        "verify": "shoal.pipeline.verify",
+        **dict.fromkeys(errors.__all__, "shoal.core.errors"),
+        **dict.fromkeys(methods.__all__, "shoal.methods"),
+    },
+)

@@ -1,0 +1,198 @@
+"""Counts of distinct cells: all that methods, attacks and measures see of a table.
+
+A cell is a distinct combination of codes with the number of rows that carry it. However many
+rows a table has, its cells are what the pure layers work on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.domain import Domain
+
+__all__ = ["Buckets", "Cells", "Codes", "Counts", "group"]
+
+Codes = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+
+
+def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[Codes, Codes]:
+    """Group equal combinations of codes.
+
+    Parameters
+    ----------
+    columns
+        One array of codes a column, all of one length.
+    sizes
+        The number of codes that each column can have.
+    n_rows
+        The length of the columns; told apart from them since there may be none.
+
+    Returns
+    -------
+    first
+        For each group, in lexicographic order, the position of its first member.
+    inverse
+        For each position, its group.
+
+    Examples
+    --------
+    >>> first, inverse = group([np.array([1, 0, 1]), np.array([0, 0, 0])], [2, 1], 3)
+    >>> first.tolist(), inverse.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    key: Codes = np.zeros(n_rows, dtype=np.int64)
+    n_keys = 1
+    for codes, size in zip(columns, sizes, strict=True):
+        if n_keys * max(size, 1) > 2**62:
+            # Renumbering what has been seen keeps the mixed-radix key within 64 bits.
+            _, key = np.unique(key, return_inverse=True)
+            n_keys = int(key.max(initial=0)) + 1
+        key = key * size + codes
+        n_keys *= max(size, 1)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return first.astype(np.int64, copy=False), inverse.astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The distinct combinations of some columns' codes, in lexicographic order.
+
+    Parameters
+    ----------
+    domains
+        What the codes of each column stand for.
+    codes
+        One row a cell, one column a domain.
+    counts
+        How many rows of the table carry each cell; at least 1.
+    """
+
+    domains: tuple[Domain, ...]
+    codes: Codes
+    counts: Counts
+
+    @classmethod
+    def of_rows(cls, domains: Sequence[Domain], rows: Codes) -> Cells:
+        """Count the distinct rows of an array of codes, one row a person.
+
+        Examples
+        --------
+        >>> sex = Domain.of_texts("sex", ["F", "M"])
+        >>> Cells.of_rows([sex], np.array([[1], [0], [1]])).counts.tolist()
+        [1, 2]
+        """
+        rows = np.asarray(rows, dtype=np.int64).reshape(-1, len(domains))
+        whole = cls(tuple(domains), rows, np.ones(len(rows), dtype=np.int64))
+        return whole.select([domain.column for domain in domains])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(domain.column for domain in self.domains)
+
+    @property
+    def n_cells(self) -> int:
+        """The number of distinct cells."""
+        return len(self.counts)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows of the table."""
+        return int(self.counts.sum())
+
+    def domain(self, column: str) -> Domain:
+        """Give the domain of a column."""
+        return self.domains[self.columns.index(column)]
+
+    def column(self, column: str) -> Codes:
+        """Give the codes of a column, one a cell."""
+        return self.codes[:, self.columns.index(column)]
+
+    def select(self, columns: Sequence[str]) -> Cells:
+        """Keep some columns, in the order given, and count their distinct cells."""
+        return self.select_with_inverse(columns)[0]
+
+    def select_with_inverse(self, columns: Sequence[str]) -> tuple[Cells, Codes]:
+        """Do as `select` does, and say which of its cells each of these became."""
+        places = [self.columns.index(column) for column in columns]
+        domains = tuple(self.domains[place] for place in places)
+        kept = [self.codes[:, place] for place in places]
+        first, inverse = group(kept, [domain.size for domain in domains], self.n_cells)
+        counts = np.zeros(len(first), dtype=np.int64)
+        np.add.at(counts, inverse, self.counts)
+        return Cells(domains, self.codes[np.ix_(first, places)], counts), inverse
+
+    def __repr__(self) -> str:
+        return f"Cells({', '.join(self.columns)}: {self.n_cells} cells, {self.n_rows} rows)"
+
+
+@dataclass(frozen=True, eq=False)
+class Buckets:
+    """How often each sensitive value occurs in each bucket, sorted by bucket, then value.
+
+    Parameters
+    ----------
+    n_buckets
+        The number of buckets; each has at least one entry.
+    bucket, value, count
+        The entries: this bucket holds this value so many times, at least once.
+    domain
+        What the value codes stand for.
+
+    Examples
+    --------
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> buckets = Buckets.of_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), flu)
+    >>> buckets.sizes.tolist()
+    [2, 1]
+    """
+
+    n_buckets: int
+    bucket: Codes
+    value: Codes
+    count: Counts
+    domain: Domain
+
+    @classmethod
+    def of_pairs(
+        cls, bucket: Codes, value: Codes, domain: Domain, count: Counts | None = None
+    ) -> Buckets:
+        """Count pairs of a bucket and a value; equal pairs are added up."""
+        n_buckets = int(bucket.max(initial=-1)) + 1
+        first, inverse = group([bucket, value], [n_buckets, domain.size], len(bucket))
+        total = np.zeros(len(first), dtype=np.int64)
+        np.add.at(total, inverse, np.ones(len(bucket), dtype=np.int64) if count is None else count)
+        return cls(n_buckets, bucket[first], value[first], total, domain)
+
+    @cached_property
+    def sizes(self) -> Counts:
+        """The number of rows in each bucket."""
+        sizes = np.zeros(self.n_buckets, dtype=np.int64)
+        np.add.at(sizes, self.bucket, self.count)
+        return sizes
+
+    @cached_property
+    def starts(self) -> Codes:
+        """Where the entries of each bucket begin."""
+        return np.searchsorted(self.bucket, np.arange(self.n_buckets)).astype(np.int64)
+
+    @cached_property
+    def totals(self) -> Counts:
+        """How often each value occurs in the whole release, one entry a code."""
+        totals = np.zeros(self.domain.size, dtype=np.int64)
+        np.add.at(totals, self.value, self.count)
+        return totals
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows in all buckets."""
+        return int(self.count.sum())
+
+    def __repr__(self) -> str:
+        return f"Buckets({self.domain.column}: {self.n_buckets} buckets, {self.n_rows} rows)"

@@ -1,0 +1,175 @@
+"""The files that hold the rows of a hierarchy.
+
+The format is ARX's: no header, ``;`` between labels, the leaf first and ``*`` last, double quotes
+where a label needs them. An empty leaf without quotes is the missing value, ``""`` the empty text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from shoal.core.errors import EngineError, ParameterError, SchemaError
+from shoal.core.tree import Label
+
+__all__ = ["read_rows", "write_rows"]
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str) -> list[list[Label]]:
+    """Read the rows of a file as they are; `Hierarchy.from_rows` says whether they are sound.
+
+    Parameters
+    ----------
+    path
+        The file.
+    delimiter
+        The character between two labels.
+    encoding
+        How the text is encoded; a byte order mark is passed over.
+    """
+    _check_format(delimiter, encoding)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise EngineError(
+            f"The hierarchy file {os.fspath(path)!r} must be readable; the system says: "
+            f"{error.strerror}.",
+            hint="check the path, which is relative to the working folder, and its permissions.",
+        ) from None
+    subject = f"The hierarchy file {os.fspath(path)!r}"
+    return _parse(_decode(content, encoding, subject), delimiter, subject)
+
+
+def write_rows(
+    path: str | os.PathLike[str],
+    rows: Iterable[Sequence[Label]],
+    delimiter: str = ";",
+    encoding: str = "utf-8",
+) -> None:
+    """Write rows to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file; an older one is replaced.
+    rows
+        Leaf first; None, the missing value, is written as nothing.
+    delimiter
+        The character between two labels.
+    encoding
+        How the text is encoded.
+    """
+    _check_format(delimiter, encoding)
+    lines = (delimiter.join(_field(label, delimiter) for label in row) + "\n" for row in rows)
+    content = _encode("".join(lines), encoding, f"The hierarchy file {os.fspath(path)!r}")
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        _write_synced(temporary, content)
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise EngineError(
+            f"The hierarchy file {os.fspath(path)!r} must be writable; the system says: "
+            f"{error.strerror}.",
+            hint="check that the folder exists, its permissions and the space left.",
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _check_format(delimiter: str, encoding: str) -> None:
+    if len(delimiter) != 1 or delimiter in '"\r\n*':
+        raise ParameterError(
+            f"delimiter must be one character, no quote, star or line break; got {delimiter!r}.",
+            hint="hierarchies of ARX have a semicolon.",
+        )
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ParameterError(
+            f"encoding must be one that Python knows; got {encoding!r}.", hint="try utf-8."
+        ) from None
+
+
+def _decode(content: bytes, encoding: str, subject: str) -> str:
+    try:
+        return content.decode(encoding).removeprefix(_BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+    # Outside the handler, for the decoder's error carries the whole file along.
+    raise SchemaError(
+        f"{subject} must be {encoding} throughout; line {line} is not.",
+        hint="save it as UTF-8, or give its encoding.",
+    )
+
+
+def _encode(text: str, encoding: str, subject: str) -> bytes:
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+    raise SchemaError(
+        f"{subject} must be made of characters that {encoding} has; line {line} has another.",
+        hint="write it as utf-8.",
+    )
+
+
+def _parse(text: str, delimiter: str, subject: str) -> list[list[Label]]:
+    mark = re.escape(delimiter)
+    field = re.compile(
+        rf'(?:"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?P<bare>(?!")[^{mark}\r\n]*))(?P<end>{mark}|\r\n?|\n|\Z)'
+    )
+    rows: list[list[Label]] = []
+    row: list[Label] = []
+    start = 0
+    while start < len(text) or row:
+        match = field.match(text, start)
+        if match is None:
+            raise SchemaError(
+                f"{subject} must close a quote right at the end of its label; row {len(rows) + 1} "
+                "does not.",
+                hint='write a quote within a label twice, and the label in quotes: "5"" pipe".',
+            )
+        quoted, bare, end = match.groups()
+        row.append((bare or None) if quoted is None else quoted.replace('""', '"'))
+        start = match.end()
+        if end != delimiter:
+            rows.append(row)
+            row = []
+    while rows and rows[-1] == [None]:
+        rows.pop()
+    return rows
+
+
+def _field(label: Label, delimiter: str) -> str:
+    if label is None:
+        return ""
+    needs_quotes = not label or label.startswith(_BYTE_ORDER_MARK)
+    if needs_quotes or any(character in label for character in (delimiter, '"', "\r", "\n")):
+        return '"' + label.replace('"', '""') + '"'
+    return label
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    # The new name survives a power cut only once the folder is on disk; Windows has no such call.
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

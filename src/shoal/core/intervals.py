@@ -1,0 +1,363 @@
+"""Hierarchies of half-open intervals over numbers and dates.
+
+The lowest level has given cuts, one width, or equal shares of the rows. Each further level merges
+neighbours until one interval would be left, which is the root. An interval is written ``[20, 30[``:
+20 lies in it, 30 does not.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import ParameterError, SchemaError
+from shoal.core.hierarchy_rules import (
+    ValueRule,
+    as_list,
+    check_whole,
+    date_of_day,
+    day_of_date,
+    days_of,
+    iso_date,
+    numbers_of,
+)
+from shoal.core.tree import Integers, Level
+
+__all__ = ["Bound", "Cuts", "Merging", "Quantiles", "Widths"]
+
+Bound = int | float | datetime.date
+"""Where an interval begins or ends."""
+
+_Numbers = npt.NDArray[np.float64] | npt.NDArray[np.object_]
+
+_LARGEST_MERGE = 1_000_000
+_LARGEST_INDEX = 2**62
+_LARGEST_EXACT_FLOAT = 2**53
+# Enough digits for the exact difference and quotient of any two floats.
+_EXACT = Context(prec=1000)
+
+
+@dataclass(frozen=True)
+class Merging:
+    """How intervals are merged, level by level, until one would be left.
+
+    Parameters
+    ----------
+    merge
+        How many neighbours become one at the next level.
+    most
+        The highest number of interval levels; None for as many as it takes.
+    """
+
+    merge: int = 2
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("merge", self.merge, 2, _LARGEST_MERGE)
+        if self.most is not None:
+            check_whole("levels", self.most, 1, None)
+
+    def levels(self, index: Integers, label: Callable[[int, int], str]) -> list[Level]:
+        """Merge numbered intervals.
+
+        Parameters
+        ----------
+        index
+            The number of each value's interval.
+        label
+            Gives the label of the n-th group of so many intervals.
+
+        Examples
+        --------
+        >>> levels = Merging().levels(np.array([0, 1, 4]), "{} of {}".format)
+        >>> [level.labels for level in levels]
+        [['0 of 1', '1 of 1', '4 of 1'], ['0 of 2', '2 of 2'], ['0 of 4', '1 of 4']]
+        """
+        levels: list[Level] = []
+        span = 1
+        while True:
+            groups, inverse = np.unique(index, return_inverse=True)
+            levels.append(Level(inverse, [label(group, span) for group in groups.tolist()]))
+            wider = index // self.merge
+            # The two intervals beside the origin never become one: -1 // 2 is -1.
+            is_last = np.array_equal(wider, index) or len(np.unique(wider)) == 1
+            if is_last or len(levels) == self.most:
+                return levels
+            index, span = wider, span * self.merge
+
+    def to_config(self) -> dict[str, object]:
+        """Give what differs from the default."""
+        config: dict[str, object] = {} if self.merge == Merging.merge else {"merge": self.merge}
+        return config if self.most is None else {**config, "levels": self.most}
+
+
+@dataclass(frozen=True)
+class Cuts(ValueRule):
+    """Intervals between given cuts.
+
+    Parameters
+    ----------
+    cuts
+        For each level its cuts, ascending, finest level first; one level where neighbours merge.
+    merging
+        How the one level's intervals merge; None where every level's cuts are given.
+
+    Examples
+    --------
+    >>> domain = Domain.of_texts("age", ["17", "18", "64", "99"])
+    >>> levels = Cuts(((0, 18, 30, 65),), Merging()).levels(domain, None)
+    >>> [level.labels for level in levels]
+    [['[0, 18[', '[18, 30[', '[30, 65[', '[65, +inf['], ['[0, 30[', '[30, +inf[']]
+    """
+
+    cuts: tuple[tuple[Bound, ...], ...]
+    merging: Merging | None
+
+    kind: ClassVar[str] = "intervals"
+
+    @classmethod
+    def checked(cls, cuts: object, merge: int, levels: int | None) -> Cuts:
+        """Make the rule from what a caller gives: a list of cuts, or a list of such lists."""
+        given = as_list("cuts", cuts)
+        if not any(isinstance(item, list | tuple | range | np.ndarray) for item in given):
+            return cls((_as_cuts(given),), Merging(merge, levels))
+        if levels is not None:
+            raise ParameterError(
+                "levels must not be given where every level has its own cuts; got both.",
+                hint="leave out levels, or give one list of cuts.",
+            )
+        by_level = tuple(_as_cuts(item) for item in given)
+        for number, coarser in enumerate(by_level[1:], start=2):
+            n_others = len(set(coarser) - set(by_level[number - 2]))
+            if n_others:
+                raise SchemaError(
+                    "The cuts of each level of intervals must be among those of the level below; "
+                    f"level {number} has {n_others} that are not.",
+                    hint="give the finest level first, and from then on only leave cuts out.",
+                )
+        return cls(by_level, None)
+
+    @property
+    def height(self) -> int | None:
+        """The level of the root; None where it depends on the values."""
+        return len(self.cuts) + 1 if self.merging is None else None
+
+    def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:  # noqa: ARG002
+        """Give the levels between the leaves and the root over a domain."""
+        is_date = isinstance(self.cuts[0][0], datetime.date)
+        values = days_of(domain) if is_date else numbers_of(domain)
+        if self.merging is not None:
+            return _cut_and_merge(values, self.cuts[0], self.merging)
+        once = Merging(most=1)
+        return [level for cuts in self.cuts for level in _cut_and_merge(values, cuts, once)]
+
+    def to_config(self) -> dict[str, object]:
+        """Give the rule as a configuration file has it."""
+        plain = [
+            [cut.isoformat() if isinstance(cut, datetime.date) else cut for cut in cuts]
+            for cuts in self.cuts
+        ]
+        if self.merging is None:
+            return {"intervals": plain}
+        return {"intervals": plain[0], **self.merging.to_config()}
+
+
+@dataclass(frozen=True)
+class Quantiles(ValueRule):
+    """Intervals that hold about equally many rows or, without counts, distinct values.
+
+    Parameters
+    ----------
+    number
+        The number of intervals; there are fewer where the values do not suffice.
+    merging
+        How they merge.
+
+    Examples
+    --------
+    >>> domain = Domain.of_texts("age", ["17", "18", "64", "99"])
+    >>> rule = Quantiles(2, Merging())
+    >>> rule.levels(domain, None)[0].labels
+    [']-inf, 64[', '[64, +inf[']
+    >>> rule.levels(domain, np.array([9, 1, 1, 1]))[0].labels
+    [']-inf, 18[', '[18, +inf[']
+    """
+
+    number: int
+    merging: Merging
+
+    kind: ClassVar[str] = "quantiles"
+
+    def __post_init__(self) -> None:
+        check_whole("quantiles", self.number, 2, None)
+
+    def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:
+        """Give the levels between the leaves and the root over a domain."""
+        is_date = domain.type is ColumnType.DATE
+        values = days_of(domain) if is_date else numbers_of(domain)
+        weights = np.ones(len(values), dtype=np.int64) if counts is None else counts[: len(values)]
+        points, inverse = np.unique(values, return_inverse=True)
+        in_point = np.zeros(len(points), dtype=np.int64)
+        np.add.at(in_point, inverse, weights)
+        starts = self._starts(np.cumsum(in_point))
+        cuts = [date_of_day(point) if is_date else point for point in points[starts].tolist()]
+        return _cut_and_merge(values, tuple(cuts), self.merging) if cuts else []
+
+    def _starts(self, cumulated: Integers) -> Integers:
+        """Give the points where intervals after the first begin, nearest to the equal shares."""
+        if len(cumulated) <= 1:
+            return np.empty(0, dtype=np.int64)
+        before = cumulated[:-1] * self.number
+        targets = cumulated[-1] * np.arange(1, self.number)
+        above = np.minimum(np.searchsorted(before, targets), len(before) - 1)
+        below = np.maximum(above - 1, 0)
+        is_below_nearer = np.abs(before[below] - targets) < np.abs(before[above] - targets)
+        return np.unique(np.where(is_below_nearer, below, above)) + 1
+
+    def to_config(self) -> dict[str, object]:
+        """Give the rule as a configuration file has it."""
+        return {"quantiles": self.number, **self.merging.to_config()}
+
+
+@dataclass(frozen=True)
+class Widths(ValueRule):
+    """Intervals of one width.
+
+    Parameters
+    ----------
+    width
+        The width of the lowest level's intervals.
+    origin
+        Where an interval begins at every level.
+    merging
+        How they merge.
+
+    Examples
+    --------
+    >>> domain = Domain.of_texts("share", ["0.29", "0.3", "0.5"])
+    >>> [level.labels for level in Widths(0.1, 0, Merging(most=2)).levels(domain, None)]
+    [['[0.2, 0.3[', '[0.3, 0.4[', '[0.5, 0.6['], ['[0.2, 0.4[', '[0.4, 0.6[']]
+    """
+
+    width: float
+    origin: float
+    merging: Merging
+
+    kind: ClassVar[str] = "width"
+
+    def __post_init__(self) -> None:
+        for name, value in (("width", self.width), ("origin", self.origin)):
+            if not _is_finite_number(value):
+                raise ParameterError(
+                    f"{name} must be a finite number; got {value!r}.",
+                    hint="for dates use Hierarchy.dates, or dates as cuts.",
+                )
+        if self.width <= 0:
+            raise ParameterError(
+                f"width must be greater than 0; got {self.width!r}.",
+                hint="give the width of an interval, such as 5.",
+            )
+
+    def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:  # noqa: ARG002
+        """Give the levels between the leaves and the root over a domain."""
+        values = numbers_of(domain).tolist()
+        # As typed: 0.3 opens an interval of width 0.1, though 0.3 / 0.1 is less than 3 in floats.
+        with localcontext(_EXACT):
+            width, origin = Decimal(str(self.width)), Decimal(str(self.origin))
+            index = [_floor_divide(Decimal(repr(value)) - origin, width) for value in values]
+            if any(abs(number) >= _LARGEST_INDEX for number in index):
+                raise SchemaError(
+                    f"The intervals of column {domain.column!r} must be wide enough to be "
+                    f"numbered; got more than {_LARGEST_INDEX} of them.",
+                    hint="give a larger width, or use quantiles.",
+                )
+
+            def label(group: int, span: int) -> str:
+                lower = origin + group * span * width
+                return f"[{_plain(lower)}, {_plain(lower + span * width)}["
+
+            return self.merging.levels(np.array(index, dtype=np.int64), label)
+
+    def to_config(self) -> dict[str, object]:
+        """Give the rule as a configuration file has it."""
+        origin: dict[str, object] = {"origin": self.origin} if self.origin else {}
+        return {"width": self.width, **origin, **self.merging.to_config()}
+
+
+def _cut_and_merge(values: _Numbers, cuts: tuple[Bound, ...], merging: Merging) -> list[Level]:
+    ends = [day_of_date(cut) if isinstance(cut, datetime.date) else cut for cut in cuts]
+    is_exact = values.dtype != object and all(abs(end) <= _LARGEST_EXACT_FLOAT for end in ends)
+    # Python compares its own integers and floats exactly, numpy rounds them first.
+    kind = np.float64 if is_exact else np.object_
+    index = np.searchsorted(np.array(ends, dtype=kind), values.astype(kind), side="right")
+    # An open interval below the first cut takes part only where it holds a value, so that
+    # cuts from 0 merge as 0 to 30, 30 to 65 for ages.
+    base = 0 if len(index) and index.min() == 0 else 1
+
+    def label(group: int, span: int) -> str:
+        start = base + group * span
+        stop = start + span
+        lower = "]-inf" if start == 0 else f"[{_plain(cuts[start - 1])}"
+        upper = "+inf" if stop > len(cuts) else _plain(cuts[stop - 1])
+        return f"{lower}, {upper}["
+
+    return merging.levels(index - base, label)
+
+
+def _floor_divide(dividend: Decimal, divisor: Decimal) -> int:
+    quotient, remainder = divmod(dividend, divisor)
+    return int(quotient) - (remainder < 0)
+
+
+def _plain(bound: Bound | Decimal) -> str:
+    if isinstance(bound, datetime.date):
+        return bound.isoformat()
+    if isinstance(bound, Decimal):
+        text = f"{bound:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return str(int(bound)) if bound == int(bound) else repr(bound)
+
+
+def _is_finite_number(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _as_cuts(given: object) -> tuple[Bound, ...]:
+    cuts = tuple(_as_bound(cut) for cut in as_list("cuts", given))
+    n_dates = len([cut for cut in cuts if isinstance(cut, datetime.date)])
+    if n_dates not in (0, len(cuts)):
+        raise ParameterError(
+            f"cuts must be all numbers or all dates; got {n_dates} dates among {len(cuts)} cuts.",
+            hint="give them like [0, 18, 30, 45, 65].",
+        )
+    is_ascending = all(a < b for a, b in pairwise(cuts))  # type: ignore[operator]
+    if not is_ascending:
+        raise ParameterError(
+            "cuts must be ascending, each once; got another order.",
+            hint="sort them and leave out the repeated ones.",
+        )
+    return cuts
+
+
+def _as_bound(given: object) -> Bound:
+    bound = iso_date(given) if isinstance(given, str) else given
+    if isinstance(bound, datetime.date) and not isinstance(bound, datetime.datetime):
+        return bound
+    if _is_finite_number(bound):
+        return float(bound) if isinstance(bound, float) else int(bound)  # type: ignore[call-overload]
+    raise ParameterError(
+        "A cut must be a finite number or a date; got something else.",
+        hint="write dates like 2024-05-17.",
+    )

@@ -1,0 +1,122 @@
+"""What an anonymization method is: a pure function from counts to a plan.
+
+A method is a frozen dataclass. Its parameters are fields, checked when it is made; it declares
+the guarantees it gives, the shape it publishes and which rows are interchangeable to it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from fractions import Fraction
+from typing import ClassVar
+
+from shoal.core.cells import Cells
+from shoal.core.errors import SchemaError
+from shoal.core.exact import as_text
+from shoal.core.guarantees import Guarantee
+from shoal.core.tree import Tree
+from shoal.core.plan import Plan
+from shoal.core.schema import Schema
+from shoal.core.secret import Secret
+
+__all__ = ["Method", "Problem", "Shape"]
+
+
+class Shape(StrEnum):
+    """The form in which a table is published."""
+
+    GENERALIZED = "generalized"
+    BUCKETIZED = "bucketized"
+    SLICED = "sliced"
+    SUPPRESSED = "suppressed"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a method plans from.
+
+    Parameters
+    ----------
+    cells
+        The counts of the method's classes: the columns that `Method.class_columns` names.
+    schema
+        The roles of the columns.
+    trees
+        The hierarchies, laid over the values of their columns.
+    secret
+        Where draws come from.
+    """
+
+    cells: Cells
+    schema: Schema
+    trees: Mapping[str, Tree]
+    secret: Secret
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """The base of every method."""
+
+    counts_people: ClassVar[bool] = False
+    """Whether the guarantees count people where a person may have several rows."""
+    deviations: ClassVar[tuple[str, ...]] = ()
+    """Where the method departs from its paper, and why."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> Shape:
+        """The shape that is published."""
+
+    @property
+    @abstractmethod
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What a release of this method promises."""
+
+    @abstractmethod
+    def class_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Name the columns whose values make rows interchangeable."""
+
+    @abstractmethod
+    def plan(self, problem: Problem) -> Plan:
+        """Plan a release that keeps every guarantee.
+
+        Raises
+        ------
+        InfeasibleError
+            Where no release can; it names the best reachable parameter.
+        """
+
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse a schema that the method cannot work on."""
+        needs_sensitive = any(guarantee.is_about_sensitive for guarantee in self.guarantees)
+        name = type(self).__name__
+        if needs_sensitive and not schema.sensitive:
+            raise SchemaError(
+                f"{name} protects a sensitive column, and the schema names none.",
+                hint="say which one: sensitive=...",
+            )
+        if len(schema.sensitive) > 1:
+            raise SchemaError(
+                f"{name} protects one sensitive column; the schema names {len(schema.sensitive)}.",
+                hint="make the others quasi-identifying, insensitive or identifying.",
+            )
+        if not schema.quasi:
+            raise SchemaError(
+                f"{name} needs at least one quasi-identifying column.",
+                hint="say which columns could be linked: quasi=[...]",
+            )
+
+    def parameters(self) -> dict[str, object]:
+        """Give the parameters as the manifest states them."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: as_text(value)
+            if isinstance(value, Fraction)
+            else list(value)
+            if isinstance(value, tuple)
+            else value
+            for name, value in values.items()
+        }

@@ -1,0 +1,203 @@
+"""A plan: what a method decides, small enough to hand to any engine.
+
+A method sees classes of interchangeable rows with their counts. Its plan says, for ranges of
+ranks within a class, which bucket the rows go to; which values are recoded, which rows are left
+out, which cells are blanked and which values are redrawn. The engine ranks the rows of a class
+by a keyed hash, so which of several equal rows goes where is secret and the same on every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Cells, Counts
+from shoal.core.errors import InternalError
+
+__all__ = ["Blank", "Drop", "Label", "Plan", "Recode", "Redraw", "Segments"]
+
+Int = npt.NDArray[np.int64]
+
+
+def _empty() -> Int:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Ranges of ranks within classes and the buckets they go to.
+
+    The row of rank `first <= rank < last` in class `group` goes to bucket
+    `base + step * (rank - first)`, taken modulo `modulus` where that is above 0.
+    """
+
+    group: Int
+    first: Int
+    last: Int
+    base: Int
+    step: Int
+    modulus: Int
+
+    @classmethod
+    def whole_classes(cls, bucket: Int, counts: Counts) -> Segments:
+        """Send every class into one bucket, whole."""
+        n_classes = len(counts)
+        zero = np.zeros(n_classes, dtype=np.int64)
+        return cls(np.arange(n_classes), zero, counts.astype(np.int64), bucket, zero, zero)
+
+    def bucket_of(self, segment: Int, rank: Int) -> Int:
+        """Give the bucket of rows, each told by its segment and its rank."""
+        bucket = self.base[segment] + self.step[segment] * (rank - self.first[segment])
+        modulus = self.modulus[segment]
+        return np.where(modulus > 0, bucket % np.maximum(modulus, 1), bucket)
+
+    def expand(self) -> tuple[Int, Int, Int]:
+        """Give (class, rank, bucket) of every row; as long as the table has rows."""
+        lengths = self.last - self.first
+        segment = np.repeat(np.arange(len(lengths)), lengths)
+        offset = np.arange(len(segment)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        rank = self.first[segment] + offset
+        return self.group[segment], rank, self.bucket_of(segment, rank)
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a published text stands for.
+
+    Parameters
+    ----------
+    text
+        The text; None where the label is the missing value itself.
+    interval
+        Lower bound (belongs to it) and upper bound (does not), as texts.
+    members
+        The codes of the values that it stands for.
+    has_missing
+        Whether it stands for missing values too.
+    """
+
+    text: str | None
+    interval: tuple[str, str] | None = None
+    members: tuple[int, ...] | None = None
+    has_missing: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Recode:
+    """The label of a column, by bucket or by value.
+
+    Parameters
+    ----------
+    column
+        The column that is recoded.
+    by
+        Whether `index` has an entry a bucket or an entry a code of the column.
+    index
+        The label of each, as a place in `labels`.
+    labels
+        The labels.
+    """
+
+    column: str
+    by: Literal["bucket", "value"]
+    index: Int
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Drop:
+    """Ranges of ranks within classes that are left out, and why."""
+
+    group: Int = field(default_factory=_empty)
+    first: Int = field(default_factory=_empty)
+    last: Int = field(default_factory=_empty)
+    reason: str = ""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are left out."""
+        return int((self.last - self.first).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Blank:
+    """Cells to suppress: row keys, as texts, and the column of each."""
+
+    key: Sequence[str] = ()
+    column: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Redraw:
+    """Values that are distorted on purpose: in `bucket`, `count` rows with `old` get `new`."""
+
+    bucket: Int = field(default_factory=_empty)
+    old: Int = field(default_factory=_empty)
+    new: Int = field(default_factory=_empty)
+    count: Int = field(default_factory=_empty)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which rows go to which bucket, and what is published of them.
+
+    Parameters
+    ----------
+    classes
+        The classes, as the method was given them.
+    n_buckets
+        How many buckets there are, numbered from 0 (the engine publishes other numbers).
+    assign
+        The bucket of every row that is not dropped.
+    recode, drop, blank, redraw
+        What else happens to the rows.
+    """
+
+    classes: Cells
+    n_buckets: int
+    assign: Segments
+    recode: tuple[Recode, ...] = ()
+    drop: Drop = field(default_factory=Drop)
+    blank: Blank = field(default_factory=Blank)
+    redraw: Redraw = field(default_factory=Redraw)
+
+    def check(self) -> None:
+        """Confirm that every row of every class is placed or dropped exactly once.
+
+        Raises
+        ------
+        InternalError
+            Where a row is forgotten or placed twice, or a bucket number is out of range.
+        """
+        group = np.concatenate([self.assign.group, self.drop.group])
+        first = np.concatenate([self.assign.first, self.drop.first])
+        last = np.concatenate([self.assign.last, self.drop.last])
+        order = np.lexsort((first, group))
+        group, first, last = group[order], first[order], last[order]
+        opens = np.r_[True, group[1:] != group[:-1]] if len(group) else np.empty(0, dtype=bool)
+        follows = np.r_[0, last[:-1]] if len(group) else _empty()
+        expected = np.where(opens, 0, follows)
+        closes = np.r_[opens[1:], True] if len(group) else opens
+        covered = np.zeros(self.classes.n_cells, dtype=np.int64)
+        covered[group[closes]] = last[closes]
+        if (
+            not np.array_equal(first, expected)
+            or np.any(last <= first)
+            or not np.array_equal(covered, self.classes.counts)
+        ):
+            raise InternalError("A plan does not place every row exactly once.")
+        lengths = self.assign.last - self.assign.first
+        ends = self.assign.base + self.assign.step * (lengths - 1)
+        top = np.where(self.assign.modulus > 0, self.assign.modulus - 1, ends)
+        if np.any(self.assign.base < 0) or np.any(top >= self.n_buckets) or np.any(top < 0):
+            raise InternalError("A plan names a bucket that it does not have.")
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.classes.n_rows} rows of {self.classes.n_cells} classes "
+            f"into {self.n_buckets} buckets, {self.drop.n_rows} dropped)"
+        )

@@ -1,0 +1,320 @@
+"""What a release folder says of itself, and what a reader of it sees.
+
+`Manifest` is `manifest.json`. `Published` is what any reader can count in the published files:
+attacks and measures work on it and on nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.guarantees import Guarantee, guarantee_from_dict
+from shoal.core.method import Shape
+from shoal.core.schema import Role
+
+__all__ = [
+    "BUCKET",
+    "COUNT",
+    "FORMAT_VERSION",
+    "INTERNAL_SUFFIX",
+    "Manifest",
+    "Meaning",
+    "People",
+    "Published",
+    "PublishedColumn",
+    "data_files",
+]
+
+FORMAT_VERSION = 1
+BUCKET = "bucket"
+"""The name of the column that holds the bucket in a bucketized or sliced file."""
+COUNT = "count"
+"""The name of the column that holds a count in a bucketized or sliced file."""
+INTERNAL_SUFFIX = ".internal"
+"""What the internal folder's name adds to the release's."""
+
+
+def data_files(shape: Shape) -> tuple[str, ...]:
+    """Name the data files of a shape, without their endings."""
+    if shape is Shape.BUCKETIZED:
+        return ("quasi", "sensitive")
+    if shape is Shape.SLICED:
+        return ("sliced",)
+    return ("table",)
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """A column of the release.
+
+    Parameters
+    ----------
+    name, role, type
+        What it is called, what it could betray, and the type of its original values.
+    is_recoded
+        Whether labels stand in place of the values.
+    order
+        The values of an ordered sensitive column, from lowest to highest.
+    """
+
+    name: str
+    role: Role
+    type: ColumnType
+    is_recoded: bool = False
+    order: tuple[str, ...] | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the column as the manifest states it."""
+        stated: dict[str, object] = {
+            "name": self.name,
+            "role": str(self.role),
+            "type": str(self.type),
+            "recoded": self.is_recoded,
+        }
+        return stated if self.order is None else stated | {"order": list(self.order)}
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any]) -> PublishedColumn:
+        """Read a column as the manifest states it."""
+        order = stated.get("order")
+        return cls(
+            name=str(stated["name"]),
+            role=Role(stated["role"]),
+            type=ColumnType(stated["type"]),
+            is_recoded=bool(stated["recoded"]),
+            order=None if order is None else tuple(map(str, order)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What `manifest.json` states.
+
+    Parameters
+    ----------
+    shape, method, parameters, guarantees, columns
+        What was published and what it promises.
+    n_rows, n_buckets
+        How many rows and buckets the release has.
+    format
+        The format of the data files: csv or parquet.
+    files
+        The SHA-256 of every other public file, by its name.
+    witnesses
+        An HMAC of each internal witness, by its name.
+    versions
+        The software that made the release.
+    is_test
+        Whether it was made from a caller's seed, which others may guess.
+    is_sealed
+        Whether it is meant to be shipped; a test release is sealed only with an accepted risk.
+    """
+
+    shape: Shape
+    method: str
+    parameters: Mapping[str, object]
+    guarantees: tuple[Guarantee, ...]
+    columns: tuple[PublishedColumn, ...]
+    n_rows: int
+    n_buckets: int
+    format: str = "csv"
+    files: Mapping[str, str] = field(default_factory=dict)
+    witnesses: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    is_test: bool = False
+    is_sealed: bool = False
+
+    def columns_of(self, role: Role) -> tuple[str, ...]:
+        """Name the columns of a role, in the order of the release."""
+        return tuple(column.name for column in self.columns if column.role is role)
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows a bucket can have where every guarantee holds."""
+        return max((guarantee.least_bucket for guarantee in self.guarantees), default=1)
+
+    def to_json(self) -> str:
+        """Write the manifest as `manifest.json` holds it."""
+        stated = {
+            "format_version": FORMAT_VERSION,
+            "shape": str(self.shape),
+            "method": {"name": self.method, "parameters": dict(self.parameters)},
+            "guarantees": [guarantee.to_dict() for guarantee in self.guarantees],
+            "columns": [column.to_dict() for column in self.columns],
+            "rows": self.n_rows,
+            "buckets": self.n_buckets,
+            "format": self.format,
+            "files": dict(sorted(self.files.items())),
+            "witnesses": dict(sorted(self.witnesses.items())),
+            "versions": dict(sorted(self.versions.items())),
+            "test": self.is_test,
+            "sealed": self.is_sealed,
+        }
+        return json.dumps(stated, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Read a manifest.
+
+        Raises
+        ------
+        DataError
+            Where the text is not a manifest that this version can read.
+        """
+        hint = "was the folder written by Shoal, and by a version no newer than this one?"
+        try:
+            stated = json.loads(text)
+            version = stated["format_version"]
+        except (ValueError, KeyError, TypeError):
+            raise DataError("manifest.json is not a manifest.", hint=hint) from None
+        if version != FORMAT_VERSION:
+            raise DataError(
+                f"manifest.json has format version {version!r}; this Shoal reads {FORMAT_VERSION}.",
+                hint=hint,
+            )
+        try:
+            return cls(
+                shape=Shape(stated["shape"]),
+                method=str(stated["method"]["name"]),
+                parameters=dict(stated["method"]["parameters"]),
+                guarantees=tuple(guarantee_from_dict(entry) for entry in stated["guarantees"]),
+                columns=tuple(map(PublishedColumn.from_dict, stated["columns"])),
+                n_rows=int(stated["rows"]),
+                n_buckets=int(stated["buckets"]),
+                format=str(stated["format"]),
+                files=dict(stated["files"]),
+                witnesses=dict(stated["witnesses"]),
+                versions=dict(stated["versions"]),
+                is_test=bool(stated["test"]),
+                is_sealed=bool(stated["sealed"]),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise DataError("manifest.json lacks an entry or misstates one.", hint=hint) from None
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What `labels.json` says a published label stands for.
+
+    Parameters
+    ----------
+    interval
+        Lower bound (belongs to it) and upper bound (does not), as texts.
+    members
+        Values that it stands for.
+    has_other
+        Whether it also stands for values too rare to be named.
+    has_missing
+        Whether it also stands for the missing value.
+    """
+
+    interval: tuple[str, str] | None = None
+    members: frozenset[str] = frozenset()
+    has_other: bool = False
+    has_missing: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the meaning as `labels.json` states it."""
+        stated: dict[str, object] = {}
+        if self.interval is not None:
+            stated["interval"] = list(self.interval)
+        if self.members:
+            stated["members"] = sorted(self.members)
+        if self.has_other:
+            stated["other"] = True
+        if self.has_missing:
+            stated["missing"] = True
+        return stated
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, object]) -> Meaning:
+        """Read a meaning as `labels.json` states it."""
+        interval = stated.get("interval")
+        members = stated.get("members", [])
+        return cls(
+            interval=(str(interval[0]), str(interval[1])) if isinstance(interval, list) else None,
+            members=frozenset(map(str, members)) if isinstance(members, list) else frozenset(),
+            has_other=bool(stated.get("other", False)),
+            has_missing=bool(stated.get("missing", False)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What any reader can count in the published files.
+
+    Parameters
+    ----------
+    manifest
+        What the release says of itself.
+    lines
+        The distinct published lines: column `bucket`, then the quasi-identifiers as published.
+        Where the release is generalized, a bucket is one combination of quasi-identifiers.
+    buckets
+        The sensitive values of each bucket; None where no column is sensitive.
+    meanings
+        What the labels of a recoded column stand for, by column and label.
+    """
+
+    manifest: Manifest
+    lines: Cells
+    buckets: Buckets | None
+    meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict)
+
+    @property
+    def quasi(self) -> tuple[Domain, ...]:
+        """The published values of the quasi-identifiers."""
+        return self.lines.domains[1:]
+
+    @property
+    def n_buckets(self) -> int:
+        """The number of buckets."""
+        return self.lines.domains[0].size
+
+    @property
+    def bucket_sizes(self) -> Counts:
+        """The number of rows in each bucket."""
+        sizes = np.zeros(self.n_buckets, dtype=np.int64)
+        np.add.at(sizes, self.lines.codes[:, 0], self.lines.counts)
+        return sizes
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The people who are attacked: what the adversary knows to find them by.
+
+    Parameters
+    ----------
+    quasi
+        Their quasi-identifiers; one cell for all who look alike to her.
+    bucket
+        The bucket that each cell is known to be in (the worst case); None where she has to
+        find it by matching.
+    """
+
+    quasi: Cells
+    bucket: Codes | None = None
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return self.quasi.n_rows
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many people look like each cell."""
+        return self.quasi.counts
+
+    def __repr__(self) -> str:
+        return f"People({self.n_people} people, {self.quasi.n_cells} different ones)"

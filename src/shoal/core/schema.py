@@ -1,0 +1,301 @@
+"""What the steward says about the columns of a table: roles, types, hierarchies.
+
+Roles are never guessed: a column without one is an error. The words of ARX and sdcMicro are
+accepted wherever roles are given by name (`Schema.from_roles`, the configuration file).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from shoal.core.domain import ColumnType
+from shoal.core.errors import SchemaError
+from shoal.core.hierarchy import Hierarchy
+
+__all__ = ["ColumnDeclaration", "Role", "Schema", "role_of"]
+
+
+class Role(StrEnum):
+    """What a column could betray."""
+
+    IDENTIFYING = "identifying"
+    QUASI = "quasi-identifying"
+    SENSITIVE = "sensitive"
+    INSENSITIVE = "insensitive"
+
+
+_ROLE_WORDS: Mapping[str, Role] = {
+    "identifying": Role.IDENTIFYING,
+    "identifyingattribute": Role.IDENTIFYING,
+    "identifier": Role.IDENTIFYING,
+    "direct": Role.IDENTIFYING,
+    "excludevars": Role.IDENTIFYING,
+    "hhid": Role.IDENTIFYING,
+    "quasi": Role.QUASI,
+    "quasiidentifying": Role.QUASI,
+    "quasiidentifyingattribute": Role.QUASI,
+    "quasiidentifier": Role.QUASI,
+    "qi": Role.QUASI,
+    "keyvars": Role.QUASI,
+    "keyvar": Role.QUASI,
+    "numvars": Role.QUASI,
+    "numvar": Role.QUASI,
+    "sensitive": Role.SENSITIVE,
+    "sensitiveattribute": Role.SENSITIVE,
+    "sensiblevar": Role.SENSITIVE,
+    "sensiblevars": Role.SENSITIVE,
+    "insensitive": Role.INSENSITIVE,
+    "insensitiveattribute": Role.INSENSITIVE,
+    "nonsensitive": Role.INSENSITIVE,
+}
+
+
+def role_of(word: str) -> Role:
+    """Give the role that a word stands for, in Shoal's, ARX's or sdcMicro's language.
+
+    Examples
+    --------
+    >>> role_of("QUASI_IDENTIFYING_ATTRIBUTE")
+    <Role.QUASI: 'quasi-identifying'>
+    >>> role_of("sensibleVar")
+    <Role.SENSITIVE: 'sensitive'>
+    """
+    role = _ROLE_WORDS.get(re.sub(r"[^a-z]", "", word.lower()))
+    if role is None:
+        raise SchemaError(
+            f"{word!r} is not a role.",
+            hint=f"the roles are {', '.join(Role)}; the words of ARX and sdcMicro are accepted too.",
+        )
+    return role
+
+
+@dataclass(frozen=True)
+class ColumnDeclaration:
+    """A column's type, and for an ordered one its values from lowest to highest."""
+
+    type: ColumnType
+    order: tuple[str, ...] | None = None
+
+
+def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _declaration(column: str, given: str | Sequence[str] | ColumnDeclaration) -> ColumnDeclaration:
+    if isinstance(given, ColumnDeclaration):
+        return given
+    if isinstance(given, str):
+        try:
+            declared = ColumnType(given)
+        except ValueError:
+            raise SchemaError(
+                f"{given!r}, given for column {column!r}, is not a type.",
+                hint=f"the types are {', '.join(ColumnType)}; an ordered column is declared "
+                "by the list of its values, from lowest to highest.",
+            ) from None
+        if declared is ColumnType.ORDERED:
+            raise SchemaError(
+                f"Column {column!r} is declared ordered, but its order is not given.",
+                hint="give the list of its values, from lowest to highest, as its type.",
+            )
+        return ColumnDeclaration(declared)
+    order = tuple(given)
+    if len(set(order)) != len(order):
+        raise SchemaError(
+            f"The order of column {column!r} names a value twice.", hint="list each value once."
+        )
+    return ColumnDeclaration(ColumnType.ORDERED, order)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The roles, types and hierarchies of a table's columns.
+
+    Parameters
+    ----------
+    quasi
+        Columns that could be linked with what others know.
+    sensitive
+        The column nobody may be linked to (one name, or a list; methods say how many they take).
+    identifying
+        Columns that name a person. They are never published.
+    insensitive
+        Columns that are published as they are.
+    hierarchies
+        How the values of a column generalize.
+    types
+        A column's type where it should not be read off the data; the list of its values, from
+        lowest to highest, for an ordered column.
+    key
+        A column that tells rows apart; it counts as identifying. Without one, the line serves.
+    person
+        A column that says whose row it is; it counts as identifying.
+    nearly_unique
+        Insensitive columns that the steward means to publish although hardly two rows agree.
+
+    Examples
+    --------
+    >>> schema = Schema(quasi=["age", "sex"], sensitive="disease", identifying=["name"])
+    >>> schema.roles["age"]
+    <Role.QUASI: 'quasi-identifying'>
+    """
+
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    identifying: tuple[str, ...] = ()
+    insensitive: tuple[str, ...] = ()
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    types: Mapping[str, ColumnDeclaration] = field(default_factory=dict)
+    key: str | None = None
+    person: str | None = None
+    nearly_unique: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        *,
+        quasi: str | Iterable[str] = (),
+        sensitive: str | Iterable[str] | None = None,
+        identifying: str | Iterable[str] = (),
+        insensitive: str | Iterable[str] = (),
+        hierarchies: Mapping[str, Hierarchy] | None = None,
+        types: Mapping[str, str | Sequence[str] | ColumnDeclaration] | None = None,
+        key: str | None = None,
+        person: str | None = None,
+        nearly_unique: str | Iterable[str] = (),
+    ) -> None:
+        named = _names(identifying)
+        implied = tuple(c for c in dict.fromkeys((key, person)) if c is not None and c not in named)
+        values: dict[str, object] = {
+            "quasi": _names(quasi),
+            "sensitive": _names(sensitive),
+            "identifying": named + implied,
+            "insensitive": _names(insensitive),
+            "hierarchies": MappingProxyType(dict(hierarchies or {})),
+            "types": MappingProxyType({c: _declaration(c, t) for c, t in (types or {}).items()}),
+            "key": key,
+            "person": person,
+            "nearly_unique": _names(nearly_unique),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        seen: dict[str, Role] = {}
+        for role, columns in self._columns_by_role():
+            for column in columns:
+                if column in seen:
+                    raise SchemaError(
+                        f"Column {column!r} is given two roles: {seen[column]} and {role}."
+                        if seen[column] is not role
+                        else f"Column {column!r} is named twice as {role}.",
+                        hint="name every column once"
+                        + (
+                            "; the columns named by key= and person= count as identifying."
+                            if column in (self.key, self.person)
+                            else "."
+                        ),
+                    )
+                seen[column] = role
+        for what, columns in (("hierarchy", self.hierarchies), ("type", self.types)):
+            stray = [column for column in columns if column not in seen]
+            if stray:
+                raise SchemaError(
+                    f"A {what} is given for columns without a role: {_listed(stray)}.",
+                    hint="give each of them a role, or take the entry out.",
+                )
+        stray = [column for column in self.nearly_unique if column not in self.insensitive]
+        if stray:
+            raise SchemaError(
+                f"nearly_unique names columns that are not insensitive: {_listed(stray)}.",
+                hint="it only lets insensitive columns pass although hardly two rows agree.",
+            )
+
+    def _columns_by_role(self) -> tuple[tuple[Role, tuple[str, ...]], ...]:
+        return (
+            (Role.IDENTIFYING, self.identifying),
+            (Role.QUASI, self.quasi),
+            (Role.SENSITIVE, self.sensitive),
+            (Role.INSENSITIVE, self.insensitive),
+        )
+
+    @classmethod
+    def from_roles(
+        cls,
+        roles: Mapping[str, str],
+        *,
+        hierarchies: Mapping[str, Hierarchy] | None = None,
+        types: Mapping[str, str | Sequence[str] | ColumnDeclaration] | None = None,
+        key: str | None = None,
+        person: str | None = None,
+        nearly_unique: str | Iterable[str] = (),
+    ) -> Schema:
+        """Make a schema from a role for every column, in Shoal's, ARX's or sdcMicro's words.
+
+        Examples
+        --------
+        >>> Schema.from_roles({"zip": "keyVars", "disease": "SENSITIVE_ATTRIBUTE"}).quasi
+        ('zip',)
+        """
+        columns: dict[Role, list[str]] = {role: [] for role in Role}
+        for column, word in roles.items():
+            columns[role_of(word)].append(column)
+        return cls(
+            quasi=columns[Role.QUASI],
+            sensitive=columns[Role.SENSITIVE],
+            identifying=columns[Role.IDENTIFYING],
+            insensitive=columns[Role.INSENSITIVE],
+            hierarchies=hierarchies,
+            types=types,
+            key=key,
+            person=person,
+            nearly_unique=nearly_unique,
+        )
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """The role of every column."""
+        return {column: role for role, columns in self._columns_by_role() for column in columns}
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """The columns that a release may hold: all but the identifying ones."""
+        return self.quasi + self.insensitive + self.sensitive
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """The columns that guarantees are about: quasi-identifying and sensitive."""
+        return self.quasi + self.sensitive
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Refuse a table whose columns are not those of the schema.
+
+        Raises
+        ------
+        SchemaError
+            Where the table lacks a column or has one without a role.
+        """
+        lacking = [column for column in self.roles if column not in columns]
+        if lacking:
+            raise SchemaError(
+                f"The table has no column {_listed(lacking)}.",
+                hint=f"its columns are {_listed(columns)}.",
+            )
+        without = [column for column in columns if column not in self.roles]
+        if without:
+            raise SchemaError(
+                f"Columns without a role: {_listed(without)}.",
+                hint="name each as identifying, quasi, sensitive or insensitive; "
+                "`shoal profile` shows what each column could betray.",
+            )
+
+
+def _listed(columns: Iterable[str]) -> str:
+    names = [repr(column) for column in columns]
+    return ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")

@@ -1,0 +1,75 @@
+"""The one secret of a release, and all that is drawn from it.
+
+Every key and every draw is derived from 256 secret bits by HMAC with a label, so that one
+purpose tells nothing about another. The bits never reach a public file, a log or an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Secret"]
+
+_N_BYTES = 32
+
+
+class Secret:
+    """The source of all randomness of one release.
+
+    Examples
+    --------
+    >>> Secret.from_seed(7).permutation("buckets", 4).tolist() == (
+    ...     Secret.from_seed(7).permutation("buckets", 4).tolist())
+    True
+    """
+
+    __slots__ = ("_bits", "is_test")
+
+    def __init__(self, bits: bytes, *, is_test: bool = False) -> None:
+        self._bits = bits
+        self.is_test = is_test
+        """Whether the secret comes from a caller's seed, which others may guess."""
+
+    @classmethod
+    def fresh(cls) -> Secret:
+        """Draw 256 bits from the operating system."""
+        return cls(secrets.token_bytes(_N_BYTES))
+
+    @classmethod
+    def from_seed(cls, seed: int | str) -> Secret:
+        """Derive a repeatable secret from a seed, for tests and examples."""
+        return cls(hashlib.sha256(f"shoal seed {seed}".encode()).digest(), is_test=True)
+
+    @classmethod
+    def from_hex(cls, bits: str, *, is_test: bool) -> Secret:
+        """Take up a secret again from an internal record."""
+        return cls(bytes.fromhex(bits), is_test=is_test)
+
+    def reveal(self) -> str:
+        """Give the bits in hexadecimal, for the internal record alone."""
+        return self._bits.hex()
+
+    def derive(self, label: str) -> bytes:
+        """Derive the 256-bit key of one purpose."""
+        return hmac.new(self._bits, label.encode(), hashlib.sha256).digest()
+
+    def numbers(self, label: str, size: int) -> npt.NDArray[np.uint64]:
+        """Draw 64-bit numbers from a cryptographic stream."""
+        stream = hashlib.shake_256(self.derive(label)).digest(8 * size)
+        return np.frombuffer(stream, dtype="<u8").astype(np.uint64)
+
+    def permutation(self, label: str, size: int) -> npt.NDArray[np.int64]:
+        """Draw a permutation of 0, ..., size - 1."""
+        return np.argsort(self.numbers(label, size), kind="stable").astype(np.int64)
+
+    def generator(self, label: str) -> np.random.Generator:
+        """Make numpy's generator for draws that need more than uniform numbers."""
+        return np.random.default_rng(int.from_bytes(self.derive(label)))
+
+    def __repr__(self) -> str:
+        return "Secret(test)" if self.is_test else "Secret(...)"
