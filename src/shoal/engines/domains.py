@@ -1,0 +1,196 @@
+"""Build the domain of a column from its distinct values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
+from shoal.core.errors import DataError, SchemaError
+
+__all__ = ["build_domain", "infer_type", "refuse_reserved", "type_of_engine"]
+
+# A number is read as one only where its text is the one way to write it: a postcode with a
+# leading zero is not a number.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_REAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ENGINE_TYPES: tuple[tuple[str, ColumnType], ...] = (
+    (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?", ColumnType.INTEGER),
+    (r"DOUBLE|FLOAT|REAL|DECIMAL\(.*\)", ColumnType.REAL),
+    (r"DATE|TIMESTAMP.*", ColumnType.DATE),
+    (r"BOOLEAN", ColumnType.BOOLEAN),
+    (r"VARCHAR|ENUM\(.*\)|UUID", ColumnType.CATEGORICAL),
+)
+
+
+def type_of_engine(column: str, engine_type: str) -> ColumnType:
+    """Give the type of a column that the source itself types."""
+    for pattern, column_type in _ENGINE_TYPES:
+        if re.fullmatch(pattern, engine_type, flags=re.DOTALL):
+            return column_type
+    raise DataError(
+        f"Column {column!r} has the type {engine_type.split('(')[0]}, which holds no plain value.",
+        hint="make it text, a number, a date or a boolean, or give it the role identifying.",
+    )
+
+
+def infer_type(texts: Texts) -> ColumnType:
+    """Read the type of a column off its texts; what is in doubt is categorical.
+
+    Examples
+    --------
+    >>> infer_type(np.array(["9", "10"], dtype=object)), infer_type(np.array(["01"], dtype=object))
+    (<ColumnType.INTEGER: 'integer'>, <ColumnType.CATEGORICAL: 'categorical'>)
+    """
+    if len(texts) == 0:
+        return ColumnType.CATEGORICAL
+    if all(map(_INTEGER.fullmatch, texts)):
+        return ColumnType.INTEGER
+    if all(map(_REAL.fullmatch, texts)):
+        numbers = texts.astype(np.float64)
+        if np.isfinite(numbers).all() and len(np.unique(numbers)) == len(numbers):
+            return ColumnType.REAL
+    if all(map(_DATE.fullmatch, texts)) and _days(texts) is not None:
+        return ColumnType.DATE
+    if set(texts) <= {"true", "false"}:
+        return ColumnType.BOOLEAN
+    return ColumnType.CATEGORICAL
+
+
+def build_domain(
+    column: str,
+    column_type: ColumnType,
+    values: Sequence[str | None],
+    *,
+    order: Sequence[str] | None = None,
+) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """Sort the distinct values of a column as its type demands.
+
+    Parameters
+    ----------
+    values
+        The distinct texts, in any order; None where missing.
+    order
+        For an ordered column its values from lowest to highest.
+
+    Returns
+    -------
+    domain
+        The domain.
+    codes
+        The code of each of `values`.
+    """
+    given: Texts = np.empty(len(values), dtype=object)
+    given[:] = values
+    is_missing = np.equal(given, None).astype(bool)
+    texts = given[~is_missing]
+    numbers: npt.NDArray[np.float64] | None = None
+    if column_type is ColumnType.ORDERED and order is not None:
+        place = {text: float(rank) for rank, text in enumerate(order)}
+        ranks = _known(column, [place.get(text) for text in texts])
+        ranking = np.argsort(ranks, kind="stable")
+    elif column_type.is_numeric:
+        numbers = _numbers(column, column_type, texts)
+        ranking = np.lexsort((texts.astype(str), numbers))
+        numbers = numbers[ranking]
+    else:
+        if column_type is ColumnType.BOOLEAN and not set(texts) <= {"true", "false"}:
+            raise DataError(
+                f"Column {column!r} is declared boolean, but holds other values than true and "
+                "false.",
+                hint="declare it categorical.",
+            )
+        ranking = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
+    codes = np.full(len(values), len(texts), dtype=np.int64)
+    rank_of = np.empty(len(texts), dtype=np.int64)
+    rank_of[ranking] = np.arange(len(texts))
+    codes[~is_missing] = rank_of
+    domain = Domain(column, column_type, texts[ranking], numbers, bool(is_missing.any()))
+    return domain, codes
+
+
+def refuse_reserved(column: str, texts: Texts) -> None:
+    """Refuse a table's column whose texts no release could hold."""
+    if SUPPRESSED in texts:
+        raise DataError(
+            f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means suppressed in "
+            "a release.",
+            hint="write it otherwise, or leave it empty where it means missing.",
+        )
+    n_broken = sum("\x00" in text for text in texts)
+    if n_broken:
+        raise DataError(
+            f"Column {column!r} has {n_broken} different values with a NUL character.",
+            hint="take the NUL characters out: most readers cut a text off there.",
+        )
+
+
+def _known(column: str, ranks: list[float | None]) -> npt.NDArray[np.float64]:
+    n_unknown = sum(rank is None for rank in ranks)
+    if n_unknown:
+        raise SchemaError(
+            f"Column {column!r} has {n_unknown} different values that its declared order lacks.",
+            hint="list every value of the column, from lowest to highest.",
+        )
+    return np.array(ranks, dtype=np.float64)
+
+
+def _numbers(
+    column: str, column_type: ColumnType, texts: Texts
+) -> npt.NDArray[np.float64]:
+    if column_type is ColumnType.DATE:
+        days = _days(texts)
+        if days is None:
+            raise DataError(
+                f"Column {column!r} is declared a date, but holds values that are none.",
+                hint="dates are written year-month-day, such as 1899-12-31.",
+            )
+        return days
+    numbers = np.array([_number(text) for text in texts], dtype=np.float64)
+    n_broken = int(np.isnan(numbers).sum())
+    if n_broken:
+        raise DataError(
+            f"Column {column!r} is {column_type}, but {n_broken} of its different values are no "
+            "numbers.",
+            hint="leave them empty where they mean missing (NaN is not a number), or declare the "
+            "column categorical.",
+        )
+    n_infinite = int(np.isinf(numbers).sum())
+    if n_infinite:
+        raise DataError(
+            f"Column {column!r} holds infinite numbers.",
+            hint="cap them, or leave them empty where they mean missing.",
+        )
+    if len(np.unique(numbers)) < len(numbers):
+        raise DataError(
+            f"Column {column!r} is {column_type}, but writes one number in several ways, such as "
+            "1.5 and 1.50.",
+            hint="write each number in one way, or declare the column categorical.",
+        )
+    if column_type is ColumnType.INTEGER and np.any(numbers != np.floor(numbers)):
+        raise DataError(
+            f"Column {column!r} is declared integer, but holds numbers that are not whole.",
+            hint="declare it real.",
+        )
+    return numbers
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _days(texts: Texts) -> npt.NDArray[np.float64] | None:
+    if not all(map(_DATE.fullmatch, texts)):
+        return None
+    try:
+        days = texts.astype("datetime64[D]").astype(np.int64).astype(np.float64)
+    except ValueError:
+        return None
+    return days if not np.any(texts == "0000-00-00") else None

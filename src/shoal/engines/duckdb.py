@@ -1,0 +1,377 @@
+"""The embedded engine: DuckDB, in memory, spilling into a private directory."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import itertools
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
+from shoal.core.log import internal_log
+from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
+from shoal.engines.engine import Columns, Scan
+
+__all__ = ["DuckDB"]
+
+_CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
+_ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
+_DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
+_SOURCES = (
+    "CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet), Arrow (.arrow, .feather), a DuckDB file "
+    "(.duckdb) with a table, an Arrow table, a pandas or polars frame, or a mapping of columns"
+)
+
+
+class DuckDB:
+    """DuckDB as Shoal's engine.
+
+    Parameters
+    ----------
+    memory
+        The memory that it may use before it spills, such as ``"4GB"``; DuckDB's own default
+        where none is given.
+    """
+
+    def __init__(self, memory: str | None = None) -> None:
+        self._directory = tempfile.mkdtemp(prefix="shoal-")
+        config: dict[str, str] = {
+            "temp_directory": str(Path(self._directory) / "spill"),
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+        }
+        if memory is not None:
+            config["memory_limit"] = memory
+        try:
+            self._connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise ParameterError(
+                f"memory={memory!r} is not an amount of memory.", hint="for example '4GB'."
+            ) from None
+        self._names = itertools.count()
+        self._remove = weakref.finalize(
+            self, shutil.rmtree, self._directory, ignore_errors=True
+        )
+
+    @property
+    def name(self) -> str:
+        """The engine and its version."""
+        return f"duckdb {duckdb.__version__}"
+
+    def close(self) -> None:
+        """Close the connection and remove what was spilled."""
+        self._connection.close()
+        self._remove()
+
+    def quote(self, identifier: str) -> str:
+        """Write an identifier so that any name is safe."""
+        return '"' + identifier.replace('"', '""') + '"'
+
+    def hash(self, expression: str) -> str:
+        """Give the expression of a text's SHA-256 in hexadecimal."""
+        return f"sha256({expression})"
+
+    def stage(self, name: str, query: str) -> None:
+        """Keep the result of a query under a name."""
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def push(self, name: str, columns: Columns) -> None:
+        """Keep arrays under a name, as columns."""
+        selected = ", ".join(
+            f"CAST({column} AS VARCHAR) AS {column}" if array.dtype == object else column
+            for column, array in columns.items()
+        )
+        with self._registered(dict(columns)) as view:
+            self.stage(name, f"SELECT {selected} FROM {view}")
+
+    def drop(self, name: str) -> None:
+        """Forget what a name stands for."""
+        self._run(f"DROP TABLE IF EXISTS {name}")
+
+    def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
+        """Run a query and fetch its result by column."""
+        return self._run(query).fetchnumpy()
+
+    def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
+        """Write the result of a query, in its order, to a CSV or Parquet file."""
+        options = "FORMAT csv, HEADER true" if format == "csv" else "FORMAT parquet"
+        self._run(f"COPY ({query}) TO {_literal(path)} ({options})")
+
+    def relation(self, query: str) -> duckdb.DuckDBPyRelation:
+        """Give a query as DuckDB's own relation, for conversion into frames."""
+        return self._connection.sql(query)
+
+    def scan(self, source: object, **options: object) -> Scan:
+        """Make a source readable: a path, a frame, a relation or a mapping of columns."""
+        if isinstance(source, (str, Path)):
+            return self._scan_path(Path(source), options)
+        _refuse_options(options, "frames")
+        frame = _as_registrable(source)
+        if frame is None:
+            raise ParameterError(
+                f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {_SOURCES}."
+            )
+        view = self._new_name()
+        try:
+            self._connection.register(view, frame)
+        except (duckdb.Error, ImportError, TypeError, ValueError) as error:
+            internal_log.info("%s", error)
+            raise DataError(
+                f"DuckDB cannot read this {type(source).__name__}.",
+                hint="are all columns of one length and of plain types?",
+            ) from None
+        name = "columns" if isinstance(source, Mapping) else type(source).__name__
+        return self._described(view, name=name)
+
+    def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
+        if not path.exists():
+            raise DataError(f"There is no file {path}.")
+        suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
+        ending = suffixes[-2] if suffixes[-1] == ".gz" and len(suffixes) > 1 else suffixes[-1]
+        if ending in _CSV_ENDINGS:
+            return self._scan_csv(path, ending, options)
+        if ending == ".parquet" or path.is_dir():
+            _refuse_options(options, "Parquet")
+            return self._scan_parquet(path)
+        if ending in _ARROW_ENDINGS:
+            _refuse_options(options, "Arrow")
+            return self._scan_arrow(path)
+        if ending in _DUCKDB_ENDINGS:
+            table = options.pop("table", None)
+            _refuse_options(options, "DuckDB files")
+            return self._scan_database(path, None if table is None else str(table))
+        raise ParameterError(
+            f"{path.name} has an ending that Shoal does not know.", hint=f"it reads {_SOURCES}."
+        )
+
+    def _scan_csv(self, path: Path, ending: str, options: dict[str, object]) -> Scan:
+        given = {
+            name: _text_option(name, options.pop(name, None))
+            for name in ("delimiter", "quote", "encoding")
+        }
+        _refuse_options(options, "CSV")
+        if ending in (".tsv", ".tab") and given["delimiter"] is None:
+            given["delimiter"] = "\t"
+        dialect = find_dialect(path, **given)
+        columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in dialect.columns)
+        relation = (
+            f"read_csv({_pattern(self._as_utf8(path, dialect))}, auto_detect = false, "
+            f"header = true, delim = {_literal(dialect.delimiter)}, "
+            f"quote = {_literal(dialect.quote)}, escape = {_literal(dialect.quote)}, "
+            f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}})"
+        )
+        return Scan(
+            relation=relation,
+            types=dict.fromkeys(dialect.columns, "VARCHAR"),
+            line="row_number() OVER ()",
+            is_text=True,
+            name=path.name,
+            digest=_digest(path),
+        )
+
+    def _as_utf8(self, path: Path, dialect: Dialect) -> Path:
+        """Give the file itself where it is plain UTF-8, else a private copy that is."""
+        encoding = dialect.encoding.lower().replace("_", "-")
+        if encoding in ("utf-8", "utf-8-sig", "utf8") and not dialect.is_compressed:
+            return path
+        copy = Path(self._directory) / f"{self._new_name()}.csv"
+        try:
+            with _opened(path, dialect) as reader, copy.open("wb") as writer:
+                for line in reader:
+                    writer.write(line.encode())
+        except (UnicodeDecodeError, EOFError, OSError):
+            raise DataError(
+                f"{path.name} cannot be read to its end as {dialect.encoding}.",
+                hint="say how it is encoded, for example encoding='cp1252'.",
+            ) from None
+        return copy
+
+    def _scan_parquet(self, path: Path) -> Scan:
+        if path.is_dir():
+            if not any(path.glob("*.parquet")):
+                raise DataError(
+                    f"The folder {path.name} holds no Parquet file.", hint=f"Shoal reads {_SOURCES}."
+                )
+            return self._described(
+                f"read_parquet({_pattern(path)[:-1]}/*.parquet')", name=path.name
+            )
+        check_kind(path, b"PAR1", 0, "a Parquet file")
+        return self._described(
+            f"read_parquet({_pattern(path)})", name=path.name, digest=_digest(path)
+        )
+
+    def _scan_arrow(self, path: Path) -> Scan:
+        check_kind(path, b"ARROW1", 0, "an Arrow file")
+        try:
+            from pyarrow import feather  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise ParameterError(
+                "Arrow files need the extra 'arrow'.", hint="pip install 'shoal-privacy[arrow]'"
+            ) from None
+        try:
+            table = feather.read_table(path)
+        except Exception as error:  # noqa: BLE001 - pyarrow's errors quote data
+            internal_log.info("%s", error)
+            raise DataError(f"{path.name} is not a whole Arrow file.") from None
+        view = self._new_name()
+        self._connection.register(view, table)
+        return self._described(view, name=path.name, digest=_digest(path))
+
+    def _scan_database(self, path: Path, table: str | None) -> Scan:
+        check_kind(path, b"DUCK", 8, "a DuckDB database")
+        database = self._new_name()
+        self._run(f"ATTACH {_literal(path)} AS {database} (READ_ONLY)")
+        found = self._run(
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            f"WHERE table_catalog = '{database}' ORDER BY ALL"
+        ).fetchall()
+        matching = [(schema, name) for schema, name in found if table in (None, name)]
+        if len(matching) != 1:
+            what = "no table" if not matching else f"{len(matching)} tables"
+            raise SchemaError(
+                f"{path.name} has {what} to read" + (f" named {table!r}." if table else "."),
+                hint=f"say which: table=...; it holds {', '.join(repr(n) for _, n in found)}.",
+            )
+        schema, name = matching[0]
+        return self._described(
+            f"{database}.{self.quote(schema)}.{self.quote(name)}",
+            name=f"{path.name}:{name}",
+            digest=_digest(path),
+        )
+
+    def _described(self, relation: str, *, name: str, digest: str | None = None) -> Scan:
+        described = self._run(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        return Scan(
+            relation=relation,
+            types={str(row[0]): str(row[1]) for row in described},
+            line="row_number() OVER ()",
+            is_text=False,
+            name=name,
+            digest=digest,
+        )
+
+    def _new_name(self) -> str:
+        return f"shoal_source_{next(self._names)}"
+
+    @contextlib.contextmanager
+    def _registered(self, columns: dict[str, npt.NDArray[Any]]) -> Iterator[str]:
+        view = self._new_name()
+        self._connection.register(view, columns)
+        try:
+            yield view
+        finally:
+            self._connection.unregister(view)
+
+    def _run(self, statement: str) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.execute(statement)
+        except duckdb.Error as error:
+            # DuckDB's errors quote the data they stumble over: they stay in the internal log.
+            internal_log.info("%s\n%s", error, statement)
+            raise _translated(str(error)) from None
+
+
+def _translated(message: str) -> EngineError | DataError:
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    if line is not None:
+        where = f"Line {line.group(1)} of the CSV file"
+        if "unicode" in message:
+            return DataError(
+                f"{where} is not valid UTF-8.",
+                hint="say how the file is encoded, for example encoding='cp1252'.",
+            )
+        if "Number of Columns" in message:
+            return DataError(
+                f"{where} has another number of fields than the header.",
+                hint="is a delimiter or a newline inside a value left without quotes?",
+            )
+        return DataError(
+            f"{where} cannot be read.",
+            hint="is a quote left open, or a line too long? Delimiter and quote can be given.",
+        )
+    kind = message.split(":", maxsplit=1)[0]
+    return EngineError(
+        f"DuckDB refused ({kind}).",
+        hint="run again with --log FILE (in Python: shoal.log_to(FILE)) to see its own words.",
+    )
+
+
+def _as_registrable(source: object) -> object | None:
+    """Turn a source into something that DuckDB can register, or give None."""
+    library = type(source).__module__.split(".")[0].lstrip("_")
+    if library == "pandas":
+        return source
+    if library == "polars":
+        lazy = getattr(source, "collect", None)
+        return lazy() if lazy is not None else source
+    if library == "pyarrow":
+        return source
+    if library == "duckdb" and hasattr(source, "fetchnumpy"):
+        return source.fetchnumpy()
+    if isinstance(source, Mapping) and source:
+        return {str(name): _as_array(column) for name, column in source.items()}
+    return None
+
+
+def _as_array(column: object) -> npt.NDArray[Any]:
+    decode = getattr(column, "decode", None)
+    if decode is not None and not isinstance(column, (bytes, np.ndarray)):
+        column = decode()
+    if isinstance(column, np.ndarray):
+        return column if column.dtype.kind != "U" else column.astype(object)
+    values = list(column)  # type: ignore[call-overload]
+    if all(type(value) is int and abs(value) < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _refuse_options(options: dict[str, object], kind: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(
+            f"{', '.join(given)} has no meaning for {kind}.",
+            hint="delimiter, quote and encoding go with CSV, table with a DuckDB file.",
+        )
+
+
+def _text_option(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or (name != "encoding" and len(value) != 1):
+        raise ParameterError(f"{name} must be one character, not {value!r}.")
+    return value
+
+
+def _literal(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _pattern(path: Path) -> str:
+    """Write a path so that DuckDB takes its characters as they are, not as a pattern."""
+    return _literal(re.sub(r"([*?\[])", r"[\1]", str(path)))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _opened(path: Path, dialect: Dialect) -> IO[str]:
+    if dialect.is_compressed:
+        return gzip.open(path, "rt", encoding=dialect.encoding, newline="")
+    return path.open(encoding=dialect.encoding, newline="")

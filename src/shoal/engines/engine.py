@@ -1,0 +1,78 @@
+"""What a data engine must offer under the portable SQL: a dozen short functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+__all__ = ["Columns", "Engine", "Scan"]
+
+Columns = Mapping[str, npt.NDArray[Any]]
+"""Columns by name; masked where a value is missing."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A source that the engine can read.
+
+    Parameters
+    ----------
+    relation
+        What stands behind FROM.
+    types
+        The engine's type of every column, in the order of the source.
+    line
+        An expression for the position of a row in the source.
+    is_text
+        Whether all values are texts whose type has yet to be read off them (CSV).
+    name
+        What the source is called in the record.
+    digest
+        The SHA-256 of the file; None where the source is none.
+    """
+
+    relation: str
+    types: Mapping[str, str]
+    line: str
+    is_text: bool
+    name: str
+    digest: str | None = None
+
+
+class Engine(Protocol):
+    """A data engine."""
+
+    @property
+    def name(self) -> str:
+        """What the engine and its version are called in the manifest."""
+
+    def scan(self, source: object, **options: object) -> Scan:
+        """Make a source readable."""
+
+    def stage(self, name: str, query: str) -> None:
+        """Keep the result of a query under a name; replaces what the name stood for."""
+
+    def push(self, name: str, columns: Columns) -> None:
+        """Keep arrays under a name, as columns."""
+
+    def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
+        """Run a query and fetch its result by column."""
+
+    def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
+        """Write the result of a query, in its order, to a CSV or Parquet file."""
+
+    def drop(self, name: str) -> None:
+        """Forget what a name stands for."""
+
+    def quote(self, identifier: str) -> str:
+        """Write an identifier so that any name is safe."""
+
+    def hash(self, expression: str) -> str:
+        """Give the expression of a text's SHA-256 in hexadecimal."""
+
+    def close(self) -> None:
+        """Release all that the engine holds, files on disk included."""

@@ -1,0 +1,265 @@
+"""The steward's table, staged and coded inside an engine.
+
+The source is read once, into the engine. Every quasi-identifying and sensitive column gets a
+dictionary (`dictionary_0`, ...: code, text); the table `coded` holds, for every row, its key, the
+codes (`c0`, ...) and the insensitive values (`x0`, ...) as they are. Identifying columns are never
+staged, but for the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.cells import Cells
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.tree import Tree
+from shoal.core.schema import ColumnDeclaration, Schema
+from shoal.engines.domains import (
+    build_domain,
+    infer_type,
+    refuse_reserved,
+    type_of_engine,
+)
+from shoal.engines.engine import Engine, Scan
+
+__all__ = ["EngineTable", "texts_of"]
+
+
+class EngineTable:
+    """A table held by an engine; implements `shoal.core.table.Table`.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    scan
+        The source, as the engine can read it.
+    schema
+        The roles of its columns.
+    """
+
+    def __init__(self, engine: Engine, scan: Scan, schema: Schema) -> None:
+        schema.check_columns(tuple(scan.types))
+        self.engine = engine
+        self.scan = scan
+        self._schema = schema
+        self._types = {
+            column: type_of_engine(column, scan.types[column]) for column in schema.coded
+        }
+        self._stage()
+        self._domains = {
+            column: self._code_column(place, column) for place, column in enumerate(schema.coded)
+        }
+        self._stage_coded()
+        self._n_releases = 0
+
+    @property
+    def schema(self) -> Schema:
+        """The roles, types and hierarchies of the columns."""
+        return self._schema
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self._n_rows
+
+    @property
+    def domains(self) -> Mapping[str, Domain]:
+        """The values of every quasi-identifying and sensitive column."""
+        return self._domains
+
+    @cached_property
+    def trees(self) -> Mapping[str, Tree]:
+        """The hierarchies of the schema, laid over the values of their columns."""
+        return {
+            column: hierarchy.over(self._domains[column], self.counts([column]).counts)
+            for column, hierarchy in self._schema.hierarchies.items()
+            if column in self._domains
+        }
+
+    def counts(self, columns: Sequence[str]) -> Cells:
+        """Count the distinct cells of some quasi-identifying or sensitive columns."""
+        names = [self.code_name(column) for column in columns]
+        listed = ", ".join(names)
+        fetched = self.engine.rows(
+            f"SELECT {listed}, count(*) AS n FROM coded GROUP BY {listed}"
+            if names
+            else "SELECT count(*) AS n FROM coded"
+        )
+        codes = np.empty((len(fetched["n"]), len(names)), dtype=np.int64)
+        for place, name in enumerate(names):
+            codes[:, place] = fetched[name]
+        order = np.lexsort(codes.T[::-1]) if names else np.arange(len(codes))
+        domains = tuple(self._domains[column] for column in columns)
+        return Cells(domains, codes[order], fetched["n"][order].astype(np.int64))
+
+    def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
+        """Give the texts of some coded columns, row by row, in the order of their keys."""
+        if self._n_rows > cap:
+            raise ParameterError(
+                f"The table has {self._n_rows} rows; work row by row is capped at {cap}.",
+                hint="raise the cap where the memory allows it.",
+            )
+        names = [self.code_name(column) for column in columns]
+        fetched = self.engine.rows(f"SELECT {', '.join(names)} FROM coded ORDER BY row_key")
+        labels = {
+            column: np.array([*self._domains[column].labels(), None], dtype=object)[:-1]
+            for column in columns
+        }
+        return {
+            column: labels[column][fetched[name]]
+            for column, name in zip(columns, names, strict=True)
+        }
+
+    def code_name(self, column: str) -> str:
+        """Give the name of a column's codes in the table `coded`."""
+        return f"c{self._schema.coded.index(column)}"
+
+    def __repr__(self) -> str:
+        return f"Table({self.scan.name}: {self._n_rows} rows, {len(self.scan.types)} columns)"
+
+    def _stage(self) -> None:
+        quote = self.engine.quote
+        key = self._schema.key
+        row_key = f"CAST({quote(key)} AS VARCHAR)" if key else f"CAST({self.scan.line} AS VARCHAR)"
+        owner = self._schema.person
+        person = f", CAST({quote(owner)} AS VARCHAR) AS person" if owner else ""
+        coded = "".join(
+            f", {self._text_expression(column)} AS c{place}"
+            for place, column in enumerate(self._schema.coded)
+        )
+        carried = "".join(
+            f", {quote(column)} AS x{place}"
+            for place, column in enumerate(self._schema.insensitive)
+        )
+        self.engine.stage(
+            "source",
+            f"SELECT {row_key} AS row_key{person}{coded}{carried} FROM {self.scan.relation}",
+        )
+        self._n_rows = int(self.engine.rows("SELECT count(*) AS n FROM source")["n"][0])
+        if self._n_rows == 0:
+            raise DataError(f"The table {self.scan.name} has no rows.")
+        self._check_keys()
+        for place, column in enumerate(self._schema.insensitive):
+            self._check_insensitive(f"x{place}", column)
+
+    def _text_expression(self, column: str) -> str:
+        name = self.engine.quote(column)
+        engine_type = self.scan.types[column]
+        if engine_type.startswith("TIMESTAMP"):
+            self._check_midnight(column)
+            return f"CAST(CAST({name} AS DATE) AS VARCHAR)"
+        if engine_type in ("DOUBLE", "FLOAT", "REAL"):
+            # Adding 0 turns a negative zero into the zero that it equals.
+            return f"CAST({name} + 0 AS VARCHAR)"
+        return name if engine_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+
+    def _check_midnight(self, column: str) -> None:
+        name = self.engine.quote(column)
+        query = (
+            f"SELECT count(*) AS n FROM {self.scan.relation} "
+            f"WHERE {name} <> CAST(CAST({name} AS DATE) AS TIMESTAMP)"
+        )
+        n_timed = int(self.engine.rows(query)["n"][0])
+        if n_timed:
+            raise DataError(
+                f"Column {column!r} holds {n_timed} times of day, not dates.",
+                hint="cut it to the date: a time of day is nearly unique.",
+            )
+
+    def _check_keys(self) -> None:
+        fetched = self.engine.rows(
+            "SELECT count(DISTINCT row_key) AS n, count(row_key) AS given FROM source"
+        )
+        n_missing = self._n_rows - int(fetched["given"][0])
+        n_repeated = int(fetched["given"][0]) - int(fetched["n"][0])
+        if n_missing or n_repeated:
+            what = f"{n_missing} rows have none" if n_missing else f"{n_repeated} rows repeat one"
+            raise DataError(
+                f"The key {self._schema.key!r} does not tell rows apart: {what}.",
+                hint="name a column whose values are all there and all different, or leave key= "
+                "out: the line then serves.",
+            )
+        if self._schema.person is not None:
+            fetched = self.engine.rows(
+                "SELECT count(DISTINCT person) AS n, count(person) AS given FROM source"
+            )
+            self.n_people = int(fetched["n"][0]) + self._n_rows - int(fetched["given"][0])
+        else:
+            self.n_people = self._n_rows
+
+    def _check_insensitive(self, name: str, column: str) -> None:
+        if self.scan.types[column] == "VARCHAR":
+            query = f"SELECT count(*) AS n FROM source WHERE {name} = '{SUPPRESSED}'"
+            if int(self.engine.rows(query)["n"][0]):
+                raise DataError(
+                    f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means "
+                    "suppressed in a release.",
+                    hint="write it otherwise, or leave it empty where it means missing.",
+                )
+        query = (
+            "SELECT count(*) AS n FROM "
+            f"(SELECT {name} FROM source GROUP BY {name} HAVING count(*) = 1) single"
+        )
+        n_unique = int(self.engine.rows(query)["n"][0])
+        if 2 * n_unique > self._n_rows and column not in self._schema.nearly_unique:
+            raise DataError(
+                f"Column {column!r} is insensitive, so it would be published as it is, but "
+                f"{n_unique} of {self._n_rows} rows have a value of their own there: it singles "
+                "people out.",
+                hint="give it the role identifying or quasi, or, where it is meant, name it in "
+                "nearly_unique.",
+            )
+
+    def _code_column(self, place: int, column: str) -> Domain:
+        fetched = self.engine.rows(f"SELECT c{place} AS v FROM source GROUP BY c{place}")
+        values = texts_of(fetched["v"])
+        present = np.array([v for v in values if v is not None], dtype=object)
+        refuse_reserved(column, present)
+        declared = self._schema.types.get(column)
+        if declared is None:
+            column_type = infer_type(present) if self.scan.is_text else self._types[column]
+            declared = ColumnDeclaration(column_type)
+        domain, codes = build_domain(column, declared.type, values, order=declared.order)
+        self._types[column] = declared.type
+        texts = np.empty(len(values), dtype=object)
+        texts[:] = values
+        self.engine.push(f"dictionary_{place}", {"code": codes, "v": texts})
+        return domain
+
+    def _stage_coded(self) -> None:
+        places = range(len(self._schema.coded))
+        codes = "".join(f", d{place}.code AS c{place}" for place in places)
+        carried = "".join(f", s.x{place}" for place in range(len(self._schema.insensitive)))
+        joins = "".join(
+            f" JOIN dictionary_{place} d{place} ON s.c{place} IS NOT DISTINCT FROM d{place}.v"
+            for place in places
+        )
+        self.engine.stage("coded", f"SELECT s.row_key{codes}{carried} FROM source s{joins}")
+        self.engine.drop("source")
+
+    def next_release(self) -> int:
+        """Number the releases made of this table, so that each keeps its own staged tables."""
+        self._n_releases += 1
+        return self._n_releases
+
+    def type_of(self, column: str) -> ColumnType:
+        """Give the type of a published column."""
+        if column in self._domains:
+            return self._domains[column].type
+        try:
+            return type_of_engine(column, self.scan.types[column])
+        except DataError:
+            return ColumnType.CATEGORICAL
+
+
+def texts_of(fetched: object) -> list[str | None]:
+    """Give fetched values as texts, None where missing."""
+    if isinstance(fetched, np.ma.MaskedArray):
+        return [None if masked else str(v) for v, masked in zip(
+            fetched.data.tolist(), np.ma.getmaskarray(fetched).tolist(), strict=True)]
+    return [None if v is None else str(v) for v in np.asarray(fetched).tolist()]

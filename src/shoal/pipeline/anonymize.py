@@ -1,0 +1,242 @@
+"""Anonymize a table: summarise, plan, apply, verify."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from shoal import __version__
+from shoal.core.cells import Counts
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import DataError, GuaranteeError, SchemaError
+from shoal.core.method import Method, Problem, Shape
+from shoal.core.plan import Label, Plan
+from shoal.core.progress import Progress, silent
+from shoal.core.registry import snake_case
+from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, PublishedColumn
+from shoal.core.schema import Role
+from shoal.core.secret import Secret
+from shoal.core.table import Table
+from shoal.core.tree import Tree
+from shoal.engines.apply import apply_plan, published_queries
+from shoal.engines.published import PublishedFiles
+from shoal.engines.table import EngineTable
+from shoal.pipeline.release import Making, Release
+from shoal.pipeline.verify import verify
+
+__all__ = ["anonymize"]
+
+
+def anonymize(
+    table: Table, method: Method, seed: int | str | None = None, *, progress: Progress = silent
+) -> Release:
+    """Anonymize a table and check what comes out of it.
+
+    Parameters
+    ----------
+    table
+        What `shoal.read` gave.
+    method
+        How: `shoal.Anatomy(...)`, `shoal.Mondrian(...)`.
+    seed
+        Makes the release repeatable, and marks it as a test: whoever knows the seed can undo
+        what is drawn from it. Without one, 256 secret bits are drawn.
+    progress
+        Called with the name of each step.
+
+    Returns
+    -------
+    A release that keeps its guarantees; `Release.write` publishes it.
+
+    Raises
+    ------
+    InfeasibleError
+        Where the method cannot reach what was asked; it names the best that it can.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    Release(bucketized by anatomy: 9 rows in 4 buckets, test)
+    """
+    engine_table = cast("EngineTable", table)
+    _check(engine_table, method)
+    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    started = time.perf_counter()
+    timings: dict[str, float] = {}
+
+    def step(name: str) -> None:
+        timings[name] = time.perf_counter() - started
+        progress(name)
+
+    step("count")
+    cells = engine_table.counts(method.class_columns(table.schema))
+    step("plan")
+    plan = method.plan(Problem(cells, table.schema, engine_table.trees, secret))
+    plan.check()
+    step("place")
+    number = apply_plan(engine_table, plan, secret, method.shape)
+    files = PublishedFiles(
+        engine_table.engine, published_queries(engine_table, plan, method.shape, number)
+    )
+    manifest = _manifest(engine_table, method, plan, secret)
+    meanings = _meanings(engine_table, plan, manifest.least_bucket)
+    # A reader counts buckets by what is published: two buckets with the same labels are one.
+    published = files.published(manifest, meanings)
+    manifest = replace(manifest, n_buckets=published.n_buckets)
+    release = Release(
+        manifest=manifest,
+        meanings=meanings,
+        files=files,
+        published=replace(published, manifest=manifest),
+        making=Making(
+            table=engine_table,
+            plan=plan,
+            number=number,
+            secret=secret,
+            timings=timings,
+            hierarchies=_published_hierarchies(engine_table, method, plan),
+        ),
+    )
+    step("verify")
+    verification = verify(release)
+    if not verification.holds:
+        raise GuaranteeError(
+            "The release fails the check of its own guarantee; this is a bug in Shoal.",
+            hint="; ".join(verification.problems),
+        )
+    step("done")
+    return release
+
+
+def _check(table: EngineTable, method: Method) -> None:
+    method.check_schema(table.schema)
+    if table.n_people < table.n_rows and not method.counts_people:
+        raise DataError(
+            f"{table.n_rows} rows belong to {table.n_people} people (column "
+            f"{table.schema.person!r}), but {type(method).__name__} counts rows: its guarantee "
+            "would not hold for people.",
+            hint="keep one row a person, for example by aggregating, or leave person= out if rows "
+            "are what is to be protected.",
+        )
+    reserved = {BUCKET: table.schema.published, COUNT: table.schema.sensitive}
+    if method.shape is Shape.BUCKETIZED:
+        for name, columns in reserved.items():
+            if name in (column.lower() for column in columns):
+                raise SchemaError(
+                    f"A bucketized release has a column {name!r} of its own.",
+                    hint="rename that column of the table.",
+                )
+
+
+def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) -> Manifest:
+    schema = table.schema
+    recoded = {recode.column for recode in plan.recode}
+    roles = schema.roles
+    columns = tuple(
+        PublishedColumn(
+            name=column,
+            role=roles[column],
+            type=table.type_of(column),
+            is_recoded=column in recoded,
+            order=_order(table, column) if roles[column] is Role.SENSITIVE else None,
+        )
+        for column in schema.published
+    )
+    return Manifest(
+        shape=method.shape,
+        method=snake_case(type(method).__name__),
+        parameters=method.parameters(),
+        guarantees=method.guarantees,
+        columns=columns,
+        n_rows=table.n_rows - plan.drop.n_rows,
+        n_buckets=0,
+        versions={"shoal": __version__, "engine": table.engine.name},
+        is_test=secret.is_test,
+    )
+
+
+def _order(table: EngineTable, column: str) -> tuple[str, ...] | None:
+    domain = table.domains[column]
+    return tuple(domain.texts.tolist()) if domain.type is ColumnType.ORDERED else None
+
+
+def _meanings(
+    table: EngineTable, plan: Plan, bound: int
+) -> dict[str, dict[str, Meaning]]:
+    """Say what every label stands for, without naming a value that fewer than `bound` carry."""
+    meanings: dict[str, dict[str, Meaning]] = {}
+    for recode in plan.recode:
+        domain = table.domains[recode.column]
+        counts = _value_counts(table, recode.column)
+        used = np.unique(recode.index)
+        found = meanings.setdefault(recode.column, {})
+        for place in used.tolist():
+            label = recode.labels[place]
+            if label.text is not None:
+                meaning = _meaning(label, domain, counts, bound)
+                found[label.text] = _united(found.get(label.text), meaning)
+    return meanings
+
+
+def _value_counts(table: EngineTable, column: str) -> Counts:
+    counted = table.counts([column])
+    counts = np.zeros(table.domains[column].size, dtype=np.int64)
+    counts[counted.codes[:, 0]] = counted.counts
+    return counts
+
+
+def _meaning(label: Label, domain: Domain, counts: Counts, bound: int) -> Meaning:
+    if label.members is None:
+        return Meaning(interval=label.interval, has_missing=label.has_missing)
+    members = [code for code in label.members if code != domain.missing_code]
+    named = {str(domain.texts[code]) for code in members if counts[code] >= bound}
+    return Meaning(
+        interval=label.interval,
+        members=frozenset(named),
+        has_other=len(named) < len(members),
+        has_missing=label.has_missing or len(members) < len(label.members),
+    )
+
+
+def _united(known: Meaning | None, other: Meaning) -> Meaning:
+    if known is None:
+        return other
+    return Meaning(
+        interval=known.interval or other.interval,
+        members=known.members | other.members,
+        has_other=known.has_other or other.has_other,
+        has_missing=known.has_missing or other.has_missing,
+    )
+
+
+def _published_hierarchies(
+    table: EngineTable, method: Method, plan: Plan
+) -> Mapping[str, list[list[str | None]]]:
+    """Give the leaf-first rows of the hierarchies that a reader needs, cut to what is published."""
+    rows: dict[str, list[list[str | None]]] = {}
+    for recode in plan.recode:
+        tree = table.trees.get(recode.column)
+        if tree is not None:
+            texts = {recode.labels[place].text for place in np.unique(recode.index).tolist()}
+            rows[recode.column] = tree.restricted_rows(_nodes(tree, texts))
+    needs_tree = any(
+        getattr(guarantee, "distance", None) == "hierarchical" for guarantee in method.guarantees
+    )
+    if needs_tree:
+        (sensitive,) = table.schema.sensitive
+        rows[sensitive] = table.trees[sensitive].rows()
+    return rows
+
+
+def _nodes(tree: Tree, texts: set[str | None]) -> list[int]:
+    """Find the lowest node of each label."""
+    lowest: dict[str | None, int] = {}
+    for node in sorted(range(tree.n_nodes), key=lambda node: -int(tree.level[node])):
+        lowest[tree.labels[node]] = node
+    return [lowest[text] for text in sorted(texts, key=str) if text in lowest]

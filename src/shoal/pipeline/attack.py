@@ -1,0 +1,192 @@
+"""Attack a release as an adversary would, and write down who is at risk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal import attacks as all_attacks
+from shoal.core.attack import Attack, Findings
+from shoal.core.cells import Cells
+from shoal.core.errors import ParameterError
+from shoal.core.method import Shape
+from shoal.core.progress import Progress, silent
+from shoal.core.release import People, Published
+from shoal.core.schema import Role, Schema
+from shoal.engines.duckdb import DuckDB
+from shoal.engines.table import EngineTable
+from shoal.pipeline.read import read
+from shoal.pipeline.release import Release, open_release
+
+__all__ = ["AttackReport", "attack", "read_people", "write_risk"]
+
+
+@dataclass(frozen=True)
+class AttackReport:
+    """What each attack found, in the order in which they ran."""
+
+    findings: tuple[Findings, ...]
+
+    def __iter__(self) -> Any:
+        """Go through the findings."""
+        return iter(self.findings)
+
+    def __getitem__(self, name: str) -> Findings:
+        """Give the findings of an attack by its name."""
+        for findings in self.findings:
+            if findings.attack == name:
+                return findings
+        raise KeyError(name)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the report as JSON holds it."""
+        return {"attacks": [findings.to_dict() for findings in self.findings]}
+
+    def __repr__(self) -> str:
+        lines = "; ".join(
+            f"{found.attack}: {found.n_breached} of {found.n_people} at risk"
+            for found in self.findings
+        )
+        return f"AttackReport({lines})"
+
+
+def attack(
+    release: Release | str | os.PathLike[str],
+    *attacks: Attack,
+    knowledge: object = None,
+    people: Any = None,
+    progress: Progress = silent,
+) -> AttackReport:
+    """Attack a release.
+
+    Parameters
+    ----------
+    release
+        A release, or the path of its public folder.
+    attacks
+        What to try; every attack that fits the release's shape where none is given.
+    knowledge
+        What the adversary knows beside the release.
+    people
+        The people attacked: a table, frame or file with their quasi-identifiers. By default
+        everybody in the release, found in their own line, which is the worst case; one line a
+        person then goes to `risk.parquet` in the internal folder.
+    progress
+        Called with the name of each step.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> shoal.attack(release, shoal.attacks.Homogeneity())
+    AttackReport(homogeneity: 0 of 9 at risk)
+    """
+    if not isinstance(release, Release):
+        release = open_release(release)
+    published = release.published
+    chosen = _chosen(attacks, published)
+    attacked = _everybody(published) if people is None else read_people(people, published)
+    findings = []
+    for one in chosen:
+        progress(f"attack: {type(one).__name__}")
+        findings.append(one.run(published, attacked, knowledge))
+    if people is None:
+        fresh = {found.attack for found in findings}
+        kept = tuple(found for found in release.findings if found.attack not in fresh)
+        release.findings = (*kept, *findings)
+        if release.folder is not None and release.internal is not None:
+            write_risk(release.folder, release.internal, release.findings)
+    return AttackReport(tuple(findings))
+
+
+def _chosen(attacks: Sequence[Attack], published: Published) -> list[Attack]:
+    if not attacks:
+        known: list[Attack] = [getattr(all_attacks, name)() for name in all_attacks.__all__]
+        return [one for one in known if one.fits(published)]
+    for one in attacks:
+        if not one.fits(published):
+            raise ParameterError(
+                f"{type(one).__name__} does not apply to this {published.manifest.shape} release.",
+                hint="leave it out, or give no attack: then all that apply are run.",
+            )
+    return list(attacks)
+
+
+def _everybody(published: Published) -> People:
+    """Give the people of the release, each known to be in their own line."""
+    lines = published.lines
+    return People(Cells(lines.domains[1:], lines.codes[:, 1:], lines.counts), lines.codes[:, 0])
+
+
+def read_people(people: Any, published: Published) -> People:
+    """Read the quasi-identifiers of people who are to be found by matching."""
+    quasi = published.manifest.columns_of(Role.QUASI)
+    if isinstance(people, EngineTable):
+        return People(people.counts(quasi))
+    engine = DuckDB()
+    try:
+        columns = tuple(engine.scan(people).types)
+    finally:
+        engine.close()
+    rest = [column for column in columns if column not in quasi]
+    types = {
+        column.name: str(column.type)
+        for column in published.manifest.columns
+        if column.name in quasi and column.type.is_numeric
+    }
+    table = read(people, Schema(quasi=quasi, identifying=rest, types=types))
+    return People(table.counts(quasi))
+
+
+def write_risk(folder: Path, internal: Path, findings: Sequence[Findings]) -> None:
+    """Write what attacks found, one line a person and attack, to `risk.parquet`.
+
+    Parameters
+    ----------
+    folder, internal
+        The two folders of the release; `placement.parquet` says which line is whose.
+    findings
+        What attacks on everybody in the release found: one entry a distinct line.
+    """
+    if not findings:
+        return
+    release = open_release(folder, internal=internal)
+    published = release.published
+    engine = release.files.engine
+    shape = published.manifest.shape
+    release.files.stage_lines(published, "quasi" if shape is Shape.BUCKETIZED else "table")
+    placement = engine.scan(internal / "placement.parquet").relation
+    texts: list[str | None] = [None]
+    if published.buckets is not None:
+        texts = [*published.buckets.domain.labels(), None]
+    value_texts = np.array([*texts, None], dtype=object)[:-1]
+    parts = []
+    for number, found in enumerate(findings):
+        engine.push(
+            f"score_{number}",
+            {
+                "cell": np.arange(published.lines.n_cells),
+                "value": value_texts[found.value],
+                "posterior": found.posterior,
+                "breached": found.breached,
+            },
+        )
+        parts.append(
+            f"SELECT p.row_key, '{found.attack}' AS attack, s.value, s.posterior, s.breached "
+            f"FROM {placement} p JOIN line_cell l ON l.line = p.line "
+            f"JOIN score_{number} s ON s.cell = l.cell"
+        )
+    temporary = internal / ".risk.parquet.new"
+    try:
+        query = " UNION ALL ".join(parts)
+        engine.write(f"SELECT * FROM ({query}) r ORDER BY attack, row_key", temporary, "parquet")
+        temporary.replace(internal / "risk.parquet")
+    finally:
+        temporary.unlink(missing_ok=True)
+        engine.close()

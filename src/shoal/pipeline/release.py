@@ -1,0 +1,237 @@
+"""A release: in the engine before it is written, or opened from its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.core.attack import Findings
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.plan import Plan
+from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published, data_files
+from shoal.core.secret import Secret
+from shoal.engines.duckdb import DuckDB
+from shoal.engines.published import PublishedFiles, open_files
+from shoal.engines.table import EngineTable
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["Making", "Release", "hierarchy_file", "open_release"]
+
+
+@dataclass(frozen=True, eq=False)
+class Making:
+    """What only the maker of a release knows: it is written to the internal folder."""
+
+    table: EngineTable
+    plan: Plan
+    number: int
+    secret: Secret
+    timings: Mapping[str, float]
+    hierarchies: Mapping[str, list[list[str | None]]]
+    configuration: Mapping[str, object] = field(default_factory=dict)
+
+
+class Release:
+    """What is published of a table.
+
+    Made by `shoal.anonymize` or opened by `shoal.open_release`.
+
+    Parameters
+    ----------
+    manifest
+        What the release says of itself.
+    meanings
+        What the labels of recoded columns stand for.
+    files
+        The data files.
+    published
+        What can be counted in the data files, where it is known already.
+    making
+        What only its maker knows; None for an opened release.
+    folder, internal
+        Where it stands on disk, and its internal folder where there is one.
+    """
+
+    def __init__(
+        self,
+        *,
+        manifest: Manifest,
+        meanings: Mapping[str, Mapping[str, Meaning]],
+        files: PublishedFiles,
+        published: Published | None = None,
+        making: Making | None = None,
+        folder: Path | None = None,
+        internal: Path | None = None,
+    ) -> None:
+        self.manifest = manifest
+        self.meanings = meanings
+        self.files = files
+        self._published = published
+        self.making = making
+        self.folder = folder
+        self.internal = internal
+        self.findings: tuple[Findings, ...] = ()
+        """What attacks on the people of the table have found so far; goes to the risk file."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the data files, without their endings."""
+        return tuple(self.files.queries)
+
+    @property
+    def published(self) -> Published:
+        """What any reader can count in the data files."""
+        if self._published is None:
+            self._published = self.files.published(self.manifest, self.meanings)
+        return self._published
+
+    def to_arrow(self, name: str) -> pyarrow.Table:
+        """Give a data file as an Arrow table (extra `arrow`)."""
+        return self._relation(name, "arrow").to_arrow_table()
+
+    def to_pandas(self, name: str) -> pandas.DataFrame:
+        """Give a data file as a pandas frame (extra `pandas`)."""
+        return self._relation(name, "pandas").df()
+
+    def to_polars(self, name: str) -> polars.DataFrame:
+        """Give a data file as a polars frame (extra `polars`)."""
+        return self._relation(name, "polars").pl()
+
+    def _relation(self, name: str, extra: str) -> Any:
+        if name not in self.files.queries:
+            raise ParameterError(
+                f"The release has no file {name!r}.", hint=f"its files: {', '.join(self.names)}."
+            )
+        try:
+            __import__({"arrow": "pyarrow"}.get(extra, extra))
+        except ImportError:
+            raise ParameterError(
+                f"This needs the extra {extra!r}.", hint=f"pip install 'shoal-privacy[{extra}]'"
+            ) from None
+        engine = self.files.engine
+        assert isinstance(engine, DuckDB)  # noqa: S101 - the only engine that gives frames
+        return engine.relation(self.files.typed_query(name, self.manifest))
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "csv",  # noqa: A002 - the word of the design
+        *,
+        replace: bool = False,
+        accept_risk: str | None = None,
+    ) -> Path:
+        """Write the release: a public folder, and an internal one beside it.
+
+        Nothing is there until all of it is: the files are written elsewhere, verified from what
+        was written, and then moved.
+
+        Parameters
+        ----------
+        path
+            The public folder; the internal one has `.internal` at the end of its name.
+        format
+            Of the data files: csv or parquet.
+        replace
+            Whether a release that stands there already is replaced.
+        accept_risk
+            Why a test release may be sealed all the same; kept in the internal record.
+
+        Returns
+        -------
+        The public folder.
+        """
+        from shoal.pipeline.seal import write_release  # noqa: PLC0415 - seal needs this module
+
+        return write_release(
+            self, Path(path), format, replace=replace, accept_risk=accept_risk
+        )
+
+    def __repr__(self) -> str:
+        stated = self.manifest
+        test = ", test" if stated.is_test else ""
+        return (
+            f"Release({stated.shape} by {stated.method}: {stated.n_rows} rows in "
+            f"{stated.n_buckets} buckets{test})"
+        )
+
+
+def hierarchy_file(column: str) -> str:
+    """Name the file of a column's hierarchy so that any column name makes a safe file name."""
+    safe = "".join(c if c.isalnum() or c in "-_ " else f"%{ord(c):x}" for c in column)
+    return f"hierarchies/{safe}.csv"
+
+
+def open_release(
+    path: str | os.PathLike[str], *, internal: str | os.PathLike[str] | None = None
+) -> Release:
+    """Open a release folder.
+
+    Parameters
+    ----------
+    path
+        The public folder.
+    internal
+        The internal folder; the one beside the public folder where it is there.
+
+    Raises
+    ------
+    DataError
+        Where the folder is not a release.
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    files = open_files(DuckDB(), folder, data_files(manifest.shape), manifest.format)
+    beside = folder.parent / (folder.resolve().name + INTERNAL_SUFFIX)
+    found = Path(internal) if internal is not None else beside
+    if internal is not None and not found.is_dir():
+        raise DataError(f"There is no internal folder {found}.")
+    return Release(
+        manifest=manifest,
+        meanings=_read_meanings(folder),
+        files=files,
+        folder=folder,
+        internal=found if found.is_dir() else None,
+    )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read `manifest.json` of a release folder."""
+    path = folder / "manifest.json"
+    try:
+        return Manifest.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise DataError(
+            f"{folder} is not a release: it has no manifest.json that can be read.",
+            hint="name the folder that `shoal publish` or Release.write made.",
+        ) from None
+
+
+def _read_meanings(folder: Path) -> dict[str, dict[str, Meaning]]:
+    path = folder / "labels.json"
+    if not path.exists():
+        return {}
+    try:
+        stated = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            column: {label: Meaning.from_dict(meaning) for label, meaning in labels.items()}
+            for column, labels in stated.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        raise DataError(
+            "labels.json cannot be read.", hint="was it changed after it was sealed?"
+        ) from None
+
+
+def read_hierarchy(folder: Path, column: str) -> Hierarchy | None:
+    """Read the published hierarchy of a column, where the release has one."""
+    path = folder / hierarchy_file(column)
+    return Hierarchy.from_csv(path, column=column) if path.exists() else None

@@ -1,0 +1,252 @@
+"""Re-derive the guarantees of a release from what is published."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from shoal import checks
+from shoal.checks.verdict import Evidence, Verdict
+from shoal.core.domain import ColumnType
+from shoal.core.errors import DataError, SchemaError
+from shoal.core.guarantees import Guarantee
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.method import Shape
+from shoal.core.release import Manifest, Published, PublishedColumn
+from shoal.core.schema import Role
+from shoal.core.tree import Tree
+from shoal.engines.domains import infer_type
+from shoal.engines.duckdb import DuckDB
+from shoal.engines.published import PublishedFiles
+from shoal.engines.table import texts_of
+from shoal.pipeline.release import Release, open_release, read_hierarchy, read_manifest
+
+__all__ = ["Status", "Verification", "verify", "verify_file"]
+
+_MANIFEST = "manifest.json"
+
+
+class Status(StrEnum):
+    """What a verification comes to."""
+
+    VERIFIED = "verified"
+    FAILED = "failed"
+    PARTLY = "partly verified"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked of a release and what came of it.
+
+    Parameters
+    ----------
+    status
+        Verified, failed, or partly verified where an internal witness was not given.
+    verdicts
+        What each guarantee's checker said.
+    problems
+        What is wrong, in words; empty where nothing is.
+    n_rows, n_buckets
+        How much was checked.
+    """
+
+    status: Status
+    verdicts: tuple[Verdict, ...]
+    problems: tuple[str, ...]
+    n_rows: int
+    n_buckets: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that was checked is wrong."""
+        return self.status is not Status.FAILED
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the verification as JSON holds it."""
+        return {
+            "status": str(self.status),
+            "rows": self.n_rows,
+            "buckets": self.n_buckets,
+            "guarantees": [verdict.to_dict() for verdict in self.verdicts],
+            "problems": list(self.problems),
+        }
+
+
+def verify(
+    release: Release | str | os.PathLike[str],
+    *,
+    internal: str | os.PathLike[str] | None = None,
+) -> Verification:
+    """Check a release against its own manifest, from the published files.
+
+    Parameters
+    ----------
+    release
+        A release, or the path of its public folder.
+    internal
+        The internal folder, for guarantees whose witnesses are internal.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> str(shoal.verify(shoal.anonymize(table, shoal.Anatomy(ell=2))).status)
+    'verified'
+    """
+    if not isinstance(release, Release):
+        folder = Path(release)
+        broken = _file_problems(folder, read_manifest(folder))
+        if broken:
+            return Verification(Status.FAILED, (), tuple(broken), 0, 0)
+        release = open_release(folder, internal=internal)
+    try:
+        published = release.published
+    except DataError as error:
+        return Verification(Status.FAILED, (), (error.fact,), 0, 0)
+    problems = _count_problems(published)
+    if problems:
+        return Verification(Status.FAILED, (), tuple(problems), 0, 0)
+    return _judge(published, release.manifest.guarantees, _tree(release, published))
+
+
+def verify_file(
+    path: str | os.PathLike[str],
+    *,
+    quasi: Sequence[str],
+    sensitive: str | None = None,
+    guarantees: Sequence[Guarantee],
+    hierarchy: Hierarchy | None = None,
+    order: Sequence[str] | None = None,
+) -> Verification:
+    """Check any table of named columns, whoever made it, for guarantees.
+
+    Parameters
+    ----------
+    path
+        A CSV, Parquet or Arrow file with one line a person.
+    quasi, sensitive
+        The columns; rows with equal quasi-identifiers are a bucket.
+    guarantees
+        What to check.
+    hierarchy
+        Of the sensitive column, for hierarchical t-closeness.
+    order
+        Of the sensitive column's values, for ordered t-closeness where they are not numbers or
+        dates.
+    """
+    engine = DuckDB()
+    try:
+        scan = engine.scan(path)
+        wanted = [*quasi, *([sensitive] if sensitive is not None else [])]
+        lacking = [column for column in wanted if column not in scan.types]
+        if lacking:
+            raise SchemaError(
+                f"The file has no column {', '.join(map(repr, lacking))}.",
+                hint=f"its columns are {', '.join(map(repr, scan.types))}.",
+            )
+        names = ", ".join(map(engine.quote, wanted))
+        engine.stage("checked", f"SELECT {names} FROM {scan.relation}")
+        files = PublishedFiles(engine, {"table": f"SELECT {names} FROM checked"})
+        columns = [PublishedColumn(name, Role.QUASI, ColumnType.CATEGORICAL) for name in quasi]
+        if sensitive is not None:
+            kind = ColumnType.ORDERED if order else _type_of(engine, sensitive)
+            given = None if order is None else tuple(order)
+            columns.append(PublishedColumn(sensitive, Role.SENSITIVE, kind, order=given))
+        manifest = Manifest(
+            shape=Shape.GENERALIZED,
+            method="unknown",
+            parameters={},
+            guarantees=tuple(guarantees),
+            columns=tuple(columns),
+            n_rows=0,
+            n_buckets=0,
+        )
+        published = files.published(manifest, {})
+        if published.lines.n_rows == 0:
+            raise DataError("The file has no rows.")
+        tree = None
+        if hierarchy is not None and published.buckets is not None:
+            tree = hierarchy.over(published.buckets.domain)
+        return _judge(published, guarantees, tree)
+    finally:
+        engine.close()
+
+
+def _type_of(engine: DuckDB, column: str) -> ColumnType:
+    name = engine.quote(column)
+    fetched = engine.rows(f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM checked")["v"]
+    present = [text for text in texts_of(fetched) if text is not None]
+    return infer_type(np.array(present, dtype=object))
+
+
+def _judge(
+    published: Published, guarantees: Sequence[Guarantee], tree: Tree | None
+) -> Verification:
+    evidence = Evidence(published.buckets, published.bucket_sizes, tree)
+    verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
+    problems = tuple(
+        f"{verdict.guarantee.name}: {verdict.detail}" for verdict in verdicts if not verdict.holds
+    )
+    return Verification(
+        Status.FAILED if problems else Status.VERIFIED,
+        verdicts,
+        problems,
+        published.lines.n_rows,
+        published.n_buckets,
+    )
+
+
+def _tree(release: Release, published: Published) -> Tree | None:
+    """Give the hierarchy over the published sensitive values, where the release has one."""
+    if published.buckets is None:
+        return None
+    domain = published.buckets.domain
+    if release.making is not None:
+        rows = release.making.hierarchies.get(domain.column)
+        hierarchy = None if rows is None else Hierarchy.from_rows(rows, column=domain.column)
+    elif release.folder is not None:
+        hierarchy = read_hierarchy(release.folder, domain.column)
+    return None if hierarchy is None else hierarchy.over(domain)
+
+
+def _file_problems(folder: Path, manifest: Manifest) -> list[str]:
+    """Compare the files of a folder with what the manifest says of them."""
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if not path.is_dir() or path.is_symlink()
+    }
+    stated = set(manifest.files) | {_MANIFEST}
+    problems = [f"{name} is missing" for name in sorted(stated - found)]
+    problems += [f"{name} is not in the manifest" for name in sorted(found - stated)]
+    for name in sorted(stated & found - {_MANIFEST}):
+        with (folder / name).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != manifest.files[name]:
+            problems.append(f"{name} was changed after it was sealed")
+    return problems
+
+
+def _count_problems(published: Published) -> list[str]:
+    manifest = published.manifest
+    problems = []
+    if published.lines.n_rows != manifest.n_rows:
+        problems.append(
+            f"the manifest states {manifest.n_rows} rows, the data have {published.lines.n_rows}"
+        )
+    if published.n_buckets != manifest.n_buckets:
+        problems.append(
+            f"the manifest states {manifest.n_buckets} buckets, the data have "
+            f"{published.n_buckets}"
+        )
+    if published.buckets is not None and not np.array_equal(
+        published.buckets.sizes, published.bucket_sizes
+    ):
+        problems.append("sensitive does not hold as many values as quasi has lines in each bucket")
+    return problems

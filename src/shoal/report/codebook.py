@@ -1,0 +1,95 @@
+"""The public codebook: what a reader of a release must know to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shoal.core.method import Shape
+from shoal.core.release import Manifest, Meaning
+
+__all__ = ["codebook"]
+
+_READING = {
+    Shape.GENERALIZED: (
+        "One line a person, in `table`. Quasi-identifiers are labels: an interval `[a, b[` holds "
+        "a and not b; `labels.json` says what every other label stands for."
+    ),
+    Shape.BUCKETIZED: (
+        "Two files, joined by `bucket`: `quasi` has one line a person with the quasi-identifiers "
+        "as they are, `sensitive` says how often each value occurs in a bucket. Within a bucket "
+        "every assignment of values to lines is equally likely."
+    ),
+    Shape.SLICED: (
+        "One file a column of attributes, joined by `bucket`; within a bucket the columns are "
+        "linked at random."
+    ),
+    Shape.SUPPRESSED: "One line a person, in `table`; a cell that is `*` was suppressed.",
+}
+
+
+def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
+    """Write the codebook in Markdown.
+
+    Parameters
+    ----------
+    manifest
+        What the release says of itself.
+    meanings
+        What the labels of recoded columns stand for.
+    """
+    lines = [
+        "# Codebook",
+        "",
+        f"{manifest.n_rows} rows in {manifest.n_buckets} buckets, published "
+        f"{manifest.shape} by {manifest.method}.",
+        "",
+        "## How to read it",
+        "",
+        _READING[manifest.shape],
+        "",
+        "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
+        "suppressed. Lines are sorted by their content; their order says nothing.",
+        "",
+        "## Columns",
+        "",
+        "| column | role | type | published as |",
+        "|---|---|---|---|",
+        *(
+            f"| {_cell(column.name)} | {column.role} | {column.type} | "
+            f"{'labels' if column.is_recoded else 'values'} |"
+            for column in manifest.columns
+        ),
+        "",
+        "## What is guaranteed",
+        "",
+    ]
+    for guarantee in manifest.guarantees:
+        lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
+    for column, labels in meanings.items():
+        lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]
+        lines += [
+            f"| {_cell(label) if label else '(missing)'} | {_cell(_describe(meaning))} |"
+            for label, meaning in labels.items()
+        ]
+    if manifest.is_test:
+        lines += ["", "This is a test release, made from a seed that others may guess."]
+    return "\n".join(lines) + "\n"
+
+
+def _describe(meaning: Meaning) -> str:
+    parts = []
+    if meaning.interval is not None:
+        parts.append(f"from {meaning.interval[0]} to below {meaning.interval[1]}")
+    members = sorted(meaning.members)
+    parts += members[:20] + ([f"and {len(members) - 20} more"] if len(members) > 20 else [])
+    if meaning.has_other:
+        parts.append("other")
+    if meaning.has_missing:
+        parts.append("missing")
+    return ", ".join(parts)
+
+
+def _cell(text: str) -> str:
+    """Write a text so that it stays inside its cell of a Markdown table, and inert."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("|", "\\|").replace("\n", " ").replace("\r", " ")
