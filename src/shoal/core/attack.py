@@ -112,6 +112,8 @@ class Attack(ABC):
     """What the adversary knows, in words."""
     shapes: ClassVar[frozenset[Shape]] = frozenset(Shape)
     """The shapes that it works on."""
+    example: ClassVar[Mapping[str, object]] = {}
+    """Parameters that suit any release, for tests that find every attack."""
 
     def fits(self, published: Published) -> bool:
         """Whether the attack makes sense on a release."""

@@ -126,7 +126,7 @@ class Cells:
         first, inverse = group(kept, [domain.size for domain in domains], self.n_cells)
         counts = np.zeros(len(first), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)
-        return Cells(domains, self.codes[np.ix_(first, places)], counts), inverse
+        return Cells(domains, self.codes[first][:, places], counts), inverse
 
     def __repr__(self) -> str:
         return f"Cells({', '.join(self.columns)}: {self.n_cells} cells, {self.n_rows} rows)"

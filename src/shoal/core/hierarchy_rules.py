@@ -6,7 +6,7 @@ domain it gives the levels between the leaves and the root. Intervals have a mod
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import numbers
 import re
@@ -42,9 +42,9 @@ __all__ = [
 CUT_OFF = "…"
 """What a prefix is followed by where something was cut off."""
 
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-_FIRST_DAY = datetime.date.min.toordinal() - _EPOCH
-_LAST_DAY = datetime.date.max.toordinal() - _EPOCH
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+_FIRST_DAY = dt.date.min.toordinal() - _EPOCH
+_LAST_DAY = dt.date.max.toordinal() - _EPOCH
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LARGEST_EXACT_FLOAT = 2.0**53
@@ -112,23 +112,23 @@ class Flat(ValueRule):
         return {"flat": True}
 
 
-def _month(date: datetime.date) -> str:
+def _month(date: dt.date) -> str:
     return f"{date.year:04}-{date.month:02}"
 
 
-def _quarter(date: datetime.date) -> str:
+def _quarter(date: dt.date) -> str:
     return f"{date.year:04}-Q{(date.month + 2) // 3}"
 
 
-def _year(date: datetime.date) -> str:
+def _year(date: dt.date) -> str:
     return f"{date.year:04}"
 
 
-def _decade(date: datetime.date) -> str:
+def _decade(date: dt.date) -> str:
     return _years(date.year // 10 * 10, 10)
 
 
-def _century(date: datetime.date) -> str:
+def _century(date: dt.date) -> str:
     # From a year that ends in 00, for only so do decades lie within centuries.
     return _years(date.year // 100 * 100, 100)
 
@@ -137,8 +137,8 @@ def _years(start: int, number: int) -> str:
     return f"{max(start, 1):04}-{start + number - 1:04}"
 
 
-DATE_LEVELS: dict[str, Callable[[datetime.date], str]] = {
-    "day": datetime.date.isoformat,
+DATE_LEVELS: dict[str, Callable[[dt.date], str]] = {
+    "day": dt.date.isoformat,
     "month": _month,
     "quarter": _quarter,
     "year": _year,
@@ -309,7 +309,7 @@ def check_whole(name: str, value: object, least: int, most: int | None) -> None:
     )
 
 
-def iso_date(text: str) -> datetime.date | None:
+def iso_date(text: str) -> dt.date | None:
     """Read a date written like 2024-05-17; None where the text is no such date.
 
     Examples
@@ -320,17 +320,17 @@ def iso_date(text: str) -> datetime.date | None:
     if not _ISO_DATE.fullmatch(text):
         return None
     try:
-        return datetime.date.fromisoformat(text)
+        return dt.date.fromisoformat(text)
     except ValueError:
         return None
 
 
-def date_of_day(day: float) -> datetime.date:
+def date_of_day(day: float) -> dt.date:
     """Give the date of a number of days since 1970-01-01."""
-    return datetime.date.fromordinal(int(day) + _EPOCH)
+    return dt.date.fromordinal(int(day) + _EPOCH)
 
 
-def day_of_date(date: datetime.date) -> int:
+def day_of_date(date: dt.date) -> int:
     """Give the number of days since 1970-01-01."""
     return date.toordinal() - _EPOCH
 

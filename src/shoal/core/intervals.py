@@ -7,7 +7,7 @@ neighbours until one interval would be left, which is the root. An interval is w
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import numbers
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from shoal.core.tree import Integers, Level
 
 __all__ = ["Bound", "Cuts", "Merging", "Quantiles", "Widths"]
 
-Bound = int | float | datetime.date
+Bound = int | float | dt.date
 """Where an interval begins or ends."""
 
 _Numbers = npt.NDArray[np.float64] | npt.NDArray[np.object_]
@@ -154,7 +154,7 @@ class Cuts(ValueRule):
 
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:  # noqa: ARG002
         """Give the levels between the leaves and the root over a domain."""
-        is_date = isinstance(self.cuts[0][0], datetime.date)
+        is_date = isinstance(self.cuts[0][0], dt.date)
         values = days_of(domain) if is_date else numbers_of(domain)
         if self.merging is not None:
             return _cut_and_merge(values, self.cuts[0], self.merging)
@@ -164,7 +164,7 @@ class Cuts(ValueRule):
     def to_config(self) -> dict[str, object]:
         """Give the rule as a configuration file has it."""
         plain = [
-            [cut.isoformat() if isinstance(cut, datetime.date) else cut for cut in cuts]
+            [cut.isoformat() if isinstance(cut, dt.date) else cut for cut in cuts]
             for cuts in self.cuts
         ]
         if self.merging is None:
@@ -295,7 +295,7 @@ class Widths(ValueRule):
 
 
 def _cut_and_merge(values: _Numbers, cuts: tuple[Bound, ...], merging: Merging) -> list[Level]:
-    ends = [day_of_date(cut) if isinstance(cut, datetime.date) else cut for cut in cuts]
+    ends = [day_of_date(cut) if isinstance(cut, dt.date) else cut for cut in cuts]
     is_exact = values.dtype != object and all(abs(end) <= _LARGEST_EXACT_FLOAT for end in ends)
     # Python compares its own integers and floats exactly, numpy rounds them first.
     kind = np.float64 if is_exact else np.object_
@@ -320,7 +320,7 @@ def _floor_divide(dividend: Decimal, divisor: Decimal) -> int:
 
 
 def _plain(bound: Bound | Decimal) -> str:
-    if isinstance(bound, datetime.date):
+    if isinstance(bound, dt.date):
         return bound.isoformat()
     if isinstance(bound, Decimal):
         text = f"{bound:f}"
@@ -336,7 +336,7 @@ def _is_finite_number(value: object) -> bool:
 
 def _as_cuts(given: object) -> tuple[Bound, ...]:
     cuts = tuple(_as_bound(cut) for cut in as_list("cuts", given))
-    n_dates = len([cut for cut in cuts if isinstance(cut, datetime.date)])
+    n_dates = len([cut for cut in cuts if isinstance(cut, dt.date)])
     if n_dates not in (0, len(cuts)):
         raise ParameterError(
             f"cuts must be all numbers or all dates; got {n_dates} dates among {len(cuts)} cuts.",
@@ -353,7 +353,7 @@ def _as_cuts(given: object) -> tuple[Bound, ...]:
 
 def _as_bound(given: object) -> Bound:
     bound = iso_date(given) if isinstance(given, str) else given
-    if isinstance(bound, datetime.date) and not isinstance(bound, datetime.datetime):
+    if isinstance(bound, dt.date) and not isinstance(bound, dt.datetime):
         return bound
     if _is_finite_number(bound):
         return float(bound) if isinstance(bound, float) else int(bound)  # type: ignore[call-overload]

@@ -64,6 +64,8 @@ class Method(ABC):
     """Whether the guarantees count people where a person may have several rows."""
     deviations: ClassVar[tuple[str, ...]] = ()
     """Where the method departs from its paper, and why."""
+    example: ClassVar[Mapping[str, object]] = {}
+    """Parameters that suit a table of a few hundred rows, for tests that find every method."""
 
     @property
     @abstractmethod

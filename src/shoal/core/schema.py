@@ -203,8 +203,8 @@ class Schema:
                         ),
                     )
                 seen[column] = role
-        for what, columns in (("hierarchy", self.hierarchies), ("type", self.types)):
-            stray = [column for column in columns if column not in seen]
+        for what, given in (("hierarchy", tuple(self.hierarchies)), ("type", tuple(self.types))):
+            stray = [column for column in given if column not in seen]
             if stray:
                 raise SchemaError(
                     f"A {what} is given for columns without a role: {_listed(stray)}.",

@@ -7,16 +7,17 @@ both. Methods that generalize ask for nothing else.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.domain import SUPPRESSED, Domain, Texts
 from shoal.core.errors import ParameterError, SchemaError
+from shoal.core.log import internal_log
 
 __all__ = ["NO_GROUP", "Integers", "Label", "Level", "Tree", "grow_tree", "unplaced_values"]
 
@@ -26,8 +27,6 @@ Label = str | None
 
 NO_GROUP = -1
 """The group of values that are suppressed at a level below the root already."""
-
-_INTERNAL_LOG = logging.getLogger("shoal.internal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,30 +267,26 @@ def grow_tree(domain: Domain, levels: Sequence[Level]) -> Tree:
     position = np.empty(size, dtype=np.int64)
     position[code] = np.arange(size)
 
-    by_level = np.empty((height + 1, size), dtype=np.int64)
-    by_level[0] = np.arange(size)
     leaf_labels = domain.labels()
     labels: list[Label] = [leaf_labels[leaf] for leaf in code.tolist()]
     firsts, lasts = [np.arange(size)], [np.arange(1, size + 1)]
+    by_level = np.empty((height + 1, size), dtype=np.int64)
+    by_level[0] = np.arange(size)
     for number, (level, key) in enumerate(zip(levels, keys[1:], strict=True), start=1):
-        is_start = np.ones(size, dtype=bool)
-        is_start[1:] = key[code][1:] != key[code][:-1]
-        starts = np.flatnonzero(is_start)
-        groups = level.groups[code[starts]]
+        first, last, run = _runs(key[code])
+        groups = level.groups[code[first]]
         has_node = groups != NO_GROUP
         nodes = np.where(has_node, len(labels) + np.cumsum(has_node) - 1, NO_GROUP)
-        by_level[number] = nodes[np.cumsum(is_start) - 1]
+        by_level[number] = nodes[run]
         labels.extend(level.labels[group] for group in groups[has_node].tolist())
-        firsts.append(starts[has_node])
-        lasts.append(np.append(starts[1:], size)[: len(starts)][has_node])
-
+        firsts.append(first[has_node])
+        lasts.append(last[has_node])
     labels.append(SUPPRESSED)
     by_level[height] = len(labels) - 1
-    for number in range(height - 1, 0, -1):
-        by_level[number] = np.where(
-            by_level[number] == NO_GROUP, by_level[number + 1], by_level[number]
-        )
-    parents = [by_level[number + 1][first_of_level] for number, first_of_level in enumerate(firsts)]
+    for above, below in pairwise(by_level[::-1]):
+        below[:] = np.where(below == NO_GROUP, above, below)
+
+    parents = [by_level[number + 1][first] for number, first in enumerate(firsts)]
     node_levels = np.repeat(np.arange(height), [len(first) for first in firsts])
     tree = Tree(
         column=domain.column,
@@ -321,7 +316,7 @@ def unplaced_values(domain: Domain, codes: npt.ArrayLike, fact: str) -> SchemaEr
         The sentence that says so, without any value.
     """
     texts = domain.texts[np.asarray(codes, dtype=np.int64)].tolist()
-    _INTERNAL_LOG.info(
+    internal_log.info(
         "Column %r: values without a place in its hierarchy: %r", domain.column, texts
     )
     return SchemaError(
@@ -355,6 +350,15 @@ def _sort_keys(size: int, levels: Sequence[Level]) -> list[Integers]:
         key[is_grouped] = first_code[level.groups[is_grouped]]
         keys.append(key)
     return keys
+
+
+def _runs(key: Integers) -> tuple[Integers, Integers, Integers]:
+    """Give where each run of equal keys begins and ends, and for each position its run."""
+    is_first = np.ones(len(key), dtype=bool)
+    is_first[1:] = key[1:] != key[:-1]
+    first = np.flatnonzero(is_first)
+    last = np.append(first, len(key))[1:]
+    return first, last, np.cumsum(is_first) - 1
 
 
 def _texts(labels: list[Label]) -> Texts:

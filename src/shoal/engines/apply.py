@@ -24,6 +24,7 @@ from shoal.engines.table import EngineTable
 
 __all__ = ["apply_plan", "published_queries"]
 
+
 def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> int:
     """Place every row of the table as the plan says, and lay out what is published.
 
@@ -34,8 +35,7 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     engine = table.engine
     bucket_id = secret.permutation("bucket numbers", plan.n_buckets) + 1
     keys = {
-        label: np.array([secret.derive(label).hex()], dtype=object)
-        for label in ("rank", "redraw")
+        label: np.array([secret.derive(label).hex()], dtype=object) for label in ("rank", "redraw")
     }
     # Keys are staged, not written into statements: statements are logged.
     engine.push("secret", {f"{label}_key": key for label, key in keys.items()})
@@ -54,8 +54,7 @@ def _place(table: EngineTable, plan: Plan, bucket_id: npt.NDArray[np.int64]) -> 
     names = [table.code_name(column) for column in columns]
     same = " AND ".join(f"t.{name} = k.{name}" for name in names) or "TRUE"
     classes = {
-        name: np.ascontiguousarray(plan.classes.codes[:, place])
-        for place, name in enumerate(names)
+        name: np.ascontiguousarray(plan.classes.codes[:, place]) for place, name in enumerate(names)
     }
     if _keeps_classes_whole(plan):
         # No class is parted, so there is nothing to rank.
@@ -119,9 +118,7 @@ def _block_sizes(segments: Segments, n_classes: int) -> npt.NDArray[np.int64]:
     return np.maximum(n_ranks // np.maximum(n_segments, 1), 1).astype(np.int64)
 
 
-def _blocked(
-    segments: Segments, blocks: npt.NDArray[np.int64]
-) -> dict[str, npt.NDArray[np.int64]]:
+def _blocked(segments: Segments, blocks: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int64]]:
     """Repeat each segment for every block that it touches."""
     size = blocks[segments.group]
     first_block = segments.first // size
@@ -270,9 +267,7 @@ def _push_blanks(table: EngineTable, plan: Plan) -> None:
         table.engine.push(f"blank_{place}", {"row_key": blanked})
 
 
-def published_queries(
-    table: EngineTable, plan: Plan, shape: Shape, release: int
-) -> dict[str, str]:
+def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int) -> dict[str, str]:
     """Give the query of every data file of a release, in the order that is published.
 
     Parameters
@@ -318,7 +313,9 @@ def _decoded(
     decoded = []
     for column in columns:
         place = table.schema.coded.index(column)
-        source, code = (f"label_{release}", "label") if column in recoded else ("dictionary", "code")
+        source, code = (
+            (f"label_{release}", "label") if column in recoded else ("dictionary", "code")
+        )
         join = f" LEFT JOIN {source}_{place} v{place} ON v{place}.{code} = p.p{place}"
         expression = f"v{place}.v"
         if column in plan.blank.column:

@@ -10,15 +10,19 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.core.errors import DataError, ParameterError
 
-__all__ = ["Dialect", "check_kind", "find_dialect"]
+__all__ = ["Dialect", "check_kind", "find_dialect", "refuse_like_names"]
 
 _SAMPLE_BYTES = 1 << 20
+_SAMPLE_RECORDS = 200
 _DELIMITERS = (",", ";", "\t", "|")
 _QUOTES = ('"', "'")
 _MARKS = (
@@ -73,8 +77,8 @@ def find_dialect(
     sample, is_compressed, is_whole = _read_sample(path)
     if not sample:
         raise DataError(f"{path.name} is empty.", hint="a CSV file begins with a header line.")
-    found = _encoding(path, sample, encoding)
-    text = _decode(path, sample, found, is_whole=is_whole)
+    found = _encoding(sample, encoding)
+    text = _decode(path, sample, found, is_whole=is_whole).removeprefix("\ufeff")
     if "\x00" in text:
         raise DataError(
             f"{path.name} holds NUL characters, which no text has.",
@@ -84,10 +88,8 @@ def find_dialect(
         text = text[: text.rfind("\n") + 1] or text
     quotes = (quote,) if quote is not None else _QUOTES
     delimiters = (delimiter,) if delimiter is not None else _DELIMITERS
-    best = max(
-        ((d, q) for q in quotes for d in delimiters),
-        key=lambda pair: _consistency(text, *pair),
-    )
+    readings = [(d, q) for q in quotes for d in delimiters if q == quotes[0] or _quotes(text, d, q)]
+    best = max(readings, key=lambda reading: _consistency(text, *reading))
     header = next(csv.reader(io.StringIO(text, newline=""), delimiter=best[0], quotechar=best[1]))
     _check_header(path, header)
     return Dialect(best[0], best[1], found, tuple(header), is_compressed)
@@ -112,15 +114,15 @@ def _read_sample(path: Path) -> tuple[bytes, bool, bool]:
     return head, is_compressed, len(head) < _SAMPLE_BYTES
 
 
-def _encoding(path: Path, sample: bytes, given: str | None) -> str:
+def _encoding(sample: bytes, given: str | None) -> str:
     if given is not None:
         try:
-            codecs.lookup(given)
+            is_utf8 = codecs.lookup(given).name == "utf-8"
         except LookupError:
             raise ParameterError(
                 f"encoding {given!r} is not known.", hint="for example utf-8, cp1252 or utf-16."
             ) from None
-        return given
+        return "utf-8-sig" if is_utf8 and sample.startswith(codecs.BOM_UTF8) else given
     return next((name for mark, name in _MARKS if sample.startswith(mark)), "utf-8")
 
 
@@ -136,24 +138,35 @@ def _decode(path: Path, sample: bytes, encoding: str, *, is_whole: bool) -> str:
         ) from None
 
 
-def _consistency(text: str, delimiter: str, quote: str) -> tuple[float, int, int]:
-    """Score a reading: do lines agree on a number of fields above one, and on how many?"""
+def _quotes(text: str, delimiter: str, quote: str) -> bool:
+    """Tell whether a character stands around whole fields, as a quote does."""
+    d, q = re.escape(delimiter), re.escape(quote)
+    field = rf"(?m)(?:^|{d}){q}(?:[^{q}\r\n]|{q}{q})*{q}(?:{d}|\r?$)"
+    return re.search(field, text) is not None
+
+
+def _consistency(text: str, delimiter: str, quote: str) -> tuple[float, int, bool, bool]:
+    """Score a reading by how many lines agree on a number of fields above one, and on how many.
+
+    Of two that score alike, the one loses that leaves the other quote around fields.
+    """
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
-    widths: list[int] = []
+    other = next(q for q in _QUOTES if q != quote)
     try:
-        for record in lines:
-            if record:
-                widths.append(len(record))
-            if len(widths) >= 200:
-                break
+        records = list(itertools.islice(filter(None, lines), _SAMPLE_RECORDS))
     except csv.Error:
-        return (0.0, 0, 0)
-    if not widths:
-        return (0.0, 0, 0)
-    width, n_agreeing = Counter(widths).most_common(1)[0]
-    if width == 1:
-        return (0.0, 1, quote == '"')
-    return (n_agreeing / len(widths), width, quote == '"')
+        records = []
+    if not records:
+        return (0.0, 0, False, quote == _QUOTES[0])
+    width, n_agreeing = Counter(map(len, records)).most_common(1)[0]
+    n_quoted = sum(any(_is_wrapped(field, other) for field in record) for record in records)
+    is_rid_of_quotes = 2 * n_quoted < len(records)
+    agreement = n_agreeing / len(records) if width > 1 else 0.0
+    return (agreement, width, is_rid_of_quotes, quote == _QUOTES[0])
+
+
+def _is_wrapped(field: str, quote: str) -> bool:
+    return len(field) > 1 and field.startswith(quote) and field.endswith(quote)
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -166,9 +179,17 @@ def _check_header(path: Path, header: list[str]) -> None:
             f"{', '.join(map(str, nameless[:10]))} of {len(header)}.",
             hint="name every column in the header line.",
         )
-    twice = [name for name, times in Counter(header).items() if times > 1]
-    if twice:
+    refuse_like_names(path.name, header)
+
+
+def refuse_like_names(source: str, names: Iterable[str]) -> None:
+    """Refuse columns whose names agree but for upper and lower case: SQL takes them for one."""
+    listed = list(names)
+    times = Counter(name.lower() for name in listed)
+    alike = [name for name in dict.fromkeys(listed) if times[name.lower()] > 1]
+    if alike:
         raise DataError(
-            f"{path.name} has columns of one name: {', '.join(map(repr, twice[:10]))}.",
+            f"{source} has columns of one name (upper and lower case are not told apart): "
+            f"{', '.join(map(repr, alike[:10]))}.",
             hint="rename all but one of them.",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,9 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ENGINE_TYPES: tuple[tuple[str, ColumnType], ...] = (
     (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?", ColumnType.INTEGER),
     (r"DOUBLE|FLOAT|REAL|DECIMAL\(.*\)", ColumnType.REAL),
-    (r"DATE|TIMESTAMP.*", ColumnType.DATE),
+    (r"DATE|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?", ColumnType.DATE),
     (r"BOOLEAN", ColumnType.BOOLEAN),
-    (r"VARCHAR|ENUM\(.*\)|UUID", ColumnType.CATEGORICAL),
+    (r'VARCHAR|ENUM\(.*\)|UUID|"NULL"', ColumnType.CATEGORICAL),
 )
 
 
@@ -32,8 +33,9 @@ def type_of_engine(column: str, engine_type: str) -> ColumnType:
     for pattern, column_type in _ENGINE_TYPES:
         if re.fullmatch(pattern, engine_type, flags=re.DOTALL):
             return column_type
+    stem = engine_type.split("(", maxsplit=1)[0]
     raise DataError(
-        f"Column {column!r} has the type {engine_type.split('(')[0]}, which holds no plain value.",
+        f"Column {column!r} has the type {stem}, which holds no plain value.",
         hint="make it text, a number, a date or a boolean, or give it the role identifying.",
     )
 
@@ -86,7 +88,7 @@ def build_domain(
     """
     given: Texts = np.empty(len(values), dtype=object)
     given[:] = values
-    is_missing = np.equal(given, None).astype(bool)
+    is_missing = np.array([value is None for value in values], dtype=bool)
     texts = given[~is_missing]
     numbers: npt.NDArray[np.float64] | None = None
     if column_type is ColumnType.ORDERED and order is not None:
@@ -95,7 +97,7 @@ def build_domain(
         ranking = np.argsort(ranks, kind="stable")
     elif column_type.is_numeric:
         numbers = _numbers(column, column_type, texts)
-        ranking = np.lexsort((texts.astype(str), numbers))
+        ranking = _ranking(column, column_type, texts, numbers)
         numbers = numbers[ranking]
     else:
         if column_type is ColumnType.BOOLEAN and not set(texts) <= {"true", "false"}:
@@ -139,9 +141,7 @@ def _known(column: str, ranks: list[float | None]) -> npt.NDArray[np.float64]:
     return np.array(ranks, dtype=np.float64)
 
 
-def _numbers(
-    column: str, column_type: ColumnType, texts: Texts
-) -> npt.NDArray[np.float64]:
+def _numbers(column: str, column_type: ColumnType, texts: Texts) -> npt.NDArray[np.float64]:
     if column_type is ColumnType.DATE:
         days = _days(texts)
         if days is None:
@@ -165,11 +165,10 @@ def _numbers(
             f"Column {column!r} holds infinite numbers.",
             hint="cap them, or leave them empty where they mean missing.",
         )
-    if len(np.unique(numbers)) < len(numbers):
+    if column_type is ColumnType.INTEGER and np.any(np.abs(numbers) > 2.0**63):
         raise DataError(
-            f"Column {column!r} is {column_type}, but writes one number in several ways, such as "
-            "1.5 and 1.50.",
-            hint="write each number in one way, or declare the column categorical.",
+            f"Column {column!r} holds whole numbers of more than 64 bits.",
+            hint="declare it categorical: numbers of that length are names.",
         )
     if column_type is ColumnType.INTEGER and np.any(numbers != np.floor(numbers)):
         raise DataError(
@@ -179,18 +178,35 @@ def _numbers(
     return numbers
 
 
+def _ranking(
+    column: str, column_type: ColumnType, texts: Texts, numbers: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
+    if len(np.unique(numbers)) == len(numbers):
+        return np.argsort(numbers)
+    # Several numbers round to one float: from 2**53 on, not every whole number has its own.
+    exact = [Decimal(text) for text in texts]
+    if len(set(exact)) < len(exact):
+        raise DataError(
+            f"Column {column!r} is {column_type}, but writes one number in several ways, such as "
+            "1.5 and 1.50.",
+            hint="write each number in one way, or declare the column categorical.",
+        )
+    return np.array(sorted(range(len(exact)), key=exact.__getitem__), dtype=np.int64)
+
+
 def _number(text: str) -> float:
+    """Read a number as engines do: Python alone takes ``1_000`` and the digits of other scripts."""
     try:
-        return float(text)
+        return float(text) if text.isascii() and "_" not in text else float("nan")
     except ValueError:
         return float("nan")
 
 
 def _days(texts: Texts) -> npt.NDArray[np.float64] | None:
-    if not all(map(_DATE.fullmatch, texts)):
+    # numpy has a year 0; nobody else does.
+    if not all(_DATE.fullmatch(text) and not text.startswith("0000") for text in texts):
         return None
     try:
-        days = texts.astype("datetime64[D]").astype(np.int64).astype(np.float64)
+        return texts.astype("datetime64[D]").astype(np.int64).astype(np.float64)
     except ValueError:
         return None
-    return days if not np.any(texts == "0000-00-00") else None

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import itertools
+import os
 import re
 import shutil
 import tempfile
@@ -18,9 +19,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
+from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.log import internal_log
-from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
+from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect, refuse_like_names
 from shoal.engines.engine import Columns, Scan
 
 __all__ = ["DuckDB"]
@@ -32,6 +33,15 @@ _SOURCES = (
     "CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet), Arrow (.arrow, .feather), a DuckDB file "
     "(.duckdb) with a table, an Arrow table, a pandas or polars frame, or a mapping of columns"
 )
+
+
+_SETTINGS = {
+    # A moment's date must not depend on where the machine stands.
+    "TimeZone": "'UTC'",
+    # The type of a column of Python objects is read off all of them. DuckDB would look at a
+    # thousand and turn a fraction that it did not see into a whole number.
+    "pandas_analyze_sample": 2**62,
+}
 
 
 class DuckDB:
@@ -46,7 +56,7 @@ class DuckDB:
 
     def __init__(self, memory: str | None = None) -> None:
         self._directory = tempfile.mkdtemp(prefix="shoal-")
-        config: dict[str, str] = {
+        config: dict[str, str | bool | int | float | list[str]] = {
             "temp_directory": str(Path(self._directory) / "spill"),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -61,10 +71,10 @@ class DuckDB:
             raise ParameterError(
                 f"memory={memory!r} is not an amount of memory.", hint="for example '4GB'."
             ) from None
+        for setting, value in _SETTINGS.items():
+            self._connection.execute(f"SET {setting} = {value}")
         self._names = itertools.count()
-        self._remove = weakref.finalize(
-            self, shutil.rmtree, self._directory, ignore_errors=True
-        )
+        self._remove = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
 
     @property
     def name(self) -> str:
@@ -119,14 +129,17 @@ class DuckDB:
         if isinstance(source, (str, Path)):
             return self._scan_path(Path(source), options)
         _refuse_options(options, "frames")
-        frame = _as_registrable(source)
-        if frame is None:
-            raise ParameterError(
-                f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {_SOURCES}."
-            )
         view = self._new_name()
         try:
+            frame = _as_registrable(source)
+            if frame is None:
+                raise ParameterError(
+                    f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {_SOURCES}."
+                )
+            refuse_like_names(type(source).__name__, _column_names(frame))
             self._connection.register(view, frame)
+        except ShoalError:
+            raise
         except (duckdb.Error, ImportError, TypeError, ValueError) as error:
             internal_log.info("%s", error)
             raise DataError(
@@ -139,13 +152,15 @@ class DuckDB:
     def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
         if not path.exists():
             raise DataError(f"There is no file {path}.")
+        if not os.access(path, os.R_OK):
+            raise EngineError(f"{path.name} may not be read.", hint="ask for the permission.")
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
         ending = suffixes[-2] if suffixes[-1] == ".gz" and len(suffixes) > 1 else suffixes[-1]
-        if ending in _CSV_ENDINGS:
-            return self._scan_csv(path, ending, options)
         if ending == ".parquet" or path.is_dir():
             _refuse_options(options, "Parquet")
             return self._scan_parquet(path)
+        if ending in _CSV_ENDINGS:
+            return self._scan_csv(path, ending, options)
         if ending in _ARROW_ENDINGS:
             _refuse_options(options, "Arrow")
             return self._scan_arrow(path)
@@ -180,6 +195,11 @@ class DuckDB:
             is_text=True,
             name=path.name,
             digest=_digest(path),
+            options={
+                "delimiter": dialect.delimiter,
+                "quote": dialect.quote,
+                "encoding": dialect.encoding,
+            },
         )
 
     def _as_utf8(self, path: Path, dialect: Dialect) -> Path:
@@ -203,7 +223,8 @@ class DuckDB:
         if path.is_dir():
             if not any(path.glob("*.parquet")):
                 raise DataError(
-                    f"The folder {path.name} holds no Parquet file.", hint=f"Shoal reads {_SOURCES}."
+                    f"The folder {path.name} holds no Parquet file.",
+                    hint=f"Shoal reads {_SOURCES}.",
                 )
             return self._described(
                 f"read_parquet({_pattern(path)[:-1]}/*.parquet')", name=path.name
@@ -226,6 +247,7 @@ class DuckDB:
         except Exception as error:  # noqa: BLE001 - pyarrow's errors quote data
             internal_log.info("%s", error)
             raise DataError(f"{path.name} is not a whole Arrow file.") from None
+        refuse_like_names(path.name, table.column_names)
         view = self._new_name()
         self._connection.register(view, table)
         return self._described(view, name=path.name, digest=_digest(path))
@@ -250,9 +272,17 @@ class DuckDB:
             f"{database}.{self.quote(schema)}.{self.quote(name)}",
             name=f"{path.name}:{name}",
             digest=_digest(path),
+            options={"table": str(name)},
         )
 
-    def _described(self, relation: str, *, name: str, digest: str | None = None) -> Scan:
+    def _described(
+        self,
+        relation: str,
+        *,
+        name: str,
+        digest: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Scan:
         described = self._run(f"DESCRIBE SELECT * FROM {relation}").fetchall()
         return Scan(
             relation=relation,
@@ -261,6 +291,7 @@ class DuckDB:
             is_text=False,
             name=name,
             digest=digest,
+            options=options or {},
         )
 
     def _new_name(self) -> str:
@@ -302,6 +333,11 @@ def _translated(message: str) -> EngineError | DataError:
             f"{where} cannot be read.",
             hint="is a quote left open, or a line too long? Delimiter and quote can be given.",
         )
+    if "CSV Parser" in message:
+        return DataError(
+            "The CSV file cannot be read.",
+            hint="do all its lines end alike, and is every quote closed?",
+        )
     kind = message.split(":", maxsplit=1)[0]
     return EngineError(
         f"DuckDB refused ({kind}).",
@@ -309,18 +345,18 @@ def _translated(message: str) -> EngineError | DataError:
     )
 
 
-def _as_registrable(source: object) -> object | None:
+def _as_registrable(source: Any) -> Any:
     """Turn a source into something that DuckDB can register, or give None."""
     library = type(source).__module__.split(".")[0].lstrip("_")
     if library == "pandas":
         return source
     if library == "polars":
-        lazy = getattr(source, "collect", None)
-        return lazy() if lazy is not None else source
+        return source.collect() if hasattr(source, "collect") else source
     if library == "pyarrow":
-        return source
+        # A stream can be read once only.
+        return source.read_all() if hasattr(source, "read_all") else source
     if library == "duckdb" and hasattr(source, "fetchnumpy"):
-        return source.fetchnumpy()
+        return _as_plain_relation(source).fetchnumpy()
     if isinstance(source, Mapping) and source:
         return {str(name): _as_array(column) for name, column in source.items()}
     return None
@@ -331,13 +367,41 @@ def _as_array(column: object) -> npt.NDArray[Any]:
     if decode is not None and not isinstance(column, (bytes, np.ndarray)):
         column = decode()
     if isinstance(column, np.ndarray):
-        return column if column.dtype.kind != "U" else column.astype(object)
-    values = list(column)  # type: ignore[call-overload]
-    if all(type(value) is int and abs(value) < 2**63 for value in values):
+        return _as_known_to_duckdb(column)
+    values = [_as_python(value) for value in column]  # type: ignore[attr-defined]
+    if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def _as_known_to_duckdb(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Turn texts of fixed length, foreign byte orders and days into what DuckDB reads."""
+    if array.dtype.kind == "U":
+        return array.astype(object)
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in "YMWDhm":
+        return array.astype("datetime64[s]")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _as_python(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _as_plain_relation(relation: Any) -> Any:
+    """Cut whole numbers of 128 bits, which every sum has, to 64: numpy would make them reals."""
+    expressions = []
+    for column, engine_type in zip(relation.columns, relation.types, strict=True):
+        name = '"' + column.replace('"', '""') + '"'
+        is_huge = str(engine_type) in ("HUGEINT", "UHUGEINT")
+        expressions.append(f"CAST({name} AS BIGINT) AS {name}" if is_huge else name)
+    return relation.project(", ".join(expressions))
+
+
+def _column_names(frame: Any) -> list[str]:
+    names = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
+    return [str(name) for name in (names if names is not None else getattr(frame, "columns", ()))]
 
 
 def _refuse_options(options: dict[str, object], kind: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +33,8 @@ class Scan:
         What the source is called in the record.
     digest
         The SHA-256 of the file; None where the source is none.
+    options
+        What was given or found out about how the source is to be read.
     """
 
     relation: str
@@ -41,6 +43,7 @@ class Scan:
     is_text: bool
     name: str
     digest: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -152,9 +152,11 @@ def open_files(engine: DuckDB, folder: Path, names: Sequence[str], ending: str) 
         path = folder / f"{name}.{ending}"
         if not path.exists():
             raise DataError(f"The release lacks its file {path.name}.")
-        scan = engine.scan(path, delimiter=",", quote='"', encoding="utf-8") if (
-            ending == "csv"
-        ) else engine.scan(path)
+        scan = (
+            engine.scan(path, delimiter=",", quote='"', encoding="utf-8")
+            if (ending == "csv")
+            else engine.scan(path)
+        )
         queries[name] = f"SELECT * FROM {scan.relation}"
     return PublishedFiles(engine, queries)
 

@@ -16,8 +16,8 @@ import numpy as np
 from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.tree import Tree
 from shoal.core.schema import ColumnDeclaration, Schema
+from shoal.core.tree import Tree
 from shoal.engines.domains import (
     build_domain,
     infer_type,
@@ -26,7 +26,7 @@ from shoal.engines.domains import (
 )
 from shoal.engines.engine import Engine, Scan
 
-__all__ = ["EngineTable", "texts_of"]
+__all__ = ["EngineTable", "canonical_text", "count_times_of_day", "texts_of"]
 
 
 class EngineTable:
@@ -148,28 +148,13 @@ class EngineTable:
             self._check_insensitive(f"x{place}", column)
 
     def _text_expression(self, column: str) -> str:
-        name = self.engine.quote(column)
-        engine_type = self.scan.types[column]
-        if engine_type.startswith("TIMESTAMP"):
-            self._check_midnight(column)
-            return f"CAST(CAST({name} AS DATE) AS VARCHAR)"
-        if engine_type in ("DOUBLE", "FLOAT", "REAL"):
-            # Adding 0 turns a negative zero into the zero that it equals.
-            return f"CAST({name} + 0 AS VARCHAR)"
-        return name if engine_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
-
-    def _check_midnight(self, column: str) -> None:
-        name = self.engine.quote(column)
-        query = (
-            f"SELECT count(*) AS n FROM {self.scan.relation} "
-            f"WHERE {name} <> CAST(CAST({name} AS DATE) AS TIMESTAMP)"
-        )
-        n_timed = int(self.engine.rows(query)["n"][0])
+        n_timed = count_times_of_day(self.engine, self.scan, column)
         if n_timed:
             raise DataError(
                 f"Column {column!r} holds {n_timed} times of day, not dates.",
                 hint="cut it to the date: a time of day is nearly unique.",
             )
+        return canonical_text(self.engine.quote(column), self.scan.types[column])
 
     def _check_keys(self) -> None:
         fetched = self.engine.rows(
@@ -200,6 +185,12 @@ class EngineTable:
                     f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means "
                     "suppressed in a release.",
                     hint="write it otherwise, or leave it empty where it means missing.",
+                )
+            query = f"SELECT count(*) AS n FROM source WHERE {name} LIKE concat('%', chr(0), '%')"
+            if int(self.engine.rows(query)["n"][0]):
+                raise DataError(
+                    f"Column {column!r} holds NUL characters.",
+                    hint="take them out: most readers cut a text off there.",
                 )
         query = (
             "SELECT count(*) AS n FROM "
@@ -257,9 +248,41 @@ class EngineTable:
             return ColumnType.CATEGORICAL
 
 
+def canonical_text(name: str, engine_type: str) -> str:
+    """Give the expression of a column's canonical text: equal values have one text.
+
+    Examples
+    --------
+    >>> canonical_text("born", "TIMESTAMP")
+    'CAST(CAST(born AS DATE) AS VARCHAR)'
+    """
+    if engine_type.startswith("TIMESTAMP"):
+        return f"CAST(CAST({name} AS DATE) AS VARCHAR)"
+    if engine_type in ("DOUBLE", "FLOAT", "REAL"):
+        # Adding 0 turns a negative zero into the zero that it equals.
+        return f"CAST({name} + 0 AS VARCHAR)"
+    return name if engine_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+
+
+def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:
+    """Count the values of a column that are not a plain date but a moment of the day."""
+    if not scan.types[column].startswith("TIMESTAMP"):
+        return 0
+    name = engine.quote(column)
+    fetched = engine.rows(
+        f"SELECT count(*) AS n FROM {scan.relation} "
+        f"WHERE {name} <> CAST(CAST({name} AS DATE) AS TIMESTAMP)"
+    )
+    return int(fetched["n"][0])
+
+
 def texts_of(fetched: object) -> list[str | None]:
     """Give fetched values as texts, None where missing."""
     if isinstance(fetched, np.ma.MaskedArray):
-        return [None if masked else str(v) for v, masked in zip(
-            fetched.data.tolist(), np.ma.getmaskarray(fetched).tolist(), strict=True)]
+        return [
+            None if masked else str(v)
+            for v, masked in zip(
+                fetched.data.tolist(), np.ma.getmaskarray(fetched).tolist(), strict=True
+            )
+        ]
     return [None if v is None else str(v) for v in np.asarray(fetched).tolist()]

@@ -96,15 +96,18 @@ class Release:
 
     def to_arrow(self, name: str) -> pyarrow.Table:
         """Give a data file as an Arrow table (extra `arrow`)."""
-        return self._relation(name, "arrow").to_arrow_table()
+        table: pyarrow.Table = self._relation(name, "arrow").to_arrow_table()
+        return table
 
     def to_pandas(self, name: str) -> pandas.DataFrame:
         """Give a data file as a pandas frame (extra `pandas`)."""
-        return self._relation(name, "pandas").df()
+        frame: pandas.DataFrame = self._relation(name, "pandas").df()
+        return frame
 
     def to_polars(self, name: str) -> polars.DataFrame:
         """Give a data file as a polars frame (extra `polars`)."""
-        return self._relation(name, "polars").pl()
+        frame: polars.DataFrame = self._relation(name, "polars").pl()
+        return frame
 
     def _relation(self, name: str, extra: str) -> Any:
         if name not in self.files.queries:

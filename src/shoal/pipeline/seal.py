@@ -19,14 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterError
-from shoal.core.hierarchy import Hierarchy
+from shoal.core.hierarchy_file import write_rows
 from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX
 from shoal.pipeline.attack import write_risk
 from shoal.pipeline.release import Making, Release, hierarchy_file
 from shoal.pipeline.verify import verify
 from shoal.report.codebook import codebook
 
-__all__ = ["write_release"]
+__all__ = ["refuse_existing", "write_release"]
 
 _FORMATS = ("csv", "parquet")
 
@@ -44,7 +44,7 @@ def write_release(
             "An opened release is written already.", hint="copy its folder instead."
         )
     internal = folder.with_name(folder.name + INTERNAL_SUFFIX)
-    _refuse_existing(folder, internal, replace=replace)
+    refuse_existing(folder, internal, replace=replace)
     with _temporary_folders(folder, internal) as (new_public, new_internal):
         _write_internal(release, release.making, new_internal, accept_risk)
         _write_public(release, release.making, new_public, format, is_accepted=accept_risk is not None)
@@ -62,7 +62,7 @@ def write_release(
     return folder
 
 
-def _refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
+def refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
     for path in (folder, internal):
         if path.exists() and not replace:
             raise ParameterError(
@@ -161,7 +161,7 @@ def _write_public(
     for column, rows in making.hierarchies.items():
         path = folder / hierarchy_file(column)
         path.parent.mkdir(exist_ok=True)
-        Hierarchy.from_rows(rows, column=column).to_csv(path)
+        write_rows(path, rows)
     manifest = replace(
         release.manifest,
         format=format,

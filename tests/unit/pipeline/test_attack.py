@@ -1,0 +1,98 @@
+"""Attacks through the pipeline: everybody by default, given people by matching, one line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+import shoal
+from shoal.core import registry
+
+
+@pytest.fixture(scope="module")
+def census() -> shoal.datasets.Dataset:
+    return shoal.datasets.census(rows=500, seed=8)
+
+
+@pytest.fixture(scope="module")
+def table(census: shoal.datasets.Dataset) -> shoal.Table:
+    return shoal.read(census)
+
+
+def test_every_attack_that_fits_runs_where_none_is_named(table: shoal.Table) -> None:
+    report = shoal.attack(shoal.anonymize(table, shoal.Anatomy(ell=3)))
+    assert [found.attack for found in report] == list(registry.names("shoal.attacks"))
+
+
+def test_the_risk_file_has_one_line_a_person_and_attack(
+    table: shoal.Table, tmp_path: Path
+) -> None:
+    release = shoal.anonymize(table, shoal.Mondrian(k=5, ell=2))
+    folder = release.write(tmp_path / "release")
+    report = shoal.attack(folder)
+    risk = parquet.read_table(tmp_path / "release.internal" / "risk.parquet").to_pandas()
+    assert len(risk) == 500 * len(report.findings)
+    for found in report:
+        lines = risk[risk.attack == found.attack]
+        assert lines.row_key.is_unique
+        assert lines.breached.sum() == found.n_breached
+        assert lines.posterior.max() == pytest.approx(found.worst)
+
+
+def test_attacks_before_writing_reach_the_risk_file_too(
+    table: shoal.Table, tmp_path: Path
+) -> None:
+    release = shoal.anonymize(table, shoal.Anatomy(ell=3))
+    shoal.attack(release)
+    release.write(tmp_path / "release")
+    risk = parquet.read_table(tmp_path / "release.internal" / "risk.parquet")
+    assert risk.num_rows == 500 * len(shoal.attacks.__all__)
+
+
+@pytest.mark.parametrize("publish", ["generalized", "bucketized"])
+def test_the_posterior_of_each_person_is_the_share_in_their_bucket(
+    table: shoal.Table, census: shoal.datasets.Dataset, tmp_path: Path, publish: str
+) -> None:
+    release = shoal.anonymize(table, shoal.Mondrian(k=5, ell=2, publish=publish))
+    shoal.attack(release, shoal.attacks.Homogeneity())
+    release.write(tmp_path / "release")
+    internal = tmp_path / "release.internal"
+    placement = parquet.read_table(internal / "placement.parquet").to_pandas()
+    risk = parquet.read_table(internal / "risk.parquet").to_pandas()
+    if publish == "generalized":
+        frame = release.to_pandas("table")
+        group = frame.groupby(list(census.schema.quasi), dropna=False)["condition"]
+        share = group.transform(lambda values: values.value_counts().max() / len(values))
+        placement["expected"] = share.to_numpy()[placement.line.to_numpy() - 1]
+    else:
+        counts = release.to_pandas("sensitive").groupby("bucket")["count"]
+        share = counts.max() / counts.sum()
+        placement["expected"] = share.loc[placement.bucket].to_numpy()
+    joined = placement.merge(risk, on="row_key")
+    assert len(joined) == 500
+    assert (joined.expected - joined.posterior).abs().max() < 1e-12
+
+
+def test_people_can_be_given_and_are_found_by_matching(
+    table: shoal.Table, census: shoal.datasets.Dataset
+) -> None:
+    for publish in ("generalized", "bucketized"):
+        release = shoal.anonymize(table, shoal.Mondrian(k=5, ell=2, publish=publish))
+        some = census.take(range(20))
+        columns = {name: some.to_dict()[name] for name in census.schema.quasi}
+        report = shoal.attack(release, shoal.attacks.Homogeneity(), people=columns)
+        (found,) = report.findings
+        assert found.n_people == 20
+        assert found.posterior.min() > 0
+        assert release.findings == ()
+
+
+def test_an_attack_that_does_not_fit_is_refused() -> None:
+    columns = {"age": [1, 2, 3, 4], "sex": ["f", "m", "f", "m"]}
+    table = shoal.read(columns, shoal.Schema(quasi=["age", "sex"]))
+    release = shoal.anonymize(table, shoal.Mondrian(k=2))
+    with pytest.raises(shoal.ParameterError, match="does not apply"):
+        shoal.attack(release, shoal.attacks.Homogeneity())
+    assert [found.attack for found in shoal.attack(release)] == ["linkage"]

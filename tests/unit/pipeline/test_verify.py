@@ -1,0 +1,204 @@
+"""Verification: what was tampered with is found, whatever it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.core.guarantees import (
+    AlphaK,
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    TCloseness,
+)
+from shoal.pipeline.verify import verify_file
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    table = shoal.read(shoal.datasets.census(rows=300, seed=2))
+    return shoal.anonymize(table, shoal.Anatomy(ell=3)).write(tmp_path / "release")
+
+
+def reseal(folder: Path, change: Callable[[dict[str, object]], None] = lambda _: None) -> None:
+    """Make the manifest's digests fit again, as somebody who tampers with care would."""
+    path = folder / "manifest.json"
+    stated = json.loads(path.read_text())
+    stated["files"] = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in stated["files"]
+    }
+    change(stated)
+    path.write_text(json.dumps(stated))
+
+
+def swap_two_values(folder: Path) -> None:
+    """Swap values of two buckets so that the first bucket holds one of its values twice."""
+    path = folder / "sensitive.csv"
+    header, *lines = path.read_text().splitlines()
+    entries = [line.split(",") for line in lines]
+    bucket = entries[0][0]
+    kept, given = (entry[1] for entry in entries[:2])
+    other = next(e[0] for e in entries if e[0] != bucket and e[1] == kept)
+    for entry in entries:
+        if entry[:2] == [bucket, given]:
+            entry[1] = kept
+        elif entry[:2] == [other, kept]:
+            entry[1] = given
+    body = [",".join(entry) for entry in entries]
+    path.write_text("\n".join([header, *body]) + "\n")
+
+
+def test_an_untouched_release_is_verified(folder: Path) -> None:
+    assert shoal.verify(folder).status == "verified"
+
+
+def test_a_changed_file_is_found_by_its_digest(folder: Path) -> None:
+    path = folder / "codebook.md"
+    path.write_text(path.read_text() + " ")
+    found = shoal.verify(folder)
+    assert found.status == "failed"
+    assert found.problems == ("codebook.md was changed after it was sealed",)
+
+
+@pytest.mark.parametrize("name", ["sensitive.csv", "codebook.md"])
+def test_a_missing_file_is_found(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert shoal.verify(folder).problems == (f"{name} is missing",)
+
+
+def test_a_stray_file_is_found(folder: Path) -> None:
+    (folder / "names.csv").write_text("who\n")
+    assert shoal.verify(folder).problems == ("names.csv is not in the manifest",)
+
+
+def test_a_broken_guarantee_is_found_even_where_the_digests_fit(folder: Path) -> None:
+    path = folder / "sensitive.csv"
+    header, *lines = path.read_text().splitlines()
+    bucket = lines[0].split(",")[0]
+    value = lines[0].split(",")[1]
+    lines = [
+        ",".join([bucket, value, line.split(",")[2]]) if line.split(",")[0] == bucket else line
+        for line in lines
+    ]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    reseal(folder)
+    found = shoal.verify(folder)
+    assert found.status == "failed"
+    assert any("frequency l-diversity" in problem for problem in found.problems)
+
+
+def test_a_count_that_does_not_fit_the_lines_is_found(folder: Path) -> None:
+    path = folder / "sensitive.csv"
+    header, first, *lines = path.read_text().splitlines()
+    bucket, value, count = first.split(",")
+    path.write_text("\n".join([header, f"{bucket},{value},{int(count) + 1}", *lines]) + "\n")
+    reseal(folder)
+    assert shoal.verify(folder).status == "failed"
+
+
+def test_a_line_that_was_taken_out_is_found(folder: Path) -> None:
+    path = folder / "quasi.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    reseal(folder)
+    assert shoal.verify(folder).status == "failed"
+
+
+def test_a_column_that_was_added_is_found(folder: Path) -> None:
+    path = folder / "quasi.csv"
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"{header},name", *(f"{line},x" for line in lines)]) + "\n")
+    reseal(folder)
+    found = shoal.verify(folder)
+    assert found.status == "failed"
+    assert "name" in found.problems[0]
+
+
+def test_a_stronger_claim_than_the_data_keep_is_found(folder: Path) -> None:
+    def claim(stated: dict[str, object]) -> None:
+        stated["guarantees"] = [{"name": "frequency l-diversity", "ell": "5"}]
+
+    reseal(folder, claim)
+    assert shoal.verify(folder).status == "failed"
+
+
+def test_swapped_values_that_break_a_bucket_are_found(folder: Path) -> None:
+    swap_two_values(folder)
+    reseal(folder)
+    report = shoal.verify(folder)
+    assert report.status == "failed"
+    assert report.verdicts[0].n_failing >= 1
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format_version": 99}', "not json"])
+def test_a_broken_manifest_is_a_clear_error(folder: Path, text: str) -> None:
+    (folder / "manifest.json").write_text(text)
+    with pytest.raises(shoal.DataError, match=r"manifest\.json"):
+        shoal.verify(folder)
+
+
+OTHER_TOOLS = """age,zip,disease
+[20-30],476**,flu
+[20-30],476**,cold
+[20-30],476**,ulcer
+[30-40],479**,flu
+[30-40],479**,flu
+[30-40],479**,cold
+"""
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "holds"),
+    [
+        (KAnonymity(k=3), True),
+        (KAnonymity(k=4), False),
+        (DistinctDiversity(ell=2), True),
+        (DistinctDiversity(ell=3), False),
+        (FrequencyDiversity(ell=1.5), True),
+        (FrequencyDiversity(ell=2), False),
+        (EntropyDiversity(ell=1.8), True),
+        (EntropyDiversity(ell=2), False),
+        (RecursiveDiversity(c=3, ell=2), True),
+        (RecursiveDiversity(c=2, ell=2), False),
+        (TCloseness(t="1/6"), True),
+        (TCloseness(t=0.16), False),
+        (AlphaK(alpha="2/3", k=3), True),
+        (AlphaK(alpha=0.6, k=3), False),
+    ],
+)
+def test_files_of_other_tools_are_checked_too(
+    tmp_path: Path, guarantee: object, holds: bool
+) -> None:
+    path = tmp_path / "theirs.csv"
+    path.write_text(OTHER_TOOLS)
+    found = verify_file(path, quasi=["age", "zip"], sensitive="disease", guarantees=[guarantee])
+    assert found.holds is holds
+
+
+def test_ordered_and_hierarchical_distances_on_files_of_other_tools(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    path.write_text("zip,salary\na,3\na,4\na,5\nb,6\nb,11\nb,8\nc,7\nc,9\nc,10\n")
+    ordered = TCloseness(t=0.375, distance="ordered")
+    found = verify_file(path, quasi=["zip"], sensitive="salary", guarantees=[ordered])
+    assert found.holds
+    assert found.verdicts[0].reached["t"] == "0.375"
+    flat = shoal.Hierarchy.flat()
+    tree = TCloseness(t="2/3", distance="hierarchical")
+    found = verify_file(
+        path, quasi=["zip"], sensitive="salary", guarantees=[tree], hierarchy=flat
+    )
+    assert found.holds
+
+
+def test_a_column_that_the_file_lacks_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    path.write_text(OTHER_TOOLS)
+    with pytest.raises(shoal.SchemaError, match="'sex'"):
+        verify_file(path, quasi=["sex"], guarantees=[KAnonymity(k=2)])
