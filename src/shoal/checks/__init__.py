@@ -1,0 +1,108 @@
+"""One checker for each guarantee, which derives it anew from published counts.
+
+A checker is one module with a function ``check(guarantee, evidence)``, found by the guarantee's
+name through `CHECKERS`. It shares no code with the methods, so that a bug in one shows against the
+other, and it decides exactly: a tie at the threshold is a tie.
+
+Beside `check`, each module has a function that gives the strongest parameter of any release, such
+as `distinct_diversity` or `closeness`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from shoal.core.errors import ParameterError
+from shoal.core.registry import lazy_exports
+
+if TYPE_CHECKING:
+    from shoal.checks.alpha_k import largest_share
+    from shoal.checks.bucket_size import smallest_bucket
+    from shoal.checks.k_anonymity import anonymity
+    from shoal.checks.l_diversity import (
+        distinct_diversity,
+        entropy_diversity,
+        frequency_diversity,
+        recursive_diversity,
+    )
+    from shoal.checks.t_closeness import closeness
+    from shoal.checks.verdict import Evidence, Verdict
+    from shoal.core.guarantees import Guarantee
+
+__all__ = [
+    "CHECKERS",
+    "Evidence",
+    "Verdict",
+    "anonymity",
+    "check",
+    "closeness",
+    "distinct_diversity",
+    "entropy_diversity",
+    "frequency_diversity",
+    "largest_share",
+    "recursive_diversity",
+    "smallest_bucket",
+]
+
+CHECKERS: Mapping[str, str] = {
+    "k-anonymity": "k_anonymity",
+    "bucket size": "bucket_size",
+    "distinct l-diversity": "l_diversity",
+    "frequency l-diversity": "l_diversity",
+    "entropy l-diversity": "l_diversity",
+    "recursive (c, l)-diversity": "l_diversity",
+    "t-closeness": "t_closeness",
+    "(alpha, k)-anonymity": "alpha_k",
+}
+"""The module that checks each guarantee, by the guarantee's name."""
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Evidence": "shoal.checks.verdict",
+        "Verdict": "shoal.checks.verdict",
+        "anonymity": "shoal.checks.k_anonymity",
+        "closeness": "shoal.checks.t_closeness",
+        "distinct_diversity": "shoal.checks.l_diversity",
+        "entropy_diversity": "shoal.checks.l_diversity",
+        "frequency_diversity": "shoal.checks.l_diversity",
+        "largest_share": "shoal.checks.alpha_k",
+        "recursive_diversity": "shoal.checks.l_diversity",
+        "smallest_bucket": "shoal.checks.bucket_size",
+    },
+)
+
+
+def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
+    """Decide whether a release keeps a guarantee.
+
+    Parameters
+    ----------
+    guarantee
+        What the release claims.
+    evidence
+        What its published files hold.
+
+    Raises
+    ------
+    ParameterError
+        Where the guarantee has no checker, or the evidence lacks what it is about.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shoal.checks import Evidence
+    >>> from shoal.core.guarantees import KAnonymity
+    >>> check(KAnonymity(k=3), Evidence(buckets=None, sizes=np.array([3, 5])))
+    Verdict(k-anonymity holds in all 2 buckets, reached k=3)
+    """
+    module = CHECKERS.get(guarantee.name)
+    if module is None:
+        raise ParameterError(
+            f"{guarantee.name} has no checker.",
+            hint=f"there is one for each of {', '.join(CHECKERS)}.",
+        )
+    checker = import_module(f"{__name__}.{module}").check
+    return cast("Callable[[Guarantee, Evidence], Verdict]", checker)(guarantee, evidence)

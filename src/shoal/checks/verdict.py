@@ -1,0 +1,168 @@
+"""What a checker is given and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from shoal.checks._entries import Marks, confirm, confirm_sizes
+from shoal.core.cells import Buckets, Counts
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.guarantees import Guarantee
+from shoal.core.tree import Tree
+
+__all__ = ["Evidence", "Verdict"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a guarantee is judged by: counts of the published files.
+
+    Parameters
+    ----------
+    buckets
+        The sensitive values of each bucket; None where no column is sensitive.
+    sizes
+        The number of rows in each bucket.
+    tree
+        The hierarchy over the sensitive values, for hierarchical t-closeness.
+    witnesses
+        What a guarantee needs beside the published files, by name.
+
+    Raises
+    ------
+    DataError
+        Where a bucket is empty, or has not as many sensitive values as rows.
+
+    Examples
+    --------
+    >>> Evidence(None, np.array([3, 5]))
+    Evidence(2 buckets, 8 rows, no sensitive values)
+    """
+
+    buckets: Buckets | None
+    sizes: Counts
+    tree: Tree | None = None
+    witnesses: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
+        object.__setattr__(self, "witnesses", MappingProxyType(dict(self.witnesses)))
+        if self.buckets is not None:
+            confirm(self.buckets)
+            self._confirm_agreement(self.buckets)
+
+    @classmethod
+    def of_buckets(cls, buckets: Buckets, tree: Tree | None = None) -> Evidence:
+        """Take the sizes of the buckets from what they hold."""
+        return cls(buckets, confirm(buckets).sizes, tree)
+
+    def _confirm_agreement(self, buckets: Buckets) -> None:
+        if not np.array_equal(buckets.sizes, self.sizes):
+            raise DataError(
+                "Every bucket must have as many sensitive values as rows; there are "
+                f"{buckets.n_rows} values in {buckets.n_buckets} buckets and "
+                f"{self.sizes.sum()} rows in {len(self.sizes)}."
+            )
+
+    def buckets_for(self, guarantee: Guarantee) -> Buckets:
+        """Give the buckets, which a guarantee about sensitive values cannot do without.
+
+        Raises
+        ------
+        ParameterError
+            Where the evidence has none.
+        """
+        if self.buckets is None:
+            raise ParameterError(
+                f"{guarantee.name} is about a sensitive column, and the release has none."
+            )
+        return self.buckets
+
+    def __repr__(self) -> str:
+        about = "no sensitive values" if self.buckets is None else self.buckets.domain.column
+        hierarchy = "" if self.tree is None else ", with a hierarchy"
+        return f"Evidence({len(self.sizes)} buckets, {self.sizes.sum()} rows, {about}{hierarchy})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a release keeps a guarantee.
+
+    Parameters
+    ----------
+    guarantee
+        The guarantee that was checked.
+    holds
+        Whether every bucket keeps it.
+    reached
+        The strongest parameters that every bucket does keep, by name; empty where there are none
+        to state. Fractions are texts.
+    n_buckets, n_failing
+        How many buckets there are, and how many of them break the guarantee.
+    detail
+        What was found, in a sentence without any value of the table.
+
+    Examples
+    --------
+    >>> from shoal.core.guarantees import KAnonymity
+    >>> Verdict(guarantee=KAnonymity(k=5), holds=False, reached={"k": 3}, n_buckets=9,
+    ...         n_failing=2, detail="2 of 9 buckets hold fewer than 5 rows")
+    Verdict(k-anonymity fails in 2 of 9 buckets, reached k=3)
+    """
+
+    guarantee: Guarantee
+    holds: bool
+    reached: Mapping[str, object]
+    n_buckets: int
+    n_failing: int
+    detail: str
+
+    @classmethod
+    def of_failures(
+        cls, guarantee: Guarantee, fails: Marks, fault: str, reached: Mapping[str, object]
+    ) -> Verdict:
+        """Sum up which buckets fail.
+
+        Parameters
+        ----------
+        guarantee
+            The guarantee that was checked.
+        fails
+            For each bucket whether it breaks the guarantee.
+        fault
+            What a failing bucket does, as in "hold fewer than 5 rows".
+        reached
+            The strongest parameters that every bucket does keep.
+        """
+        n_failing = int(np.count_nonzero(fails))
+        return cls(
+            guarantee=guarantee,
+            holds=n_failing == 0,
+            reached=reached,
+            n_buckets=len(fails),
+            n_failing=n_failing,
+            detail=f"{n_failing or 'none'} of {len(fails)} buckets {fault}",
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the verdict as JSON holds it."""
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "holds": self.holds,
+            "reached": dict(self.reached),
+            "buckets": self.n_buckets,
+            "failing": self.n_failing,
+            "detail": self.detail,
+        }
+
+    def __repr__(self) -> str:
+        where = "holds in all" if self.holds else f"fails in {self.n_failing} of"
+        reached = ", ".join(f"{name}={value}" for name, value in self.reached.items())
+        return (
+            f"Verdict({self.guarantee.name} {where} {self.n_buckets} buckets"
+            f"{f', reached {reached}' if reached else ''})"
+        )
