@@ -1,0 +1,19 @@
+"""Attacks on a release: what an adversary learns from the published files.
+
+An attack is one module that holds one class, named in ``__all__`` below. It sees published
+files, declared knowledge and quasi-identifiers; never a sensitive value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.core.registry import lazy_classes
+
+if TYPE_CHECKING:
+    from shoal.attacks.homogeneity import Homogeneity
+    from shoal.attacks.linkage import Linkage
+
+__all__ = ["Homogeneity", "Linkage"]
+
+__getattr__, __dir__ = lazy_classes(__name__, __all__)

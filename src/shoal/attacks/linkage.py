@@ -1,0 +1,385 @@
+"""Linkage: how well a person's line can be found by what is known about them.
+
+The adversary knows quasi-identifiers and looks for the published lines that fit. Rows with equal
+published quasi-identifiers form a class; she cannot tell its rows apart, so she picks the right
+one with probability one over its size. Three adversaries are usual:
+
+- the *prosecutor* knows that the person is in the table, and asks for one of them;
+- the *journalist* knows a population that the table was drawn from, and would be content with
+  anyone: a class is as large as the part of the population that fits it;
+- the *marketer* links everybody at once and counts how many links are right.
+
+A release that publishes quasi-identifiers as they are is open to all three, however well its
+sensitive values hide in buckets: buckets play no part here.
+
+References
+----------
+K. El Emam, F. Dankar, Protecting privacy using k-anonymity, 2008 (the three adversaries).
+L. Sweeney, k-anonymity: a model for protecting privacy, 2002 (k-map).
+L. Shapley, A value for n-person games, 1953.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.attack import Attack, Findings, Section
+from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, as_text, exact
+from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
+from shoal.core.method import Shape
+from shoal.core.release import People, Published
+from shoal.knowledge.location import match_lines
+
+__all__ = ["Linkage"]
+
+_Floats = npt.NDArray[np.float64]
+_CountGroups = Callable[[int], int]
+
+_MOST_EXACT_COLUMNS = 10
+"""Above this many columns their shares are estimated from some of their orders."""
+_WORK = 2**26
+"""About how many codes are grouped for the estimate."""
+_MOST_DRAWS = 50
+_BANDS = (1, 2, 3, 5, 10, 20)
+"""Where the bands of class sizes begin."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class Linkage(Attack):
+    """Link people to published lines by their quasi-identifiers.
+
+    Parameters
+    ----------
+    limit
+        The largest risk that is allowed, above 0 and at most 1. Without one, 1/k where the
+        release claims k-anonymity; else the risk is reported, not judged.
+    population
+        The quasi-identifiers of a population that the table was drawn from, with the number of
+        people who carry each combination. With one, a person's risk is the journalist's.
+
+    Notes
+    -----
+    The figures about records take every record's class as known. The risk of a person is that of
+    the rows they may be: their class where it is known, else all rows that fit. Where they may be
+    in several classes, the journalist's is taken from the one that fewest of the population fit.
+    Nobody can be named in a class that fits nobody of the population: its journalist risk is 0.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.release import Manifest
+    >>> bucket, sex = Domain.of_texts("bucket", ["4", "5"]), Domain.of_texts("sex", ["F", "M"])
+    >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1], [1, 1]]), np.array([1, 1, 2]))
+    >>> manifest = Manifest(
+    ...     shape=Shape.BUCKETIZED, method="anatomy", parameters={}, guarantees=(), columns=(),
+    ...     n_rows=4, n_buckets=2,
+    ... )
+    >>> everybody = People(lines.select(["sex"]))
+    >>> findings = Linkage(limit="1/2").run(Published(manifest, lines, None), everybody)
+    >>> findings
+    Findings(linkage: 1 of 4 people at risk, worst posterior 1)
+    >>> findings.headline["marketer"]
+    0.5
+    """
+
+    limit: Fraction | None = None
+    population: Cells | None = None
+
+    knows: ClassVar[str] = "the quasi-identifiers of people, and that they are in the table"
+    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
+
+    def __init__(self, *, limit: Number | None = None, population: Cells | None = None) -> None:
+        object.__setattr__(self, "limit", None if limit is None else _checked(limit))
+        object.__setattr__(self, "population", population)
+
+    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
+        """Link the people to the release.
+
+        Raises
+        ------
+        ParameterError
+            Where the release has a shape that the attack does not know.
+        """
+        if not self.fits(published):
+            raise ParameterError(
+                "Linkage attacks generalized and bucketized releases; this one is "
+                f"{published.manifest.shape}."
+            )
+        classes = published.lines.select([domain.column for domain in published.quasi])
+        fitting = _Fitting.of(published, classes, people)
+        limit = _claimed_limit(published) if self.limit is None else self.limit
+        hidden_among = fitting.n_rows
+        headline = _record_figures(classes.counts)
+        knows = self.knows
+        if self.population is not None:
+            population = _population_of(published, classes, self.population)
+            hidden_among = fitting.fewest(population)
+            headline |= _population_figures(classes.counts, population)
+            knows = "the quasi-identifiers of a population that the table was drawn from"
+        breached = _is_too_small(hidden_among, limit)
+        return Findings(
+            attack="linkage",
+            knows=knows,
+            counts=people.counts,
+            value=np.full(people.quasi.n_cells, -1, dtype=np.int64),
+            posterior=_risk(hidden_among),
+            breached=breached,
+            limit=None if limit is None else as_text(limit),
+            headline={
+                "people at risk": int(people.counts[breached].sum()),
+                **headline,
+                "people not found": int(people.counts[fitting.n_rows == 0].sum()),
+            },
+            sections=(_column_section(classes), _band_section(hidden_among, people.counts)),
+        )
+
+
+def _checked(limit: Number) -> Fraction:
+    bound = exact("limit", limit)
+    if not 0 < bound <= 1:
+        raise ParameterError(f"limit must be above 0 and at most 1, not {as_text(bound)}.")
+    return bound
+
+
+def _claimed_limit(published: Published) -> Fraction | None:
+    """Give 1/k where the release claims that classes have k rows."""
+    is_generalized = published.manifest.shape is Shape.GENERALIZED
+
+    def k_of(guarantee: Guarantee) -> int:
+        if isinstance(guarantee, KAnonymity):
+            return guarantee.k
+        # The buckets of (alpha, k)-anonymity are classes only where lines are generalized.
+        return guarantee.k if isinstance(guarantee, AlphaK) and is_generalized else 0
+
+    k = max(map(k_of, published.manifest.guarantees), default=0)
+    return Fraction(1, k) if k else None
+
+
+# Who fits which class
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitting:
+    """The classes that each cell of people may be in.
+
+    Parameters
+    ----------
+    person, in_class
+        The entries, sorted by person.
+    n_rows
+        How many rows each cell of people may be.
+    """
+
+    person: Codes
+    in_class: Codes
+    n_rows: Counts
+
+    @classmethod
+    def of(cls, published: Published, classes: Cells, people: People) -> _Fitting:
+        if people.bucket is not None and published.manifest.shape is Shape.GENERALIZED:
+            return cls._of_known(published, classes, people.bucket)
+        matches = match_lines(classes, published.meanings, people.quasi)
+        return cls(matches.person, matches.line, matches.rows_of(classes.counts))
+
+    @classmethod
+    def _of_known(cls, published: Published, classes: Cells, bucket: Codes) -> _Fitting:
+        _, inverse = published.lines.select_with_inverse(classes.columns)
+        class_of_bucket = np.zeros(published.n_buckets, dtype=np.int64)
+        class_of_bucket[published.lines.codes[:, 0]] = inverse
+        person = np.flatnonzero(bucket >= 0)
+        in_class = class_of_bucket[bucket[person]]
+        n_rows = np.zeros(len(bucket), dtype=np.int64)
+        n_rows[person] = classes.counts[in_class]
+        return cls(person, in_class, n_rows)
+
+    def fewest(self, population: Counts) -> Counts:
+        """Give the smallest population of the classes of each person that hold any of it."""
+        sizes = population[self.in_class]
+        is_held = sizes > 0
+        none = np.iinfo(np.int64).max
+        fewest = np.full(len(self.n_rows), none, dtype=np.int64)
+        np.minimum.at(fewest, self.person[is_held], sizes[is_held])
+        return np.where(fewest == none, 0, fewest)
+
+
+def _population_of(published: Published, classes: Cells, population: Cells) -> Counts:
+    """Count for every class the people of a population who fit it."""
+    matches = match_lines(classes, published.meanings, population)
+    counts = np.zeros(classes.n_cells, dtype=np.int64)
+    np.add.at(counts, matches.line, population.counts[matches.person])
+    return counts
+
+
+def _risk(hidden_among: Counts) -> _Floats:
+    """Give one over the number that a person hides among; 0 where there is none to find."""
+    return np.where(hidden_among > 0, 1 / np.maximum(hidden_among, 1), 0.0)
+
+
+def _is_too_small(hidden_among: Counts, limit: Fraction | None) -> npt.NDArray[np.bool_]:
+    """Say whether 1 / hidden_among > limit, in integers."""
+    if limit is None:
+        return np.zeros(len(hidden_among), dtype=bool)
+    least = min(math.ceil(1 / limit), int(np.iinfo(np.int64).max))
+    return (hidden_among > 0) & (hidden_among < least)
+
+
+# Figures
+
+
+def _record_figures(sizes: Counts) -> dict[str, object]:
+    """Give what the sizes of the classes say about the records of the release."""
+    n_records = max(int(sizes.sum()), 1)
+    smallest = int(sizes.min()) if len(sizes) else 0
+    largest_risk = 1 / smallest if smallest else 0.0
+    mean_risk = len(sizes) / n_records
+    return {
+        "prosecutor maximum": largest_risk,
+        "prosecutor mean": mean_risk,
+        "records at the maximum": int(sizes[sizes == smallest].sum()),
+        "share of unique records": int((sizes == 1).sum()) / n_records,
+        "journalist maximum": largest_risk,
+        "marketer": mean_risk,
+        "classes": len(sizes),
+        "smallest class": smallest,
+        "average class": n_records / len(sizes) if len(sizes) else 0.0,
+    }
+
+
+def _population_figures(sizes: Counts, population: Counts) -> dict[str, object]:
+    """Give what changes where a population is known."""
+    held = population[population > 0]
+    k_map = int(held.min()) if len(held) else 0
+    return {
+        "journalist maximum": 1 / k_map if k_map else 0.0,
+        "marketer": float(_risk(population) @ sizes) / max(int(sizes.sum()), 1),
+        "k-map": k_map,
+        "classes with fewer in the population than records": int((population < sizes).sum()),
+    }
+
+
+def _band_section(hidden_among: Counts, counts: Counts) -> Section:
+    """Count people by the number that they hide among."""
+    band = np.searchsorted(_BANDS, hidden_among, side="right")
+    people = np.bincount(band, counts, len(_BANDS) + 1).astype(np.int64)[1:]
+    ends = [after - 1 for _, after in pairwise(_BANDS)]
+    names = [
+        f"{first}" if first == last else f"{first}-{last}"
+        for first, last in zip(_BANDS, ends, strict=False)
+    ]
+    rows = zip(
+        [*names, f"{_BANDS[-1]}+"], (1 / size for size in _BANDS), people.tolist(), strict=True
+    )
+    return Section(
+        "largest risk by class size", ("class size", "largest risk", "people"), tuple(rows)
+    )
+
+
+# The share of each column
+
+
+def _column_section(classes: Cells) -> Section:
+    """Divide the mean prosecutor risk, as far as it is above 1/n, among the columns."""
+    n_columns = len(classes.columns)
+    count_groups = _group_counter(classes)
+    title = "share of each column in the risk"
+    if n_columns <= _MOST_EXACT_COLUMNS:
+        n_groups = _exact_shapley(count_groups, n_columns)
+    else:
+        n_draws = min(max(_WORK // (max(classes.n_cells, 1) * n_columns**2), 2), _MOST_DRAWS)
+        n_groups = _sampled_shapley(count_groups, n_columns, n_draws)
+        title += f" (estimated from {n_draws * n_columns} orders of the columns)"
+    total = max(float(n_groups.sum()), 1.0)
+    by_share = np.argsort(-n_groups, kind="stable")
+    rows = zip(
+        (classes.columns[place] for place in by_share),
+        (n_groups[by_share] / max(classes.n_rows, 1)).tolist(),
+        (n_groups[by_share] * 100 / total).tolist(),
+        strict=True,
+    )
+    return Section(title, ("column", "risk", "percent"), tuple(rows))
+
+
+def _group_counter(classes: Cells) -> _CountGroups:
+    """Make the function that counts the groups of classes which agree in some columns.
+
+    The columns are given as bits. The mean prosecutor risk of records is the number of groups
+    over the number of records, so counting groups is all that the Shapley value takes.
+    """
+    columns = np.ascontiguousarray(classes.codes.T)
+    sizes = [domain.size for domain in classes.domains]
+    counted: dict[int, int] = {0: min(classes.n_cells, 1)}
+
+    def count(bits: int) -> int:
+        if bits not in counted:
+            chosen = [place for place in range(len(sizes)) if bits >> place & 1]
+            # Where fewer columns tell all classes apart already, these do.
+            are_apart = any(
+                counted.get(bits & ~(1 << place)) == classes.n_cells for place in chosen
+            )
+            counted[bits] = (
+                classes.n_cells
+                if are_apart
+                else _count_groups(
+                    [columns[place] for place in chosen],
+                    [sizes[place] for place in chosen],
+                    classes.n_cells,
+                )
+            )
+        return counted[bits]
+
+    return count
+
+
+def _count_groups(columns: Sequence[Codes], sizes: Sequence[int], n_cells: int) -> int:
+    """Count the different combinations of codes."""
+    if math.prod(sizes) > 2**62:
+        return len(group(columns, sizes, n_cells)[0])
+    key = np.zeros(n_cells, dtype=np.int64)
+    for codes, size in zip(columns, sizes, strict=True):
+        key *= size
+        key += codes
+    key.sort()
+    return int(np.count_nonzero(np.diff(key))) + min(n_cells, 1)
+
+
+def _exact_shapley(count_groups: _CountGroups, n_columns: int) -> _Floats:
+    """Give each column's Shapley value: what it adds, averaged over all orders of the columns."""
+    values = np.zeros(n_columns)
+    for bits in range(1, 2**n_columns):
+        n_others = bits.bit_count() - 1
+        # The share of orders in which exactly these others come before the column.
+        weight = 1 / (n_columns * math.comb(n_columns - 1, n_others))
+        for column in range(n_columns):
+            if bits >> column & 1:
+                added = count_groups(bits) - count_groups(bits & ~(1 << column))
+                values[column] += weight * added
+    return values
+
+
+def _sampled_shapley(count_groups: _CountGroups, n_columns: int, n_draws: int) -> _Floats:
+    """Average what each column adds over some orders of the columns.
+
+    Each order that is drawn is taken in all its rotations, so that every column comes first,
+    second and so on equally often: most of what a column adds hangs on that.
+    """
+    generator = np.random.default_rng(0)
+    values = np.zeros(n_columns)
+    for _ in range(n_draws):
+        drawn = generator.permutation(n_columns).tolist()
+        for shift in range(n_columns):
+            bits = 0
+            for column in drawn[shift:] + drawn[:shift]:
+                before = count_groups(bits)
+                bits |= 1 << column
+                values[column] += count_groups(bits) - before
+    return values / (n_draws * n_columns)
