@@ -117,8 +117,8 @@ def _fall_short_exactly(buckets: Buckets, chosen: Codes, ell: Fraction) -> Marks
         is_member = n_values == number
         starts = buckets.starts[chosen[is_member]]
         counts = np.sort(buckets.count[starts[:, np.newaxis] + np.arange(number)], axis=1)
-        distinct, codes = np.unique(counts, return_inverse=True)
-        columns = list(codes.reshape(counts.shape).T)
+        distinct = np.unique(counts)
+        columns = list(np.searchsorted(distinct, counts).T)
         first, inverse = group(columns, [len(distinct)] * number, len(counts))
         decided = np.array([not has_entropy(profile, ell) for profile in counts[first].tolist()])
         fails[is_member] = decided[inverse]

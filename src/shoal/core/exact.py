@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import re
+from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 
 from shoal.core.errors import ParameterError
@@ -10,6 +11,9 @@ from shoal.core.errors import ParameterError
 __all__ = ["Number", "as_text", "exact", "whole"]
 
 Number = int | float | str | Decimal | Fraction
+
+# Read exactly, such a number would take hours and all memory.
+_HUGE_EXPONENT = re.compile(r"[eE][+-]?[0-9_]{4,}")
 
 
 def exact(name: str, value: Number) -> Fraction:
@@ -22,6 +26,8 @@ def exact(name: str, value: Number) -> Fraction:
     """
     if isinstance(value, bool):
         raise ParameterError(f"{name} must be a number, not {value!r}.")
+    if not isinstance(value, (int, Fraction)) and _HUGE_EXPONENT.search(str(value)):
+        raise ParameterError(f"{name} must be a number of moderate size.")
     try:
         return Fraction(value) if isinstance(value, (int, Fraction)) else Fraction(str(value))
     except (ValueError, InvalidOperation, ZeroDivisionError):
@@ -57,5 +63,6 @@ def as_text(value: Fraction) -> str:
             rest //= prime
     if rest != 1 or value.denominator > 10**12:
         return str(value)
-    text = format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+    context = Context(prec=len(str(value.numerator)) + 40)
+    text = format(context.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -190,7 +190,7 @@ class FrequencyDiversity(Guarantee):
 
     def __init__(self, *, ell: Number, protect: Sequence[str | None] = ()) -> None:
         object.__setattr__(self, "ell", _at_least_one("ell", ell))
-        object.__setattr__(self, "protect", tuple(protect))
+        object.__setattr__(self, "protect", _values(protect))
 
     @property
     def statement(self) -> str:
@@ -269,13 +269,13 @@ class RecursiveDiversity(Guarantee):
         """What is promised, in words."""
         return (
             f"in every bucket the most frequent value is rarer than {as_text(self.c)} times all "
-            f"from the {self.ell}th most frequent on"
+            f"from rank {self.ell} on together"
         )
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
-        return self.ell
+        """The fewest rows a bucket can have: all with different values."""
+        return self.ell + math.floor(1 / self.c)
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -319,7 +319,7 @@ class TCloseness(Guarantee):
             )
         object.__setattr__(self, "t", bound)
         object.__setattr__(self, "distance", distance)
-        object.__setattr__(self, "protect", tuple(protect))
+        object.__setattr__(self, "protect", _values(protect))
 
     @property
     def statement(self) -> str:
@@ -363,7 +363,7 @@ class AlphaK(Guarantee):
             raise ParameterError(f"alpha must be above 0 and at most 1, not {as_text(share)}.")
         object.__setattr__(self, "alpha", share)
         object.__setattr__(self, "k", whole("k", k, least=1))
-        object.__setattr__(self, "protect", tuple(protect))
+        object.__setattr__(self, "protect", _values(protect))
 
     @property
     def statement(self) -> str:
@@ -377,7 +377,7 @@ class AlphaK(Guarantee):
     @property
     def least_bucket(self) -> int:
         """The fewest rows a bucket can have."""
-        return self.k
+        return self.k if self.protect else max(self.k, math.ceil(1 / self.alpha))
 
     @property
     def posterior_bound(self) -> Fraction:
@@ -427,6 +427,10 @@ def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
         raise ParameterError(
             f"The parameters of {name} are {expected}; got {', '.join(parameters) or 'none'}."
         ) from None
+
+
+def _values(protect: Sequence[str | None]) -> tuple[str | None, ...]:
+    return (protect,) if isinstance(protect, str) else tuple(protect)
 
 
 def _at_least_one(name: str, value: Number) -> Fraction:

@@ -174,7 +174,7 @@ class Manifest:
         try:
             stated = json.loads(text)
             version = stated["format_version"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise DataError("manifest.json is not a manifest.", hint=hint) from None
         if version != FORMAT_VERSION:
             raise DataError(
@@ -197,7 +197,7 @@ class Manifest:
                 is_test=bool(stated["test"]),
                 is_sealed=bool(stated["sealed"]),
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):
                 raise
             raise DataError("manifest.json lacks an entry or misstates one.", hint=hint) from None
@@ -242,8 +242,9 @@ class Meaning:
         """Read a meaning as `labels.json` states it."""
         interval = stated.get("interval")
         members = stated.get("members", [])
+        low, high = interval if isinstance(interval, list) else (None, None)
         return cls(
-            interval=(str(interval[0]), str(interval[1])) if isinstance(interval, list) else None,
+            interval=None if low is None else (str(low), str(high)),
             members=frozenset(map(str, members)) if isinstance(members, list) else frozenset(),
             has_other=bool(stated.get("other", False)),
             has_missing=bool(stated.get("missing", False)),

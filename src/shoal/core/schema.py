@@ -89,7 +89,9 @@ def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
 
 def _declaration(column: str, given: str | Sequence[str] | ColumnDeclaration) -> ColumnDeclaration:
     if isinstance(given, ColumnDeclaration):
-        return given
+        if given.type is not ColumnType.ORDERED:
+            return given
+        given = str(given.type) if given.order is None else given.order
     if isinstance(given, str):
         try:
             declared = ColumnType(given)

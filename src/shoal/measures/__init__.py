@@ -1,0 +1,13 @@
+"""Measures of a release: what an analyst can still do with it.
+
+A measure is one module that holds one class, named in ``__all__`` below. It compares counts of
+the table with those an analyst would estimate from the published files.
+"""
+
+from __future__ import annotations
+
+from shoal.core.registry import lazy_classes
+
+__all__: list[str] = []
+
+__getattr__, __dir__ = lazy_classes(__name__, __all__)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from shoal.core.attack import Attack, Findings, Section
+from shoal.core.method import Shape
+from shoal.core.release import Manifest, Published
+
+
+def findings(**changes):
+    return Findings(
+        **{
+            "attack": "guess",
+            "knows": "nothing",
+            "counts": np.array([3, 1, 2]),
+            "value": np.array([0, -1, 1]),
+            "posterior": np.array([0.5, 0.0, 1.0]),
+            "breached": np.array([False, False, True]),
+            "limit": "0.5",
+            "headline": {"people": 6},
+        }
+        | changes
+    )
+
+
+def test_people_are_counted_not_entries():
+    assert (findings().n_people, findings().n_breached, findings().worst) == (6, 2, 1.0)
+
+
+def test_nobody_attacked_is_nobody_at_risk():
+    none = np.empty(0)
+    empty = findings(
+        counts=none.astype(int), posterior=none, breached=none.astype(bool), value=none
+    )
+    assert (empty.n_people, empty.n_breached, empty.worst) == (0, 0, 0.0)
+
+
+def test_the_summary_is_json_and_says_whether_it_judges():
+    sections = (Section("worst", ("bucket", "share"), ((1, 0.5), (2, 1.0))),)
+    stated = json.loads(json.dumps(findings(limit=None, sections=sections).to_dict()))
+    assert stated["limit"] is None
+    assert (stated["people"], stated["at_risk"], stated["worst_posterior"]) == (6, 2, 1.0)
+    assert stated["sections"] == [
+        {"title": "worst", "rows": [{"bucket": 1, "share": 0.5}, {"bucket": 2, "share": 1.0}]}
+    ]
+
+
+def test_a_row_of_a_section_has_an_entry_for_every_column():
+    with pytest.raises(ValueError, match="zip"):
+        Section("worst", ("bucket", "share"), ((1,),)).to_dict()
+
+
+def test_a_repr_counts_people():
+    assert repr(findings()) == "Findings(guess: 2 of 6 people at risk, worst posterior 1)"
+
+
+def test_an_attack_fits_the_shapes_that_it_names():
+    class Guess(Attack):
+        shapes = frozenset({Shape.SLICED})
+
+        def run(self, published, people, knowledge=None):
+            return findings()
+
+    def release(shape):
+        manifest = Manifest(
+            shape=shape, method="m", parameters={}, guarantees=(), columns=(), n_rows=0, n_buckets=0
+        )
+        return Published(manifest, None, None)
+
+    assert [shape for shape in Shape if Guess().fits(release(shape))] == [Shape.SLICED]
+
+
+def test_an_attack_must_say_how_it_runs():
+    with pytest.raises(TypeError, match="abstract"):
+        Attack()
