@@ -1,0 +1,19 @@
+"""Methods of anonymization: pure functions from the counts of a table to a plan.
+
+A method is one module that holds one class, named in ``__all__`` below; the registry, the
+command line and the conformance tests find it there. The import serves type checkers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.core.registry import lazy_classes
+
+if TYPE_CHECKING:
+    from shoal.methods.anatomy import Anatomy
+    from shoal.methods.mondrian import Mondrian
+
+__all__ = ["Anatomy", "Mondrian"]
+
+__getattr__, __dir__ = lazy_classes(__name__, __all__)

@@ -1,0 +1,273 @@
+"""Anatomy: publish quasi-identifiers as they are, apart from the sensitive values of buckets.
+
+Problem: generalization blurs the quasi-identifiers, and with them what analysts want to know.
+Idea: group rows with different sensitive values into small buckets, and publish who is in which
+bucket and which values a bucket holds in two tables, without saying whose value is whose.
+Guarantee: no value makes up more than 1/ell of a bucket, so that an adversary who knows nothing
+but the release links nobody to a value with more than that probability.
+
+References
+----------
+[Xiao06] X. Xiao, Y. Tao: Anatomy: Simple and Effective Privacy Preservation. VLDB 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.errors import InfeasibleError, InternalError, ParameterError
+from shoal.core.exact import whole
+from shoal.core.guarantees import FrequencyDiversity, Guarantee
+from shoal.core.method import Method, Problem, Shape
+from shoal.core.plan import Plan, Segments
+from shoal.core.schema import Schema
+from shoal.core.secret import Secret
+from shoal.methods._kernels import draw_buckets
+from shoal.methods.requirements.table import as_protect, confirm_countable, mark_protected
+
+__all__ = ["Anatomy"]
+
+Draw = Literal["published", "ring"]
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anatomy(Method):
+    """Group rows with different sensitive values into buckets of `ell`, a few of more.
+
+    Parameters
+    ----------
+    ell
+        The number of rows, with different sensitive values, in a bucket.
+    draw
+        How buckets are drawn: as published, or round a ring, which needs one line of a plan for
+        each sensitive value and serves very large tables.
+    protect
+        Sensitive values that count as one, while the others are not protected: at most 1/ell of
+        a bucket carries any of them. None is the missing value.
+
+    Notes
+    -----
+    Guarantee: frequency l-diversity, and so distinct l-diversity too unless values are
+    protected. Which of the rows with one value goes to which bucket is secret.
+
+    Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
+    from it.
+
+    There are n // ell buckets. [Xiao06] Property 1: where no value has more than n / ell rows,
+    drawing from the largest classes leaves fewer than ell rows, all of different values. (Were a
+    class left with two rows or more: had it ever been passed over, ell classes as large had been
+    drawn from instead, and they would have rows left too, so that the drawing would go on. Had it
+    never been, it began with a row of every bucket and at least as many more as any class has
+    left, which is more than n / ell.) Each of the rows left finds a bucket without its value,
+    for the others of its value are fewer than the buckets.
+
+    References
+    ----------
+    [Xiao06] Section 4, algorithm `Anatomize`, Properties 1 to 3.
+    [Wong11] R. Wong, A. Fu, K. Wang, Y. Xu, P. Yu: Can the Utility of Anonymized Data be used for
+    Privacy Breaches? TKDD 2011, Section 5: Anatomy for one sensitive set of values.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> disease = Domain.of_texts("disease", ["cold", "flu", "gout"])
+    >>> cells = Cells((disease,), np.array([[0], [1], [2]]), np.array([2, 2, 1]))
+    >>> schema = Schema(quasi=["age"], sensitive="disease")
+    >>> Anatomy(ell=2).plan(Problem(cells, schema, {}, Secret.from_seed(1)))
+    Plan(5 rows of 3 classes into 2 buckets, 0 dropped)
+    """
+
+    ell: int
+    draw: Draw = "published"
+    protect: Sequence[str | None] | None = None
+
+    deviations: ClassVar[tuple[str, ...]] = (
+        "[Xiao06] does not say which of equally large classes are drawn from: here chance decides.",
+        "draw='ring' deals rows out in a fixed order of classes instead of drawing them.",
+        "protect is not in [Xiao06]: [Wong11] counts some values as one and leaves others free.",
+    )
+    example: ClassVar[Mapping[str, object]] = {"ell": 2}
+
+    def __post_init__(self) -> None:
+        if self.ell == 1 and not isinstance(self.ell, bool):
+            raise ParameterError(
+                "ell must be a whole number of at least 2, not 1.",
+                hint="a bucket of one row hides nothing.",
+            )
+        whole("ell", self.ell, least=2)
+        if self.draw not in get_args(Draw):
+            raise ParameterError(
+                f"draw must be one of {', '.join(get_args(Draw))}, not {self.draw!r}."
+            )
+        object.__setattr__(self, "protect", as_protect(self.protect))
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that is published."""
+        return Shape.BUCKETIZED
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What a release promises."""
+        return (FrequencyDiversity(ell=self.ell, protect=self.protect or ()),)
+
+    def class_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Name the column whose values make rows interchangeable: the sensitive one."""
+        return schema.sensitive
+
+    def plan(self, problem: Problem) -> Plan:
+        """Plan the buckets.
+
+        Raises
+        ------
+        DataError
+            Where the table has no rows.
+        InfeasibleError
+            Where a value, or all protected ones, has more than n / ell rows.
+        ParameterError
+            Where a protected value does not occur.
+        """
+        cells = problem.cells
+        confirm_countable(cells)
+        is_protected = None
+        if self.protect is not None:
+            codes = cells.column(problem.schema.sensitive[0])
+            domain = cells.domain(problem.schema.sensitive[0])
+            is_protected = mark_protected(domain, codes, self.protect)
+        self._check_eligible(cells.counts, is_protected)
+        n_buckets = cells.n_rows // self.ell
+        if self.draw == "ring":
+            segments = _deal_round(cells.counts, n_buckets, is_protected)
+        elif is_protected is None:
+            segments = _anatomize(cells, self.ell, problem.secret)
+        else:
+            segments = _anatomize_protected(cells, self.ell, is_protected, problem.secret)
+        return Plan(cells, n_buckets, segments)
+
+    def _check_eligible(self, counts: Counts, is_protected: Marks | None) -> None:
+        """[Xiao06] Section 4: at most n / ell rows carry one value."""
+        n_rows = int(counts.sum())
+        largest = int(counts.max() if is_protected is None else counts[is_protected].sum())
+        if largest <= n_rows // self.ell:
+            return
+        best = n_rows // largest
+        who = "one value" if is_protected is None else "the protected values"
+        raise InfeasibleError(
+            f"Anatomy with ell = {self.ell} needs {who} in at most 1/{self.ell} of the rows; of "
+            f"{n_rows} rows {largest} carry {'it' if is_protected is None else 'them'}.",
+            hint=f"ell = {best} can be reached."
+            if best >= 2
+            else "no ell of 2 or more can be reached.",
+            best={"ell": best} if best >= 2 else {},
+        )
+
+
+def _anatomize(cells: Cells, ell: int, secret: Secret) -> Segments:
+    """Draw buckets as published: one row from each of the ell largest classes."""
+    n_classes, n_rows = cells.n_cells, cells.n_rows
+    group = np.argsort(-cells.counts, kind="stable").astype(np.int64)
+    left = cells.counts[group]
+    latest, run = np.full(n_classes, -2), np.zeros(n_classes, dtype=np.int64)
+    run_group, run_bucket, run_length = (np.empty(n_rows, dtype=np.int64) for _ in range(3))
+    numbers = secret.numbers("anatomy: largest classes", n_rows)
+    # [Xiao06] Anatomize, lines 3 to 8: group creation.
+    n_buckets, n_runs = draw_buckets(
+        left, group, ell, numbers, latest, run, run_group, run_bucket, run_length
+    )
+    run_group, run_bucket, run_length = (
+        array[:n_runs] for array in (run_group, run_bucket, run_length)
+    )
+    # Lines 9 to 12: residue assignment.
+    residue = np.sort(group[left > 0])
+    if n_buckets != n_rows // ell or left.max(initial=0) > 1:
+        raise InternalError("Anatomy's draw left more than one row of a value.")
+    bucket = _draw_lacking(residue, n_buckets, (run_group, run_bucket, run_length), secret)
+    return _segments_of_runs(
+        np.concatenate([run_group, residue]),
+        np.concatenate([run_bucket, bucket]),
+        np.concatenate([run_length, np.ones(len(residue), dtype=np.int64)]),
+    )
+
+
+def _draw_lacking(
+    residue: Codes, n_buckets: int, runs: tuple[Codes, Codes, Codes], secret: Secret
+) -> Codes:
+    """Draw for each class of the residue a bucket that does not hold it."""
+    run_group, run_bucket, run_length = runs
+    numbers = secret.numbers("anatomy: residue", len(residue))
+    chosen = np.empty(len(residue), dtype=np.int64)
+    for place, (which, number) in enumerate(zip(residue.tolist(), numbers.tolist(), strict=True)):
+        steps = np.zeros(n_buckets + 1, dtype=np.int64)
+        is_own = run_group == which
+        steps[run_bucket[is_own]] += 1
+        steps[run_bucket[is_own] + run_length[is_own]] -= 1
+        lacking = np.flatnonzero(np.cumsum(steps[:-1]) == 0)
+        if not len(lacking):
+            raise InternalError("Anatomy's draw left a row that every bucket holds already.")
+        chosen[place] = lacking[number % len(lacking)]
+    return chosen
+
+
+def _segments_of_runs(group: Codes, bucket: Codes, length: Counts) -> Segments:
+    """Give ranks to the runs of each class, in the order in which they come."""
+    order = np.argsort(group, kind="stable")
+    group, bucket, length = group[order], bucket[order], length[order]
+    before = np.cumsum(length) - length
+    opens = np.r_[True, group[1:] != group[:-1]]
+    first = before - before[opens][np.cumsum(opens) - 1]
+    ones, zeros = np.ones(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
+    return Segments(group, first, first + length, bucket, ones, zeros)
+
+
+def _deal_round(counts: Counts, n_buckets: int, is_protected: Marks | None) -> Segments:
+    """Deal the rows of one class after the other round a ring of buckets.
+
+    No class, and not all protected ones together, has more rows than there are buckets, so none
+    comes round to a bucket a second time.
+    """
+    first_class = -counts if is_protected is None else ~is_protected
+    order = np.lexsort((-counts, first_class)).astype(np.int64)
+    sizes = counts[order]
+    ones, zeros = np.ones(len(order), dtype=np.int64), np.zeros(len(order), dtype=np.int64)
+    base = (np.cumsum(sizes) - sizes) % n_buckets
+    return Segments(order, zeros, sizes, base, ones, ones * n_buckets)
+
+
+def _anatomize_protected(cells: Cells, ell: int, is_protected: Marks, secret: Secret) -> Segments:
+    """Give every bucket at most one protected row, and fill it up with others at random."""
+    n_buckets = cells.n_rows // ell
+    classes = np.arange(cells.n_cells)
+    protected = np.repeat(classes[is_protected], cells.counts[is_protected])
+    rest = np.repeat(classes[~is_protected], cells.counts[~is_protected])
+    rest = rest[secret.permutation("anatomy: unprotected rows", len(rest))]
+    room = np.full(n_buckets, ell)
+    room[: len(protected)] -= 1
+    bucket = np.repeat(np.arange(n_buckets), room)
+    n_over = len(rest) - len(bucket)
+    joined = secret.numbers("anatomy: residue", n_over) % np.uint64(n_buckets)
+    return _segments_of_pairs(
+        np.concatenate([protected, rest]),
+        np.concatenate([np.arange(len(protected)), bucket, joined.astype(np.int64)]),
+        n_buckets,
+    )
+
+
+def _segments_of_pairs(group: Codes, bucket: Codes, n_buckets: int) -> Segments:
+    """Place one row of a class in a bucket for every pair."""
+    pairs, count = np.unique(group * n_buckets + bucket, return_counts=True)
+    group, bucket = pairs // n_buckets, pairs % n_buckets
+    # Single rows in consecutive buckets are one segment; several in one bucket are one too.
+    goes_on = (group[1:] == group[:-1]) & (bucket[1:] == bucket[:-1] + 1)
+    goes_on &= (count[1:] == 1) & (count[:-1] == 1)
+    opens = np.flatnonzero(np.r_[True, ~goes_on])
+    length = np.add.reduceat(count, opens)
+    runs = _segments_of_runs(group[opens], bucket[opens], length)
+    step = np.where(count[opens] == 1, 1, 0)
+    return Segments(runs.group, runs.first, runs.last, runs.base, step, runs.modulus)

@@ -1,0 +1,320 @@
+"""Mondrian: cut the table in the space of its quasi-identifiers until no cut is left.
+
+Problem: hide everybody among others who are alike, and generalize no more than that needs.
+Idea: take the whole table as one bucket; cut it in two at the median of its widest column, and
+each half again, as long as both sides keep what is required.
+Guarantee: any of k-anonymity, l-diversity and t-closeness, in every bucket. Buckets are then
+published as regions of the quasi-identifiers, or bucketized with quasi-identifiers as they are.
+
+References
+----------
+[LeFevre06] K. LeFevre, D. DeWitt, R. Ramakrishnan: Mondrian Multidimensional K-Anonymity.
+ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from shoal.core.cells import Cells
+from shoal.core.errors import ParameterError, SchemaError
+from shoal.core.exact import Number, exact, whole
+from shoal.core.guarantees import (
+    BucketSize,
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    Guarantee,
+    KAnonymity,
+    RecursiveDiversity,
+    TCloseness,
+)
+from shoal.core.method import Method, Problem, Shape
+from shoal.core.plan import Plan, Recode, Segments
+from shoal.core.schema import Schema
+from shoal.methods.partition._kernels import Partitioner
+from shoal.methods.partition.axes import Axes
+from shoal.methods.partition.labels import Partition, label_buckets
+from shoal.methods.requirements.table import Requirements, as_protect
+
+__all__ = ["Mondrian"]
+
+Diversity = Literal["distinct", "frequency", "entropy", "recursive"]
+Distance = Literal["equal", "ordered", "hierarchical"]
+Cuts = Literal["strict", "relaxed"]
+Publish = Literal["generalized", "bucketized"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mondrian(Method):
+    """Cut the table into buckets, each as small as the requirements allow.
+
+    At least one of `k`, `ell` and `t` is needed; every bucket keeps all that are given.
+
+    Parameters
+    ----------
+    k
+        The fewest rows of a bucket.
+    ell, diversity, c
+        How diverse the sensitive values of a bucket are: at least `ell` values (``distinct``,
+        the default), none with more than 1/ell of the rows (``frequency``), an entropy of at
+        least log(ell) (``entropy``), or (c, ell)-diversity (``recursive``).
+    t, distance
+        How far a bucket's distribution of sensitive values may be from the table's, with values
+        equally far apart, by rank, or by the sensitive column's hierarchy.
+    cuts
+        Whether equal values stay on one side of a cut (``strict``), or those at the median go
+        either way, so that halves are halves (``relaxed``).
+    protect
+        Sensitive values that count as one, while the others are not protected; None is the
+        missing one. For ``frequency`` (then the default) and the ``equal`` distance.
+    publish
+        Whether quasi-identifiers are published as labels (``generalized``), or as they are,
+        apart from the sensitive values (``bucketized``).
+
+    Notes
+    -----
+    Guarantee: what was asked for, in every bucket; see `guarantees`.
+
+    Publishes: a generalized or a bucketized table. With a hierarchy a bucket's label is the
+    lowest node above its values, for numbers and dates the interval between the cuts around it,
+    else the set of its values, of which those carried by fewer rows than a bucket must have are
+    not named.
+
+    The order of columns and cuts: the width of a part in a column is its range divided by the
+    table's (numbers), the distance of its first and last value in the domain, or the leaves
+    under the lowest common ancestor less one, each divided by the same for the whole domain; 1
+    where missing and present values are mixed. Widest first, then in the order of the schema.
+    Within a column missing values are parted from the others first. Then come boundaries between
+    neighbouring values that occur, or between children of the lowest common ancestor, with
+    missing values last: the last boundary with at most half of the rows before it, and the first
+    with more; the one nearer to half first, the lower one where they are equally near. A relaxed
+    cut sends exactly half of the rows, rounded down, to the left; of the rows at the median every
+    cell sends the same share, give or take one row.
+
+    References
+    ----------
+    [LeFevre06] strict and relaxed multidimensional partitioning; the greedy algorithm `Anonymize`.
+    [Machanavajjhala06] A. Machanavajjhala et al.: l-diversity. ICDE 2006, Section 4.
+    [Li07] N. Li, T. Li, S. Venkatasubramanian: t-closeness. ICDE 2007, Section 4.
+
+    Examples
+    --------
+    >>> Mondrian(k=5, ell=3).guarantees
+    (KAnonymity(k=5), DistinctDiversity(ell=3))
+    >>> Mondrian(t=0.2, publish="bucketized").shape
+    <Shape.BUCKETIZED: 'bucketized'>
+    """
+
+    k: int | None = None
+    ell: Number | None = None
+    diversity: Diversity | None = None
+    c: Number | None = None
+    t: Number | None = None
+    distance: Distance = "equal"
+    cuts: Cuts = "strict"
+    protect: Sequence[str | None] | None = None
+    publish: Publish = "generalized"
+
+    deviations: ClassVar[tuple[str, ...]] = (
+        "A cut is allowed where both sides keep every requirement, not k-anonymity alone.",
+        "The boundaries on both sides of the median are tried, in every column, widest first.",
+        "Intervals end at cuts, not at the smallest and the largest value of a bucket.",
+        "Missing values are values of their own, parted from the others first.",
+    )
+    example: ClassVar[Mapping[str, object]] = {"k": 5, "ell": 2}
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("diversity", Diversity),
+            ("distance", Distance),
+            ("cuts", Cuts),
+            ("publish", Publish),
+        ):
+            _choice(name, getattr(self, name), get_args(kind), is_optional=name == "diversity")
+        object.__setattr__(self, "protect", as_protect(self.protect))
+        self._check_combination()
+        if self.ell is not None:
+            default = "distinct" if self.protect is None else "frequency"
+            object.__setattr__(self, "diversity", self.diversity or default)
+            object.__setattr__(self, "ell", self._read_ell(self.ell))
+        for name, value in (("c", self.c), ("t", self.t)):
+            if value is not None:
+                object.__setattr__(self, name, exact(name, value))
+        self._check_protect()
+        # Each guarantee checks its own parameters.
+        assert self.guarantees
+
+    def _check_combination(self) -> None:
+        if self.k is None and self.ell is None and self.t is None:
+            raise ParameterError(
+                "Mondrian needs at least one of k, ell and t; got none.",
+                hint="for example k=5, ell=3.",
+            )
+        if self.ell is None and self.diversity is not None:
+            raise ParameterError(
+                f"diversity={self.diversity!r} needs ell; got none.", hint="for example ell=3."
+            )
+        if (self.c is not None) != (self.diversity == "recursive"):
+            raise ParameterError(
+                "c is needed with diversity='recursive', and only there; got "
+                f"{'one' if self.c is not None else 'none'} with diversity={self.diversity!r}.",
+                hint="recursive (c, ell)-diversity takes both, for example c=2, ell=3.",
+            )
+        if self.t is None and self.distance != "equal":
+            raise ParameterError(
+                f"distance={self.distance!r} needs t; got none.", hint="for example t=0.2."
+            )
+        if self.publish == "bucketized" and self.ell is None and self.t is None:
+            raise ParameterError(
+                "A bucketized release with k alone would protect nothing: quasi-identifiers are "
+                "published as they are, and a bucket may hold one sensitive value only.",
+                hint="give ell or t too, or publish='generalized'.",
+            )
+
+    def _check_protect(self) -> None:
+        if self.protect is None:
+            return
+        if self.ell is None and self.t is None:
+            raise ParameterError(
+                "protect says which sensitive values ell or t is about; got neither.",
+                hint="for example ell=4, or t=0.2.",
+            )
+        if self.diversity not in (None, "frequency"):
+            raise ParameterError(
+                f"protect bounds a share, so it goes with diversity='frequency'; got "
+                f"{self.diversity!r}.",
+                hint="leave diversity out.",
+            )
+
+    def _read_ell(self, ell: Number) -> int | Fraction:
+        if self.diversity in ("frequency", "entropy"):
+            number = exact("ell", ell)
+            return int(number) if number.denominator == 1 else number
+        return whole("ell", ell, least=1)
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that is published."""
+        return Shape(self.publish)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What a release promises: everything that was asked for."""
+        found: list[Guarantee] = []
+        protect = self.protect or ()
+        if self.k is not None:
+            size = KAnonymity if self.shape is Shape.GENERALIZED else BucketSize
+            found.append(size(k=self.k))
+        if self.ell is not None:
+            found.append(self._diversity_guarantee(self.ell, protect))
+        if self.t is not None:
+            found.append(TCloseness(t=self.t, distance=self.distance, protect=protect))
+        return tuple(found)
+
+    def _diversity_guarantee(self, ell: Number, protect: Sequence[str | None]) -> Guarantee:
+        if self.diversity == "frequency":
+            return FrequencyDiversity(ell=ell, protect=protect)
+        if self.diversity == "entropy":
+            return EntropyDiversity(ell=ell)
+        number = whole("ell", ell, least=1)
+        if self.diversity == "recursive":
+            assert self.c is not None
+            return RecursiveDiversity(c=self.c, ell=number)
+        return DistinctDiversity(ell=number)
+
+    def class_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Name the columns whose values make rows interchangeable."""
+        return schema.quasi + schema.sensitive
+
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse a schema that the method cannot work on."""
+        super().check_schema(schema)
+        if self.distance == "hierarchical" and schema.sensitive[0] not in schema.hierarchies:
+            raise SchemaError(
+                f"distance='hierarchical' needs a hierarchy of the sensitive column "
+                f"{schema.sensitive[0]!r}; the schema has none.",
+                hint="give it one: hierarchies={...}, or take distance='equal'.",
+            )
+
+    def plan(self, problem: Problem) -> Plan:
+        """Plan the buckets, and their labels where quasi-identifiers are generalized.
+
+        Raises
+        ------
+        DataError
+            Where the table has no rows.
+        InfeasibleError
+            Where not even the whole table keeps what is asked for.
+        ParameterError
+            Where a protected value does not occur.
+        """
+        requirements = Requirements.of_problem(self.guarantees, problem)
+        requirements.confirm_reachable()
+        cells, quasi = problem.cells, problem.schema.quasi
+        axes = Axes.of_cells(cells, quasi, problem.trees)
+        partition = _partition(axes, cells, requirements, is_relaxed=self.cuts == "relaxed")
+        recode: tuple[Recode, ...] = ()
+        if self.shape is Shape.GENERALIZED:
+            recode = tuple(
+                label_buckets(
+                    partition,
+                    place,
+                    axis,
+                    cells.column(axis.domain.column),
+                    cells.counts,
+                    requirements.least_bucket,
+                )
+                for place, axis in enumerate(axes.axes)
+            )
+        return Plan(cells, partition.n_buckets, _segments(partition, cells), recode)
+
+
+def _choice(name: str, got: object, allowed: tuple[str, ...], *, is_optional: bool) -> None:
+    if got not in allowed and not (got is None and is_optional):
+        raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {got!r}.")
+
+
+def _partition(
+    axes: Axes, cells: Cells, requirements: Requirements, *, is_relaxed: bool
+) -> Partition:
+    """Cut the cells until no allowable cut is left."""
+    limits, rules = requirements.rules()
+    least = requirements.least_bucket
+    partitioner = Partitioner(
+        axes,
+        requirements.value,
+        cells.counts,
+        rules if requirements.is_about_values else None,
+        limits.value,
+        limits.count,
+        least,
+        is_relaxed,
+    )
+    n_pieces = cells.n_rows if is_relaxed else cells.n_cells
+    n_buckets = min(n_pieces, cells.n_rows // least)
+    piece_cell, piece_count = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
+    begin, origin = np.empty(n_buckets, np.int64), np.empty(n_buckets, np.int64)
+    n_buckets, n_pieces, cuts = partitioner.anonymize(piece_cell, piece_count, begin, origin)
+    return Partition(
+        piece_cell[:n_pieces], piece_count[:n_pieces], begin[:n_buckets], origin[:n_buckets], cuts
+    )
+
+
+def _segments(partition: Partition, cells: Cells) -> Segments:
+    """Give the rows of each cell to its buckets, by rank where it has several."""
+    if len(partition.cell) == cells.n_cells:
+        bucket = np.empty(cells.n_cells, dtype=np.int64)
+        bucket[partition.cell] = partition.bucket
+        return Segments.whole_classes(bucket, cells.counts)
+    order = np.argsort(partition.cell, kind="stable")
+    group, count = partition.cell[order], partition.count[order]
+    before = np.cumsum(count) - count
+    first = before - (np.cumsum(cells.counts) - cells.counts)[group]
+    zero = np.zeros(len(group), dtype=np.int64)
+    return Segments(group, first, first + count, partition.bucket[order], zero, zero)

@@ -1,0 +1,269 @@
+"""Whether a bucket keeps the requirements on its sensitive values, decided often and fast.
+
+Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
+Python elsewhere. Arrays are contiguous and writable. Counts of rows stay below 2**31, so that
+products of two of them fit 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from shoal.core import plain_cython as cython
+
+__all__ = ["Rules"]
+
+
+@cython.cfunc
+def sort_pairs(
+    keys: cython.longlong[::1], others: cython.longlong[::1], n_pairs: cython.Py_ssize_t
+) -> cython.void:
+    """Sort the first keys of an array ascending, and the others along with them (Shell)."""
+    gap: cython.Py_ssize_t = 1
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    key: cython.longlong
+    other: cython.longlong
+    while gap < n_pairs // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n_pairs):
+            key = keys[i]
+            other = others[i]
+            j = i
+            while j >= gap and keys[j - gap] > key:
+                keys[j] = keys[j - gap]
+                others[j] = others[j - gap]
+                j -= gap
+            keys[j] = key
+            others[j] = other
+        gap //= 3
+
+
+@cython.cclass
+class Rules:
+    """Whether a bucket keeps every requirement on its sensitive values.
+
+    `limits` is a `shoal.methods.requirements.limits.Limits`, which says what the fields mean. The
+    bucket is the first entries of `value` and `count`. Counts are compared exactly; entropy and
+    distances are floats, and what comes close to its limit is left to `decide`.
+    """
+
+    n_rows: cython.double
+    distinct: cython.Py_ssize_t
+    share: cython.longlong
+    of_share: cython.longlong
+    is_first_only: cython.bint
+    recursive: cython.Py_ssize_t
+    ratio: cython.longlong
+    of_ratio: cython.longlong
+    has_entropy: cython.bint
+    log_ell: cython.double
+    distance: cython.Py_ssize_t
+    t: cython.double
+    scale: cython.double
+    decide: object
+    value: cython.longlong[::1]
+    count: cython.longlong[::1]
+    descending: cython.longlong[::1]
+    unused: cython.longlong[::1]
+    times_log: cython.double[::1]
+    reference: cython.double[::1]
+    cumulated: cython.double[::1]
+    area: cython.double[::1]
+    node: cython.longlong[::1]
+    parent: cython.longlong[::1]
+    level: cython.double[::1]
+    node_reference: cython.double[::1]
+    node_count: cython.double[::1]
+    node_gain: cython.double[::1]
+    touched: cython.longlong[::1]
+
+    def __init__(self, limits: object, decide: object) -> None:
+        self.n_rows = limits.n_rows
+        self.distinct = limits.distinct
+        self.share, self.of_share = limits.share
+        self.is_first_only = limits.is_first_only
+        self.recursive = limits.recursive
+        self.ratio, self.of_ratio = limits.ratio
+        self.has_entropy = limits.has_entropy
+        self.log_ell = limits.log_ell
+        self.distance = limits.distance
+        self.t = limits.t
+        self.scale = limits.scale
+        self.decide = decide
+        self.value = limits.value
+        self.count = limits.count
+        self.descending = np.zeros(len(limits.value), dtype=np.int64)
+        self.unused = np.zeros(len(limits.value), dtype=np.int64)
+        self.times_log = limits.times_log
+        self.reference = limits.reference
+        self.cumulated = limits.cumulated
+        self.area = limits.area
+        self.node = limits.node
+        self.parent = limits.parent
+        self.level = limits.level
+        self.node_reference = limits.node_reference
+        self.node_count = np.zeros(len(limits.parent))
+        self.node_gain = np.zeros(len(limits.parent))
+        self.touched = np.zeros(len(limits.parent), dtype=np.int64)
+
+    @cython.ccall
+    def keep(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
+        """Whether a bucket of `size` rows with `n_values` different values keeps all rules."""
+        if n_values < self.distinct:
+            return False
+        if self.share < self.of_share and not self.keeps_share(n_values, size):
+            return False
+        if self.recursive > 0 and not self.keeps_ratio(n_values, size):
+            return False
+        if self.has_entropy and not self.keeps_entropy(n_values, size):
+            return False
+        return self.distance == 0 or self.keeps_distance(n_values, size)
+
+    @cython.cfunc
+    def keeps_share(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
+        """Whether no value (or not the first, where only that one counts) has too large a share."""
+        i: cython.Py_ssize_t
+        for i in range(n_values):
+            if self.count[i] * self.of_share > self.share * size:
+                if not self.is_first_only or self.value[i] == 0:
+                    return False
+        return True
+
+    @cython.cfunc
+    def keeps_ratio(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
+        """Whether r_1 / (r_1 + r_ell + ... + r_m) is below its limit."""
+        i: cython.Py_ssize_t
+        largest: cython.longlong
+        rest: cython.longlong = size
+        for i in range(n_values):
+            self.descending[i] = -self.count[i]
+        sort_pairs(self.descending, self.unused, n_values)
+        largest = -self.descending[0]
+        for i in range(min(self.recursive - 1, n_values)):
+            rest += self.descending[i]
+        return largest * self.of_ratio < self.ratio * (largest + rest)
+
+    @cython.cfunc
+    def times_its_log(self, number: cython.longlong) -> cython.double:
+        """Give n log n, from a table where n is small."""
+        if number < self.times_log.shape[0]:
+            return self.times_log[number]
+        return number * math.log(number)
+
+    @cython.cfunc
+    def keeps_entropy(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
+        """Whether the entropy, times size, is at least log ell, times size."""
+        i: cython.Py_ssize_t
+        whole: cython.double = self.times_its_log(size)
+        excess: cython.double = whole - size * self.log_ell
+        for i in range(n_values):
+            excess -= self.times_its_log(self.count[i])
+        if abs(excess) <= 1e-9 * (whole + size):
+            return self.decide.keeps_entropy(n_values, size)
+        return excess > 0
+
+    @cython.cfunc
+    def keeps_distance(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
+        """Whether the earth mover's distance from the whole table is at most t."""
+        # Distances are in units of 1 / (scale size n_rows), so that they are whole numbers.
+        unit: cython.double = self.scale * size * self.n_rows
+        moved: cython.double
+        if self.distance == 1:
+            moved = self.move_equal(n_values, size)
+        elif self.distance == 2:
+            moved = self.move_ordered(n_values, size)
+        else:
+            moved = self.move_hierarchical(n_values, size)
+        if abs(moved - self.t * unit) <= 1e-9 * unit:
+            return self.decide.keeps_distance(moved, n_values, size)
+        return moved < self.t * unit
+
+    @cython.cfunc
+    def move_equal(self, n_values: cython.Py_ssize_t, size: cython.double) -> cython.double:
+        """Add up what values have too much: the others have as much too little."""
+        i: cython.Py_ssize_t
+        surplus: cython.double
+        moved: cython.double = 0
+        for i in range(n_values):
+            surplus = self.count[i] * self.n_rows - self.reference[self.value[i]] * size
+            if surplus > 0:
+                moved += surplus
+        return moved
+
+    @cython.cfunc
+    def move_ordered(self, n_values: cython.Py_ssize_t, size: cython.double) -> cython.double:
+        """Add up the differences of the cumulated counts."""
+        i: cython.Py_ssize_t
+        start: cython.longlong = 0
+        cumulated: cython.double = 0
+        moved: cython.double = 0
+        sort_pairs(self.value, self.count, n_values)
+        for i in range(n_values):
+            moved += self.stretch(start, self.value[i], cumulated, size)
+            start = self.value[i]
+            cumulated += self.count[i]
+        return moved + self.stretch(start, self.reference.shape[0], cumulated, size)
+
+    @cython.cfunc
+    def stretch(
+        self,
+        start: cython.longlong,
+        stop: cython.longlong,
+        cumulated: cython.double,
+        size: cython.double,
+    ) -> cython.double:
+        """Add up |cumulated n_rows - self.cumulated[i] size| for start <= i < stop."""
+        turn: cython.longlong = start
+        upper: cython.longlong = stop
+        middle: cython.longlong
+        own: cython.double = cumulated * self.n_rows
+        # The table's counts overtake at most once; prefix sums serve on either side of that.
+        while turn < upper:
+            middle = (turn + upper) // 2
+            if self.cumulated[middle] * size <= own:
+                turn = middle + 1
+            else:
+                upper = middle
+        return ((turn - start) * own - size * (self.area[turn] - self.area[start])) + (
+            size * (self.area[stop] - self.area[turn]) - (stop - turn) * own
+        )
+
+    @cython.cfunc
+    def move_hierarchical(self, n_values: cython.Py_ssize_t, size: cython.double) -> cython.double:
+        """Add up, node by node, its level times what has to cross from child to child."""
+        i: cython.Py_ssize_t
+        n_touched: cython.Py_ssize_t = 0
+        node: cython.longlong
+        surplus: cython.double
+        moved: cython.double = 0
+        # A node without any of the bucket's values has no child with a surplus, so nothing crosses.
+        for i in range(n_values):
+            node = self.node[self.value[i]]
+            while node >= 0:
+                if self.node_count[node] == 0:
+                    self.touched[n_touched] = node
+                    n_touched += 1
+                self.node_count[node] += self.count[i]
+                node = self.parent[node]
+        for i in range(n_touched):
+            node = self.touched[i]
+            surplus = self.node_count[node] * self.n_rows - self.node_reference[node] * size
+            if surplus > 0:
+                self.node_gain[node] -= surplus
+                if self.parent[node] >= 0:
+                    self.node_gain[self.parent[node]] += surplus
+        # The children's surplus, less what the node has itself, is the smaller of what its
+        # children have too much and too little.
+        for i in range(n_touched):
+            node = self.touched[i]
+            moved += self.level[node] * self.node_gain[node]
+            self.node_gain[node] = 0
+            self.node_count[node] = 0
+        return moved
