@@ -353,8 +353,7 @@ class AlphaK(Guarantee):
     protect: tuple[str | None, ...] = ()
     name: ClassVar[str] = "(alpha, k)-anonymity"
     limits: ClassVar[str] = (
-        "The bound is that of an adversary who knows nothing but the release. "
-        f"{_NOT_MEMBERSHIP}."
+        f"The bound is that of an adversary who knows nothing but the release. {_NOT_MEMBERSHIP}."
     )
 
     def __init__(self, *, alpha: Number, k: int, protect: Sequence[str | None] = ()) -> None:

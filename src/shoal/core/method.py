@@ -17,10 +17,10 @@ from shoal.core.cells import Cells
 from shoal.core.errors import SchemaError
 from shoal.core.exact import as_text
 from shoal.core.guarantees import Guarantee
-from shoal.core.tree import Tree
 from shoal.core.plan import Plan
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
+from shoal.core.tree import Tree
 
 __all__ = ["Method", "Problem", "Shape"]
 

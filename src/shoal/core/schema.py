@@ -68,7 +68,7 @@ def role_of(word: str) -> Role:
     if role is None:
         raise SchemaError(
             f"{word!r} is not a role.",
-            hint=f"the roles are {', '.join(Role)}; the words of ARX and sdcMicro are accepted too.",
+            hint=f"the roles are {', '.join(Role)}; the words of ARX and sdcMicro are taken too.",
         )
     return role
 
@@ -285,9 +285,13 @@ class Schema:
         """
         lacking = [column for column in self.roles if column not in columns]
         if lacking:
+            # Where no name is right, the names may be somebody's values: a file without a header.
+            is_header = any(column in self.roles for column in columns)
             raise SchemaError(
                 f"The table has no column {_listed(lacking)}.",
-                hint=f"its columns are {_listed(columns)}.",
+                hint=f"its columns are {_listed(columns)}."
+                if is_header
+                else "none of its columns has a role: does it begin with a line of their names?",
             )
         without = [column for column in columns if column not in self.roles]
         if without:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain, Texts
-from shoal.core.tree import Tree
 from shoal.core.schema import Schema
+from shoal.core.tree import Tree
 
 __all__ = ["Table"]
 

@@ -166,9 +166,7 @@ def _order(table: EngineTable, column: str) -> tuple[str, ...] | None:
     return tuple(domain.texts.tolist()) if domain.type is ColumnType.ORDERED else None
 
 
-def _meanings(
-    table: EngineTable, plan: Plan, bound: int
-) -> dict[str, dict[str, Meaning]]:
+def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str, Meaning]]:
     """Say what every label stands for, without naming a value that fewer than `bound` carry."""
     meanings: dict[str, dict[str, Meaning]] = {}
     for recode in plan.recode:

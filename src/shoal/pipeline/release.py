@@ -121,7 +121,7 @@ class Release:
                 f"This needs the extra {extra!r}.", hint=f"pip install 'shoal-privacy[{extra}]'"
             ) from None
         engine = self.files.engine
-        assert isinstance(engine, DuckDB)  # noqa: S101 - the only engine that gives frames
+        assert isinstance(engine, DuckDB)
         return engine.relation(self.files.typed_query(name, self.manifest))
 
     def write(
@@ -154,9 +154,7 @@ class Release:
         """
         from shoal.pipeline.seal import write_release  # noqa: PLC0415 - seal needs this module
 
-        return write_release(
-            self, Path(path), format, replace=replace, accept_risk=accept_risk
-        )
+        return write_release(self, Path(path), format, replace=replace, accept_risk=accept_risk)
 
     def __repr__(self) -> str:
         stated = self.manifest

@@ -32,11 +32,16 @@ _FORMATS = ("csv", "parquet")
 
 
 def write_release(
-    release: Release, folder: Path, format: str, *, replace: bool, accept_risk: str | None  # noqa: A002
+    release: Release,
+    folder: Path,
+    ending: str,
+    *,
+    replace: bool,
+    accept_risk: str | None,
 ) -> Path:
     """Write the two folders of a release; see `Release.write`."""
-    if format not in _FORMATS:
-        raise ParameterError(f"format must be csv or parquet, not {format!r}.")
+    if ending not in _FORMATS:
+        raise ParameterError(f"format must be csv or parquet, not {ending!r}.")
     if accept_risk is not None and not accept_risk.strip():
         raise ParameterError("accept_risk must say why the risk is accepted.")
     if release.making is None:
@@ -47,7 +52,9 @@ def write_release(
     refuse_existing(folder, internal, replace=replace)
     with _temporary_folders(folder, internal) as (new_public, new_internal):
         _write_internal(release, release.making, new_internal, accept_risk)
-        _write_public(release, release.making, new_public, format, is_accepted=accept_risk is not None)
+        _write_public(
+            release, release.making, new_public, ending, is_accepted=accept_risk is not None
+        )
         verification = verify(new_public)
         if not verification.holds:
             raise GuaranteeError(
@@ -63,6 +70,7 @@ def write_release(
 
 
 def refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
+    """Refuse a place where something stands, unless it is a release that may be replaced."""
     for path in (folder, internal):
         if path.exists() and not replace:
             raise ParameterError(
@@ -71,10 +79,11 @@ def refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
                 "replace=True). Publishing a table again with fresh randomness gives an adversary "
                 "two views to compare.",
             )
-    if folder.exists() and not (folder / "manifest.json").exists() and any(_entries(folder)):
-        raise ParameterError(
-            f"{folder} is not a release, so it is not replaced.", hint="choose another name."
-        )
+    for path, mark in ((folder, "manifest.json"), (internal, "record.json")):
+        if path.exists() and not (path / mark).exists() and any(_entries(path)):
+            raise ParameterError(
+                f"{path} is not a release, so it is not replaced.", hint="choose another name."
+            )
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -145,12 +154,17 @@ def _write_internal(
 
 
 def _write_public(
-    release: Release, making: Making, folder: Path, format: str, *, is_accepted: bool  # noqa: A002
+    release: Release,
+    making: Making,
+    folder: Path,
+    ending: str,
+    *,
+    is_accepted: bool,
 ) -> None:
     files = release.files
     for name, query in files.queries.items():
-        written = files.typed_query(name, release.manifest) if format == "parquet" else query
-        files.engine.write(written, folder / f"{name}.{format}", format)
+        written = files.typed_query(name, release.manifest) if ending == "parquet" else query
+        files.engine.write(written, folder / f"{name}.{ending}", ending)
     if release.meanings:
         stated = {
             column: {label: meaning.to_dict() for label, meaning in labels.items()}
@@ -164,11 +178,11 @@ def _write_public(
         write_rows(path, rows)
     manifest = replace(
         release.manifest,
-        format=format,
+        format=ending,
         is_sealed=is_accepted or not release.manifest.is_test,
     )
     _write_text(folder / "codebook.md", codebook(manifest, release.meanings))
-    _refuse_identifying(making, folder, format)
+    _refuse_identifying(making, folder, ending)
     digests = {
         path.relative_to(folder).as_posix(): _digest(path)
         for path in folder.rglob("*")
@@ -178,10 +192,10 @@ def _write_public(
     _write_text(folder / "manifest.json", release.manifest.to_json())
 
 
-def _refuse_identifying(making: Making, folder: Path, format: str) -> None:  # noqa: A002
+def _refuse_identifying(making: Making, folder: Path, ending: str) -> None:
     """Look once more whether an identifying column reached a data file."""
     identifying = set(making.table.schema.identifying)
-    for path in folder.glob(f"*.{format}"):
+    for path in folder.glob(f"*.{ending}"):
         columns = set(making.table.engine.scan(path).types)
         if columns & identifying:
             raise DataError(
@@ -210,16 +224,20 @@ def _sync(path: Path) -> None:
 def _move_into_place(moves: tuple[tuple[Path, Path], ...]) -> None:
     """Move the new folders into place; the public one, named last, makes the release appear."""
     mark = secrets.token_hex(4)
-    aside = []
-    for _, place in reversed(moves):
-        if place.exists():
-            old = place.with_name(f".{place.name}.old-{mark}")
-            place.rename(old)
-            aside.append(old)
-    for new, place in moves:
-        new.rename(place)
-        if not place.name.endswith(INTERNAL_SUFFIX):
-            place.chmod(0o755)
-    _sync(moves[-1][1].parent)
-    for old in aside:
+    aside = [(place, place.with_name(f".{place.name}.old-{mark}")) for _, place in reversed(moves)]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in (*aside, *moves):
+            if source.exists():
+                # Noted first: an interruption may come right after the move.
+                done.append((source, target))
+                source.rename(target)
+        moves[-1][1].chmod(0o755)
+        _sync(moves[-1][1].parent)
+    except BaseException:
+        for source, target in reversed(done):
+            if target.exists() and not source.exists():
+                target.rename(source)
+        raise
+    for _, old in aside:
         shutil.rmtree(old, ignore_errors=True)

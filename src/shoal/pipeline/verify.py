@@ -242,8 +242,7 @@ def _count_problems(published: Published) -> list[str]:
         )
     if published.n_buckets != manifest.n_buckets:
         problems.append(
-            f"the manifest states {manifest.n_buckets} buckets, the data have "
-            f"{published.n_buckets}"
+            f"the manifest states {manifest.n_buckets} buckets, the data have {published.n_buckets}"
         )
     if published.buckets is not None and not np.array_equal(
         published.buckets.sizes, published.bucket_sizes

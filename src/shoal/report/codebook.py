@@ -26,6 +26,11 @@ _READING = {
     Shape.SUPPRESSED: "One line a person, in `table`; a cell that is `*` was suppressed.",
 }
 
+_ENCODING = (
+    "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
+    "suppressed. Lines are sorted by their content; their order says nothing."
+)
+
 
 def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
     """Write the codebook in Markdown.
@@ -40,15 +45,13 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     lines = [
         "# Codebook",
         "",
-        f"{manifest.n_rows} rows in {manifest.n_buckets} buckets, published "
-        f"{manifest.shape} by {manifest.method}.",
+        _headline(manifest),
         "",
         "## How to read it",
         "",
         _READING[manifest.shape],
         "",
-        "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
-        "suppressed. Lines are sorted by their content; their order says nothing.",
+        _ENCODING,
         "",
         "## Columns",
         "",
@@ -74,6 +77,13 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     if manifest.is_test:
         lines += ["", "This is a test release, made from a seed that others may guess."]
     return "\n".join(lines) + "\n"
+
+
+def _headline(manifest: Manifest) -> str:
+    return (
+        f"{manifest.n_rows} rows in {manifest.n_buckets} buckets, published {manifest.shape} by "
+        f"{manifest.method}."
+    )
 
 
 def _describe(meaning: Meaning) -> str:

@@ -111,6 +111,7 @@ def test_buckets_are_numbered_afresh_each_time() -> None:
     columns = {"age": list(range(200)), "d": [f"v{i % 4}" for i in range(200)]}
     table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="d"))
     method = shoal.Mondrian(ell=2, publish="bucketized")
-    seen = {tuple(shoal.anonymize(table, method).to_arrow("quasi")["age"].to_pylist())
-            for _ in range(3)}
+    seen = {
+        tuple(shoal.anonymize(table, method).to_arrow("quasi")["age"].to_pylist()) for _ in range(3)
+    }
     assert len(seen) == 3

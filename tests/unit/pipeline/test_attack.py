@@ -26,9 +26,7 @@ def test_every_attack_that_fits_runs_where_none_is_named(table: shoal.Table) -> 
     assert [found.attack for found in report] == list(registry.names("shoal.attacks"))
 
 
-def test_the_risk_file_has_one_line_a_person_and_attack(
-    table: shoal.Table, tmp_path: Path
-) -> None:
+def test_the_risk_file_has_one_line_a_person_and_attack(table: shoal.Table, tmp_path: Path) -> None:
     release = shoal.anonymize(table, shoal.Mondrian(k=5, ell=2))
     folder = release.write(tmp_path / "release")
     report = shoal.attack(folder)
@@ -41,9 +39,7 @@ def test_the_risk_file_has_one_line_a_person_and_attack(
         assert lines.posterior.max() == pytest.approx(found.worst)
 
 
-def test_attacks_before_writing_reach_the_risk_file_too(
-    table: shoal.Table, tmp_path: Path
-) -> None:
+def test_attacks_before_writing_reach_the_risk_file_too(table: shoal.Table, tmp_path: Path) -> None:
     release = shoal.anonymize(table, shoal.Anatomy(ell=3))
     shoal.attack(release)
     release.write(tmp_path / "release")

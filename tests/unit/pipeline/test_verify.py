@@ -191,9 +191,7 @@ def test_ordered_and_hierarchical_distances_on_files_of_other_tools(tmp_path: Pa
     assert found.verdicts[0].reached["t"] == "0.375"
     flat = shoal.Hierarchy.flat()
     tree = TCloseness(t="2/3", distance="hierarchical")
-    found = verify_file(
-        path, quasi=["zip"], sensitive="salary", guarantees=[tree], hierarchy=flat
-    )
+    found = verify_file(path, quasi=["zip"], sensitive="salary", guarantees=[tree], hierarchy=flat)
     assert found.holds
 
 

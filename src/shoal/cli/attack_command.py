@@ -1,0 +1,102 @@
+"""`shoal attack`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import parsing
+from shoal.cli.command import command
+from shoal.cli.options import AttackNames, Parameters
+from shoal.cli.output import SHOWS_VALUES, Output
+
+if TYPE_CHECKING:
+    from shoal.pipeline.attack import AttackReport
+    from shoal.pipeline.config import ConfiguredAttack
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Register the command."""
+
+    @command(app, "attack")
+    def attack(
+        output: Output,
+        *,
+        folder: Annotated[
+            Path,
+            typer.Argument(
+                metavar="FOLDER", help="The public folder of a release.", show_default=False
+            ),
+        ],
+        people: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="FILE",
+                help="The people attacked, by their quasi-identifiers; else all of the release.",
+            ),
+        ] = None,
+        population: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="A population that the table was drawn from."),
+        ] = None,
+        attack: AttackNames = None,
+        parameter: Parameters = None,
+    ) -> None:
+        """Attack a release as an adversary would, and say who is at risk."""
+        from shoal.pipeline import attack as job  # noqa: PLC0415 - help imports no engine
+        from shoal.pipeline.release import open_release  # noqa: PLC0415
+
+        release = open_release(folder)
+        chosen = _configured(attack or [], parsing.read_parameters(parameter), population)
+        with output.progress() as progress:
+            for entry in chosen:
+                entry.check()
+            made = [entry.make(release.published) for entry in chosen]
+            report = job.attack(release, *made, people=people, progress=progress)
+        output.document({"notice": SHOWS_VALUES, **report.to_dict()})
+        _show(output, report)
+        if people is None and release.internal is not None:
+            output.line(f"One line a person and attack: {release.internal / 'risk.parquet'}")
+
+
+def _configured(
+    names: list[str], parameters: dict[str, object], population: Path | None
+) -> list[ConfiguredAttack]:
+    """Give each attack its parameters: `attack.name=value`, or `name=value` where there is one."""
+    from shoal.pipeline.config import ConfiguredAttack  # noqa: PLC0415 - help imports no engine
+
+    by_attack: dict[str, dict[str, object]] = {name: {} for name in names}
+    for given, value in parameters.items():
+        owner, point, name = given.rpartition(".")
+        if not point and len(names) != 1:
+            message = f"say whose parameter it is: -p ATTACK.{given}=... or one --attack."
+            raise typer.BadParameter(message)
+        by_attack.setdefault(owner or names[0], {})[name] = value
+    if population is not None:
+        by_attack.setdefault("linkage", {})["population"] = str(population)
+    return [ConfiguredAttack(name=name, parameters=given) for name, given in by_attack.items()]
+
+
+def _show(output: Output, report: AttackReport) -> None:
+    output.table(
+        ("attack", "what the adversary knows", "people at risk", "worst posterior", "limit"),
+        [
+            (
+                found.attack,
+                found.knows,
+                f"{found.n_breached} of {found.n_people}",
+                found.worst,
+                "reported, not judged" if found.limit is None else found.limit,
+            )
+            for found in report.findings
+        ],
+    )
+    output.line(SHOWS_VALUES, style="bold")
+    for found in report.findings:
+        output.facts(found.headline, title=found.attack)
+        for section in found.sections:
+            output.section(section)

@@ -1,0 +1,36 @@
+"""Leave by way of every `finally` when asked to stop, so that nothing stays behind."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+__all__ = ["exit_code", "install"]
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_received: list[int] = []
+
+
+def install() -> None:
+    """Turn the signals that ask a program to stop into exceptions."""
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        # What the caller ignores (nohup) stays ignored.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def exit_code() -> int | None:
+    """Give the exit code of the signal that came, None where none did.
+
+    An engine in the middle of a query reports a signal as an error of its own; this tells the two
+    apart.
+    """
+    return 128 + _received[-1] if _received else None
+
+
+def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler
+    _received.append(number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)

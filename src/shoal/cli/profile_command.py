@@ -1,0 +1,58 @@
+"""`shoal profile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.command import command
+from shoal.cli.options import Delimiter, Encoding, Quote, Replace, Source, TableName
+from shoal.cli.output import Output
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Register the command."""
+
+    @command(app, "profile")
+    def profile(
+        output: Output,
+        *,
+        source: Source,
+        draft: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Draft a shoal.toml to edit, into this file."),
+        ] = None,
+        replace: Replace = False,
+        table: TableName = None,
+        delimiter: Delimiter = None,
+        quote: Quote = None,
+        encoding: Encoding = None,
+    ) -> None:
+        """Look at a table: types, distinct values, and what singles people out."""
+        from shoal.core.errors import ParameterError  # noqa: PLC0415 - help imports no engine
+        from shoal.pipeline import profile as job  # noqa: PLC0415
+
+        if draft is not None and draft.exists() and not replace:
+            raise ParameterError(
+                f"{draft} is there already.", hint="choose another name, or give --replace."
+            )
+        with output.progress() as progress:
+            found = job.profile(
+                source,
+                table=table,
+                delimiter=delimiter,
+                quote=quote,
+                encoding=encoding,
+                progress=progress,
+            )
+        output.document(found.to_dict())
+        for section in found.sections():
+            output.section(section)
+        if draft is not None:
+            draft.write_text(found.draft(draft.parent), encoding="utf-8")
+            output.line(f"Drafted {draft}. Roles are yours to decide: edit it, then")
+            output.line(f"  shoal publish {draft} --dry-run")

@@ -1,0 +1,201 @@
+"""Which combinations of columns single people out.
+
+All pairs and triples are counted where the table allows it in a few seconds; beyond that the most
+promising ones, and what was left out is said. One curve goes further: the column that singles out
+most rows, then the one that adds most to it, and so on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from shoal.core.progress import Progress
+from shoal.engines.survey import Survey
+
+__all__ = ["Combination", "Combinations", "count_combinations"]
+
+# A combination costs about as much as its rows; a hundred million rows take some ten seconds.
+_MOST_ROWS_VISITED = 100_000_000
+_FEWEST_COMBINATIONS = 40
+_MOST_COMBINATIONS = 2000
+_MOST_COLUMNS = 100
+_LONGEST_CURVE = 10
+_ENOUGH = 0.99
+_STEP_OF_PROGRESS = 25
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Some columns and how many of the rows they single out."""
+
+    columns: tuple[str, ...]
+    n_unique: int
+    n_rows: int
+
+    @property
+    def share(self) -> float:
+        """The share of rows whose combination of values nobody else has."""
+        return self.n_unique / self.n_rows
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the combination as JSON holds it."""
+        return {"columns": list(self.columns), "rows": self.n_unique, "share": self.share}
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """What was counted.
+
+    Parameters
+    ----------
+    counted
+        Single columns, pairs and triples; of each size those first that single out most rows.
+    curve
+        Columns added one by one, each time the one that singles out most further rows.
+    left_out
+        What was not counted, in words.
+    """
+
+    counted: tuple[Combination, ...]
+    curve: tuple[Combination, ...]
+    left_out: tuple[str, ...] = ()
+
+    def most_identifying(self, size: int, number: int) -> tuple[Combination, ...]:
+        """Give the combinations of so many columns that single out most rows."""
+        of_size = (one for one in self.counted if len(one.columns) == size)
+        return tuple(itertools.islice(of_size, number))
+
+    def smallest_above(self, share: float) -> Combination | None:
+        """Give the fewest columns that single out more than a share of the rows."""
+        return next((one for one in (*self.counted, *self.curve) if one.share > share), None)
+
+
+def count_combinations(
+    survey: Survey, columns: Mapping[str, tuple[int, int]], progress: Progress
+) -> Combinations:
+    """Count the rows that combinations of columns single out.
+
+    Parameters
+    ----------
+    survey
+        The table.
+    columns
+        For each column that may be part of a combination, how many different values it has and
+        how many rows it singles out by itself.
+    progress
+        Called with the name of each step.
+    """
+    progress("code the columns")
+    survey.code(list(columns))
+    counter = _Counter(survey, columns, progress)
+    n_pairs, n_triples = math.comb(len(columns), 2), math.comb(len(columns), 3)
+    if n_pairs + n_triples <= counter.budget:
+        counter.count_all(itertools.combinations(columns, 2), "pairs of columns", n_pairs)
+        counter.count_all(itertools.combinations(columns, 3), "triples of columns", n_triples)
+        curve = counter.curve()
+    else:
+        curve = counter.curve()
+        counter.count_promising(n_pairs, n_triples)
+    order = {column: place for place, column in enumerate(columns)}
+
+    def rank(one: Combination) -> tuple[int, int, list[int]]:
+        return len(one.columns), -one.n_unique, [order[column] for column in one.columns]
+
+    small = (one for one in counter.found.values() if len(one.columns) <= 3)
+    return Combinations(tuple(sorted(small, key=rank)), curve, tuple(counter.left_out))
+
+
+class _Counter:
+    """Counts each combination once, and no more of them than the size of the table allows."""
+
+    def __init__(
+        self, survey: Survey, columns: Mapping[str, tuple[int, int]], progress: Progress
+    ) -> None:
+        self.survey = survey
+        self.progress = progress
+        self.n_values = {column: n_values for column, (n_values, _) in columns.items()}
+        self.order = {column: place for place, column in enumerate(columns)}
+        self.budget = min(
+            max(_MOST_ROWS_VISITED // survey.n_rows, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS
+        )
+        self.left_out: list[str] = []
+        self.found = {
+            frozenset([column]): Combination((column,), n_unique, survey.n_rows)
+            for column, (_, n_unique) in columns.items()
+        }
+
+    def count(self, columns: Iterable[str]) -> Combination:
+        """Count the rows that some columns single out."""
+        key = frozenset(columns)
+        if key not in self.found:
+            ordered = tuple(sorted(key, key=self.order.__getitem__))
+            n_unique = self.survey.count_unique(ordered)
+            self.found[key] = Combination(ordered, n_unique, self.survey.n_rows)
+        return self.found[key]
+
+    def count_all(self, combinations: Iterable[Iterable[str]], what: str, number: int) -> None:
+        """Count combinations one after the other."""
+        for done, columns in enumerate(combinations):
+            if done % _STEP_OF_PROGRESS == 0:
+                self.progress(f"{what}: {done} of {number}")
+            self.count(columns)
+
+    def count_promising(self, n_pairs: int, n_triples: int) -> None:
+        """Count the pairs with most values, then triples that extend the best of them."""
+        by_values = self._by_number_of_values()[:_MOST_COLUMNS]
+        pairs = sorted(itertools.combinations(by_values, 2), key=self._n_cells, reverse=True)
+        half = self.budget // 2
+        self.count_all(pairs[:half], "pairs of columns", min(half, len(pairs)))
+        best = sorted(self._of_size(2), key=lambda one: -one.n_unique)
+        triples = dict.fromkeys(
+            frozenset((*one.columns, column))
+            for one in best
+            for column in by_values
+            if column not in one.columns
+        )
+        self.count_all(list(triples)[:half], "triples of columns", min(half, len(triples)))
+        for size, number, what in ((2, n_pairs, "pairs"), (3, n_triples, "triples")):
+            n_counted = len(self._of_size(size))
+            if n_counted < number:
+                self.left_out.append(
+                    f"{number - n_counted} of {number} {what} of columns; those with the most "
+                    "different values were counted"
+                )
+
+    def curve(self) -> tuple[Combination, ...]:
+        """Add columns one by one, each time the one that singles out most further rows."""
+        left = self._by_number_of_values()
+        most = max(self.budget // _LONGEST_CURVE, 1)
+        if len(left) > most:
+            self.left_out.append(
+                f"{len(left) - most} of {len(left)} columns where they are added one by one; "
+                "those with the most different values were tried"
+            )
+            left = left[:most]
+        chosen: list[str] = []
+        curve: list[Combination] = []
+        while left and len(chosen) < _LONGEST_CURVE:
+            self.progress(f"columns added one by one: {len(chosen) + 1}")
+            tried = {column: self.count([*chosen, column]).n_unique for column in left}
+            # The first of equals has most values.
+            best = max(left, key=tried.__getitem__)
+            chosen.append(best)
+            left.remove(best)
+            curve.append(Combination(tuple(chosen), tried[best], self.survey.n_rows))
+            if curve[-1].share >= _ENOUGH:
+                break
+        n_unique = [one.n_unique for one in curve]
+        # Columns at the end that single out nobody further say nothing.
+        return tuple(curve[: n_unique.index(max(n_unique)) + 1]) if any(n_unique) else ()
+
+    def _by_number_of_values(self) -> list[str]:
+        return sorted(self.n_values, key=self.n_values.__getitem__, reverse=True)
+
+    def _of_size(self, size: int) -> list[Combination]:
+        return [one for one in self.found.values() if len(one.columns) == size]
+
+    def _n_cells(self, columns: Iterable[str]) -> int:
+        return min(math.prod(self.n_values[c] for c in columns), self.survey.n_rows)

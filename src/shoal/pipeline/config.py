@@ -1,0 +1,291 @@
+"""The configuration: one file that serves every command.
+
+`shoal.toml` names the table, the roles of its columns, the method, the attacks with their limits
+and the release. It is checked as a whole when it is loaded: a key that is misspelt is an error,
+never a setting that is silently ignored. Relative paths in it are relative to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from shoal.core.attack import Attack
+from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalError
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.method import Method
+from shoal.core.registry import find
+from shoal.core.release import Published
+from shoal.core.schema import Schema
+from shoal.pipeline.attack import read_people
+from shoal.pipeline.config_sections import Sections, check_sections
+from shoal.pipeline.make import Parameters, make, refuse_unknown
+
+__all__ = ["Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
+
+_POPULATION = "population"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfiguredAttack:
+    """An attack that the steward named, and how many people it may put at risk.
+
+    Parameters
+    ----------
+    name
+        Its name in the configuration.
+    parameters
+        What it is made with. A population is the path of a file.
+    max_people
+        How many people may be at risk; None where the attack is reported, not judged.
+    """
+
+    name: str
+    parameters: Parameters = field(default_factory=dict)
+    max_people: int | None = None
+
+    def make(self, published: Published) -> Attack:
+        """Make the attack; its population is read as the release's columns demand."""
+        parameters = dict(self.parameters)
+        population = parameters.get(_POPULATION)
+        if isinstance(population, str | Path):
+            parameters[_POPULATION] = read_people(population, published).quasi
+        return cast(Attack, make("shoal.attacks", self.name, parameters))
+
+    def check(self) -> None:
+        """Refuse a name or a parameter that does not exist, before any work is done."""
+        given = {name: value for name, value in self.parameters.items() if name != _POPULATION}
+        make("shoal.attacks", self.name, given)
+        if _POPULATION in self.parameters:
+            refuse_unknown(find("shoal.attacks", self.name), self.name, [_POPULATION])
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Configuration:
+    """What a configuration file says, checked.
+
+    Parameters
+    ----------
+    base
+        The folder that relative paths start from.
+    given
+        The file as it was parsed.
+    """
+
+    base: Path
+    given: Mapping[str, Any]
+    _file: Sections
+
+    @property
+    def source(self) -> Path:
+        """The file that holds the table."""
+        return self.base / self._file.table.source
+
+    @property
+    def reading(self) -> dict[str, str | None]:
+        """How the source is read: the options of `shoal.read`."""
+        stated = self._file.table
+        return {
+            "table": stated.table,
+            "delimiter": stated.delimiter,
+            "quote": stated.quote,
+            "encoding": stated.encoding,
+            "memory": self._file.engine.memory,
+        }
+
+    @property
+    def folder(self) -> Path:
+        """The public folder of the release."""
+        return self.base / self._file.release.folder
+
+    @property
+    def format(self) -> str:
+        """The format of the data files: csv or parquet."""
+        return self._file.release.format
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that makes the release a test; None for a real one."""
+        return self._file.release.seed
+
+    @property
+    def replace(self) -> bool:
+        """Whether a release that stands there already is replaced."""
+        return self._file.release.replace
+
+    @property
+    def method_name(self) -> str:
+        """The name of the method."""
+        return self._file.method.name
+
+    def schema(self) -> Schema:
+        """Make the schema; hierarchies are read from their files.
+
+        Raises
+        ------
+        SchemaError
+            Where roles, types and hierarchies do not fit together.
+        """
+        stated, columns = self._file.table, self._file.columns
+        return Schema(
+            identifying=columns.identifying,
+            quasi=columns.quasi,
+            sensitive=columns.sensitive,
+            insensitive=columns.insensitive,
+            nearly_unique=columns.nearly_unique,
+            hierarchies={
+                column: _hierarchy(column, given, self.base)
+                for column, given in self._file.hierarchies.items()
+            },
+            types={
+                column: names if isinstance(self.given["types"][column], list) else names[0]
+                for column, names in self._file.types.items()
+            },
+            key=stated.key,
+            person=stated.person,
+        )
+
+    def method(self) -> Method:
+        """Make the method.
+
+        Raises
+        ------
+        ParameterError
+            Where there is none of that name, or it refuses a parameter.
+        """
+        parameters = self._file.method.model_extra or {}
+        return cast(Method, make("shoal.methods", self.method_name, parameters))
+
+    def attacks(self) -> tuple[ConfiguredAttack, ...]:
+        """Give the attacks that the configuration names, in its order."""
+        return tuple(
+            ConfiguredAttack(
+                name=name,
+                parameters=self._resolved(stated.model_extra or {}),
+                max_people=stated.max_people,
+            )
+            for name, stated in self._file.attacks.items()
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the configuration as the internal record holds it."""
+        return cast("dict[str, object]", _plain(self.given))
+
+    def _resolved(self, parameters: Parameters) -> dict[str, object]:
+        given = dict(parameters)
+        population = given.get(_POPULATION)
+        if isinstance(population, str):
+            given[_POPULATION] = self.base / population
+        return given
+
+    def __repr__(self) -> str:
+        return f"Configuration({self.method_name} on {self.source.name})"
+
+
+def load(path: str | os.PathLike[str]) -> Configuration:
+    """Load a configuration file.
+
+    Parameters
+    ----------
+    path
+        The file, in TOML; `shoal profile --draft` writes a first version of it.
+
+    Raises
+    ------
+    SchemaError, ParameterError
+        Where a key is unknown or has a value that it cannot have.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> text = '''
+    ... [table]
+    ... source = "people.csv"
+    ... [columns]
+    ... quasi = ["age", "sex"]
+    ... sensitive = "disease"
+    ... [method]
+    ... name = "anatomy"
+    ... ell = 3
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "shoal.toml")
+    ...     _ = path.write_text(text)
+    ...     load(path)
+    Configuration(anatomy on people.csv)
+    """
+    file = Path(path)
+    return configure(read_toml(file), base=file.parent)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parse a configuration file, without checking what it says."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise EngineError(
+            f"The configuration {path} cannot be read: {error.strerror}.",
+            hint="`shoal profile SOURCE --draft shoal.toml` drafts one.",
+        ) from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path.name} is not UTF-8, which TOML demands.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(
+            f"{path.name} is not TOML: {error}.",
+            hint="texts stand in quotes, lists in brackets, sections on a line of their own.",
+        ) from None
+
+
+def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
+    """Check a configuration that is already parsed.
+
+    Parameters
+    ----------
+    given
+        Sections by name, as `read_toml` gives them.
+    base
+        The folder that relative paths start from.
+
+    Examples
+    --------
+    >>> given = {
+    ...     "table": {"source": "people.csv"},
+    ...     "columns": {"keyVars": ["age"], "sensitive": "disease"},
+    ...     "method": {"name": "anatomy", "ell": 2},
+    ... }
+    >>> configure(given, base=Path()).schema().quasi
+    ('age',)
+    """
+    file = check_sections(given)
+    if "://" in file.table.source:
+        raise ParameterError(
+            "[table] source is the address of a database, which this version of Shoal cannot read.",
+            hint="export the table to Parquet or CSV.",
+        )
+    configuration = Configuration(base=base, given=given, _file=file)
+    for name in file.measures:
+        find("shoal.measures", name)
+    for attack in configuration.attacks():
+        attack.check()
+    return configuration
+
+
+def _hierarchy(column: str, given: object, base: Path) -> Hierarchy:
+    try:
+        if isinstance(given, str):
+            return Hierarchy.from_csv(base / given, column=column)
+        return Hierarchy.from_config(given, column=column)
+    except ShoalError as error:
+        raise type(error)(f"[hierarchies] {column}: {error.fact}", hint=error.hint) from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -1,0 +1,189 @@
+"""The sections of the configuration file, and what is said of a mistake in them.
+
+pydantic finds what is wrong; here it is put into words that name the key, the rule and the fix,
+and that repeat no value of the file, for some of them are values of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from shoal.core.errors import ParameterError, SchemaError, ShoalError
+from shoal.core.schema import Role, role_of
+from shoal.pipeline.make import suggestion
+
+__all__ = ["Sections", "check_sections"]
+
+_ROLE_KEYS = {
+    Role.IDENTIFYING: "identifying",
+    Role.QUASI: "quasi",
+    Role.SENSITIVE: "sensitive",
+    Role.INSENSITIVE: "insensitive",
+}
+_NEARLY_UNIQUE = "nearly_unique"
+
+
+def _as_list(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+_Names = Annotated[list[str], BeforeValidator(_as_list)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _Table(_Section):
+    source: str
+    table: str | None = None
+    key: str | None = None
+    person: str | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+
+
+class _Columns(_Section):
+    identifying: _Names = []
+    quasi: _Names = []
+    sensitive: _Names = []
+    insensitive: _Names = []
+    nearly_unique: _Names = []
+
+
+class _Method(_Section):
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+    name: str
+
+
+class _Attack(_Section):
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+    max_people: Annotated[int, Field(ge=0)] | None = None
+
+
+class _Release(_Section):
+    folder: str = "release"
+    format: Literal["csv", "parquet"] = "csv"
+    seed: int | None = None
+    replace: bool = False
+
+
+class _Engine(_Section):
+    memory: str | None = None
+
+
+class Sections(_Section):
+    """The whole file."""
+
+    table: _Table
+    columns: _Columns
+    types: dict[str, _Names] = {}
+    hierarchies: dict[str, Any] = {}
+    method: _Method
+    attacks: dict[str, _Attack] = {}
+    measures: dict[str, dict[str, Any]] = {}
+    release: _Release = _Release()
+    engine: _Engine = _Engine()
+
+
+def check_sections(given: Mapping[str, Any]) -> Sections:
+    """Check the sections of a configuration.
+
+    Raises
+    ------
+    SchemaError, ParameterError
+        Where a key is unknown, is lacking or has a value that it cannot have.
+    """
+    try:
+        return Sections.model_validate({**given, "columns": _by_role(given.get("columns", {}))})
+    except ValidationError as error:
+        first, *others = error.errors(include_url=False, include_input=False)
+        raise _explained(first, n_others=len(others)) from None
+
+
+def _by_role(columns: object) -> object:
+    """Gather the columns under Shoal's own words for roles."""
+    if not isinstance(columns, Mapping):
+        return columns
+    gathered: dict[str, object] = {}
+    for word, names in columns.items():
+        key = word if word == _NEARLY_UNIQUE else _role_key(word)
+        listed = _as_list(names)
+        if key in gathered and isinstance(listed, list):
+            listed = [*cast("list[object]", gathered[key]), *listed]
+        gathered[key] = listed
+        if not isinstance(listed, list):
+            break
+    return gathered
+
+
+def _role_key(word: str) -> str:
+    try:
+        return _ROLE_KEYS[role_of(word)]
+    except SchemaError:
+        known = [*_ROLE_KEYS.values(), _NEARLY_UNIQUE]
+        raise SchemaError(
+            f"[columns] has a key {word!r}, which is not a role.",
+            hint=suggestion(word, known, "the keys are")
+            + " The words of ARX and sdcMicro are accepted too.",
+        ) from None
+
+
+_RULES = {
+    "string_type": "must be a text, in quotes",
+    "list_type": "must be a text or a list of texts",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a section",
+    "model_type": "must be a section",
+}
+_SECTIONS: Mapping[str, type[_Section]] = {
+    "table": _Table,
+    "columns": _Columns,
+    "release": _Release,
+    "engine": _Engine,
+}
+
+
+def _explained(problem: Any, *, n_others: int) -> ShoalError:
+    """Turn pydantic's first complaint into an error that names the key, the rule and the fix."""
+    location = [str(part) for part in problem["loc"]]
+    section = location[0]
+    is_schema = section in ("table", "columns", "types", "hierarchies")
+    kind: type[ShoalError] = SchemaError if is_schema else ParameterError
+    more = f" ({n_others} more problems after it.)" if n_others else ""
+    place = f"[{section}]" + "".join(
+        f" {part}" if not part.isdigit() else f", entry {int(part) + 1}" for part in location[1:]
+    )
+    if problem["type"] == "extra_forbidden":
+        known = _SECTIONS.get(section, Sections).model_fields
+        where = f"[{section}] has" if len(location) > 1 else "The configuration has"
+        what = "a key" if len(location) > 1 else "a section"
+        fact = f"{where} {what} {location[-1]!r}, which Shoal does not know."
+        many = "the keys are" if len(location) > 1 else "the sections are"
+        return kind(fact + more, hint=suggestion(location[-1], list(known), many))
+    if problem["type"] == "missing":
+        what = f"the key {location[-1]!r}" if len(location) > 1 else "this section"
+        return kind(f"[{section}] lacks {what}, which is needed.{more}", hint=_NEEDED.get(section))
+    rule = _RULES.get(problem["type"])
+    if rule is None:
+        rule = str(problem["msg"]).replace("Input should", "must").rstrip(".")
+    return kind(f"{place} {rule}; it is something else.{more}", hint=_NEEDED.get(section))
+
+
+_NEEDED = {
+    "table": 'for example source = "people.csv"',
+    "columns": 'for example quasi = ["age", "sex"]',
+    "types": 'for example age = "integer", or the list of an ordered column\'s values as texts',
+    "method": 'for example name = "anatomy" and ell = 3',
+    "attacks": "for example [attacks.homogeneity] with max_people = 0",
+    "release": 'for example folder = "release" and format = "csv"',
+    "engine": 'for example memory = "4GB"',
+}

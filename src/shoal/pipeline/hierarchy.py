@@ -1,0 +1,209 @@
+"""Build, check and show hierarchies: the files that the steward edits by hand.
+
+A rule is applied to all values of a column, and every value gets its line in ARX's format, so
+that the file can be looked through and changed before it is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.core.domain import Domain, Texts
+from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.hierarchy_file import write_rows
+from shoal.core.schema import Schema
+from shoal.core.tree import Tree
+from shoal.engines.domains import build_domain, infer_type, refuse_reserved
+from shoal.engines.duckdb import DuckDB
+from shoal.engines.table import EngineTable
+from shoal.pipeline.read import read
+
+__all__ = ["Outline", "build", "check", "domain_of_column", "domain_of_values", "read_values"]
+
+_MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """A hierarchy laid over values: what the command line shows of it.
+
+    Parameters
+    ----------
+    tree
+        The hierarchy over the values.
+    path
+        The file it was read from or written to.
+    n_unused
+        How many leaves of the file no value of the column has; None where no column was given.
+    """
+
+    tree: Tree
+    path: Path
+    n_unused: int | None = None
+
+    @property
+    def nodes_by_level(self) -> tuple[int, ...]:
+        """The number of nodes at each level, from the leaves to the root."""
+        return tuple(np.bincount(self.tree.level, minlength=self.tree.height + 1).tolist())
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the outline as JSON holds it, without any label."""
+        return {
+            "file": str(self.path),
+            "column": self.tree.column,
+            "height": self.tree.height,
+            "leaves": self.tree.n_leaves,
+            "nodes_by_level": list(self.nodes_by_level),
+            "unused_leaves": self.n_unused,
+        }
+
+    def nested(self, most: int = _MOST_SHOWN) -> tuple[Mapping[str, Any], int]:
+        """Give the labels as nested mappings from the root, and how many nodes were left out.
+
+        Parameters
+        ----------
+        most
+            How many nodes are given, those next to the root first.
+        """
+        tree, shown = self.tree, self._shown(most)
+        nested: dict[int, dict[str, Any]] = {node: {} for node in shown}
+        for node in sorted(shown, key=lambda node: int(tree.first[node])):
+            if node != tree.root:
+                label = tree.labels[node]
+                parent = nested[int(tree.parent[node])]
+                parent["(missing)" if label is None else str(label)] = nested[node]
+        return {"*": nested[tree.root]}, tree.n_nodes - len(shown)
+
+    def _shown(self, most: int) -> set[int]:
+        """Choose nodes from the root downwards, breadth first, so that no branch hides another."""
+        shown = [self.tree.root]
+        for node in shown:
+            room = most - len(shown)
+            if room <= 0:
+                break
+            shown += self.tree.children(node)[:room].tolist()
+        return set(shown)
+
+
+def build(
+    hierarchy: Hierarchy,
+    domain: Domain,
+    path: str | os.PathLike[str],
+    *,
+    counts: Sequence[int] | None = None,
+    replace: bool = False,
+) -> Outline:
+    """Apply a rule to the values of a column and write one line for each of them.
+
+    Parameters
+    ----------
+    hierarchy
+        The rule.
+    domain
+        The values: `domain_of_column` or `domain_of_values`.
+    path
+        The file to write, in ARX's format.
+    counts
+        How many rows carry each value, for quantiles.
+    replace
+        Whether a file that stands there already is replaced.
+    """
+    file = Path(path)
+    if file.exists() and not replace:
+        raise ParameterError(
+            f"{file} is there already.", hint="choose another name, or replace it: --replace."
+        )
+    tree = hierarchy.over(domain, counts)
+    rows = tree.rows()
+    # What is written must be what can be read again.
+    Hierarchy.from_rows(rows, column=domain.column)
+    write_rows(file, rows)
+    return Outline(tree, file)
+
+
+def check(path: str | os.PathLike[str], domain: Domain | None = None) -> Outline:
+    """Check a hierarchy file against itself and, where a column is given, against its values.
+
+    Raises
+    ------
+    SchemaError
+        Where rows contradict each other, or a value of the column is not among the leaves.
+    """
+    file = Path(path)
+    name = file.stem if domain is None else domain.column
+    hierarchy = Hierarchy.from_csv(file, column=name)
+    leaves = [row[0] for row in hierarchy.rows]
+    if domain is None:
+        texts = [leaf for leaf in leaves if leaf is not None]
+        own = Domain.of_texts(name, texts, has_missing=None in leaves)
+        return Outline(hierarchy.over(own), file)
+    return Outline(hierarchy.over(domain), file, len(set(leaves) - set(domain.labels())))
+
+
+def domain_of_column(source: Any, column: str, **options: str | None) -> tuple[Domain, list[int]]:
+    """Read the values of a column and how many rows carry each.
+
+    Parameters
+    ----------
+    source
+        As for `shoal.read`.
+    column
+        The column; the others are not looked at.
+    options
+        As for `shoal.read`: table, delimiter, quote, encoding.
+    """
+    table = _read_column(source, column, options)
+    try:
+        return table.domains[column], table.counts([column]).counts.tolist()
+    finally:
+        table.engine.close()
+
+
+def _read_column(source: Any, column: str, options: Mapping[str, str | None]) -> EngineTable:
+    given = {name: value for name, value in options.items() if value is not None}
+    engine = DuckDB()
+    try:
+        columns = tuple(engine.scan(source, **given).types)
+    finally:
+        engine.close()
+    if column not in columns:
+        raise SchemaError(
+            f"The table has no column {column!r}.",
+            hint=f"its columns are {', '.join(map(repr, columns))}.",
+        )
+    rest = [name for name in columns if name != column]
+    return read(source, Schema(quasi=[column], identifying=rest), **given)
+
+
+def domain_of_values(column: str, values: Sequence[str]) -> Domain:
+    """Make the domain of listed values; their type is read off them, as that of a CSV column.
+
+    Examples
+    --------
+    >>> domain_of_values("age", ["9", "10"]).texts.tolist()
+    ['9', '10']
+    """
+    texts: Texts = np.array([*dict.fromkeys(values), None], dtype=object)[:-1]
+    if not len(texts):
+        raise DataError("There are no values to build a hierarchy over.")
+    refuse_reserved(column, texts)
+    return build_domain(column, infer_type(texts), texts.tolist())[0]
+
+
+def read_values(path: str | os.PathLike[str]) -> list[str]:
+    """Read a list of values, one a line; empty lines are passed over."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise EngineError(f"The list {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{file.name} is not UTF-8.", hint="save it as UTF-8.") from None
+    return [line for line in text.split("\n") if line]

@@ -1,0 +1,242 @@
+"""What the name and the values of a column suggest to a steward who sees them for the first time.
+
+Hints say what was seen and never show a value. They decide nothing: roles are the steward's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import numpy as np
+
+from shoal.core.domain import SUPPRESSED, ColumnType
+from shoal.engines.survey import Values
+
+__all__ = ["hints", "identity", "is_postcode_like", "may_name_person", "naming_word"]
+
+_NEARLY_ALL = 0.95
+_FEW_ROWS = 20
+_FEW_VALUES = 10
+_SHARE_OF_NAMES = 0.1
+_MANY_NAMES = 50
+_LONG_NUMBER = 5
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words for what names a person, in the languages that Shoal's users write their headers in.
+_NAMING_WORDS = _words_of(
+    """
+    name names fullname firstname lastname forename surname maidenname nickname username login
+    email mail phone telephone mobile fax ssn passport address street iban licence license plate
+    ip url twitter facebook instagram nhs medicare
+    vorname nachname familienname geburtsname telefon handy handynummer strasse anschrift adresse
+    ausweis personalausweis steuernummer sozialversicherungsnummer versichertennummer
+    nom prenom courriel portable rue passeport nir nss
+    nombre nombres apellido apellidos correo telefono movil direccion calle pasaporte dni nie nif
+    curp rut cedula
+    nome cognome cellulare indirizzo codicefiscale passaporto sobrenome endereco cpf
+    naam voornaam achternaam telefoon adres straat bsn
+    namn fornamn efternamn personnummer navn fornavn etternavn efternavn cpr fodselsnummer
+    imie nazwisko pesel jmeno prijmeni ulice rodnecislo nev vezeteknev keresztnev
+    isim soyad adi soyadi tckn
+    имя фамилия отчество телефон адрес почта паспорт снилс инн
+    """
+)
+_NAMING_PARTS = tuple("姓名 名前 氏名 电话 電話 地址 住所 身份证 이름 전화 주소".split())  # noqa: SIM905
+_THINGS_WITH_NAMES = _words_of(
+    """
+    country city town region state province county district company firm brand product hospital
+    clinic ward school university drug medication disease species variable event course type
+    """
+)
+# Words for what tells rows or people apart; many columns of codes have them too.
+_NUMBERING_WORDS = _words_of(
+    """
+    id ids uid uuid guid pid identifier no nr num number nummer numero numer key index idx row
+    record ref reference account konto kontonummer case file patient person client customer
+    member employee student respondent subject participant household matricule matrikelnummer
+    kennung schluessel identifiant identificador chave nyckel номер код
+    """
+)
+_POSTCODE_WORDS = _words_of(
+    """
+    zip zipcode postcode postal postalcode plz postleitzahl cp codepostal codigopostal cap cep
+    postnummer postnr psc irsz индекс
+    """
+)
+
+_DIGITS = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_COMMA_NUMBER = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_OTHER_DATE = re.compile(
+    r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{2}\2[0-9]{2}"
+)
+_NOT_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity", "+inf")
+_NEVER_NAMES = (ColumnType.BOOLEAN, ColumnType.DATE, ColumnType.REAL)
+_CODE = re.compile(r"(?=.*[0-9])[A-Za-z0-9]+")
+
+
+def hints(values: Values) -> tuple[str, ...]:
+    """Say what is remarkable about the values of a column.
+
+    Parameters
+    ----------
+    values
+        What was counted.
+    """
+    return tuple(_remarks(values))
+
+
+def _remarks(values: Values) -> Iterator[str]:
+    word = naming_word(values.column)
+    if word is not None and identity(values) is None:
+        yield f"its name speaks of {word!r}"
+    if values.n_distinct == 0:
+        yield "empty: every value is missing"
+        return
+    if len(values.sizes) == 1:
+        yield "constant"
+    if values.type is None:
+        yield "holds no plain value: only the role identifying fits"
+        return
+    if values.n_timed:
+        yield f"{values.n_timed} times of day: cut them to the date"
+    elif values.type is ColumnType.DATE:
+        yield "dates"
+    yield from _text_remarks(values)
+    if values.type is ColumnType.REAL:
+        n_broken = sum(text.lower() in _NOT_FINITE for text in values.texts)
+        if n_broken:
+            yield "holds NaN or infinite numbers: leave them empty where they mean missing"
+    if values.type is ColumnType.INTEGER and 2 < values.n_distinct <= _FEW_VALUES:
+        yield "few whole numbers: where they are codes, declare the type categorical"
+
+
+def _text_remarks(values: Values) -> Iterator[str]:
+    if values.type is not ColumnType.CATEGORICAL:
+        return
+    texts = values.texts.tolist()
+    if SUPPRESSED in texts:
+        yield f"holds the literal {SUPPRESSED}, which means suppressed in a release"
+    if any("\x00" in text for text in texts):
+        yield "holds NUL characters"
+    if any(text != text.strip() for text in texts):
+        yield "some texts begin or end with a space"
+    if len({text.strip().casefold() for text in texts}) < len({text.strip() for text in texts}):
+        yield "some texts differ in upper and lower case only"
+    yield from _number_remarks(texts)
+    if all(map(_OTHER_DATE.fullmatch, texts)):
+        yield "dates that are not written year-month-day: kept as text"
+
+
+def _number_remarks(texts: list[str]) -> Iterator[str]:
+    """Say why a column that looks like numbers is kept as text."""
+    if all(map(_DIGITS.fullmatch, texts)):
+        is_padded = any(len(text) > 1 and text.startswith("0") for text in texts)
+        yield "leading zeros: kept as text" if is_padded else "long numbers: kept as text"
+        return
+    n_numbers = sum(_NUMBER.fullmatch(text) is not None for text in texts)
+    if n_numbers == len(texts):
+        yield "one number is written in several ways: kept as text"
+    elif n_numbers >= _FEW_VALUES and len(texts) - n_numbers <= n_numbers // _FEW_VALUES:
+        yield (
+            f"numbers but for {len(texts) - n_numbers} different texts: "
+            "do those mean missing, NaN or infinite?"
+        )
+    elif all(_COMMA_NUMBER.fullmatch(text) or _DIGITS.fullmatch(text) for text in texts):
+        yield "numbers with a decimal comma: kept as text"
+
+
+def identity(values: Values) -> str | None:
+    """Say why a column looks as if it named people; None where it does not.
+
+    Parameters
+    ----------
+    values
+        What was counted.
+    """
+    if values.n_present == 0 or values.type in _NEVER_NAMES:
+        return None
+    share = values.n_distinct / values.n_present
+    word = naming_word(values.column)
+    is_named = word is not None and (share >= _SHARE_OF_NAMES or values.n_distinct >= _MANY_NAMES)
+    if not is_named and share >= _NEARLY_ALL and values.n_distinct > 1:
+        words = _words(values.column)
+        word = next((word for word in words if word in _NUMBERING_WORDS), None)
+        is_named = word is not None
+    if is_named:
+        return f"its name speaks of {word!r}, and it has {values.n_distinct} different values"
+    if share >= _NEARLY_ALL and _looks_assigned(values):
+        return f"{share:.0%} of its values differ, and they are no measurement"
+    return None
+
+
+def _looks_assigned(values: Values) -> bool:
+    """Tell whether values that are nearly all different look assigned, not measured."""
+    if values.n_present < _FEW_ROWS or _has_postcode_name(values.column):
+        return False
+    return values.type is not ColumnType.INTEGER or _is_numbering(values)
+
+
+def may_name_person(values: Values) -> bool:
+    """Tell whether a column may say whose row it is: a number that repeats."""
+    is_named = any(word in _NUMBERING_WORDS for word in _words(values.column))
+    share = values.n_distinct / max(values.n_present, 1)
+    return is_named and values.n_missing == 0 and _SHARE_OF_NAMES <= share < 1
+
+
+def is_postcode_like(values: Values) -> bool:
+    """Tell whether all values are codes of one length that prefixes make sense of."""
+    if values.n_distinct < _FEW_VALUES:
+        return False
+    if values.type is ColumnType.INTEGER and not _has_postcode_name(values.column):
+        return False
+    lengths = {len(text) for text in values.texts}
+    if len(lengths) != 1 or not 3 <= lengths.pop() <= 12:
+        return False
+    return all(map(_CODE.fullmatch, values.texts))
+
+
+def _is_numbering(values: Values) -> bool:
+    """Tell whether whole numbers count up without large gaps, or are long and of one length."""
+    numbers = [int(text) for text in values.texts]
+    if max(numbers) - min(numbers) < 2 * len(numbers):
+        return True
+    lengths = np.unique([len(str(abs(number))) for number in numbers])
+    return len(lengths) == 1 and int(lengths[0]) >= _LONG_NUMBER
+
+
+def naming_word(column: str) -> str | None:
+    """Give the word in a column's name that speaks of what names a person; None without one.
+
+    Examples
+    --------
+    >>> naming_word("homePhone_2"), naming_word("Straße"), naming_word("country_name")
+    ('phone', 'strasse', None)
+    """
+    words = _words(column)
+    if any(word in _THINGS_WITH_NAMES for word in words):
+        return None
+    for word in words:
+        if word in _NAMING_WORDS:
+            return word
+    return next((part for part in _NAMING_PARTS if part in column), None)
+
+
+def _has_postcode_name(column: str) -> bool:
+    words = _words(column)
+    return any(word in _POSTCODE_WORDS for word in [*words, "".join(words)])
+
+
+def _words(column: str) -> list[str]:
+    """Split a name such as `homePhone_2` into words, without accents."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column)
+    plain = unicodedata.normalize("NFKD", parted.casefold().replace("ß", "ss"))
+    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    words = re.findall(r"[^\W\d_]+", bare)
+    return [*words, "".join(words)]

@@ -1,0 +1,214 @@
+"""Say what publishing would do, without doing it.
+
+Everything that can be wrong in a configuration shows here: roles against the columns of the
+source, hierarchies, the method's parameters, attacks and the place of the release. The table is
+counted, not coded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal import attacks as all_attacks
+from shoal.core.guarantees import Guarantee
+from shoal.core.method import Method
+from shoal.core.registry import find, snake_case
+from shoal.core.schema import Role, Schema
+from shoal.engines.duckdb import DuckDB
+from shoal.pipeline.config import Configuration
+from shoal.pipeline.profile import estimate
+from shoal.pipeline.publish import earlier_releases, internal_folder, place_of
+
+__all__ = ["Preview", "PreviewedAttack", "dry_run"]
+
+
+@dataclass(frozen=True)
+class PreviewedAttack:
+    """An attack that would run, what its adversary knows, and how many people it may find."""
+
+    name: str
+    knows: str
+    max_people: int | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the attack as JSON holds it."""
+        return {"attack": self.name, "knows": self.knows, "max_people": self.max_people}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What publishing would do.
+
+    Parameters
+    ----------
+    source, n_bytes, n_rows, n_columns
+        The table that would be read.
+    schema
+        The roles of its columns and their hierarchies.
+    method_name, method
+        What would anonymize it.
+    attacks
+        What would attack the release.
+    folder, internal
+        Where it would be written.
+    format
+        The format of the data files.
+    warnings
+        What stands in the way or should be known, in words.
+    seconds, memory
+        About how long it would take, and how many bytes of memory.
+    """
+
+    source: Path
+    n_bytes: int
+    n_rows: int
+    n_columns: int
+    schema: Schema
+    method_name: str
+    method: Method
+    attacks: tuple[PreviewedAttack, ...]
+    folder: Path
+    internal: Path
+    format: str
+    warnings: tuple[str, ...]
+    seconds: float
+    memory: int
+
+    @property
+    def columns(self) -> Mapping[Role, tuple[str, ...]]:
+        """The columns by role, in the order of the schema."""
+        roles = self.schema.roles
+        return {role: tuple(c for c, given in roles.items() if given is role) for role in Role}
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What the release would promise."""
+        return self.method.guarantees
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What would be done, in order."""
+        n_judged = sum(attack.max_people is not None for attack in self.attacks)
+        return (
+            f"read {self.source.name}: {self.n_rows} rows, {self.n_columns} columns",
+            f"anonymize with {self.method_name}",
+            "verify the guarantees from what would be published",
+            f"attack with {', '.join(attack.name for attack in self.attacks) or 'nothing'}",
+            f"judge {n_judged} of {len(self.attacks)} attacks by their limits",
+            f"write {self.folder.name} and {self.internal.name} ({self.format}), and seal them",
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the preview as JSON holds it."""
+        return {
+            "steps": list(self.steps),
+            "source": str(self.source),
+            "bytes": self.n_bytes,
+            "rows": self.n_rows,
+            "columns": {str(role): list(names) for role, names in self.columns.items()},
+            "hierarchies": {c: h.kind for c, h in self.schema.hierarchies.items()},
+            "method": {"name": self.method_name, "parameters": self.method.parameters()},
+            "guarantees": [
+                guarantee.to_dict() | {"statement": guarantee.statement, "limits": guarantee.limits}
+                for guarantee in self.guarantees
+            ],
+            "attacks": [attack.to_dict() for attack in self.attacks],
+            "folders": [
+                {"path": str(path), "exists": path.exists()}
+                for path in (self.folder, self.internal)
+            ],
+            "format": self.format,
+            "estimate": {"seconds": self.seconds, "bytes": self.memory},
+            "warnings": list(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        return f"Preview({self.method_name} on {self.n_rows} rows, about {self.seconds:.0f} s)"
+
+
+def dry_run(
+    configuration: Configuration,
+    *,
+    replace: bool = False,
+    format: str | None = None,  # noqa: A002 - the word of the design
+    folder: Path | None = None,
+) -> Preview:
+    """Check all that can be checked before a table is published, and say what would be done.
+
+    Parameters
+    ----------
+    configuration
+        What `load` gave.
+    replace, format, folder
+        As for `publish`.
+
+    Raises
+    ------
+    ShoalError
+        Where publishing would fail for a reason that shows already.
+    """
+    method, schema = configuration.method(), configuration.schema()
+    method.check_schema(schema)
+    engine = DuckDB(configuration.reading["memory"])
+    options = {
+        name: value
+        for name, value in configuration.reading.items()
+        if name != "memory" and value is not None
+    }
+    try:
+        scan = engine.scan(configuration.source, **options)
+        schema.check_columns(tuple(scan.types))
+        counted = engine.rows(f"SELECT count(*) AS n FROM {scan.relation}")
+    finally:
+        engine.close()
+    n_rows = int(counted["n"][0])
+    seconds, memory = estimate(n_rows, len(scan.types), configuration.method_name)
+    place = place_of(configuration.folder if folder is None else folder)
+    may_replace = replace or configuration.replace
+    return Preview(
+        source=configuration.source,
+        n_bytes=configuration.source.stat().st_size,
+        n_rows=n_rows,
+        n_columns=len(scan.types),
+        schema=schema,
+        method_name=configuration.method_name,
+        method=method,
+        attacks=_attacks(configuration, method),
+        folder=place,
+        internal=internal_folder(place),
+        format=configuration.format if format is None else format,
+        warnings=_warnings(configuration, place, scan.digest, may_replace=may_replace),
+        seconds=seconds,
+        memory=memory,
+    )
+
+
+def _attacks(configuration: Configuration, method: Method) -> tuple[PreviewedAttack, ...]:
+    limits = {attack.name: attack.max_people for attack in configuration.attacks()}
+    names = [*limits, *(snake_case(name) for name in all_attacks.__all__)]
+    found = [(name, find("shoal.attacks", name)) for name in dict.fromkeys(names)]
+    return tuple(
+        PreviewedAttack(name, attack.knows, limits.get(name))
+        for name, attack in found
+        if name in limits or method.shape in attack.shapes
+    )
+
+
+def _warnings(
+    configuration: Configuration, folder: Path, digest: str | None, *, may_replace: bool
+) -> tuple[str, ...]:
+    warnings = []
+    existing = [path.name for path in (folder, internal_folder(folder)) if path.exists()]
+    if existing and not may_replace:
+        warnings.append(f"{' and '.join(existing)} would be in the way: give --replace.")
+    elif existing:
+        warnings.append(f"{' and '.join(existing)} would be replaced.")
+    warnings += [
+        f"The release {name!r} was made of this same table: ship only one of the two."
+        for name in earlier_releases(folder, digest)
+    ]
+    if configuration.seed is not None:
+        warnings.append("The seed makes it a test release: sealing it needs --accept-risk.")
+    return tuple(warnings)

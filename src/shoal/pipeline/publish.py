@@ -1,0 +1,376 @@
+"""Publish a table: read, anonymize, attack, judge, and only then seal.
+
+The gate is between attacking and writing. An attack for which the configuration gives a limit is
+judged by it; one without is reported, not judged. A release that fails is not written, unless the
+steward accepts the risk and says why: the reason goes to the internal record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from shoal import attacks as all_attacks
+from shoal.core.attack import Findings
+from shoal.core.errors import GuaranteeError, ParameterError
+from shoal.core.progress import Progress, silent
+from shoal.core.registry import snake_case
+from shoal.core.release import INTERNAL_SUFFIX, Manifest
+from shoal.pipeline.anonymize import anonymize
+from shoal.pipeline.attack import attack
+from shoal.pipeline.config import Configuration, ConfiguredAttack
+from shoal.pipeline.read import read
+from shoal.pipeline.release import Release
+from shoal.pipeline.seal import refuse_existing
+
+__all__ = [
+    "GateError",
+    "Judgement",
+    "Outcome",
+    "Publication",
+    "earlier_releases",
+    "internal_folder",
+    "place_of",
+    "produce",
+    "publish",
+]
+
+
+class Outcome(StrEnum):
+    """What the gate says of an attack."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    REPORTED = "reported, not judged"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What an attack found, held against the limit of the configuration.
+
+    Parameters
+    ----------
+    attack, knows
+        The attack, and what its adversary knows.
+    n_people, n_at_risk, worst
+        How many people were attacked and are at risk, and the largest posterior.
+    limit
+        The posterior from which on a person is at risk; None where there is none.
+    max_people
+        How many people may be at risk; None where the attack is not judged.
+    """
+
+    attack: str
+    knows: str
+    n_people: int
+    n_at_risk: int
+    worst: float
+    limit: str | None
+    max_people: int | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the gate says."""
+        if self.max_people is None:
+            return Outcome.REPORTED
+        return Outcome.PASSED if self.n_at_risk <= self.max_people else Outcome.FAILED
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the judgement as JSON holds it."""
+        return {
+            "attack": self.attack,
+            "knows": self.knows,
+            "people": self.n_people,
+            "at_risk": self.n_at_risk,
+            "worst_posterior": self.worst,
+            "limit": self.limit,
+            "max_people": self.max_people,
+            "verdict": str(self.outcome),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.attack}: {self.n_at_risk} people at risk, {self.max_people} allowed"
+
+
+class GateError(GuaranteeError):
+    """An attack put more people at risk than the configuration allows; nothing was written.
+
+    Parameters
+    ----------
+    judgements
+        What the gate said of every attack.
+    """
+
+    def __init__(self, fact: str, *, hint: str, judgements: Sequence[Judgement]) -> None:
+        self.judgements = tuple(judgements)
+        self.details = {"gate": [judgement.to_dict() for judgement in judgements]}
+        super().__init__(fact, hint=hint)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was published and how the gate judged it.
+
+    Parameters
+    ----------
+    folder, internal
+        The public folder, and the internal one beside it.
+    manifest
+        What the release says of itself.
+    judgements
+        What the gate said of every attack.
+    accepted
+        The risk that was accepted and why; None where there was none to accept.
+    warnings
+        What the steward should know, in words.
+    """
+
+    folder: Path
+    internal: Path
+    manifest: Manifest
+    judgements: tuple[Judgement, ...]
+    accepted: str | None
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the publication as JSON holds it."""
+        stated = self.manifest
+        return {
+            "folder": str(self.folder),
+            "internal": str(self.internal),
+            "shape": str(stated.shape),
+            "method": {"name": stated.method, "parameters": dict(stated.parameters)},
+            "rows": stated.n_rows,
+            "buckets": stated.n_buckets,
+            "guarantees": [guarantee.to_dict() for guarantee in stated.guarantees],
+            "test": stated.is_test,
+            "sealed": stated.is_sealed,
+            "gate": [judgement.to_dict() for judgement in self.judgements],
+            "accepted_risk": self.accepted,
+            "warnings": list(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        stated = self.manifest
+        return f"Publication({self.folder.name}: {stated.n_rows} rows, {stated.method})"
+
+
+def publish(
+    configuration: Configuration,
+    *,
+    progress: Progress = silent,
+    accept_risk: str | None = None,
+    replace: bool = False,
+    format: str | None = None,  # noqa: A002 - the word of the design
+    folder: str | os.PathLike[str] | None = None,
+) -> Publication:
+    """Do the whole job that a configuration describes.
+
+    Parameters
+    ----------
+    configuration
+        What `load` gave.
+    progress
+        Called with the name of each step.
+    accept_risk
+        Why the release is sealed although an attack fails or it was made from a seed.
+    replace
+        Whether a release that stands there already is replaced.
+    format, folder
+        Where the configuration's own are not wanted.
+
+    Raises
+    ------
+    GateError
+        Where an attack puts more people at risk than is allowed and nobody accepted that.
+
+    Examples
+    --------
+    >>> from shoal.pipeline.config import load
+    >>> publication = publish(load("shoal.toml"))  # doctest: +SKIP
+    """
+    place = place_of(configuration.folder if folder is None else Path(folder))
+    may_replace = replace or configuration.replace
+    refuse_existing(place, internal_folder(place), replace=may_replace)
+    _refuse_unexplained(configuration, accept_risk)
+    with _anonymized(configuration, progress) as (release, digest):
+        judgements = _judge(release, configuration.attacks(), progress)
+        accepted = _pass_gate(judgements, release.manifest, accept_risk)
+        earlier = earlier_releases(place, digest)
+        progress("write and seal")
+        release.write(
+            place,
+            configuration.format if format is None else format,
+            replace=may_replace,
+            accept_risk=accepted,
+        )
+    return Publication(
+        folder=place,
+        internal=internal_folder(place),
+        manifest=release.manifest,
+        judgements=judgements,
+        accepted=accepted,
+        warnings=tuple(map(_republished, earlier)),
+    )
+
+
+def produce(configuration: Configuration, *, progress: Progress = silent) -> Publication:
+    """Anonymize and write as a configuration says, without attacks and without the gate.
+
+    Parameters
+    ----------
+    configuration
+        What `load` gave. With a seed, the release is a test and is not sealed.
+    progress
+        Called with the name of each step.
+    """
+    place = place_of(configuration.folder)
+    refuse_existing(place, internal_folder(place), replace=configuration.replace)
+    with _anonymized(configuration, progress) as (release, digest):
+        earlier = earlier_releases(place, digest)
+        progress("write")
+        release.write(place, configuration.format, replace=configuration.replace)
+    return Publication(
+        folder=place,
+        internal=internal_folder(place),
+        manifest=release.manifest,
+        judgements=(),
+        accepted=None,
+        warnings=tuple(map(_republished, earlier)),
+    )
+
+
+@contextlib.contextmanager
+def _anonymized(
+    configuration: Configuration, progress: Progress
+) -> Iterator[tuple[Release, str | None]]:
+    """Give the release, still in the engine, and the digest of its source."""
+    method, schema = configuration.method(), configuration.schema()
+    progress("read the table")
+    table = read(configuration.source, schema, **configuration.reading)
+    try:
+        release = anonymize(table, method, seed=configuration.seed, progress=progress)
+        assert release.making is not None
+        release.making = dataclasses.replace(release.making, configuration=configuration.to_dict())
+        yield release, table.scan.digest
+    finally:
+        table.engine.close()
+
+
+def place_of(folder: Path) -> Path:
+    """Give the folder by a path that ends in its name, which `.` and `..` do not."""
+    return folder if folder.name not in ("", "..") else folder.resolve()
+
+
+def internal_folder(folder: Path) -> Path:
+    """Give the internal folder that stands beside a public one."""
+    return folder.with_name(folder.name + INTERNAL_SUFFIX)
+
+
+def earlier_releases(folder: Path, digest: str | None) -> tuple[str, ...]:
+    """Name the releases beside a folder, itself included, that were made of the same source.
+
+    Parameters
+    ----------
+    folder
+        The public folder that is about to be written.
+    digest
+        The SHA-256 of the source; None where it is no file.
+    """
+    if digest is None:
+        return ()
+    records = sorted(folder.parent.glob(f"*{INTERNAL_SUFFIX}/record.json"))
+    return tuple(
+        record.parent.name.removesuffix(INTERNAL_SUFFIX)
+        for record in records
+        if _source_of(record) == digest
+    )
+
+
+def _source_of(record: Path) -> object:
+    try:
+        return json.loads(record.read_text(encoding="utf-8"))["source"]["sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _republished(name: str) -> str:
+    return (
+        f"The release {name!r} was made of this same table. Two releases with different randomness "
+        "are two views that an adversary can intersect: make sure that only one of them is shipped."
+    )
+
+
+def _refuse_unexplained(configuration: Configuration, accept_risk: str | None) -> None:
+    if accept_risk is not None and not accept_risk.strip():
+        raise ParameterError("accept_risk must say why the risk is accepted; it is empty.")
+    if configuration.seed is not None and accept_risk is None:
+        raise ParameterError(
+            "[release] seed makes a test release, which is not sealed: whoever guesses the seed "
+            "can undo what is drawn from it.",
+            hint="take the seed out, or accept the risk: --accept-risk 'why'.",
+        )
+
+
+def _judge(
+    release: Release, configured: Sequence[ConfiguredAttack], progress: Progress
+) -> tuple[Judgement, ...]:
+    """Run the attacks that are named and every other that fits, and judge those with a limit."""
+    published = release.published
+    named = {entry.name: entry for entry in configured}
+    others = [
+        ConfiguredAttack(name=snake_case(name))
+        for name in all_attacks.__all__
+        if snake_case(name) not in named
+    ]
+    made = [(entry, entry.make(published)) for entry in configured]
+    made += [(entry, one) for entry in others if (one := entry.make(published)).fits(published)]
+    if not made:
+        return ()
+    report = attack(release, *(one for _, one in made), progress=progress)
+    return tuple(
+        _judgement(entry, found) for (entry, _), found in zip(made, report.findings, strict=True)
+    )
+
+
+def _judgement(entry: ConfiguredAttack, found: Findings) -> Judgement:
+    if entry.max_people is not None and found.limit is None:
+        raise ParameterError(
+            f"[attacks.{entry.name}] max_people counts the people above a limit, and neither the "
+            "configuration nor the guarantees of this release give one.",
+            hint=f"give [attacks.{entry.name}] a limit, or leave max_people out.",
+        )
+    return Judgement(
+        attack=entry.name,
+        knows=found.knows,
+        n_people=found.n_people,
+        n_at_risk=found.n_breached,
+        worst=found.worst,
+        limit=found.limit,
+        max_people=entry.max_people,
+    )
+
+
+def _pass_gate(
+    judgements: Sequence[Judgement], manifest: Manifest, accept_risk: str | None
+) -> str | None:
+    """Refuse a release that fails; give what was accepted, for the record."""
+    failed = [judgement for judgement in judgements if judgement.outcome is Outcome.FAILED]
+    if failed and accept_risk is None:
+        raise GateError(
+            f"The release fails its gate: {'; '.join(map(str, failed))}. Nothing was written.",
+            hint="ask the method for more, change the limit, or accept the risk: "
+            "--accept-risk 'why'.",
+            judgements=judgements,
+        )
+    risks = [str(judgement) for judgement in failed]
+    risks += ["made from a seed"] if manifest.is_test else []
+    if not risks or accept_risk is None:
+        return None
+    return f"{accept_risk} ({'; '.join(risks)})"

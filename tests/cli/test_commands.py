@@ -1,0 +1,271 @@
+"""`publish`, `anonymize` and `demo`, and what all commands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+CONFIGURATION = """
+[table]
+source = "people.csv"
+
+[columns]
+identifying = ["name"]
+quasi = ["age", "zip"]
+sensitive = "disease"
+
+[method]
+name = "mondrian"
+k = 4
+ell = 2
+diversity = "frequency"
+
+[attacks.homogeneity]
+max_people = {max_people}
+limit = "{limit}"
+"""
+
+
+@pytest.fixture
+def configured(write_csv, tmp_path):
+    def write(max_people: int = 0, limit: str = "1/2", more: str = "") -> Path:
+        write_csv()
+        path = tmp_path / "shoal.toml"
+        path.write_text(CONFIGURATION.format(max_people=max_people, limit=limit) + more)
+        return path
+
+    return write
+
+
+# publish
+
+
+def test_publish_prints_the_gate_and_where_the_release_is(run, configured, marker):
+    result = run("publish", configured())
+    assert result.exit_code == 0, result.output
+    for words in ("homogeneity", "passed (at most 0)", "reported, not judged", "release.internal"):
+        assert words in result.stdout
+    assert marker not in result.output
+
+
+def test_publish_as_json(run, configured):
+    document = json.loads(run("publish", configured(), "--json").stdout)
+    assert document["sealed"] is True
+    assert [entry["verdict"] for entry in document["gate"]] == ["passed", "reported, not judged"]
+
+
+def test_failed_gate_leaves_nothing(run, configured, listing, marker):
+    path = configured(limit="1/100")
+    before = listing()
+    result = run("publish", path)
+    assert result.exit_code == 7
+    assert listing() == before
+    assert "failed (at most 0)" in result.stdout
+    assert "40 people at risk, 0 allowed" in result.stderr
+    assert marker not in result.output
+    error = json.loads(run("publish", path, "--json").stdout)["error"]
+    assert error["class"] == "GuaranteeError"
+    assert error["gate"][0]["at_risk"] == 40
+
+
+def test_accepted_risk_is_in_the_internal_record_only(run, configured, tmp_path):
+    result = run("publish", configured(limit="1/100"), "--accept-risk", "approved by the board")
+    assert result.exit_code == 0
+    assert "Warning" in result.stderr
+    record = (tmp_path / "release.internal" / "record.json").read_text()
+    assert "approved by the board" in record
+    assert "40 people at risk" in record
+    for path in (tmp_path / "release").rglob("*.*"):
+        assert "approved" not in path.read_text()
+
+
+def test_accepted_risk_needs_a_reason(run, configured, listing):
+    path = configured(limit="1/100")
+    before = listing()
+    assert run("publish", path, "--accept-risk", " ").exit_code == 3
+    assert listing() == before
+
+
+def test_seed_is_refused_without_an_accepted_risk(run, configured, tmp_path):
+    path = configured(more="[release]\nseed = 7\n")
+    result = run("publish", path)
+    assert result.exit_code == 3
+    assert "--accept-risk" in result.stderr
+    assert run("publish", path, "--accept-risk", "a test").exit_code == 0
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert manifest["test"] is manifest["sealed"] is True
+
+
+def test_publishing_the_same_table_again_warns(run, configured):
+    path = configured()
+    run("publish", path)
+    result = run("publish", path, "--out", "second")
+    assert result.exit_code == 0
+    assert "'release' was made of this same table" in result.stderr
+    again = json.loads(run("publish", path, "--replace", "--json").stdout)
+    assert len(again["warnings"]) == 2
+
+
+def test_dry_run_writes_nothing_and_says_what_would_be_done(run, configured, listing, marker):
+    path = configured()
+    before = listing()
+    result = run("publish", path, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert listing() == before
+    for words in (
+        "mondrian",
+        "every combination of quasi-identifiers is shared by at least 4 rows",
+        "It does not hide who is in the table",
+        "homogeneity",
+        "release.internal",
+        "Nothing was written",
+    ):
+        assert words in " ".join(result.stdout.split())
+    assert marker not in result.output
+    document = json.loads(run("publish", path, "--dry-run", "--json").stdout)
+    assert document["rows"] == 40
+    assert document["estimate"]["seconds"] > 0
+
+
+def test_dry_run_finds_what_would_fail(run, configured):
+    path = configured()
+    path.write_text(path.read_text().replace('"zip"', '"zap"'))
+    assert run("publish", path, "--dry-run").exit_code == 4
+
+
+# anonymize
+
+
+def test_anonymize_with_seed_is_repeatable_and_not_sealed(run, write_csv, roles):
+    options = ("-m", "anatomy", "-p", "ell=2", "--seed", "3")
+    for name in ("first", "second"):
+        result = run("anonymize", write_csv(), *roles, *options, "--out", name)
+        assert result.exit_code == 0, result.output
+        assert "not sealed, a test release" in result.stdout
+    first, second = (Path(name, "quasi.csv").read_text() for name in ("first", "second"))
+    assert first == second
+
+
+def test_anonymize_takes_the_rest_from_a_configuration(run, configured):
+    result = run("anonymize", "--config", configured(), "-p", "k=7", "--out", "other", "--json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["method"]["parameters"]["k"] == 7
+    assert document["guarantees"][1]["name"] == "frequency l-diversity"
+
+
+def test_anonymize_with_a_configuration_that_is_none(run, tmp_path):
+    (tmp_path / "shoal.toml").write_text('table = "people.csv"\n')
+    result = run("anonymize", "--config", "shoal.toml", "--quasi", "age")
+    assert result.exit_code == 4
+    assert "[table] must be a section" in result.stderr
+
+
+def test_anonymize_with_another_method_than_the_configuration(run, configured):
+    result = run("anonymize", "--config", configured(), "-m", "anatomy", "-p", "ell=2", "--json")
+    assert json.loads(result.stdout)["shape"] == "bucketized"
+
+
+def test_roles_in_the_words_of_others(run, write_csv):
+    roles = ("name=IDENTIFYING_ATTRIBUTE", "age=keyVars", "zip=QI", "disease=sensibleVar")
+    options = [part for role in roles for part in ("--role", role)]
+    method = ("-m", "mondrian", "-p", "k=2", "--out", "release")
+    assert run("anonymize", write_csv(), *options, *method).exit_code == 0
+
+
+def test_parquet(run, write_csv, roles):
+    options = ("-m", "anatomy", "-p", "ell=2", "--out", "release", "--format", "parquet")
+    assert run("anonymize", write_csv(), *roles, *options).exit_code == 0
+    assert Path("release/quasi.parquet").exists()
+    assert run("verify", "release").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["anonymize"],
+        ["anonymize", "--quasi", "a"],
+        ["anonymize", "people.csv", "-p", "k"],
+        ["anonymize", "people.csv", "--role", "=quasi"],
+        ["anonymize", "people.csv", "--seed", "abc"],
+        ["verify"],
+        ["publish"],
+        ["publish", "a.toml", "b.toml"],
+        ["swim"],
+        ["profile", "people.csv", "--no-such-option"],
+        ["hierarchy", "build", "width:5", "--out", "h.csv"],
+        ["hierarchy", "build", "nonsense", "--values", "v.txt", "--out", "h.csv"],
+        ["hierarchy", "check", "h.csv", "--column", "age"],
+    ],
+    ids=" ".join,
+)
+def test_usage_errors(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+# demo
+
+
+def test_demo_passes_its_own_gate(run, tmp_path):
+    result = run("demo", "--rows", "400")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("passed (at most 0)") == 2
+    assert run("verify", "shoal-demo/release").exit_code == 0
+    assert run("demo", "--rows", "400").exit_code == 3
+    assert run("demo", "--rows", "400", "--replace", "--quiet").exit_code == 0
+
+
+# all commands
+
+
+def test_quiet_prints_nothing(run, configured, write_csv):
+    path = configured()
+    assert run("publish", path, "--quiet").output == ""
+    assert run("verify", "release", "-q").output == ""
+    assert run("attack", "release", "-q").output == ""
+
+
+def test_debug_shows_the_traceback(run, tmp_path):
+    (tmp_path / "people.csv").write_bytes(b"")
+    result = run(
+        "anonymize", "people.csv", "--quasi", "a", "-m", "anatomy", "-p", "ell=2", "--debug"
+    )
+    assert "Traceback" in result.stderr
+    assert result.exit_code == 5
+
+
+def test_unexpected_exceptions_hide_their_text(run, configured, monkeypatch, marker, tmp_path):
+    from shoal.pipeline import publish
+
+    def fail(*_, **__):
+        raise RuntimeError(marker)
+
+    monkeypatch.setattr(publish, "read", fail)
+    result = run("publish", configured(), "--log", "internal.log")
+    assert result.exit_code == 70
+    assert marker not in result.output
+    assert "RuntimeError" in result.stderr
+    assert marker in (tmp_path / "internal.log").read_text()
+
+
+def test_errors_of_the_system_are_explained(run, configured, monkeypatch):
+    from shoal.pipeline import publish
+
+    def fail(*_, **__):
+        raise PermissionError(13, "Permission denied", "/data/people.csv")
+
+    monkeypatch.setattr(publish, "read", fail)
+    result = run("publish", configured())
+    assert result.exit_code == 8
+    assert "Permission denied" in result.stderr
+
+
+def test_version(run):
+    result = run("--version")
+    assert result.exit_code == 0
+    assert "kernels: " in result.stdout
+    assert "duckdb" in result.stdout

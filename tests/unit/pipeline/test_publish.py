@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from shoal.core.errors import GuaranteeError, ParameterError
+from shoal.pipeline.config import configure
+from shoal.pipeline.publish import GateError, Outcome, earlier_releases, produce, publish
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """Configure a small table; sections given replace those of the default."""
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "zip", "disease"])
+        writer.writerows([20 + i % 7, f"z{i % 3}", "abcd"[i % 4]] for i in range(60))
+
+    def configuration(**sections):
+        given = {
+            "table": {"source": "people.csv"},
+            "columns": {"quasi": ["age", "zip"], "sensitive": "disease"},
+            "method": {"name": "anatomy", "ell": 2},
+        }
+        return configure({**given, **sections}, base=tmp_path)
+
+    return configuration
+
+
+def test_steps_are_told_in_their_order(configured):
+    steps = []
+    publish(configured(), progress=steps.append)
+    assert steps[0] == "read the table"
+    assert steps[-1] == "write and seal"
+    assert steps.index("verify") < steps.index("attack: Homogeneity")
+
+
+def test_attacks_without_a_limit_are_reported(configured):
+    publication = publish(configured())
+    assert {judgement.outcome for judgement in publication.judgements} == {Outcome.REPORTED}
+    assert publication.manifest.is_sealed
+
+
+def test_attack_within_its_limit_passes(configured):
+    publication = publish(configured(attacks={"homogeneity": {"max_people": 0}}))
+    assert publication.judgements[0].outcome is Outcome.PASSED
+    assert publication.judgements[0].worst <= 0.5
+
+
+def test_attack_above_its_limit_refuses_to_write(configured, tmp_path):
+    attacks = {"homogeneity": {"limit": "1/10", "max_people": 59}}
+    with pytest.raises(GateError, match="60 people at risk, 59 allowed") as caught:
+        publish(configured(attacks=attacks))
+    assert isinstance(caught.value, GuaranteeError)
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+    attacks["homogeneity"]["max_people"] = 60
+    assert publish(configured(attacks=attacks)).judgements[0].outcome is Outcome.PASSED
+
+
+def test_limit_on_people_needs_a_limit_on_belief(configured, tmp_path):
+    # Bucketized lines make no promise about linkage, so nobody could ever be above its limit.
+    with pytest.raises(ParameterError, match="give one"):
+        publish(configured(attacks={"linkage": {"max_people": 0}}))
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_risk_that_needs_no_accepting_is_not_recorded(configured, tmp_path):
+    publication = publish(configured(), accept_risk="to be safe")
+    assert publication.accepted is None
+    record = json.loads((tmp_path / "release.internal" / "record.json").read_text())
+    assert record["accepted_risks"] == []
+
+
+def test_configuration_is_kept_in_the_record(configured, tmp_path):
+    publish(configured())
+    record = json.loads((tmp_path / "release.internal" / "record.json").read_text())
+    assert record["configuration"]["method"] == {"name": "anatomy", "ell": 2}
+
+
+def test_existing_release_is_refused_before_any_work(configured):
+    publish(configured())
+    steps = []
+    with pytest.raises(ParameterError, match="there already"):
+        publish(configured(), progress=steps.append)
+    assert steps == []
+
+
+def test_earlier_releases_of_the_same_source(configured, tmp_path):
+    publication = publish(configured())
+    record = json.loads((publication.internal / "record.json").read_text())
+    digest = record["source"]["sha256"]
+    assert earlier_releases(tmp_path / "next", digest) == ("release",)
+    assert earlier_releases(tmp_path / "next", "0" * 64) == ()
+    assert earlier_releases(tmp_path / "next", None) == ()
+    (publication.internal / "record.json").write_text("broken")
+    assert earlier_releases(tmp_path / "next", digest) == ()
+
+
+def test_test_release_is_written_but_not_sealed_without_the_gate(configured):
+    publication = produce(configured(release={"seed": 5}))
+    assert publication.manifest.is_test
+    assert not publication.manifest.is_sealed
+    assert publication.judgements == ()
+
+
+def test_population_is_read_for_the_attack(configured, tmp_path):
+    with (tmp_path / "population.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "zip"])
+        writer.writerows([20 + i % 7, f"z{i % 3}"] for i in range(600))
+    method = {"name": "mondrian", "k": 3}
+    attacks = {"linkage": {"population": "population.csv", "limit": 0.1, "max_people": 0}}
+    publication = publish(configured(method=method, attacks=attacks))
+    linkage = publication.judgements[0]
+    assert "population" in linkage.knows
+    assert linkage.worst < 0.1
+
+
+def test_folder_of_others_beside_the_release_is_not_replaced(configured, tmp_path):
+    (tmp_path / "release.internal").mkdir()
+    (tmp_path / "release.internal" / "thesis.txt").write_text("mine")
+    with pytest.raises(ParameterError, match="not a release"):
+        publish(configured(), replace=True)
+    assert (tmp_path / "release.internal" / "thesis.txt").exists()
+
+
+@pytest.mark.parametrize("n_moves", range(4))
+def test_interruption_while_moving_brings_the_old_release_back(
+    configured, tmp_path, monkeypatch, n_moves
+):
+    publish(configured())
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    rename, moved = Path.rename, []
+
+    def interrupted(self, target):
+        if ".old-" in str(target) or ".new-" in str(self):
+            moved.append(self)
+            if len(moved) == n_moves + 1:
+                raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        publish(configured(), replace=True)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_place_named_by_dots(configured, tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    publication = publish(configured(), folder=".", replace=True)
+    assert publication.internal == tmp_path / "out.internal"
