@@ -19,12 +19,12 @@ _WIDTH = 118
 
 def main() -> None:
     """Run the demo in an empty folder and draw what it prints."""
-    environment = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(_WIDTH), "TERM": "xterm-256color"}
+    terminal = {"FORCE_COLOR": "1", "COLUMNS": str(_WIDTH), "TERM": "xterm-256color"}
     with tempfile.TemporaryDirectory() as folder:
         printed = subprocess.run(
             [sys.executable, "-m", "shoal", "demo"],
             cwd=folder,
-            env=environment,
+            env=os.environ | terminal,
             stdout=subprocess.PIPE,
             check=True,
             text=True,

@@ -39,7 +39,8 @@ from shoal.core.guarantees import (
 from shoal.core.tree import NO_GROUP, Level, grow_tree
 
 thorough = settings(max_examples=200, deadline=None)
-quick = settings(max_examples=60, deadline=None)
+medium = settings(max_examples=100, deadline=None)
+quick = settings(max_examples=50, deadline=None)
 
 HAIR = Fraction(1, 10**40)
 TEXTS = ["", " ", "a", "A", "\u00e4", "a\u0308", "\u6f22", "\U0001f41f", "null", "NaN", "0", "-1"]
@@ -317,10 +318,12 @@ def test_entropy_diversity_is_close_to_the_floats_of_the_definition(drawn):
 # --- t-closeness ---------------------------------------------------------------------------------
 
 
+KINDS = ["equal", "ordered", "hierarchical", "protect"]
+
+
 @st.composite
-def distances(draw, buckets):
+def distances(draw, buckets, kind):
     """Draw a ground distance: parameters, tree, twin, and the distance of two values."""
-    kind = draw(st.sampled_from(["equal", "ordered", "hierarchical", "protect"]))
     if kind == "equal":
         return {}, None, equal_distance, lambda i, j: i != j
     if kind == "ordered":
@@ -343,11 +346,12 @@ def distances(draw, buckets):
     )
 
 
-@given(releases(), st.data())
-@thorough
-def test_closeness_is_that_of_the_definition(drawn, data):
+@pytest.mark.parametrize("kind", KINDS)
+@given(drawn=releases(), data=st.data())
+@medium
+def test_closeness_is_that_of_the_definition(kind, drawn, data):
     matrix, buckets = drawn
-    parameters, tree, twin, _ = data.draw(distances(buckets))
+    parameters, tree, twin, _ = data.draw(distances(buckets, kind))
     expected = [twin(surpluses(row, matrix)) for row in matrix]
     assert closeness(buckets, tree=tree, **parameters) == max(expected)
     for t in {*expected, data.draw(st.fractions(0, 1))}:
@@ -357,32 +361,35 @@ def test_closeness_is_that_of_the_definition(drawn, data):
             assert Fraction(verdict.reached["t"]) == max(expected)
 
 
-@given(releases(most_buckets=3), st.data())
-@thorough
-def test_closeness_is_the_least_cost_of_moving_earth(drawn, data):
+@pytest.mark.parametrize("kind", KINDS)
+@given(drawn=releases(most_buckets=3), data=st.data())
+@medium
+def test_closeness_is_the_least_cost_of_moving_earth(kind, drawn, data):
     matrix, buckets = drawn
-    parameters, tree, _, ground = data.draw(distances(buckets))
+    parameters, tree, _, ground = data.draw(distances(buckets, kind))
     costs = [earth_movers_distance(surpluses(row, matrix), ground) for row in matrix]
     assert float(closeness(buckets, tree=tree, **parameters)) == pytest.approx(max(costs), abs=1e-9)
 
 
-@given(releases(), st.data())
+@pytest.mark.parametrize("kind", KINDS)
+@given(drawn=releases(), data=st.data())
 @quick
-def test_the_order_of_buckets_does_not_matter(drawn, data):
+def test_the_order_of_buckets_does_not_matter(kind, drawn, data):
     matrix, buckets = drawn
     shuffled = release(data.draw(st.permutations(matrix)), buckets.domain.has_missing)
-    parameters, tree, _, _ = data.draw(distances(buckets))
+    parameters, tree, _, _ = data.draw(distances(buckets, kind))
     assert closeness(buckets, tree=tree, **parameters) == closeness(
         shuffled, tree=tree, **parameters
     )
 
 
-@given(releases(), st.data())
+@pytest.mark.parametrize("kind", KINDS)
+@given(drawn=releases(), data=st.data())
 @quick
-def test_merging_buckets_never_weakens_what_is_closed_under_union(drawn, data):
+def test_merging_buckets_never_weakens_what_is_closed_under_union(kind, drawn, data):
     matrix, buckets = drawn
     merged = release([[*map(sum, zip(*matrix, strict=True))]], buckets.domain.has_missing)
-    parameters, tree, _, _ = data.draw(distances(buckets))
+    parameters, tree, _, _ = data.draw(distances(buckets, kind))
     assert closeness(merged, tree=tree, **parameters) == 0
     assert frequency_diversity(merged) >= frequency_diversity(buckets)
     assert distinct_diversity(merged) >= distinct_diversity(buckets)

@@ -432,6 +432,11 @@ def _values(protect: Sequence[str | None]) -> tuple[str | None, ...]:
     return (protect,) if isinstance(protect, str) else tuple(protect)
 
 
+def _protected(values: Sequence[str | None]) -> tuple[str | None, ...]:
+    """Take one value by itself as a list of one, not as its letters."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
 def _at_least_one(name: str, value: Number) -> Fraction:
     number = exact(name, value)
     if number < 1:

@@ -309,10 +309,16 @@ class DuckDB:
     def _run(self, statement: str) -> duckdb.DuckDBPyConnection:
         try:
             return self._connection.execute(statement)
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             # DuckDB's errors quote the data they stumble over: they stay in the internal log.
             internal_log.info("%s\n%s", error, statement)
             raise _translated(str(error)) from None
+        except RuntimeError as error:
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from None
+            raise
 
 
 def _translated(message: str) -> EngineError | DataError:

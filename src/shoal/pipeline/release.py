@@ -154,7 +154,8 @@ class Release:
         """
         from shoal.pipeline.seal import write_release  # noqa: PLC0415 - seal needs this module
 
-        return write_release(self, Path(path), format, replace=replace, accept_risk=accept_risk)
+        folder = Path(path).resolve()
+        return write_release(self, folder, format, replace=replace, accept_risk=accept_risk)
 
     def __repr__(self) -> str:
         stated = self.manifest

@@ -98,6 +98,7 @@ def _temporary_folders(folder: Path, internal: Path) -> Iterator[tuple[Path, Pat
     """Make two private folders beside their later places; remove what is left of them."""
     mark = secrets.token_hex(4)
     temporary = tuple(path.with_name(f".{path.name}.new-{mark}") for path in (folder, internal))
+    parents = [path for path in folder.parents if not path.exists()]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         for path in temporary:
@@ -108,6 +109,10 @@ def _temporary_folders(folder: Path, internal: Path) -> Iterator[tuple[Path, Pat
     finally:
         for path in temporary:
             shutil.rmtree(path, ignore_errors=True)
+        if not folder.exists():
+            for path in parents:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
 
 
 def _refused(error: OSError, folder: Path) -> EngineError:

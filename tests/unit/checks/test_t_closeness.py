@@ -151,6 +151,11 @@ def test_protected_values_count_as_one():
     assert judge(TCloseness(t=0, protect=["00002"]), buckets).holds
 
 
+def test_protected_values_need_not_be_neighbours():
+    buckets = of_matrix([[2, 1, 2, 0], [0, 3, 1, 2]])
+    assert closeness(buckets, protect=["00000", "00002"]) == Fraction(4, 5) - Fraction(5, 11)
+
+
 def test_protected_values_that_do_not_occur_are_at_distance_0():
     assert closeness(of_matrix([[2, 0], [0, 2]]), protect=["gout", None]) == 0
 
