@@ -6,6 +6,7 @@ Usage: python docs/images/draw_demo.py
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ def main() -> None:
             cwd=folder,
             env=os.environ | terminal,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             check=True,
             text=True,
         ).stdout
@@ -33,8 +35,11 @@ def main() -> None:
         console = Console(record=True, width=_WIDTH, file=nowhere, force_terminal=True)
         console.print(Text("$ shoal demo", style="bold"))
         console.print(Text.from_ansi(printed))
-        target = Path(__file__).with_name("demo.svg")
-        target.write_text(console.export_svg(title="shoal demo"), encoding="utf-8")
+        drawn = console.export_svg(title="shoal demo")
+    # Fonts from the network are no part of a picture: the reader's own will do.
+    drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+    drawn = drawn.replace("Fira Code, monospace", "monospace")
+    Path(__file__).with_name("demo.svg").write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":
