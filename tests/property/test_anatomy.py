@@ -45,7 +45,7 @@ def buckets_of(plan: Plan) -> list[Counter[int]]:
 
 
 @given(tables, st.integers(2, 7), draws, st.integers(0, 99))
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_every_bucket_holds_ell_rows_or_more_of_different_values(counts, ell, draw, seed):
     method = Anatomy(ell=ell, draw=draw)
     n_rows = sum(counts)
@@ -64,7 +64,7 @@ def test_every_bucket_holds_ell_rows_or_more_of_different_values(counts, ell, dr
 
 
 @given(tables, st.integers(2, 7), draws, st.integers(0, 99), st.data())
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_protected_values_are_at_most_one_in_ell_of_every_bucket(counts, ell, draw, seed, data):
     problem = problem_of(counts, seed)
     codes = data.draw(
@@ -107,7 +107,7 @@ def run_draw(function, counts: list[int], ell: int, seed: int):
 
 
 @given(tables, st.integers(2, 7), st.integers(0, 99))
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_every_bucket_is_drawn_from_the_largest_classes(counts, ell, seed):
     drawn, remaining, runs = run_draw(draw_buckets, counts, ell, seed)
     left = dict(enumerate(counts))

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.cells import Cells
+from shoal.checks import Evidence, check
+from shoal.core import kernels
+from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.hierarchy import Hierarchy
@@ -376,7 +378,7 @@ def covers(label: Any, domain: Domain, code: int) -> bool:
 
 
 @given(problems(), methods())
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_labels_cover_every_row_of_their_bucket(problem: Problem, method: Mondrian) -> None:
     try:
         plan = method.plan(problem)
@@ -406,28 +408,59 @@ def test_labels_cover_every_row_of_their_bucket(problem: Problem, method: Mondri
                 assert label.text == domain.text(codes.pop())
 
 
-@given(problems(), st.integers(1, 4))
-def test_strict_regions_are_disjoint(problem: Problem, k: int) -> None:
-    plan_of = Mondrian(k=k).plan
-    if problem.cells.n_rows < k:
+@given(st.integers(1, 3), st.integers(1, 40), st.integers(1, 4), seeds)
+def test_regions_of_strict_cuts_do_not_overlap(
+    n_columns: int, n_rows: int, k: int, random: Random
+) -> None:
+    names = ["a", "b", "c"][:n_columns]
+    quasi = [random_domain(random, name, 9, ColumnType.INTEGER) for name in names]
+    rows = [[random.randrange(9) for _ in names] for _ in range(max(n_rows, k))]
+    cells = Cells.of_rows(quasi, np.array(rows))
+    plan = Mondrian(k=k).plan(Problem(cells, Schema(quasi=names), {}, Secret.from_seed(1)))
+    boxes = [
+        [recode.labels[recode.index[bucket]].interval for recode in plan.recode]
+        for bucket in range(plan.n_buckets)
+    ]
+    for one, other in itertools.combinations(boxes, 2):
+        assert any(
+            int(one_high) <= int(low) or int(high) <= int(one_low)
+            for (one_low, one_high), (low, high) in zip(one, other, strict=True)
+        )
+
+
+# --- the kernels and the checkers -------------------------------------------------------------
+
+
+@given(problems(), methods())
+@settings(max_examples=60)
+def test_compiled_and_plain_kernels_agree(problem: Problem, method: Mondrian) -> None:
+    try:
+        plan = method.plan(problem)
+    except InfeasibleError:
         return
-    plan = plan_of(problem)
-    numeric = [recode for recode in plan.recode if any(label.interval for label in recode.labels)]
-    for recode in numeric:
-        # The rows of other buckets lie in an interval whole or not at all, or are parted from it
-        # by another column: no bound falls between two rows of one bucket.
-        domain = problem.cells.domain(recode.column)
-        place = problem.cells.columns.index(recode.column)
-        if domain.type is ColumnType.DATE:
-            continue
-        for number, bucket in zip(recode.index.tolist(), buckets_of(plan), strict=True):
-            label = recode.labels[number]
-            if label.interval is None:
-                continue
-            low, high = map(Fraction, label.interval)
-            inside = [
-                domain.numbers[problem.cells.codes[cell, place]]
-                for cell in bucket
-                if problem.cells.codes[cell, place] != domain.missing_code
-            ]
-            assert low <= min(inside) <= max(inside) < high
+    partition = kernels.load_plain("shoal.methods.partition._kernels")
+    rules = kernels.load_plain("shoal.methods.requirements._kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.methods.mondrian.Partitioner", partition.Partitioner)
+        patch.setattr("shoal.methods.partition.labels.trace_regions", partition.trace_regions)
+        patch.setattr("shoal.methods.requirements.table.Rules", rules.Rules)
+        plain = method.plan(problem)
+    assert buckets_of(plain) == buckets_of(plan)
+    for one, other in zip(plain.recode, plan.recode, strict=True):
+        assert one.labels == other.labels
+        assert one.index.tolist() == other.index.tolist()
+
+
+@given(problems(), methods())
+@settings(max_examples=150)
+def test_the_checkers_find_every_guarantee_kept(problem: Problem, method: Mondrian) -> None:
+    try:
+        plan = method.plan(problem)
+    except InfeasibleError:
+        return
+    group, _, bucket = plan.assign.expand()
+    value = problem.cells.column("s")[group]
+    buckets = Buckets.of_pairs(bucket, value, problem.cells.domain("s"))
+    evidence = Evidence.of_buckets(buckets, problem.trees["s"])
+    for guarantee in method.guarantees:
+        assert check(guarantee, evidence).holds

@@ -61,16 +61,16 @@ class Anatomy(Method):
     from it.
 
     There are n // ell buckets. [Xiao06] Property 1: where no value has more than n / ell rows,
-    drawing from the largest classes leaves fewer than ell rows, all of different values. (Were a
-    class left with two rows or more: had it ever been passed over, ell classes as large had been
-    drawn from instead, and they would have rows left too, so that the drawing would go on. Had it
-    never been, it began with a row of every bucket and at least as many more as any class has
-    left, which is more than n / ell.) Each of the rows left finds a bucket without its value,
-    for the others of its value are fewer than the buckets.
+    drawing from the largest classes leaves fewer than ell rows, all of different values. Suppose
+    that of the class with the most rows left, two or more are left. Had it ever been passed over,
+    then in favour of ell classes as large, which would have rows left too, so that the drawing
+    would go on. Had it never been, then it began with a row in every bucket and no fewer rows
+    more than any of the fewer than ell classes left, hence with more than n / ell. Each of the
+    rows left finds a bucket without its value, for fewer rows than buckets share that value.
 
     References
     ----------
-    [Xiao06] Section 4, algorithm `Anatomize`, Properties 1 to 3.
+    [Xiao06] algorithm `Anatomize`, Properties 1 to 3.
     [Wong11] R. Wong, A. Fu, K. Wang, Y. Xu, P. Yu: Can the Utility of Anonymized Data be used for
     Privacy Breaches? TKDD 2011, Section 5: Anatomy for one sensitive set of values.
 
@@ -152,7 +152,7 @@ class Anatomy(Method):
         return Plan(cells, n_buckets, segments)
 
     def _check_eligible(self, counts: Counts, is_protected: Marks | None) -> None:
-        """[Xiao06] Section 4: at most n / ell rows carry one value."""
+        """Refuse a table that is not eligible: more than n / ell rows carry one value."""
         n_rows = int(counts.sum())
         largest = int(counts.max() if is_protected is None else counts[is_protected].sum())
         if largest <= n_rows // self.ell:

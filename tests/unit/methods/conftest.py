@@ -25,9 +25,7 @@ def _domain(column: str, texts: Sequence[str | None], kind: ColumnType) -> Domai
     elif kind.is_numeric:
         present.sort(key=float)
         numbers = [float(text) for text in present]
-    return Domain.of_texts(
-        column, present, type=kind, numbers=numbers, has_missing=None in texts
-    )
+    return Domain.of_texts(column, present, type=kind, numbers=numbers, has_missing=None in texts)
 
 
 @pytest.fixture

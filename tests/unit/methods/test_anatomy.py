@@ -84,9 +84,9 @@ def test_a_value_that_is_too_frequent_is_refused_with_the_best_ell(
 
 def test_the_best_ell_can_be_reached(make_problem):
     table = diseases(flu=7, cold=6, gout=6, acne=2)
+    asked = Anatomy(ell=4)
     with pytest.raises(InfeasibleError) as caught:
-        method = Anatomy(ell=4)
-        method.plan(make_problem(method, table))
+        asked.plan(make_problem(asked, table))
     method = Anatomy(**caught.value.best)
     assert method.plan(make_problem(method, table)).n_buckets == 7
 
@@ -95,7 +95,9 @@ def test_a_table_without_rows_is_refused(make_problem):
     method = Anatomy(ell=2)
     problem = make_problem(method, diseases(flu=1))
     empty = Problem(
-        type(problem.cells)(problem.cells.domains, problem.cells.codes[:0], problem.cells.counts[:0]),
+        type(problem.cells)(
+            problem.cells.domains, problem.cells.codes[:0], problem.cells.counts[:0]
+        ),
         problem.schema,
         {},
         problem.secret,
@@ -181,5 +183,6 @@ def test_chance_decides_where_the_residue_goes(make_problem, contents):
         problem = make_problem(method, diseases(flu=3, cold=3, gout=1), seed=seed)
         sizes = [bucket.total() for bucket in contents(method.plan(problem))]
         places[sizes.index(3)] += 1
-    assert all(count > 60 for count in places.values())
-    assert len(places) == 3
+    # A third of the time gout is left, and may go anywhere; flu or cold only to the last bucket.
+    assert sorted(places) == [0, 1, 2]
+    assert all(12 < places[bucket] < 60 for bucket in (0, 1))

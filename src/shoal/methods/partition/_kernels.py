@@ -114,8 +114,10 @@ class Partitioner:
         self.last = axes.last
         self.parent = axes.parent
         self.value = value
-        self.cell = np.arange(n_pieces)
-        self.count = np.concatenate([count, np.zeros(n_pieces - len(count), dtype=np.int64)])
+        # What is not written to takes no memory, so room for every row costs little.
+        pieces = np.empty((2, n_pieces), dtype=np.int64)
+        pieces[:, : len(count)] = np.arange(len(count)), count
+        self.cell, self.count = pieces
         self.left_cell = np.empty(n_pieces, dtype=np.int64)
         self.left_count = np.empty(n_pieces, dtype=np.int64)
         self.stack_begin = np.zeros(n_parts + 1, dtype=np.int64)

@@ -202,18 +202,13 @@ def _label_sets(
     for codes in sets:
         if len(codes) == 1 and (text := domain.text(codes[0])) is not None:
             texts.claim(text, codes)
-    places: dict[str | None, int] = {}
-    members: list[set[int]] = []
-    place_of_set = []
-    for codes in sets:
-        text = _text_of_set(codes, domain, is_named, texts)
-        place = places.setdefault(text, len(places))
-        if place == len(members):
-            members.append(set())
-        members[place].update(codes)
-        place_of_set.append(place)
-    labels = [_label_set(text, found, domain) for text, found in zip(places, members, strict=True)]
-    return np.array(place_of_set, dtype=np.int64)[index], labels
+    members: dict[str | None, set[int]] = {}
+    text_of_set = {codes: _text_of_set(codes, domain, is_named, texts) for codes in sorted(sets)}
+    for codes, text in text_of_set.items():
+        members.setdefault(text, set()).update(codes)
+    place = {text: place for place, text in enumerate(members)}
+    labels = [_label_set(text, codes, domain) for text, codes in members.items()]
+    return np.array([place[text_of_set[codes]] for codes in sets])[index], labels
 
 
 def _label_set(text: str | None, codes: Collection[int], domain: Domain) -> Label:

@@ -85,7 +85,7 @@ class Rules:
     touched: cython.longlong[::1]
 
     def __init__(self, limits: object, decide: object) -> None:
-        self.n_rows = limits.n_rows
+        self.n_rows = float(limits.n_rows)
         self.distinct = limits.distinct
         self.share, self.of_share = limits.share
         self.is_first_only = limits.is_first_only
@@ -95,7 +95,7 @@ class Rules:
         self.log_ell = limits.log_ell
         self.distance = limits.distance
         self.t = limits.t
-        self.scale = limits.scale
+        self.scale = float(limits.scale)
         self.decide = decide
         self.value = limits.value
         self.count = limits.count
