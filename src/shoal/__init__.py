@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from shoal import analyse, attacks, checks, datasets, knowledge, measures
     from shoal.core.errors import *
     from shoal.core.hierarchy import Hierarchy
+    from shoal.core.log import log_to
     from shoal.core.schema import Schema
     from shoal.core.table import Table
     from shoal.methods import *
     from shoal.pipeline.anonymize import anonymize
     from shoal.pipeline.attack import attack
+    from shoal.pipeline.profile import profile
     from shoal.pipeline.read import read
     from shoal.pipeline.release import Release, open_release
     from shoal.pipeline.verify import verify
@@ -43,9 +45,11 @@ __all__ = [
     "checks",
     "datasets",
     "knowledge",
+    "log_to",
     "measures",
     "methods",
     "open_release",
+    "profile",
     "read",
     "verify",
 ]
@@ -66,8 +70,10 @@ __getattr__, __dir__ = lazy_exports(
         "checks": "shoal.checks",
         "datasets": "shoal.datasets",
         "knowledge": "shoal.knowledge",
+        "log_to": "shoal.core.log",
         "measures": "shoal.measures",
         "open_release": "shoal.pipeline.release",
+        "profile": "shoal.pipeline.profile",
         "read": "shoal.pipeline.read",
         "verify": "shoal.pipeline.verify",
         **dict.fromkeys(errors.__all__, "shoal.core.errors"),

@@ -84,6 +84,7 @@ def test_the_build_compiles_every_kernel(backend):
     assert backend.kernel_sources() == [kernels.source_of(name) for name in kernels.find_kernels()]
 
 
+@pytest.mark.slow
 def test_every_kernel_translates_to_c(backend, tmp_path, monkeypatch):
     monkeypatch.chdir(PROJECT)
     monkeypatch.delenv("SHOAL_PURE_PYTHON", raising=False)

@@ -38,7 +38,8 @@ def run_guarded(command: Callable[..., None], output: Output, given: dict[str, A
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        # An engine in the middle of a query gives this for any signal that asks it to stop.
+        raise typer.Exit(interruption.exit_code() or 130) from None
     except Exception as error:  # noqa: BLE001 - a bug must not print what it stumbled over
         stopped = interruption.exit_code()
         if stopped is not None:

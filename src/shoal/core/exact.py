@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Integral
 
 from shoal.core.errors import ParameterError
 
@@ -44,9 +45,9 @@ def whole(name: str, value: object, *, least: int) -> int:
     >>> whole("k", 5, least=1)
     5
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}.")
-    return value
+    return int(value)
 
 
 def as_text(value: Fraction) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import ClassVar, cast
 
@@ -31,6 +31,7 @@ __all__ = [
     "RecursiveDiversity",
     "TCloseness",
     "guarantee_from_dict",
+    "least_named",
 ]
 
 DISTANCES = ("equal", "ordered", "hierarchical")
@@ -66,7 +67,7 @@ class Guarantee(ABC):
 
     def to_dict(self) -> dict[str, object]:
         """Give the guarantee as the manifest states it."""
-        parameters = {field.name: getattr(self, field.name) for field in fields(self)}
+        parameters = {one.name: getattr(self, one.name) for one in fields(self)}
         written = {
             name: as_text(value) if isinstance(value, Fraction) else value
             for name, value in parameters.items()
@@ -181,7 +182,7 @@ class FrequencyDiversity(Guarantee):
     """
 
     ell: Fraction
-    protect: tuple[str | None, ...] = ()
+    protect: tuple[str | None, ...] = field(default=(), repr=False)
     name: ClassVar[str] = "frequency l-diversity"
     limits: ClassVar[str] = (
         "The bound is that of an adversary who knows nothing but the release and takes every "
@@ -294,7 +295,7 @@ class TCloseness(Guarantee):
 
     t: Fraction
     distance: str = "equal"
-    protect: tuple[str | None, ...] = ()
+    protect: tuple[str | None, ...] = field(default=(), repr=False)
     name: ClassVar[str] = "t-closeness"
     limits: ClassVar[str] = (
         "It bounds what a bucket tells beyond the whole table; what the whole table tells is "
@@ -350,7 +351,7 @@ class AlphaK(Guarantee):
 
     alpha: Fraction
     k: int
-    protect: tuple[str | None, ...] = ()
+    protect: tuple[str | None, ...] = field(default=(), repr=False)
     name: ClassVar[str] = "(alpha, k)-anonymity"
     limits: ClassVar[str] = (
         f"The bound is that of an adversary who knows nothing but the release. {_NOT_MEMBERSHIP}."
@@ -403,6 +404,20 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
 """Every guarantee by its name."""
 
 
+def least_named(guarantees: Sequence[Guarantee]) -> int:
+    """Give the fewest rows that must carry a value before a label or a codebook may name it.
+
+    It is the fewest rows a bucket can have, and never 1: a value that one row carries singles
+    somebody out, whatever the guarantee.
+
+    Examples
+    --------
+    >>> least_named([KAnonymity(k=5), TCloseness(t=0.2)]), least_named([TCloseness(t=0.2)])
+    (5, 2)
+    """
+    return max(2, *(guarantee.least_bucket for guarantee in guarantees))
+
+
 def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
     """Read a guarantee as a manifest states it.
 
@@ -422,14 +437,17 @@ def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
     try:
         return known(**parameters)
     except TypeError:
-        expected = ", ".join(field.name for field in fields(known))
+        expected = ", ".join(one.name for one in fields(known))
         raise ParameterError(
             f"The parameters of {name} are {expected}; got {', '.join(parameters) or 'none'}."
         ) from None
 
 
 def _values(protect: Sequence[str | None]) -> tuple[str | None, ...]:
-    return (protect,) if isinstance(protect, str) else tuple(protect)
+    values = (protect,) if isinstance(protect, str) else tuple(protect)
+    if not all(value is None or isinstance(value, str) for value in values):
+        raise ParameterError("protect must list texts, or None for the missing value.")
+    return values
 
 
 def _protected(values: Sequence[str | None]) -> tuple[str | None, ...]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import Guarantee, guarantee_from_dict
+from shoal.core.guarantees import Guarantee, guarantee_from_dict, least_named
 from shoal.core.method import Shape
 from shoal.core.schema import Role
 
@@ -70,7 +70,7 @@ class PublishedColumn:
     role: Role
     type: ColumnType
     is_recoded: bool = False
-    order: tuple[str, ...] | None = None
+    order: tuple[str, ...] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, object]:
         """Give the column as the manifest states it."""
@@ -90,7 +90,7 @@ class PublishedColumn:
             name=str(stated["name"]),
             role=Role(stated["role"]),
             type=ColumnType(stated["type"]),
-            is_recoded=bool(stated["recoded"]),
+            is_recoded=_truth(stated["recoded"]),
             order=None if order is None else tuple(map(str, order)),
         )
 
@@ -138,9 +138,9 @@ class Manifest:
         return tuple(column.name for column in self.columns if column.role is role)
 
     @property
-    def least_bucket(self) -> int:
-        """The fewest rows a bucket can have where every guarantee holds."""
-        return max((guarantee.least_bucket for guarantee in self.guarantees), default=1)
+    def least_named(self) -> int:
+        """The fewest rows that must carry a value before a public file may name it."""
+        return least_named(self.guarantees)
 
     def to_json(self) -> str:
         """Write the manifest as `manifest.json` holds it."""
@@ -188,14 +188,14 @@ class Manifest:
                 parameters=dict(stated["method"]["parameters"]),
                 guarantees=tuple(guarantee_from_dict(entry) for entry in stated["guarantees"]),
                 columns=tuple(map(PublishedColumn.from_dict, stated["columns"])),
-                n_rows=int(stated["rows"]),
-                n_buckets=int(stated["buckets"]),
+                n_rows=_number(stated["rows"]),
+                n_buckets=_number(stated["buckets"]),
                 format=str(stated["format"]),
                 files=dict(stated["files"]),
                 witnesses=dict(stated["witnesses"]),
                 versions=dict(stated["versions"]),
-                is_test=bool(stated["test"]),
-                is_sealed=bool(stated["sealed"]),
+                is_test=_truth(stated["test"]),
+                is_sealed=_truth(stated["sealed"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):
@@ -203,7 +203,19 @@ class Manifest:
             raise DataError("manifest.json lacks an entry or misstates one.", hint=hint) from None
 
 
-@dataclass(frozen=True)
+def _number(stated: object) -> int:
+    if isinstance(stated, bool) or not isinstance(stated, int) or stated < 0:
+        raise TypeError
+    return stated
+
+
+def _truth(stated: object) -> bool:
+    if not isinstance(stated, bool):
+        raise TypeError
+    return stated
+
+
+@dataclass(frozen=True, repr=False)
 class Meaning:
     """What `labels.json` says a published label stands for.
 
@@ -223,6 +235,10 @@ class Meaning:
     members: frozenset[str] = frozenset()
     has_other: bool = False
     has_missing: bool = False
+
+    def __repr__(self) -> str:
+        kind = "interval" if self.interval is not None else f"{len(self.members)} members"
+        return f"Meaning({kind}{', other' * self.has_other}{', missing' * self.has_missing})"
 
     def to_dict(self) -> dict[str, object]:
         """Give the meaning as `labels.json` states it."""
@@ -271,7 +287,7 @@ class Published:
     manifest: Manifest
     lines: Cells
     buckets: Buckets | None
-    meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict)
+    meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict, repr=False)
 
     @property
     def quasi(self) -> tuple[Domain, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from shoal.core.domain import ColumnType
 from shoal.core.errors import SchemaError
@@ -78,7 +79,11 @@ class ColumnDeclaration:
     """A column's type, and for an ordered one its values from lowest to highest."""
 
     type: ColumnType
-    order: tuple[str, ...] | None = None
+    order: tuple[str, ...] | None = field(default=None, repr=False)
+
+
+def _restored(given: dict[str, Any]) -> Schema:
+    return Schema(**given)
 
 
 def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -188,6 +193,12 @@ class Schema:
             object.__setattr__(self, name, value)
         self._check()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let schemas be copied and sent to other processes."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        given |= {"hierarchies": dict(self.hierarchies), "types": dict(self.types)}
+        return (_restored, (given,))
+
     def _check(self) -> None:
         seen: dict[str, Role] = {}
         for role, columns in self._columns_by_role():
@@ -283,6 +294,17 @@ class Schema:
         SchemaError
             Where the table lacks a column or has one without a role.
         """
+        self.check_names(columns)
+        without = [column for column in columns if column not in self.roles]
+        if without:
+            raise SchemaError(
+                f"Columns without a role: {_listed(without)}.",
+                hint="name each as identifying, quasi, sensitive or insensitive; "
+                "`shoal profile` shows what each column could betray.",
+            )
+
+    def check_names(self, columns: Sequence[str]) -> None:
+        """Refuse a table that lacks a column of the schema; it may have others."""
         lacking = [column for column in self.roles if column not in columns]
         if lacking:
             # Where no name is right, the names may be somebody's values: a file without a header.
@@ -292,13 +314,6 @@ class Schema:
                 hint=f"its columns are {_listed(columns)}."
                 if is_header
                 else "none of its columns has a role: does it begin with a line of their names?",
-            )
-        without = [column for column in columns if column not in self.roles]
-        if without:
-            raise SchemaError(
-                f"Columns without a role: {_listed(without)}.",
-                hint="name each as identifying, quasi, sensitive or insensitive; "
-                "`shoal profile` shows what each column could betray.",
             )
 
 

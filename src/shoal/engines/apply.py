@@ -100,7 +100,9 @@ def _carried_names(table: EngineTable) -> list[str]:
 
 
 def _keeps_classes_whole(plan: Plan) -> bool:
-    starts_first = not plan.assign.first.any() and not plan.assign.step.any()
+    starts_first = not (
+        plan.assign.first.any() or plan.assign.step.any() or plan.assign.modulus.any()
+    )
     return starts_first and bool(
         np.array_equal(plan.assign.last, plan.classes.counts[plan.assign.group])
     )

@@ -186,10 +186,11 @@ def refuse_like_names(source: str, names: Iterable[str]) -> None:
     """Refuse columns whose names agree but for upper and lower case: SQL takes them for one."""
     listed = list(names)
     times = Counter(name.lower() for name in listed)
-    alike = [name for name in dict.fromkeys(listed) if times[name.lower()] > 1]
+    alike = [number for number, name in enumerate(listed, 1) if times[name.lower()] > 1]
     if alike:
+        # Not their names: in a file without a header those would be somebody's values.
         raise DataError(
-            f"{source} has columns of one name (upper and lower case are not told apart): "
-            f"{', '.join(map(repr, alike[:10]))}.",
-            hint="rename all but one of them.",
+            f"{source} has columns of one name (upper and lower case are not told apart): number "
+            f"{', '.join(map(str, alike[:10]))} of {len(listed)}.",
+            hint="rename all but one of them; the first line must hold the names.",
         )

@@ -344,9 +344,9 @@ def _translated(message: str) -> EngineError | DataError:
             "The CSV file cannot be read.",
             hint="do all its lines end alike, and is every quote closed?",
         )
-    kind = message.split(":", maxsplit=1)[0]
+    kind = re.match(r"[A-Z][A-Za-z ]{1,40} Error(?=:)", message)
     return EngineError(
-        f"DuckDB refused ({kind}).",
+        f"DuckDB refused ({kind.group() if kind else 'no reason that can be shown'}).",
         hint="run again with --log FILE (in Python: shoal.log_to(FILE)) to see its own words.",
     )
 

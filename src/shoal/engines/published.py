@@ -76,6 +76,8 @@ class PublishedFiles:
         quasi = manifest.columns_of(Role.QUASI)
         sensitive = manifest.columns_of(Role.SENSITIVE)
         self._check_columns(manifest)
+        if len(sensitive) > 1:
+            raise DataError(f"The release has {len(sensitive)} sensitive columns, not one.")
         if manifest.shape is Shape.BUCKETIZED:
             lines = self._count("quasi", [BUCKET, *quasi])
             values = self._count("sensitive", [BUCKET, *sensitive], weight=COUNT)
@@ -113,22 +115,22 @@ class PublishedFiles:
     def stage_lines(self, published: Published, name: str) -> None:
         """Stage which distinct line (`cell`) each line number of the file shows."""
         quote = self.engine.quote
-        columns = [domain.column for domain in published.lines.domains]
-        if published.manifest.shape is not Shape.BUCKETIZED:
-            columns = columns[1:]
-        pushed: dict[str, npt.NDArray[Any]] = {"cell": np.arange(published.lines.n_cells)}
-        for i, column in enumerate(columns):
-            domain = published.lines.domain(column)
-            texts = np.array([*domain.labels(), None], dtype=object)[:-1]
-            pushed[f"v{i}"] = texts[published.lines.column(column)]
+        lines = published.lines
+        # The number of a bucket stands in the file only where the release is bucketized.
+        shown = range(0 if published.manifest.shape is Shape.BUCKETIZED else 1, len(lines.domains))
+        pushed: dict[str, npt.NDArray[Any]] = {"cell": np.arange(lines.n_cells)}
+        for place in shown:
+            texts = np.array([*lines.domains[place].labels(), None], dtype=object)[:-1]
+            pushed[f"v{place}"] = texts[lines.codes[:, place]]
         self.engine.push("distinct_line", pushed)
-        same = " AND ".join(
-            f"d.v{i} IS NOT DISTINCT FROM CAST(f.{quote(column)} AS VARCHAR)"
-            for i, column in enumerate(columns)
+        numbered = "".join(
+            f", CAST({quote(lines.domains[place].column)} AS VARCHAR) AS v{place}"
+            for place in shown
         )
+        same = " AND ".join(f"d.v{place} IS NOT DISTINCT FROM f.v{place}" for place in shown)
         self.engine.stage(
             "line_cell",
-            "SELECT f.line, d.cell FROM (SELECT row_number() OVER () AS line, * FROM "
+            f"SELECT f.line, d.cell FROM (SELECT row_number() OVER () AS line{numbered} FROM "
             f"({self.queries[name]}) q) f JOIN distinct_line d ON {same}",
         )
         self.engine.drop("distinct_line")

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -86,7 +86,7 @@ class Anatomy(Method):
 
     ell: int
     draw: Draw = "published"
-    protect: Sequence[str | None] | None = None
+    protect: Sequence[str | None] | None = field(default=None, repr=False)
 
     deviations: ClassVar[tuple[str, ...]] = (
         "[Xiao06] does not say which of equally large classes are drawn from: here chance decides.",

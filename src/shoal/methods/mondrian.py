@@ -15,7 +15,7 @@ ICDE 2006.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
@@ -33,6 +33,7 @@ from shoal.core.guarantees import (
     KAnonymity,
     RecursiveDiversity,
     TCloseness,
+    least_named,
 )
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Plan, Recode, Segments
@@ -118,7 +119,7 @@ class Mondrian(Method):
     t: Number | None = None
     distance: Distance = "equal"
     cuts: Cuts = "strict"
-    protect: Sequence[str | None] | None = None
+    protect: Sequence[str | None] | None = field(default=None, repr=False)
     publish: Publish = "generalized"
 
     deviations: ClassVar[tuple[str, ...]] = (
@@ -268,7 +269,7 @@ class Mondrian(Method):
                     axis,
                     cells.column(axis.domain.column),
                     cells.counts,
-                    requirements.least_bucket,
+                    least_named(self.guarantees),
                 )
                 for place, axis in enumerate(axes.axes)
             )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
 from shoal import __version__
 from shoal.core.cells import Counts
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.errors import DataError, GuaranteeError, SchemaError
+from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Label, Plan
 from shoal.core.progress import Progress, silent
@@ -64,8 +63,16 @@ def anonymize(
     >>> shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
     Release(bucketized by anatomy: 9 rows in 4 buckets, test)
     """
-    engine_table = cast("EngineTable", table)
-    _check(engine_table, method)
+    if not isinstance(table, EngineTable):
+        raise ParameterError(
+            f"anonymize takes a table, not a {type(table).__name__}.",
+            hint="read it first: shoal.read(source, schema).",
+        )
+    if not isinstance(method, Method):
+        raise ParameterError(
+            f"The method must be an object such as shoal.Mondrian(k=5), not {method!r}."
+        )
+    _check(table, method)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     started = time.perf_counter()
     timings: dict[str, float] = {}
@@ -75,17 +82,15 @@ def anonymize(
         progress(name)
 
     step("count")
-    cells = engine_table.counts(method.class_columns(table.schema))
+    cells = table.counts(method.class_columns(table.schema))
     step("plan")
-    plan = method.plan(Problem(cells, table.schema, engine_table.trees, secret))
+    plan = method.plan(Problem(cells, table.schema, table.trees, secret))
     plan.check()
     step("place")
-    number = apply_plan(engine_table, plan, secret, method.shape)
-    files = PublishedFiles(
-        engine_table.engine, published_queries(engine_table, plan, method.shape, number)
-    )
-    manifest = _manifest(engine_table, method, plan, secret)
-    meanings = _meanings(engine_table, plan, manifest.least_bucket)
+    number = apply_plan(table, plan, secret, method.shape)
+    files = PublishedFiles(table.engine, published_queries(table, plan, method.shape, number))
+    manifest = _manifest(table, method, plan, secret)
+    meanings = _meanings(table, plan, manifest.least_named)
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
     manifest = replace(manifest, n_buckets=published.n_buckets)
@@ -95,12 +100,12 @@ def anonymize(
         files=files,
         published=replace(published, manifest=manifest),
         making=Making(
-            table=engine_table,
+            table=table,
             plan=plan,
             number=number,
             secret=secret,
             timings=timings,
-            hierarchies=_published_hierarchies(engine_table, method, plan),
+            hierarchies=_published_hierarchies(table, method, plan),
         ),
     )
     step("verify")
@@ -124,19 +129,18 @@ def _check(table: EngineTable, method: Method) -> None:
             hint="keep one row a person, for example by aggregating, or leave person= out if rows "
             "are what is to be protected.",
         )
-    reserved = {BUCKET: table.schema.published, COUNT: table.schema.sensitive}
-    if method.shape is Shape.BUCKETIZED:
-        for name, columns in reserved.items():
-            if name in (column.lower() for column in columns):
-                raise SchemaError(
-                    f"A bucketized release has a column {name!r} of its own.",
-                    hint="rename that column of the table.",
-                )
+    counted = table.schema.sensitive if method.shape is Shape.BUCKETIZED else ()
+    for name, columns in ((BUCKET, table.schema.published), (COUNT, counted)):
+        if name in (column.lower() for column in columns):
+            raise SchemaError(
+                f"The table has a column {name!r}, which a release has of its own.",
+                hint="rename that column of the table.",
+            )
 
 
 def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) -> Manifest:
     schema = table.schema
-    recoded = {recode.column for recode in plan.recode}
+    recoded = {recode.column for recode in plan.recode} | set(plan.blank.column)
     roles = schema.roles
     columns = tuple(
         PublishedColumn(

@@ -13,7 +13,7 @@ import numpy as np
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Findings
 from shoal.core.cells import Cells
-from shoal.core.errors import ParameterError
+from shoal.core.errors import InternalError, ParameterError, SchemaError
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
 from shoal.core.release import People, Published
@@ -110,6 +110,10 @@ def _chosen(attacks: Sequence[Attack], published: Published) -> list[Attack]:
         known: list[Attack] = [getattr(all_attacks, name)() for name in all_attacks.__all__]
         return [one for one in known if one.fits(published)]
     for one in attacks:
+        if not isinstance(one, Attack):
+            raise ParameterError(
+                f"An attack must be an object such as shoal.attacks.Linkage(), not {one!r}."
+            )
         if not one.fits(published):
             raise ParameterError(
                 f"{type(one).__name__} does not apply to this {published.manifest.shape} release.",
@@ -128,6 +132,12 @@ def read_people(people: Any, published: Published) -> People:
     """Read the quasi-identifiers of people who are to be found by matching."""
     quasi = published.manifest.columns_of(Role.QUASI)
     if isinstance(people, EngineTable):
+        lacking = [column for column in quasi if column not in people.domains]
+        if lacking:
+            raise SchemaError(
+                f"The people's table has no quasi-identifying column {', '.join(lacking)}.",
+                hint="give every quasi-identifier of the release that role.",
+            )
         return People(people.counts(quasi))
     engine = DuckDB()
     try:
@@ -182,6 +192,9 @@ def write_risk(folder: Path, internal: Path, findings: Sequence[Findings]) -> No
             f"FROM {placement} p JOIN line_cell l ON l.line = p.line "
             f"JOIN score_{number} s ON s.cell = l.cell"
         )
+    n_found = int(engine.rows("SELECT count(*) AS n FROM line_cell")["n"][0])
+    if n_found != published.lines.n_rows:
+        raise InternalError("The risk file would not have one line a person.")
     temporary = internal / ".risk.parquet.new"
     try:
         query = " UNION ALL ".join(parts)

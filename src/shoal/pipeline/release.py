@@ -168,7 +168,7 @@ class Release:
 
 def hierarchy_file(column: str) -> str:
     """Name the file of a column's hierarchy so that any column name makes a safe file name."""
-    safe = "".join(c if c.isalnum() or c in "-_ " else f"%{ord(c):x}" for c in column)
+    safe = "".join(c if c.isalnum() or c in "-_ " else f"%{ord(c):06x}" for c in column)
     return f"hierarchies/{safe}.csv"
 
 

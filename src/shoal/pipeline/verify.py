@@ -14,12 +14,12 @@ import numpy as np
 from shoal import checks
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.domain import ColumnType
-from shoal.core.errors import DataError, SchemaError
+from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.guarantees import Guarantee
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Published, PublishedColumn
-from shoal.core.schema import Role
+from shoal.core.schema import Role, Schema
 from shoal.core.tree import Tree
 from shoal.engines.domains import infer_type
 from shoal.engines.duckdb import DuckDB
@@ -112,7 +112,11 @@ def verify(
     problems = _count_problems(published)
     if problems:
         return Verification(Status.FAILED, (), tuple(problems), 0, 0)
-    return _judge(published, release.manifest.guarantees, _tree(release, published))
+    try:
+        return _judge(published, release.manifest.guarantees, _tree(release, published))
+    except (ParameterError, SchemaError) as error:
+        # The manifest claims what its own columns or hierarchies cannot bear out.
+        return Verification(Status.FAILED, (), (error.fact,), 0, 0)
 
 
 def verify_file(
@@ -140,20 +144,26 @@ def verify_file(
         Of the sensitive column's values, for ordered t-closeness where they are not numbers or
         dates.
     """
+    # The schema checks that there are quasi-identifiers, that no column is named twice and that
+    # the order is sound.
+    types = {} if order is None or sensitive is None else {sensitive: order}
+    schema = Schema(quasi=quasi, sensitive=sensitive, types=types)
+    if not schema.quasi or not guarantees:
+        raise ParameterError(
+            "A file is checked for guarantees about quasi-identifiers; "
+            + ("no column is named." if not schema.quasi else "no guarantee is named.")
+        )
     engine = DuckDB()
     try:
         scan = engine.scan(path)
-        wanted = [*quasi, *([sensitive] if sensitive is not None else [])]
-        lacking = [column for column in wanted if column not in scan.types]
-        if lacking:
-            raise SchemaError(
-                f"The file has no column {', '.join(map(repr, lacking))}.",
-                hint=f"its columns are {', '.join(map(repr, scan.types))}.",
-            )
+        wanted = schema.coded
+        schema.check_names(tuple(scan.types))
         names = ", ".join(map(engine.quote, wanted))
         engine.stage("checked", f"SELECT {names} FROM {scan.relation}")
         files = PublishedFiles(engine, {"table": f"SELECT {names} FROM checked"})
-        columns = [PublishedColumn(name, Role.QUASI, ColumnType.CATEGORICAL) for name in quasi]
+        columns = [
+            PublishedColumn(name, Role.QUASI, ColumnType.CATEGORICAL) for name in schema.quasi
+        ]
         if sensitive is not None:
             kind = ColumnType.ORDERED if order else _type_of(engine, sensitive)
             given = None if order is None else tuple(order)
@@ -236,6 +246,8 @@ def _file_problems(folder: Path, manifest: Manifest) -> list[str]:
 def _count_problems(published: Published) -> list[str]:
     manifest = published.manifest
     problems = []
+    if not manifest.guarantees:
+        problems.append("the manifest states no guarantee")
     if published.lines.n_rows != manifest.n_rows:
         problems.append(
             f"the manifest states {manifest.n_rows} rows, the data have {published.lines.n_rows}"

@@ -61,7 +61,7 @@ def test_an_attack_fits_the_shapes_that_it_names():
     class Guess(Attack):
         shapes = frozenset({Shape.SLICED})
 
-        def run(self, published, people, knowledge=None):
+        def run(self, published, people, knowledge=None):  # noqa: ARG002
             return findings()
 
     def release(shape):

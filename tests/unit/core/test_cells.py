@@ -49,7 +49,7 @@ def test_a_table_without_rows_has_no_cells():
 
 def test_an_unknown_column_is_an_error(cells):
     for ask in (cells.column, cells.domain, lambda column: cells.select([column])):
-        with pytest.raises(ValueError, match="age"):
+        with pytest.raises(ValueError, match="not in"):
             ask("age")
 
 

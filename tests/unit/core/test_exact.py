@@ -37,7 +37,7 @@ def test_a_number_is_what_its_text_says(typed, meant):
     "typed", [True, False, np.True_, float("nan"), float("inf"), "-inf", "1/0", "", "a", None, [1]]
 )
 def test_what_is_no_finite_number_is_refused_by_name(typed):
-    with pytest.raises(ParameterError, match="^t must be a"):
+    with pytest.raises(ParameterError, match=r"^t must be a"):
         exact("t", typed)
 
 
@@ -84,5 +84,5 @@ def test_a_whole_number_is_given_back():
 
 @pytest.mark.parametrize("got", [1, -5, True, 2.0, "2", None, Fraction(2), [2]])
 def test_what_is_no_whole_number_of_that_size_is_refused(got):
-    with pytest.raises(ParameterError, match="^k must be a whole number of at least 2, not "):
+    with pytest.raises(ParameterError, match=r"^k must be a whole number of at least 2, not "):
         whole("k", got, least=2)

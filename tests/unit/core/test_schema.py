@@ -168,6 +168,12 @@ def test_a_table_must_have_every_column_of_the_schema():
         full().check_columns(["name", "age", "note", "Disease"])
 
 
+def test_a_table_without_a_header_does_not_show_its_first_row():
+    with pytest.raises(SchemaError, match="begin with a line of their names") as caught:
+        full().check_columns(["Alice", "1975", "F", "HIV", "none"])
+    assert "Alice" not in str(caught.value)
+
+
 def test_a_table_must_have_no_column_without_a_role():
     columns = list(full().roles)
     full().check_columns(columns[::-1])

@@ -81,6 +81,13 @@ def test_a_column_named_bucket_is_refused_where_it_would_collide() -> None:
     table = shoal.read(columns, shoal.Schema(quasi="Bucket", sensitive="d"))
     with pytest.raises(shoal.SchemaError, match="bucket"):
         shoal.anonymize(table, shoal.Anatomy(ell=2))
+
+
+def test_a_column_named_count_is_refused_only_where_it_would_collide() -> None:
+    columns = {"age": [1, 2, 3, 4], "count": ["x", "y", "x", "y"]}
+    table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="count"))
+    with pytest.raises(shoal.SchemaError, match="count"):
+        shoal.anonymize(table, shoal.Anatomy(ell=2))
     assert shoal.anonymize(table, shoal.Mondrian(k=2)).manifest.n_rows == 4
 
 

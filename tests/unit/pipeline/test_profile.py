@@ -17,9 +17,11 @@ from shoal.core.attack import Section
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, SchemaError
 from shoal.datasets.papers import injector_patients
+from shoal.methods.anatomy import Anatomy
+from shoal.pipeline import estimate as estimating
 from shoal.pipeline.config import load
 from shoal.pipeline.hints import naming_word
-from shoal.pipeline.profile import profile
+from shoal.pipeline.profile import estimate, profile
 from shoal.pipeline.read import read
 
 
@@ -333,3 +335,25 @@ def test_any_name_of_a_column_is_safe_in_a_draft(name):
     found = tomllib.loads(decided)
     assert name in found["columns"]["quasi"]
     assert name in found["hierarchies"]
+
+
+# --- the estimate ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["anatomy", "mondrian", "something_new"])
+def test_an_estimate_grows_with_the_table(method):
+    small, large, wide = (estimate(*size, method) for size in ((1000, 5), (10**6, 5), (10**6, 50)))
+    assert 0 < small.seconds < large.seconds < wide.seconds
+    assert 0 < small.memory_bytes < large.memory_bytes < wide.memory_bytes
+
+
+def test_an_estimate_takes_a_method_or_its_name():
+    assert estimate(1000, 5, Anatomy(ell=2)) == estimate(1000, 5, "anatomy")
+
+
+def test_an_estimate_reckons_with_kernels_that_are_not_compiled(monkeypatch):
+    found = {}
+    for compiled in (True, False):
+        monkeypatch.setattr(estimating, "is_compiled", lambda _, is_so=compiled: is_so)
+        found[compiled] = estimate(10**5, 5, "mondrian").seconds
+    assert found[False] > 3 * found[True]

@@ -1,0 +1,354 @@
+"""What every method, attack and guarantee must be, found by the registry: none is named here."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+import shoal
+from shoal import checks
+from shoal.core import registry
+from shoal.core.attack import Attack
+from shoal.core.cells import Buckets
+from shoal.core.domain import Domain
+from shoal.core.guarantees import GUARANTEES, Guarantee
+from shoal.core.method import Method, Problem, Shape
+from shoal.core.secret import Secret
+from shoal.pipeline.verify import Status
+
+PROJECT = Path(__file__).parents[2]
+METHODS = [registry.find("shoal.methods", name) for name in registry.names("shoal.methods")]
+ATTACKS = [registry.find("shoal.attacks", name) for name in registry.names("shoal.attacks")]
+SEEDS = [None, 1, "spring"]
+
+
+def kind(one):
+    return type(one).__name__
+
+
+each_method = pytest.mark.parametrize("method", [cls(**cls.example) for cls in METHODS], ids=kind)
+each_attack = pytest.mark.parametrize("attack", [cls(**cls.example) for cls in ATTACKS], ids=kind)
+each_class = pytest.mark.parametrize("cls", [*METHODS, *ATTACKS])
+
+
+@pytest.fixture(scope="module")
+def census():
+    return shoal.datasets.census(rows=400, seed=3)
+
+
+@pytest.fixture(scope="module")
+def table(census):
+    return shoal.read(census)
+
+
+@pytest.fixture(scope="module")
+def releases(table):
+    """Make one release by every method."""
+    return [shoal.anonymize(table, cls(**cls.example), seed=1) for cls in METHODS]
+
+
+@pytest.fixture(scope="module")
+def values(census):
+    """Give the words among the values of the table that no message has a reason to say."""
+    texts = {str(value) for column in census.to_dict().values() for value in column}
+    return {text for text in texts if len(text) > 4 and not text.isdigit()}
+
+
+def notes(cls):
+    """Give the section Notes of a docstring."""
+    return inspect.getdoc(cls).partition("Notes\n-----\n")[2].partition("\n---")[0]
+
+
+def reference(name):
+    """Give the line of the reference that begins with a name."""
+    lines = (PROJECT / "docs" / "reference.md").read_text(encoding="utf-8").splitlines()
+    found = [line for line in lines if line.startswith((f"| `{name}` |", f"| {name} |"))]
+    assert len(found) == 1, f"docs/reference.md has {len(found)} lines about {name}"
+    return found[0]
+
+
+def contents(release):
+    return {name: release.to_arrow(name).to_pydict() for name in release.names}
+
+
+# --- methods and attacks -------------------------------------------------------------------------
+
+
+@each_class
+def test_it_is_a_frozen_dataclass_whose_parameters_go_by_name(cls):
+    assert is_dataclass(cls)
+    assert issubclass(cls, Method if cls in METHODS else Attack)
+    kinds = {parameter.kind for parameter in inspect.signature(cls).parameters.values()}
+    assert kinds <= {inspect.Parameter.KEYWORD_ONLY}
+    made = cls(**cls.example)
+    for field in fields(cls):
+        with pytest.raises(FrozenInstanceError):
+            setattr(made, field.name, getattr(made, field.name))
+    assert cls(**cls.example) == made
+
+
+@each_class
+def test_its_docstring_says_what_it_takes_and_where_it_comes_from(cls):
+    text = inspect.getdoc(cls)
+    for section in ("Parameters\n---", "Notes\n---", "Examples\n---"):
+        assert section in text
+    parameters = text.partition("Parameters\n")[2].partition("Notes\n")[0]
+    for name in inspect.signature(cls).parameters:
+        assert name in parameters
+    assert "References\n---" in text + sys.modules[cls.__module__].__doc__
+
+
+@each_class
+def test_the_reference_has_a_line_with_its_parameters_and_shapes(cls):
+    line = reference(registry.snake_case(cls.__name__))
+    for name in inspect.signature(cls).parameters:
+        assert f"`{name}`" in line
+    shapes = [cls(**cls.example).shape] if cls in METHODS else cls.shapes
+    for shape in shapes:
+        assert shape in line
+
+
+# --- methods -------------------------------------------------------------------------------------
+
+
+@each_method
+def test_a_method_declares_guarantee_shape_and_deviations(method):
+    assert method.guarantees
+    assert all(type(guarantee) is GUARANTEES[guarantee.name] for guarantee in method.guarantees)
+    assert isinstance(method.shape, Shape)
+    assert "Guarantee:" in notes(type(method))
+    assert "Publishes:" in notes(type(method))
+    assert "deviations" in vars(type(method)) or "Deviations:" in notes(type(method))
+    assert all(deviation.endswith(".") for deviation in method.deviations)
+
+
+@each_method
+def test_a_method_can_be_made_again_from_what_the_manifest_states(method):
+    stated = json.loads(json.dumps(method.parameters()))
+    assert type(method)(**stated) == method
+    assert set(stated) == set(inspect.signature(type(method)).parameters)
+
+
+@each_method
+def test_the_classes_of_a_method_are_coded_columns(method, census):
+    columns = method.class_columns(census.schema)
+    assert set(columns) <= set(census.schema.coded)
+    assert len(set(columns)) == len(columns)
+
+
+@each_method
+def test_the_same_seed_gives_the_same_plan(method, table):
+    cells = table.counts(method.class_columns(table.schema))
+
+    def plan(seed):
+        made = method.plan(Problem(cells, table.schema, table.trees, Secret.from_seed(seed)))
+        made.check()
+        recoded = [(r.column, r.by, r.index.tolist(), r.labels) for r in made.recode]
+        placed = [array.tolist() for array in (*made.assign.expand(), made.drop.group)]
+        return made.n_buckets, placed, recoded, list(made.blank.key), made.redraw.count.tolist()
+
+    assert plan(5) == plan(5)
+
+
+@each_method
+def test_a_plan_does_not_change_the_counts_that_it_is_made_of(method, table):
+    cells = table.counts(method.class_columns(table.schema))
+    codes, counts = cells.codes.copy(), cells.counts.copy()
+    method.plan(Problem(cells, table.schema, table.trees, Secret.from_seed(5)))
+    assert np.array_equal(cells.codes, codes)
+    assert np.array_equal(cells.counts, counts)
+
+
+@each_method
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_release_is_verified_in_memory_and_from_disk(method, seed, table, tmp_path):
+    release = shoal.anonymize(table, method, seed)
+    found = shoal.verify(release)
+    assert found.status is Status.VERIFIED
+    assert [verdict.guarantee for verdict in found.verdicts] == list(method.guarantees)
+    assert release.manifest.shape is method.shape
+    for form in ("csv", "parquet"):
+        written = shoal.verify(release.write(tmp_path / form, format=form))
+        assert (written.status, written.problems) == (Status.VERIFIED, ())
+        assert (written.n_rows, written.n_buckets) == (found.n_rows, found.n_buckets)
+        assert contents(shoal.open_release(tmp_path / form)) == contents(release)
+
+
+@each_method
+def test_the_order_of_the_table_does_not_matter(method, census):
+    schema = replace(census.schema, key="person_no")
+    shuffled = census.take(np.random.default_rng(1).permutation(census.n_rows))
+    one = shoal.anonymize(shoal.read(census, schema), method, seed=2)
+    other = shoal.anonymize(shoal.read(shuffled, schema), method, seed=2)
+    assert contents(one) == contents(other)
+
+
+@each_method
+def test_every_row_is_published_and_no_insensitive_value_is_lost(method, census, table):
+    release = shoal.anonymize(table, method)
+    columns = {name: column for file in contents(release).values() for name, column in file.items()}
+    for name in census.schema.insensitive:
+        assert sorted(columns[name]) == sorted(census.to_dict()[name])
+    assert set(columns).isdisjoint(census.schema.identifying)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "row_key",
+        "count",
+        "cell",
+        "n",
+        "v0",
+        "select",
+        'a"b',
+        "a\nb",
+        "*",
+        "\U0001f41f",
+        "line",
+        "bucket",
+    ],
+)
+@each_method
+def test_a_column_of_any_name_is_refused_or_published_and_attacked(method, name, tmp_path):
+    columns = {name: [i % 7 for i in range(200)], "other": [i % 3 for i in range(200)]}
+    schema = shoal.Schema(quasi=[name, "other"], sensitive="disease")
+    table = shoal.read(columns | {"disease": [f"d{i % 11}" for i in range(200)]}, schema)
+    try:
+        release = shoal.anonymize(table, method)
+    except shoal.SchemaError as error:
+        assert repr(name) in str(error)  # noqa: PT017 - to be refused is allowed, not expected
+        return
+    report = shoal.attack(release)
+    folder = release.write(tmp_path / "release")
+    assert shoal.verify(folder).status is Status.VERIFIED
+    risk = parquet.read_table(tmp_path / "release.internal" / "risk.parquet").to_pydict()
+    for found in report:
+        breached = [
+            b for a, b in zip(risk["attack"], risk["breached"], strict=True) if a == found.attack
+        ]
+        assert (len(breached), sum(breached)) == (200, found.n_breached)
+
+
+@each_method
+def test_no_repr_shows_a_value_of_the_table(method, table, values):
+    release = shoal.anonymize(table, method, seed=1)
+    making = release.making
+    shown = [method, method.guarantees, release, making.plan, making.secret, making.table]
+    shown += [making.plan.classes, release.published.lines, release.published.buckets]
+    shown += [shoal.verify(release), table.counts(table.schema.quasi), *table.domains.values()]
+    for one in shown:
+        assert not [value for value in values if value in repr(one)]
+
+
+# --- attacks -------------------------------------------------------------------------------------
+
+
+def test_every_shape_that_is_published_is_attacked():
+    shapes = {cls(**cls.example).shape for cls in METHODS}
+    assert shapes <= set().union(*(attack.shapes for attack in ATTACKS))
+
+
+@each_attack
+def test_an_attack_says_what_the_adversary_knows(attack):
+    assert attack.knows
+    assert attack.shapes
+    assert attack.shapes <= set(Shape)
+
+
+@each_attack
+def test_an_attack_on_every_release_that_it_fits_finds_what_findings_are(attack, releases):
+    fitting = [release for release in releases if attack.fits(release.published)]
+    assert fitting
+    for release in fitting:
+        (found,) = shoal.attack(release, attack)
+        lines = release.published.lines
+        assert found.attack == registry.snake_case(type(attack).__name__)
+        assert found.counts.tolist() == lines.counts.tolist()
+        assert len(found.value) == len(found.posterior) == len(found.breached) == lines.n_cells
+        assert np.all((found.posterior >= 0) & (found.posterior <= 1))
+        assert np.all((found.value >= -1) & (found.value < release.published.buckets.domain.size))
+        assert json.loads(json.dumps(found.to_dict()))["people"] == lines.n_rows
+
+
+@each_attack
+def test_an_attack_finds_the_same_twice_and_in_the_written_files(attack, releases, tmp_path):
+    for number, release in enumerate(releases):
+        if attack.fits(release.published):
+            (one,) = shoal.attack(release, attack)
+            (again,) = shoal.attack(release, attack)
+            folder = release.write(tmp_path / str(number))
+            (written,) = shoal.attack(folder, attack)
+            assert one.to_dict() == again.to_dict() == written.to_dict()
+
+
+@each_attack
+def test_an_attack_does_not_change_what_is_published(attack, releases):
+    for release in releases:
+        before = contents(release), release.published.lines.codes.copy()
+        if attack.fits(release.published):
+            shoal.attack(release, attack)
+        assert contents(release) == before[0]
+        assert np.array_equal(release.published.lines.codes, before[1])
+
+
+@each_attack
+def test_no_repr_of_an_attack_or_its_findings_shows_a_value(attack, releases, values):
+    for release in releases:
+        if attack.fits(release.published):
+            report = shoal.attack(release, attack)
+            for one in (attack, report, *report):
+                assert not [value for value in values if value in repr(one)]
+
+
+# --- guarantees ----------------------------------------------------------------------------------
+
+EASY = {"k": 1, "ell": 2, "c": 3, "t": 1, "alpha": 1}
+"""A value for every parameter that some guarantee cannot do without."""
+
+
+def easy(cls):
+    needed = inspect.signature(cls).parameters.values()
+    return cls(**{p.name: EASY[p.name] for p in needed if p.default is inspect.Parameter.empty})
+
+
+def evidence():
+    domain = Domain.of_texts("disease", ["cold", "flu"], has_missing=True)
+    bucket, value = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 2])
+    return checks.Evidence.of_buckets(Buckets.of_pairs(bucket, value, domain))
+
+
+each_guarantee = pytest.mark.parametrize("cls", GUARANTEES.values())
+
+
+@each_guarantee
+def test_a_guarantee_states_itself_and_its_limits(cls):
+    guarantee = easy(cls)
+    assert isinstance(guarantee, Guarantee)
+    assert GUARANTEES[guarantee.name] is cls
+    assert guarantee.statement
+    assert "does not" in guarantee.limits or "nothing" in guarantee.limits
+    assert guarantee.least_bucket >= 1
+
+
+@each_guarantee
+def test_a_guarantee_has_a_checker_that_runs(cls):
+    verdict = checks.check(easy(cls), evidence())
+    assert verdict.holds
+    assert verdict.n_buckets == 2
+    assert json.dumps(verdict.to_dict())
+
+
+@each_guarantee
+def test_the_reference_has_a_line_about_the_guarantee(cls):
+    line = reference(cls.name)
+    assert f"`{cls.__name__}`" in line
+    for field in fields(cls):
+        assert f"`{field.name}`" in line
