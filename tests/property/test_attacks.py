@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.attacks import Homogeneity, Linkage, homogeneity, linkage
+from shoal.attacks import Homogeneity, Linkage, linkage
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import AlphaK, FrequencyDiversity
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, People, Published
-from shoal.knowledge import location
+from shoal.knowledge import location, random_worlds
 from shoal.knowledge.location import matching_buckets
 
 THOROUGH = settings(max_examples=500, deadline=None)
@@ -259,7 +259,7 @@ def test_beliefs_are_those_of_all_random_worlds(shaped, guarantees, limit):
     shape, table = shaped
     published, people, meanings = release_of(shape, table, guarantees)
     _, lines, values, _ = table
-    with patch.object(homogeneity, "_CHUNK", 3):
+    with patch.object(random_worlds, "_CHUNK", 3):
         findings = Homogeneity(limit=limit).run(published, people)
     labels = published.buckets.domain.labels()
     for person, texts in enumerate(person_texts(people)):

@@ -70,6 +70,7 @@ class Homogeneity(Attack):
     --------
     >>> from shoal.core.cells import Cells
     >>> from shoal.core.domain import Domain
+    >>> from shoal.core.guarantees import FrequencyDiversity
     >>> from shoal.core.release import Manifest
     >>> bucket, sex = Domain.of_texts("bucket", ["4", "5"]), Domain.of_texts("sex", ["F", "M"])
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])

@@ -31,7 +31,6 @@ __all__ = [
     "RecursiveDiversity",
     "TCloseness",
     "guarantee_from_dict",
-    "least_named",
 ]
 
 DISTANCES = ("equal", "ordered", "hierarchical")
@@ -402,20 +401,6 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
     )
 }
 """Every guarantee by its name."""
-
-
-def least_named(guarantees: Sequence[Guarantee]) -> int:
-    """Give the fewest rows that must carry a value before a label or a codebook may name it.
-
-    It is the fewest rows a bucket can have, and never 1: a value that one row carries singles
-    somebody out, whatever the guarantee.
-
-    Examples
-    --------
-    >>> least_named([KAnonymity(k=5), TCloseness(t=0.2)]), least_named([TCloseness(t=0.2)])
-    (5, 2)
-    """
-    return max(2, *(guarantee.least_bucket for guarantee in guarantees))
 
 
 def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import Guarantee, guarantee_from_dict, least_named
+from shoal.core.guarantees import Guarantee, guarantee_from_dict
 from shoal.core.method import Shape
 from shoal.core.schema import Role
 
@@ -139,8 +139,12 @@ class Manifest:
 
     @property
     def least_named(self) -> int:
-        """The fewest rows that must carry a value before a public file may name it."""
-        return least_named(self.guarantees)
+        """The fewest rows that must carry a value before a public file may name it.
+
+        It is the fewest rows a bucket can have, and never 1: a value that one row carries singles
+        somebody out, whatever the guarantee.
+        """
+        return max([2, *(guarantee.least_bucket for guarantee in self.guarantees)])
 
     def to_json(self) -> str:
         """Write the manifest as `manifest.json` holds it."""

@@ -307,8 +307,8 @@ class Schema:
         """Refuse a table that lacks a column of the schema; it may have others."""
         lacking = [column for column in self.roles if column not in columns]
         if lacking:
-            # Where no name is right, the names may be somebody's values: a file without a header.
-            is_header = any(column in self.roles for column in columns)
+            # Where most names are wrong they may be somebody's values: a file without a header.
+            is_header = 2 * len(lacking) <= len(self.roles)
             raise SchemaError(
                 f"The table has no column {_listed(lacking)}.",
                 hint=f"its columns are {_listed(columns)}."

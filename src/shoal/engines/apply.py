@@ -35,7 +35,7 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     engine = table.engine
     bucket_id = secret.permutation("bucket numbers", plan.n_buckets) + 1
     keys = {
-        label: np.array([secret.derive(label).hex()], dtype=object) for label in ("rank", "redraw")
+        label: np.array([secret.derive(label).hex()], dtype=object) for label in ("rank", "redraw", "line")
     }
     # Keys are staged, not written into statements: statements are logged.
     engine.push("secret", {f"{label}_key": key for label, key in keys.items()})
@@ -232,13 +232,18 @@ def _lay_out(table: EngineTable, plan: Plan, shape: Shape, release: int) -> None
     content = [expression for expression, _ in shown]
     if shape is Shape.BUCKETIZED:
         content = ["r.bucket", *content[: len(table.schema.quasi)]]
-    order = ", ".join(f"{expression} NULLS LAST" for expression in [*content, *carried])
+    # By the text of insensitive values too, and where all is equal by a secret number: values that
+    # compare equal may be written differently, as 0.0 and -0.0 are.
+    texts = [f"CAST({name} AS VARCHAR)" for name in carried]
+    order = ", ".join(f"{expression} NULLS LAST" for expression in [*content, *carried, *texts])
+    number = table.engine.hash("concat(s.line_key, ':', r.row_key)")
     selected = "".join(f", {expression} AS p{i}" for i, (expression, _) in enumerate(shown))
     joins = "".join(join for _, join in shown)
     table.engine.stage(
         f"published_{release}",
-        f"SELECT r.row_key, row_number() OVER (ORDER BY {order}, r.row_key) AS line, r.bucket"
-        f"{selected}{''.join(f', {name}' for name in carried)} FROM placed r{joins}",
+        f"SELECT r.row_key, row_number() OVER (ORDER BY {order}, {number}) AS line, r.bucket"
+        f"{selected}{''.join(f', {name}' for name in carried)} FROM placed r{joins} "
+        "CROSS JOIN secret s",
     )
 
 

@@ -71,8 +71,8 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     for column, labels in meanings.items():
         lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
-            f"| {_cell(label) if label else '(missing)'} | {_cell(_describe(meaning))} |"
-            for label, meaning in labels.items()
+            f"| {_cell(label) or '(the empty text)'} | {_cell(_describe(meaning))} |"
+            for label, meaning in sorted(labels.items())
         ]
     if manifest.is_test:
         lines += ["", "This is a test release, made from a seed that others may guess."]

@@ -111,10 +111,11 @@ def test_columns_are_found_by_role_in_their_order():
     assert MANIFEST.columns_of(Role.IDENTIFYING) == ()
 
 
-def test_the_least_bucket_is_that_of_the_strongest_guarantee():
+def test_a_value_is_named_where_as_many_carry_it_as_the_strongest_guarantee_hides():
     guarantees = (KAnonymity(k=5), DistinctDiversity(ell=7), TCloseness(t=0.1))
-    assert replace(MANIFEST, guarantees=guarantees).least_bucket == 7
-    assert replace(MANIFEST, guarantees=()).least_bucket == 1
+    assert replace(MANIFEST, guarantees=guarantees).least_named == 7
+    assert replace(MANIFEST, guarantees=(TCloseness(t=0.1),)).least_named == 2
+    assert replace(MANIFEST, guarantees=()).least_named == 2
 
 
 @pytest.mark.parametrize(
