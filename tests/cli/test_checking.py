@@ -12,7 +12,11 @@ def test_verify_a_release(run, released):
     result = run("verify", "release")
     assert result.exit_code == 0
     assert "Verified: 40 rows" in result.stdout
-    assert json.loads(run("verify", "release", "--json").stdout)["status"] == "verified"
+    assert "Checked as sensitive: 'disease'." in result.stdout
+    assert "Checked as insensitive: no column." in result.stdout
+    document = json.loads(run("verify", "release", "--json").stdout)
+    assert document["status"] == "verified"
+    assert document["roles"]["quasi-identifying"] == ["age", "zip"]
 
 
 def test_verify_a_release_that_was_changed(run, released):

@@ -67,6 +67,13 @@ def write(path, content):
     return path
 
 
+def in_arrow_stream(path):
+    table = pa.table(COLUMNS)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+    return path
+
+
 def in_database(path):
     with duckdb.connect(str(path)) as connection:
         connection.register("columns_of_people", pa.table(COLUMNS))
@@ -121,6 +128,7 @@ SOURCES = {
     "parquet folder": lambda d: (in_parquet_folder(d / "t"), {}),
     "arrow": lambda d: (in_arrow(d / "t.arrow", compression="uncompressed"), {}),
     "feather": lambda d: (in_arrow(d / "t.feather", compression="zstd"), {}),
+    "arrow stream file": lambda d: (in_arrow_stream(d / "t.arrow"), {}),
     "duckdb": lambda d: (in_database(d / "t.duckdb"), {"table": "people"}),
     "dict": lambda _: (COLUMNS, {}),
     "arrow table": lambda _: (pa.table(COLUMNS), {}),
@@ -265,6 +273,7 @@ def test_a_scan_says_how_the_source_was_read(engine, tmp_path):
         ("t.parquet", b"", "is empty"),
         ("t.arrow", b"a,b\n1,2\n", "not an Arrow file"),
         ("t.arrow", b"ARROW1....", "not a whole Arrow file"),
+        ("t.arrow", b"\xff\xff\xff\xff....", "not a whole Arrow file"),
         ("t.duckdb", b"a,b\n1,2\n", "not a DuckDB database"),
     ],
 )
@@ -326,6 +335,38 @@ def test_what_is_no_source_is_refused(engine, tmp_path):
 def test_columns_of_one_name_are_refused(engine, source):
     with pytest.raises(DataError, match="of one name"):
         engine.scan(source)
+
+
+NO_NAMES = ["\ufeffa", "a\rb", "a\0b", " ", "", "\na", "a\n"]
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=ascii)
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def test_names_that_a_csv_file_cannot_carry_are_refused(engine, name, frame):
+    with pytest.raises(DataError, match="names that a CSV file cannot carry"):
+        engine.scan(frame({"b": [1, 2], name: [1, 2]}))
+
+
+# In Parquet, DuckDB gives a name to what has none.
+@pytest.mark.parametrize("name", [name for name in NO_NAMES if name], ids=ascii)
+def test_such_names_are_refused_in_files_too(engine, tmp_path, name):
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(pa.table({"b": [1], name: [1]}), path)
+    with pytest.raises(DataError, match="names that a CSV file cannot carry"):
+        engine.scan(path)
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "b" * 300 + ".csv", "a\0b.csv", "a\ud800.csv"])
+def test_a_path_that_no_file_can_have_is_refused(engine, path):
+    with pytest.raises(DataError, match="no path can be like"):
+        engine.scan(path)
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "hex", "base64", "a\0b", "\ud800", 5])
+def test_an_encoding_must_be_one_of_texts(engine, tmp_path, encoding):
+    path = write(tmp_path / "t.csv", b"a\n1\n")
+    with pytest.raises(ParameterError, match="encoding"):
+        engine.scan(path, encoding=encoding)
 
 
 def test_columns_of_different_length_are_refused(engine):

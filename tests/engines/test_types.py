@@ -7,6 +7,7 @@ from collections import Counter
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -119,6 +120,17 @@ def test_a_declared_order_decides_the_codes(engine):
         ({"a": np.array([1.0, np.inf])}, {}, DataError, "infinite"),
         ({"a": pa.array([1.0, float("nan")])}, {}, DataError, "no numbers"),
         ({"a": pa.array([2**64], pa.decimal128(38, 0))}, {"a": "integer"}, DataError, "64 bits"),
+        ({"a": [2**63, 1]}, {}, DataError, "64 bits"),
+        ({"a": [-(2**63) - 1, 1]}, {}, DataError, "64 bits"),
+        ({"a": ["9223372036854775808"]}, {"a": "integer"}, DataError, "64 bits"),
+        ({"a": pa.array([2**63], pa.uint64())}, {}, DataError, "64 bits"),
+        (
+            {"a": pa.array([Decimal("1.00000000000000000001"), Decimal("1.00000000000000000002")])},
+            {},
+            DataError,
+            "17 digits",
+        ),
+        ({"a": ["0.1", "0.10000000000000000001"]}, {"a": "real"}, DataError, "17 digits"),
         ({"a": pa.array([[1]])}, {}, DataError, "no plain value"),
         ({"a": [dt.datetime.fromisoformat("2020-01-01T12:00")]}, {}, DataError, "1 times of day"),
         ({"a": []}, {}, DataError, "no rows"),
@@ -142,6 +154,43 @@ def test_a_nearly_unique_insensitive_column_has_to_be_meant(engine):
     with pytest.raises(DataError, match="3 of 3 rows"):
         staged(engine, columns, quasi=["a"], insensitive=["b"])
     assert staged(engine, columns, quasi=["a"], insensitive=["b"], nearly_unique=["b"]).n_rows == 3
+
+
+def test_a_value_that_two_rows_share_is_nearly_unique_too(engine):
+    columns = {"a": [1] * 7, "b": ["x", "x", "y", "y", "z", "z", "z"]}
+    with pytest.raises(DataError, match="4 of 7 rows have a value there that fewer than 3 share"):
+        staged(engine, columns, quasi=["a"], insensitive=["b"])
+    columns["b"][:2] = ["z", "z"]
+    assert staged(engine, columns, quasi=["a"], insensitive=["b"]).n_rows == 7
+
+
+def test_decimals_of_any_length_are_kept_apart_as_texts(engine):
+    values = [Decimal("1.00000000000000000001"), Decimal("1.00000000000000000002")]
+    schema = Schema(quasi=["a"], types={"a": "categorical"})
+    table = EngineTable(engine, engine.scan(pa.table({"a": pa.array(values)})), schema)
+    assert table.domains["a"].labels() == [str(value) for value in values]
+
+
+@pytest.mark.parametrize("kind", ["categories", "lists of categories"])
+def test_an_insensitive_column_brings_no_category_that_no_row_has(engine, kind):
+    letters = pd.Categorical(["x"] * 4, categories=["x", "Wally"])
+    source = pd.DataFrame({"a": [1, 1, 2, 2], "b": letters})
+    if kind != "categories":
+        engine._connection.register("frame", source)
+        engine.stage("listed", "SELECT a, [b] AS b FROM frame")
+        scan = engine._described("listed", name="listed")
+        assert "ENUM(" in scan.types["b"]
+    else:
+        scan = engine.scan(source)
+    table = EngineTable(engine, scan, Schema(quasi=["a"], insensitive=["b"]))
+    (found,) = engine.rows("SELECT DISTINCT typeof(x0) AS kind FROM coded")["kind"]
+    assert (found, table.n_rows) == ("VARCHAR", 4)
+
+
+def test_a_category_that_means_suppressed_is_refused(engine):
+    source = pd.DataFrame({"a": [1, 1], "b": pd.Categorical(["*", "x"])})
+    with pytest.raises(DataError, match="literal"):
+        staged(engine, source, quasi=["a"], insensitive=["b"])
 
 
 def test_a_key_must_tell_rows_apart(engine):

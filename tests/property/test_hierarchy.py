@@ -330,6 +330,9 @@ def test_given_levels_have_their_own_cuts(finest, data):
         assert tree.labels[tree.ancestors_at(level)].tolist() == labels_alone
 
 
+all_dates = st.one_of(st.dates(), st.dates(dt.date(1999, 1, 1), dt.date(2001, 12, 31)))
+
+
 @given(st.lists(small_integers, min_size=2, unique=True).map(sorted), st.integers(2, 9), st.data())
 def test_quantiles_cut_nearest_to_equal_shares(values, number, data):
     n_values = len(values)
@@ -339,15 +342,41 @@ def test_quantiles_cut_nearest_to_equal_shares(values, number, data):
     for share in range(1, number):
         target = Fraction(sum(counts) * share, number)
         distances = {
-            values[start]: (abs(sum(counts[:start]) - target), -start)
-            for start in range(1, n_values)
+            start: (abs(sum(counts[:start]) - target), -start) for start in range(1, n_values)
         }
         expected.add(min(distances, key=distances.__getitem__))
-    found = {ends_of(tree.labels[node])[0] for node in tree.ancestors_at(1)}
-    assert found == {-math.inf, *map(Fraction, expected)}
+    found = sorted({ends_of(tree.labels[node])[0] for node in tree.ancestors_at(1)})
+    assert found[0] == -math.inf
+    for start, cut in zip(sorted(expected), found[1:], strict=True):
+        assert values[start - 1] < cut <= values[start]
+        # A value of the table is a cut only where no other whole number is left.
+        assert cut < values[start] or values[start] == values[start - 1] + 1
 
 
-all_dates = st.one_of(st.dates(), st.dates(dt.date(1999, 1, 1), dt.date(2001, 12, 31)))
+@given(st.lists(all_dates, min_size=2, unique=True).map(sorted), st.integers(2, 9))
+def test_quantiles_of_dates_cut_at_values_only_where_no_day_is_left(days, number):
+    numbers = [float((day - dt.date(1970, 1, 1)).days) for day in days]
+    texts = [day.isoformat() for day in days]
+    domain = Domain.of_texts("born", texts, type=ColumnType.DATE, numbers=numbers)
+    tree = Hierarchy.intervals(quantiles=number, levels=1).over(domain)
+    labels = tree.labels[tree.ancestors_at(1)].tolist()
+    cuts = {label.strip("[]").split(", ")[0] for label in labels} - {"-inf"}
+    for cut in map(dt.date.fromisoformat, cuts):
+        assert cut not in days[1:] or cut - dt.timedelta(1) in days
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, unique=True))
+def test_quantiles_of_reals_part_them_strictly_between(values):
+    values = sorted({value + 0.0 for value in values})
+    texts = [repr(value) for value in values]
+    domain = Domain.of_texts("x", texts, type=ColumnType.REAL, numbers=values)
+    tree = Hierarchy.intervals(quantiles=len(values), levels=1).over(domain)
+    if len(values) > 1:
+        for value, label in zip(values, tree.labels[tree.ancestors_at(1)].tolist(), strict=True):
+            low, high = label.strip("[]").split(", ")
+            assert float(low) <= value < float(high)
+            is_next = math.nextafter(float(low), -math.inf) in values
+            assert float(low) not in values[1:] or is_next
 
 
 @given(st.lists(all_dates, min_size=1, unique=True).map(sorted), st.booleans())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -367,14 +369,13 @@ def covers(label: Any, domain: Domain, code: int) -> bool:
         return label.has_missing
     if label.interval is None:
         return code in label.members
-    number = domain.numbers[code]
+    low, high = label.interval
+    text = domain.text(code)
     if domain.type is ColumnType.DATE:
-        low, high = (np.datetime64(bound, "D").astype(int) for bound in label.interval)
-        return low <= number < high
-    low, high = map(Fraction, label.interval)
+        return (low == "-inf" or low <= text) and (high == "+inf" or text < high)
     # As floats, and as what the table says.
-    as_floats = float(low) <= number < float(high)
-    return as_floats and low <= Fraction(domain.text(code)) < high
+    as_floats = float(low) <= domain.numbers[code] < float(high)
+    return as_floats and Decimal(low) <= Decimal(text) < Decimal(high)
 
 
 @given(problems(), methods())
@@ -403,7 +404,8 @@ def test_labels_cover_every_row_of_their_bucket(problem: Problem, method: Mondri
             elif domain.numbers is not None:
                 low, high = label.interval
                 rest = " or missing" if domain.missing_code in codes else ""
-                assert label.text == f"[{low}, {high}[{rest}"
+                opening = "]" if low == "-inf" else "["
+                assert label.text == f"{opening}{low}, {high}[{rest}"
             elif len(codes) == 1:
                 assert label.text == domain.text(codes.pop())
 
@@ -423,9 +425,89 @@ def test_regions_of_strict_cuts_do_not_overlap(
     ]
     for one, other in itertools.combinations(boxes, 2):
         assert any(
-            int(one_high) <= int(low) or int(high) <= int(one_low)
+            float(one_high) <= float(low) or float(high) <= float(one_low)
             for (one_low, one_high), (low, high) in zip(one, other, strict=True)
         )
+
+
+def random_text(random: Random, kind: ColumnType) -> str:
+    """Draw a value that floats cannot tell from others, or that lies at the end of its type."""
+    if kind is ColumnType.DATE:
+        first, last = dt.date.min.toordinal(), dt.date.max.toordinal()
+        day = random.choice([first, last - 3, random.randint(first, last - 3)])
+        return dt.date.fromordinal(day + random.randint(0, 3)).isoformat()
+    sign = random.choice(["", "-"])
+    if kind is ColumnType.INTEGER:
+        near = random.choice([1, 2**53, 2**60, 10**18])
+        return sign + str(near + random.randint(0, 600))
+    return f"{sign}{random.choice([0, 1, 10**15])}.1{random.randint(0, 99):025d}"
+
+
+@given(
+    st.lists(
+        st.sampled_from([ColumnType.INTEGER, ColumnType.REAL, ColumnType.DATE]),
+        min_size=1,
+        max_size=2,
+    ),
+    st.integers(2, 60),
+    st.integers(1, 3),
+    st.sampled_from(["strict", "relaxed"]),
+    seeds,
+)
+@settings(max_examples=250)
+def test_intervals_contain_every_row_exactly(
+    kinds: list[ColumnType], n_rows: int, k: int, cuts: Any, random: Random
+) -> None:
+    names = ["a", "b"][: len(kinds)]
+    columns = [[random_text(random, kind) for _ in range(n_rows)] for kind in kinds]
+    domains = []
+    for name, kind, column in zip(names, kinds, columns, strict=True):
+        if kind is ColumnType.DATE:
+            texts = sorted(set(column))
+            numbers = [float(np.datetime64(text, "D").astype(int)) for text in texts]
+        else:
+            texts = sorted(set(column), key=Decimal)
+            numbers = [float(text) for text in texts]
+        domains.append(Domain.of_texts(name, texts, type=kind, numbers=numbers))
+    codes = [domain.codes_of(column) for domain, column in zip(domains, columns, strict=True)]
+    cells = Cells.of_rows(domains, np.stack(codes, axis=1))
+    problem = Problem(cells, Schema(quasi=names), {}, Secret.from_seed(random.randrange(99)))
+    try:
+        plan = Mondrian(k=k, cuts=cuts).plan(problem)
+    except InfeasibleError:
+        return
+    for place, recode in enumerate(plan.recode):
+        for number, bucket in zip(recode.index.tolist(), buckets_of(plan), strict=True):
+            label = recode.labels[number]
+            assert all(covers(label, domains[place], cells.codes[cell, place]) for cell in bucket)
+        # What lies lowest and highest is not told.
+        ends = [recode.labels[number].interval for number in recode.index.tolist()]
+        assert "-inf" in {low for low, _ in ends}
+        assert "+inf" in {high for _, high in ends}
+
+
+@given(st.lists(st.integers(0, 400), min_size=2, max_size=60), st.integers(1, 4), seeds)
+def test_bounds_of_dates_are_rare_values_only_where_no_other_day_is_left(
+    days: list[int], k: int, random: Random
+) -> None:
+    count = Counter(days)
+    texts = {day: str(np.datetime64(day, "D")) for day in sorted(count)}
+    domain = Domain.of_texts(
+        "born", list(texts.values()), type=ColumnType.DATE, numbers=[float(day) for day in texts]
+    )
+    rows = domain.codes_of([texts[day] for day in days]).reshape(-1, 1)
+    secret = Secret.from_seed(random.randrange(99))
+    problem = Problem(Cells.of_rows([domain], rows), Schema(quasi=["born"]), {}, secret)
+    try:
+        plan = Mondrian(k=k).plan(problem)
+    except InfeasibleError:
+        return
+    ends = {end for label in plan.recode[0].labels for end in label.interval}
+    for end in ends - {"-inf", "+inf"}:
+        day = int(np.datetime64(end, "D").astype(int))
+        assert count[day] == 0 or count[day] >= max(2, k) or day - 1 in count
+    again = Mondrian(k=k).plan(problem)
+    assert again.recode[0].labels == plan.recode[0].labels
 
 
 # --- the kernels and the checkers -------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""(alpha, k)-anonymity: at least k rows a bucket, and no value in more than alpha of them.
+"""(alpha, k)-anonymity: k-anonymity, and no value in more than alpha of the rows of a bucket.
 
 With protected values alpha bounds each of them for itself, and no other value.
 
@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from shoal.checks._entries import Marks, confirm_occupied, largest_counts, mark_protected
 from shoal.checks._ratios import greatest, is_at_most
-from shoal.checks.bucket_size import smallest_bucket
+from shoal.checks.k_anonymity import anonymity, count_alike, find_exposed
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Buckets
 from shoal.core.exact import as_text
@@ -25,7 +25,7 @@ __all__ = ["check", "largest_share"]
 
 
 def check(guarantee: AlphaK, evidence: Evidence) -> Verdict:
-    """Check the size of every bucket and the share of its values.
+    """Check how many rows look alike, and the share of the values of every bucket.
 
     Examples
     --------
@@ -38,13 +38,12 @@ def check(guarantee: AlphaK, evidence: Evidence) -> Verdict:
     """
     buckets = evidence.buckets_for(guarantee)
     frequent = largest_counts(buckets, _marks(buckets, guarantee.protect))
-    is_small = buckets.sizes < guarantee.k
+    is_exposed, fault = find_exposed(evidence, guarantee.k)
     return Verdict.of_failures(
         guarantee,
-        is_small | ~is_at_most(frequent, buckets.sizes, guarantee.alpha),
-        f"hold fewer than {guarantee.k} rows or have a value in more than "
-        f"{as_text(guarantee.alpha)} of them",
-        _reached(buckets, guarantee.protect) if buckets.n_buckets else {},
+        is_exposed | ~is_at_most(frequent, buckets.sizes, guarantee.alpha),
+        f"{fault} or have a value in more than {as_text(guarantee.alpha)} of their rows",
+        _reached(buckets, evidence, guarantee.protect) if buckets.n_buckets else {},
     )
 
 
@@ -75,8 +74,10 @@ def _marks(buckets: Buckets, protect: Sequence[str | None]) -> Marks | None:
     return mark_protected(buckets, protect) if protect else None
 
 
-def _reached(buckets: Buckets, protect: Sequence[str | None]) -> dict[str, object]:
+def _reached(
+    buckets: Buckets, evidence: Evidence, protect: Sequence[str | None]
+) -> dict[str, object]:
     return {
         "alpha": as_text(largest_share(buckets, protect)),
-        "k": smallest_bucket(buckets.sizes),
+        "k": anonymity(count_alike(evidence)),
     }

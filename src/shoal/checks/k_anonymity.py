@@ -1,7 +1,8 @@
 """k-anonymity: every combination of published quasi-identifiers is shared by at least k rows.
 
-The rows that share a combination are a bucket of the evidence, so that its smallest bucket is the
-largest k.
+Where a release is generalized, the rows that share a combination are a bucket, so that the smallest
+bucket is the largest k. Where it is bucketized, the rows of a bucket differ in their combinations,
+and it is these that are counted.
 
 References
 ----------
@@ -12,15 +13,17 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from shoal.checks._entries import Marks
 from shoal.checks.bucket_size import smallest_bucket
 from shoal.checks.verdict import Evidence, Verdict
+from shoal.core.cells import Counts
 from shoal.core.guarantees import KAnonymity
 
-__all__ = ["anonymity", "check"]
+__all__ = ["anonymity", "check", "count_alike", "find_exposed"]
 
 
 def check(guarantee: KAnonymity, evidence: Evidence) -> Verdict:
-    """Check that every bucket holds at least k rows.
+    """Check that at least k rows share every combination of quasi-identifiers.
 
     Examples
     --------
@@ -28,12 +31,24 @@ def check(guarantee: KAnonymity, evidence: Evidence) -> Verdict:
     >>> check(KAnonymity(k=5), Evidence(None, np.array([7, 4, 5])))
     Verdict(k-anonymity fails in 1 of 3 buckets, reached k=4)
     """
-    return Verdict.of_failures(
-        guarantee,
-        evidence.sizes < guarantee.k,
-        f"hold fewer than {guarantee.k} rows",
-        {"k": anonymity(evidence.sizes)} if evidence.sizes.size else {},
+    fails, fault = find_exposed(evidence, guarantee.k)
+    reached = {"k": anonymity(count_alike(evidence))} if evidence.sizes.size else {}
+    return Verdict.of_failures(guarantee, fails, fault, reached)
+
+
+def count_alike(evidence: Evidence) -> Counts:
+    """Give for each bucket the number of rows that look like its rarest one."""
+    return evidence.sizes if evidence.alike is None else evidence.alike
+
+
+def find_exposed(evidence: Evidence, k: int) -> tuple[Marks, str]:
+    """Say of each bucket whether a row of it looks like fewer than k rows, and say so in words."""
+    fault = (
+        f"hold fewer than {k} rows"
+        if evidence.alike is None
+        else f"hold a combination of quasi-identifiers that fewer than {k} rows share"
     )
+    return count_alike(evidence) < k, fault
 
 
 def anonymity(sizes: npt.ArrayLike) -> int:

@@ -31,6 +31,10 @@ class Evidence:
         The hierarchy over the sensitive values, for hierarchical t-closeness.
     witnesses
         What a guarantee needs beside the published files, by name.
+    alike
+        For each bucket, how many rows of the release show the quasi-identifiers of its rarest
+        row. Needed where the rows of a bucket differ in them (a bucketized release); else the
+        rows of a bucket are those that look alike, and their number is its size.
 
     Raises
     ------
@@ -47,9 +51,12 @@ class Evidence:
     sizes: Counts
     tree: Tree | None = None
     witnesses: Mapping[str, object] = field(default_factory=dict)
+    alike: Counts | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
+        if self.alike is not None and len(confirm_sizes(self.alike)) != len(self.sizes):
+            raise DataError("The numbers of rows that look alike must be given one a bucket.")
         object.__setattr__(self, "witnesses", MappingProxyType(dict(self.witnesses)))
         if self.buckets is not None:
             confirm(self.buckets)

@@ -155,6 +155,8 @@ def _show(output: Output, found: Verification) -> None:
             for verdict in found.verdicts
         ],
     )
+    for role, columns in found.roles.items():
+        output.line(f"Checked as {role}: {', '.join(map(repr, columns)) or 'no column'}.")
     for problem in found.problems:
         output.line(f"Problem: {problem}", style="red")
     output.line(

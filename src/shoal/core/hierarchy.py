@@ -146,7 +146,8 @@ class Hierarchy:
             Where an interval of that width begins.
         quantiles
             The number of intervals that hold about equally many rows, or distinct values where
-            `over` is given no counts. Their cuts are values of the table.
+            `over` is given no counts. Their cuts are round numbers or days between values of the
+            table, or values where nothing lies between.
         merge
             How many neighbours become one at the next level.
         levels

@@ -33,7 +33,7 @@ from shoal.core.hierarchy_rules import (
 )
 from shoal.core.tree import Integers, Level
 
-__all__ = ["Bound", "Cuts", "Merging", "Quantiles", "Widths"]
+__all__ = ["Bound", "Cuts", "Merging", "Quantiles", "Widths", "round_between"]
 
 Bound = int | float | dt.date
 """Where an interval begins or ends."""
@@ -176,6 +176,12 @@ class Cuts(ValueRule):
 class Quantiles(ValueRule):
     """Intervals that hold about equally many rows or, without counts, distinct values.
 
+    A cut is the roundest number strictly between two neighbouring values, or the first day of a
+    decade, year or month. A rule has no secret to draw it from, so what remains is this: the cuts
+    tell where the shares of the table lie; the roundest number of a gap bounds the gap, since
+    rounder ones lie outside; and where nothing lies strictly between, neighbouring whole numbers,
+    say, the cut is the upper value itself. Where that is too much, give cuts.
+
     Parameters
     ----------
     number
@@ -188,7 +194,7 @@ class Quantiles(ValueRule):
     >>> domain = Domain.of_texts("age", ["17", "18", "64", "99"])
     >>> rule = Quantiles(2, Merging())
     >>> rule.levels(domain, None)[0].labels
-    [']-inf, 64[', '[64, +inf[']
+    [']-inf, 50[', '[50, +inf[']
     >>> rule.levels(domain, np.array([9, 1, 1, 1]))[0].labels
     [']-inf, 18[', '[18, +inf[']
     """
@@ -210,8 +216,12 @@ class Quantiles(ValueRule):
         in_point = np.zeros(len(points), dtype=np.int64)
         np.add.at(in_point, inverse, weights)
         starts = self._starts(np.cumsum(in_point))
-        cuts = [date_of_day(point) if is_date else point for point in points[starts].tolist()]
-        return _cut_and_merge(values, tuple(cuts), self.merging) if cuts else []
+        between = _cut_between_dates if is_date else _cut_between_numbers
+        if not is_date and domain.type is not ColumnType.REAL and all(points == np.floor(points)):
+            between = _cut_between_whole_numbers
+        gaps = zip(points[starts - 1].tolist(), points[starts].tolist(), strict=True)
+        cuts = tuple(between(below, above) for below, above in gaps)
+        return _cut_and_merge(values, cuts, self.merging) if cuts else []
 
     def _starts(self, cumulated: Integers) -> Integers:
         """Give the points where intervals after the first begin, nearest to the equal shares."""
@@ -292,6 +302,51 @@ class Widths(ValueRule):
         """Give the rule as a configuration file has it."""
         origin: dict[str, object] = {"origin": self.origin} if self.origin else {}
         return {"width": self.width, **origin, **self.merging.to_config()}
+
+
+def round_between(below: int, above: int) -> int:
+    """Give the roundest whole number that is above `below` and at most `above`.
+
+    That is the multiple of the largest possible step among 1, 2, 5, 10, 20, 50, ...
+
+    Examples
+    --------
+    >>> round_between(17, 18), round_between(17, 23), round_between(36, 71), round_between(-3, 8)
+    (18, 20, 50, 0)
+    """
+    power: int = 10 ** len(str(above - below))
+    while True:
+        for step in (power, power // 2, power // 5):
+            bound = above // step * step
+            if bound > below:
+                return bound
+        power //= 10
+
+
+def _cut_between_whole_numbers(below: float, above: float) -> Bound:
+    return round_between(int(below), max(int(above) - 1, int(below) + 1))
+
+
+def _cut_between_numbers(below: float, above: float) -> Bound:
+    with localcontext(_EXACT):
+        low, high = Decimal(repr(below)), Decimal(repr(above))
+        # One decimal more than they have: strictly between lies at least one of ten.
+        exponents = [number.normalize().as_tuple().exponent for number in (low, high)]
+        decimals = 1 + max(0, *(-exponent for exponent in exponents if isinstance(exponent, int)))
+        scaled = round_between(int(low.scaleb(decimals)), int(high.scaleb(decimals)) - 1)
+        cut = float(Decimal(scaled).scaleb(-decimals))
+    return cut if below < cut < above else above
+
+
+def _cut_between_dates(below: float, above: float) -> Bound:
+    if above - below <= 1:
+        return date_of_day(above)
+    last = date_of_day(above - 1)
+    month = last.replace(day=1)
+    year = month.replace(month=1)
+    decade = year.replace(year=max(year.year // 10 * 10, 1))
+    rounded = (start for start in (decade, year, month) if day_of_date(start) > below)
+    return next(rounded, date_of_day(round_between(int(below), int(above) - 1)))
 
 
 def _cut_and_merge(values: _Numbers, cuts: tuple[Bound, ...], merging: Merging) -> list[Level]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.cells import Buckets, Cells, Codes, Counts, group
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
@@ -24,6 +24,7 @@ from shoal.core.schema import Role
 __all__ = [
     "BUCKET",
     "COUNT",
+    "FORMATS",
     "FORMAT_VERSION",
     "INTERNAL_SUFFIX",
     "Manifest",
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
+FORMATS = ("csv", "parquet")
+"""The formats of data files, which are also the endings of their names."""
 BUCKET = "bucket"
 """The name of the column that holds the bucket in a bucketized or sliced file."""
 COUNT = "count"
@@ -309,6 +312,21 @@ class Published:
         sizes = np.zeros(self.n_buckets, dtype=np.int64)
         np.add.at(sizes, self.lines.codes[:, 0], self.lines.counts)
         return sizes
+
+    @property
+    def fewest_alike(self) -> Counts:
+        """For each bucket, how many rows of the release look like its rarest one.
+
+        Rows look alike where they show the same quasi-identifiers, in whichever bucket they are.
+        """
+        columns = [self.lines.codes[:, place] for place in range(1, len(self.lines.domains))]
+        sizes = [domain.size for domain in self.quasi]
+        first, look = group(columns, sizes, self.lines.n_cells)
+        alike = np.zeros(len(first), dtype=np.int64)
+        np.add.at(alike, look, self.lines.counts)
+        fewest = np.full(self.n_buckets, self.lines.n_rows, dtype=np.int64)
+        np.minimum.at(fewest, self.lines.codes[:, 0], alike[look])
+        return fewest
 
 
 @dataclass(frozen=True, eq=False)

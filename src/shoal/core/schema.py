@@ -65,7 +65,7 @@ def role_of(word: str) -> Role:
     >>> role_of("sensibleVar")
     <Role.SENSITIVE: 'sensitive'>
     """
-    role = _ROLE_WORDS.get(re.sub(r"[^a-z]", "", word.lower()))
+    role = _ROLE_WORDS.get(re.sub(r"[^a-z]", "", str(word).lower()))
     if role is None:
         raise SchemaError(
             f"{word!r} is not a role.",
@@ -86,13 +86,45 @@ def _restored(given: dict[str, Any]) -> Schema:
     return Schema(**given)
 
 
-def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
+def _names(parameter: str, given: object) -> tuple[str, ...]:
     if given is None:
         return ()
-    return (given,) if isinstance(given, str) else tuple(given)
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    return tuple(_name(parameter, name) for name in names)
 
 
-def _declaration(column: str, given: str | Sequence[str] | ColumnDeclaration) -> ColumnDeclaration:
+def _name(parameter: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise SchemaError(
+            f"{parameter} takes names of columns, which are texts, not {_kind(given)}.",
+            hint=f"for example {parameter}='age'.",
+        )
+    return given
+
+
+def _by_column(parameter: str, given: object) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise SchemaError(
+            f"{parameter} must be a mapping of columns, not {_kind(given)}.",
+            hint=f"for example {parameter}={{'age': ...}}.",
+        )
+    return {_name(parameter, column): entry for column, entry in (given or {}).items()}
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
+
+
+def _hierarchy(column: str, given: object) -> Hierarchy:
+    if not isinstance(given, Hierarchy):
+        raise SchemaError(
+            f"The hierarchy of column {column!r} must be a shoal.Hierarchy, not {_kind(given)}.",
+            hint="for example shoal.Hierarchy.from_csv('age.csv') or Hierarchy.intervals(...).",
+        )
+    return given
+
+
+def _declaration(column: str, given: object) -> ColumnDeclaration:
     if isinstance(given, ColumnDeclaration):
         if given.type is not ColumnType.ORDERED:
             return given
@@ -112,7 +144,13 @@ def _declaration(column: str, given: str | Sequence[str] | ColumnDeclaration) ->
                 hint="give the list of its values, from lowest to highest, as its type.",
             )
         return ColumnDeclaration(declared)
-    order = tuple(given)
+    order = tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(value, str) for value in order):
+        raise SchemaError(
+            f"The type of column {column!r} must be a name or a list of texts.",
+            hint=f"the types are {', '.join(ColumnType)}; an ordered column is declared by the "
+            "list of its values, as texts, from lowest to highest.",
+        )
     if len(set(order)) != len(order):
         raise SchemaError(
             f"The order of column {column!r} names a value twice.", hint="list each value once."
@@ -176,18 +214,24 @@ class Schema:
         person: str | None = None,
         nearly_unique: str | Iterable[str] = (),
     ) -> None:
-        named = _names(identifying)
-        implied = tuple(c for c in dict.fromkeys((key, person)) if c is not None and c not in named)
+        named = _names("identifying", identifying)
+        owners = {"key": key, "person": person}
+        single = {_name(what, column) for what, column in owners.items() if column is not None}
+        implied = tuple(c for c in dict.fromkeys((key, person)) if c in single and c not in named)
         values: dict[str, object] = {
-            "quasi": _names(quasi),
-            "sensitive": _names(sensitive),
+            "quasi": _names("quasi", quasi),
+            "sensitive": _names("sensitive", sensitive),
             "identifying": named + implied,
-            "insensitive": _names(insensitive),
-            "hierarchies": MappingProxyType(dict(hierarchies or {})),
-            "types": MappingProxyType({c: _declaration(c, t) for c, t in (types or {}).items()}),
+            "insensitive": _names("insensitive", insensitive),
+            "hierarchies": MappingProxyType(
+                {c: _hierarchy(c, h) for c, h in _by_column("hierarchies", hierarchies).items()}
+            ),
+            "types": MappingProxyType(
+                {c: _declaration(c, t) for c, t in _by_column("types", types).items()}
+            ),
             "key": key,
             "person": person,
-            "nearly_unique": _names(nearly_unique),
+            "nearly_unique": _names("nearly_unique", nearly_unique),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -257,7 +301,7 @@ class Schema:
         ('zip',)
         """
         columns: dict[Role, list[str]] = {role: [] for role in Role}
-        for column, word in roles.items():
+        for column, word in _by_column("roles", roles).items():
             columns[role_of(word)].append(column)
         return cls(
             quasi=columns[Role.QUASI],

@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
+
+from shoal.core.errors import ParameterError
 
 __all__ = ["Secret"]
 
@@ -43,7 +46,16 @@ class Secret:
     @classmethod
     def from_seed(cls, seed: int | str) -> Secret:
         """Derive a repeatable secret from a seed, for tests and examples."""
-        return cls(hashlib.sha256(f"shoal seed {seed}".encode()).digest(), is_test=True)
+        try:
+            text = f"shoal seed {seed}".encode()
+        except UnicodeEncodeError:
+            text = None
+        if text is None or not isinstance(seed, (str, Integral)):
+            raise ParameterError(
+                "A seed must be a whole number or a text that can be written as UTF-8.",
+                hint="leave it out: then a secret one is drawn.",
+            )
+        return cls(hashlib.sha256(text).digest(), is_test=True)
 
     @classmethod
     def from_hex(cls, bits: str, *, is_test: bool) -> Secret:

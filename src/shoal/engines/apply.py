@@ -35,7 +35,8 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     engine = table.engine
     bucket_id = secret.permutation("bucket numbers", plan.n_buckets) + 1
     keys = {
-        label: np.array([secret.derive(label).hex()], dtype=object) for label in ("rank", "redraw", "line")
+        label: np.array([secret.derive(label).hex()], dtype=object)
+        for label in ("rank", "redraw", "line")
     }
     # Keys are staged, not written into statements: statements are logged.
     engine.push("secret", {f"{label}_key": key for label, key in keys.items()})

@@ -13,14 +13,15 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.core.errors import DataError, ParameterError
 
-__all__ = ["Dialect", "check_kind", "find_dialect", "refuse_like_names"]
+__all__ = ["Dialect", "check_kind", "find_dialect", "refuse_like_names", "unusable_names"]
 
+_BLANK = " \t\r\n"
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_RECORDS = 200
 _DELIMITERS = (",", ";", "\t", "|")
@@ -117,8 +118,10 @@ def _read_sample(path: Path) -> tuple[bytes, bool, bool]:
 def _encoding(sample: bytes, given: str | None) -> str:
     if given is not None:
         try:
+            # The wrapper, unlike the lookup, takes codecs of texts alone: not rot13, not hex.
+            io.TextIOWrapper(io.BytesIO(), encoding=given)
             is_utf8 = codecs.lookup(given).name == "utf-8"
-        except LookupError:
+        except (LookupError, ValueError):
             raise ParameterError(
                 f"encoding {given!r} is not known.", hint="for example utf-8, cp1252 or utf-16."
             ) from None
@@ -129,8 +132,9 @@ def _encoding(sample: bytes, given: str | None) -> str:
 def _decode(path: Path, sample: bytes, encoding: str, *, is_whole: bool) -> str:
     try:
         return codecs.getincrementaldecoder(encoding)().decode(sample, final=is_whole)
-    except UnicodeDecodeError as error:
-        line = sample.count(b"\n", 0, error.start) + 1
+    except UnicodeError as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = sample.count(b"\n", 0, start) + 1
         raise DataError(
             f"{path.name} is not valid {encoding}: line {line} holds a byte sequence that means "
             "nothing there.",
@@ -172,14 +176,39 @@ def _is_wrapped(field: str, quote: str) -> bool:
 def _check_header(path: Path, header: list[str]) -> None:
     if not header:
         raise DataError(f"{path.name} has no header line.", hint="its first line is empty.")
-    nameless = [number for number, name in enumerate(header, start=1) if not name.strip()]
+    nameless = [number for number, name in enumerate(header, start=1) if not name.strip(_BLANK)]
     if nameless:
         raise DataError(
             f"{path.name} has columns without a name: number "
             f"{', '.join(map(str, nameless[:10]))} of {len(header)}.",
             hint="name every column in the header line.",
         )
+    unusable = unusable_names(header)
+    if unusable:
+        raise DataError(
+            f"{path.name} has column names that cannot be written as CSV again: number "
+            f"{', '.join(map(str, unusable[:10]))} of {len(header)}.",
+            hint="take carriage returns, byte order marks and line ends at the edges out of the "
+            "header line.",
+        )
     refuse_like_names(path.name, header)
+
+
+def unusable_names(names: Sequence[str]) -> list[int]:
+    r"""Give the positions, from 1, of the names that a CSV file cannot carry there and back.
+
+    Examples
+    --------
+    >>> unusable_names(["age", "", "a\rb", "first\nsecond"])
+    [2, 3]
+    """
+    return [number for number, name in enumerate(names, start=1) if not _is_usable(name)]
+
+
+def _is_usable(name: str) -> bool:
+    is_text = not any("\ud800" <= character <= "\udfff" for character in name)
+    is_whole = not name.startswith("\ufeff") and name == name.strip("\r\n")
+    return is_text and is_whole and bool(name.strip(_BLANK)) and not {"\r", "\x00"} & set(name)
 
 
 def refuse_like_names(source: str, names: Iterable[str]) -> None:

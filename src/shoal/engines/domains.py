@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, SchemaError
 
-__all__ = ["build_domain", "infer_type", "refuse_reserved", "type_of_engine"]
+__all__ = ["build_domain", "infer_type", "refuse_reserved", "retype", "type_of_engine"]
 
 # A number is read as one only where its text is the one way to write it: a postcode with a
 # leading zero is not a number.
@@ -115,6 +115,57 @@ def build_domain(
     return domain, codes
 
 
+def retype(domain: Domain, column_type: ColumnType) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """Read the values of a column as another type does, leniently: strangers' values.
+
+    A value that is none of the type stays as it is; as a number it is not one, and comes last.
+
+    Returns
+    -------
+    domain
+        The domain; several spellings of a truth value are one value in it.
+    codes
+        The new code of each old one.
+
+    Raises
+    ------
+    DataError
+        Where the type has numbers and no value is one.
+
+    Examples
+    --------
+    >>> domain, codes = retype(Domain.of_texts("age", ["20.0", "?", "9"]), ColumnType.INTEGER)
+    >>> domain.texts.tolist(), domain.numbers.tolist(), codes.tolist()
+    (['9', '20.0', '?'], [9.0, 20.0, nan], [1, 2, 0])
+    """
+    texts = domain.texts
+    if column_type is ColumnType.BOOLEAN:
+        texts = np.array([_truth(text) for text in texts.tolist()] + [None], dtype=object)[:-1]
+    distinct = list(dict.fromkeys(texts.tolist()))
+    sortable: Texts = np.array([*distinct, None], dtype=object)[:-1]
+    numbers = None
+    ranking = np.argsort(sortable, kind="stable")
+    if column_type.is_numeric:
+        read = _day if column_type is ColumnType.DATE else _number
+        numbers = np.array([read(text) for text in distinct], dtype=np.float64)
+        if len(numbers) and np.isnan(numbers).all():
+            raise DataError(
+                f"Column {domain.column!r} is {column_type} in the release, but no value given "
+                "for it is.",
+                hint="write numbers with a decimal point, and dates as year-month-day.",
+            )
+        ranking = np.argsort(numbers, kind="stable")
+        numbers = numbers[ranking]
+    code_of = {distinct[place]: rank for rank, place in enumerate(ranking.tolist())}
+    codes = [code_of[text] for text in texts.tolist()]
+    retyped = Domain(domain.column, column_type, sortable[ranking], numbers, domain.has_missing)
+    return retyped, np.array(codes + [len(distinct)] * domain.has_missing, dtype=np.int64)
+
+
+def _truth(text: str) -> str:
+    return {"true": "true", "false": "false", "1": "true", "0": "false"}.get(text.lower(), text)
+
+
 def refuse_reserved(column: str, texts: Texts) -> None:
     """Refuse a table's column whose texts no release could hold."""
     if SUPPRESSED in texts:
@@ -165,7 +216,7 @@ def _numbers(column: str, column_type: ColumnType, texts: Texts) -> npt.NDArray[
             f"Column {column!r} holds infinite numbers.",
             hint="cap them, or leave them empty where they mean missing.",
         )
-    if column_type is ColumnType.INTEGER and np.any(np.abs(numbers) > 2.0**63):
+    if column_type is ColumnType.INTEGER and _exceed_64_bits(texts, numbers):
         raise DataError(
             f"Column {column!r} holds whole numbers of more than 64 bits.",
             hint="declare it categorical: numbers of that length are names.",
@@ -176,6 +227,12 @@ def _numbers(column: str, column_type: ColumnType, texts: Texts) -> npt.NDArray[
             hint="declare it real.",
         )
     return numbers
+
+
+def _exceed_64_bits(texts: Texts, numbers: npt.NDArray[np.float64]) -> bool:
+    # 2**63 - 1, which fits, and 2**63, which does not, round to one float.
+    large = texts[np.abs(numbers) >= 2.0**63]
+    return any(not -(2**63) <= Decimal(text) < 2**63 for text in large)
 
 
 def _ranking(
@@ -191,6 +248,12 @@ def _ranking(
             "1.5 and 1.50.",
             hint="write each number in one way, or declare the column categorical.",
         )
+    if column_type is ColumnType.REAL:
+        raise DataError(
+            f"Column {column!r} is real, but holds numbers that differ only beyond the 17 digits "
+            "that a real number keeps.",
+            hint="round them, or declare the column categorical: numbers of that length are names.",
+        )
     return np.array(sorted(range(len(exact)), key=exact.__getitem__), dtype=np.int64)
 
 
@@ -200,6 +263,11 @@ def _number(text: str) -> float:
         return float(text) if text.isascii() and "_" not in text else float("nan")
     except ValueError:
         return float("nan")
+
+
+def _day(text: str) -> float:
+    days = _days(np.array([text, None], dtype=object)[:-1])
+    return float("nan") if days is None else float(days[0])
 
 
 def _days(texts: Texts) -> npt.NDArray[np.float64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import itertools
@@ -16,13 +17,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import duckdb
-import numpy as np
 import numpy.typing as npt
 
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.log import internal_log
-from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect, refuse_like_names
+from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
 from shoal.engines.engine import Columns, Scan
+from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
 
 __all__ = ["DuckDB"]
 
@@ -55,7 +56,14 @@ class DuckDB:
     """
 
     def __init__(self, memory: str | None = None) -> None:
-        self._directory = tempfile.mkdtemp(prefix="shoal-")
+        try:
+            self._directory = tempfile.mkdtemp(prefix="shoal-")
+        except OSError:
+            raise EngineError(
+                "There is no folder for temporary files that can be written to.",
+                hint="set TMPDIR to a folder that is yours.",
+            ) from None
+        self._remove = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
         config: dict[str, str | bool | int | float | list[str]] = {
             "temp_directory": str(Path(self._directory) / "spill"),
             "autoinstall_known_extensions": "false",
@@ -67,14 +75,13 @@ class DuckDB:
         try:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._remove()
             raise ParameterError(
                 f"memory={memory!r} is not an amount of memory.", hint="for example '4GB'."
             ) from None
         for setting, value in _SETTINGS.items():
             self._connection.execute(f"SET {setting} = {value}")
         self._names = itertools.count()
-        self._remove = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
 
     @property
     def name(self) -> str:
@@ -131,12 +138,12 @@ class DuckDB:
         _refuse_options(options, "frames")
         view = self._new_name()
         try:
-            frame = _as_registrable(source)
+            frame = as_registrable(source)
             if frame is None:
                 raise ParameterError(
                     f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {_SOURCES}."
                 )
-            refuse_like_names(type(source).__name__, _column_names(frame))
+            check_column_names(type(source).__name__, column_names(frame))
             self._connection.register(view, frame)
         except ShoalError:
             raise
@@ -150,10 +157,7 @@ class DuckDB:
         return self._described(view, name=name)
 
     def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
-        if not path.exists():
-            raise DataError(f"There is no file {path}.")
-        if not os.access(path, os.R_OK):
-            raise EngineError(f"{path.name} may not be read.", hint="ask for the permission.")
+        _check_readable(path)
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
         ending = suffixes[-2] if suffixes[-1] == ".gz" and len(suffixes) > 1 else suffixes[-1]
         if ending == ".parquet" or path.is_dir():
@@ -212,7 +216,7 @@ class DuckDB:
             with _opened(path, dialect) as reader, copy.open("wb") as writer:
                 for line in reader:
                     writer.write(line.encode())
-        except (UnicodeDecodeError, EOFError, OSError):
+        except (UnicodeError, EOFError, OSError):
             raise DataError(
                 f"{path.name} cannot be read to its end as {dialect.encoding}.",
                 hint="say how it is encoded, for example encoding='cp1252'.",
@@ -235,19 +239,8 @@ class DuckDB:
         )
 
     def _scan_arrow(self, path: Path) -> Scan:
-        check_kind(path, b"ARROW1", 0, "an Arrow file")
-        try:
-            from pyarrow import feather  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise ParameterError(
-                "Arrow files need the extra 'arrow'.", hint="pip install 'shoal-privacy[arrow]'"
-            ) from None
-        try:
-            table = feather.read_table(path)
-        except Exception as error:  # noqa: BLE001 - pyarrow's errors quote data
-            internal_log.info("%s", error)
-            raise DataError(f"{path.name} is not a whole Arrow file.") from None
-        refuse_like_names(path.name, table.column_names)
+        table = read_arrow(path)
+        check_column_names(path.name, table.column_names)
         view = self._new_name()
         self._connection.register(view, table)
         return self._described(view, name=path.name, digest=_digest(path))
@@ -284,6 +277,7 @@ class DuckDB:
         options: Mapping[str, str] | None = None,
     ) -> Scan:
         described = self._run(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        check_column_names(name, [str(row[0]) for row in described])
         return Scan(
             relation=relation,
             types={str(row[0]): str(row[1]) for row in described},
@@ -351,65 +345,6 @@ def _translated(message: str) -> EngineError | DataError:
     )
 
 
-def _as_registrable(source: Any) -> Any:
-    """Turn a source into something that DuckDB can register, or give None."""
-    library = type(source).__module__.split(".")[0].lstrip("_")
-    if library == "pandas":
-        return source
-    if library == "polars":
-        return source.collect() if hasattr(source, "collect") else source
-    if library == "pyarrow":
-        # A stream can be read once only.
-        return source.read_all() if hasattr(source, "read_all") else source
-    if library == "duckdb" and hasattr(source, "fetchnumpy"):
-        return _as_plain_relation(source).fetchnumpy()
-    if isinstance(source, Mapping) and source:
-        return {str(name): _as_array(column) for name, column in source.items()}
-    return None
-
-
-def _as_array(column: object) -> npt.NDArray[Any]:
-    decode = getattr(column, "decode", None)
-    if decode is not None and not isinstance(column, (bytes, np.ndarray)):
-        column = decode()
-    if isinstance(column, np.ndarray):
-        return _as_known_to_duckdb(column)
-    values = [_as_python(value) for value in column]  # type: ignore[attr-defined]
-    if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
-        return np.array(values, dtype=np.int64)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _as_known_to_duckdb(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Turn texts of fixed length, foreign byte orders and days into what DuckDB reads."""
-    if array.dtype.kind == "U":
-        return array.astype(object)
-    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in "YMWDhm":
-        return array.astype("datetime64[s]")
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _as_python(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _as_plain_relation(relation: Any) -> Any:
-    """Cut whole numbers of 128 bits, which every sum has, to 64: numpy would make them reals."""
-    expressions = []
-    for column, engine_type in zip(relation.columns, relation.types, strict=True):
-        name = '"' + column.replace('"', '""') + '"'
-        is_huge = str(engine_type) in ("HUGEINT", "UHUGEINT")
-        expressions.append(f"CAST({name} AS BIGINT) AS {name}" if is_huge else name)
-    return relation.project(", ".join(expressions))
-
-
-def _column_names(frame: Any) -> list[str]:
-    names = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
-    return [str(name) for name in (names if names is not None else getattr(frame, "columns", ()))]
-
-
 def _refuse_options(options: dict[str, object], kind: str) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
@@ -422,9 +357,30 @@ def _refuse_options(options: dict[str, object], kind: str) -> None:
 def _text_option(name: str, value: object) -> str | None:
     if value is None:
         return None
+    if name == "encoding" and not isinstance(value, str):
+        raise ParameterError(f"encoding must be a name such as 'cp1252', not {value!r}.")
     if not isinstance(value, str) or (name != "encoding" and len(value) != 1):
         raise ParameterError(f"{name} must be one character, not {value!r}.")
     return value
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
+            raise EngineError(
+                f"{path.name} may not be read.", hint="ask for the permission."
+            ) from None
+        raise DataError(
+            "There is no such file: no path can be like the one given.",
+            hint="it is too long, goes through a file, or holds a NUL or another character that "
+            "no name has.",
+        ) from None
+    if not os.access(path, os.R_OK):
+        raise EngineError(f"{path.name} may not be read.", hint="ask for the permission.")
 
 
 def _literal(text: object) -> str:

@@ -5,6 +5,7 @@ The same statements read both, so that what is verified is what was written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from shoal.core.cells import Buckets, Cells, Codes, group
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
-from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, Published
+from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
 from shoal.core.schema import Role
 from shoal.engines.domains import build_domain
 from shoal.engines.duckdb import DuckDB
@@ -31,6 +32,9 @@ _SQL_TYPES: Mapping[ColumnType, str] = {
     ColumnType.DATE: "DATE",
     ColumnType.BOOLEAN: "BOOLEAN",
 }
+
+_PLAIN_NUMBER = re.compile("[1-9][0-9]{0,17}")
+"""A positive whole number that fits 64 bits, in the one way that it is written."""
 
 
 class PublishedFiles:
@@ -75,12 +79,19 @@ class PublishedFiles:
         """Count lines and buckets as any reader of the files can."""
         quasi = manifest.columns_of(Role.QUASI)
         sensitive = manifest.columns_of(Role.SENSITIVE)
+        if manifest.shape is Shape.SLICED:
+            raise DataError("This version of Shoal cannot count a sliced release.")
         self._check_columns(manifest)
         if len(sensitive) > 1:
             raise DataError(f"The release has {len(sensitive)} sensitive columns, not one.")
         if manifest.shape is Shape.BUCKETIZED:
+            if not sensitive:
+                raise DataError("A bucketized release needs a sensitive column; this has none.")
+            for name, column in (("quasi", BUCKET), ("sensitive", BUCKET), ("sensitive", COUNT)):
+                self._check_numbers(name, column, manifest.format)
             lines = self._count("quasi", [BUCKET, *quasi])
             values = self._count("sensitive", [BUCKET, *sensitive], weight=COUNT)
+            _check_counts(lines, values)
             return _bucketized(manifest, lines, values, meanings)
         counted = self._count("table", [*quasi, *sensitive])
         return _generalized(manifest, counted, meanings)
@@ -96,7 +107,7 @@ class PublishedFiles:
         total = "count(*)" if weight is None else f"sum(CAST({quote(weight)} AS BIGINT))"
         weighted = "" if weight is None else f", {quote(weight)}"
         return self.engine.rows(
-            f"SELECT {names}, CAST({total} AS BIGINT) AS n FROM "
+            f"SELECT {names}, CAST({total} AS BIGINT) AS n, count(*) AS times FROM "
             f"(SELECT {texts}{weighted} FROM ({self.queries[name]}) f) g GROUP BY {names}"
         )
 
@@ -111,6 +122,21 @@ class PublishedFiles:
                     + (f": it also has {', '.join(map(repr, stray))}." if stray else "."),
                     hint="was it changed after it was sealed?",
                 )
+
+    def _check_numbers(self, name: str, column: str, ending: str) -> None:
+        """Refuse what a cast would round, or what two readers could read differently."""
+        quoted = self.engine.quote(column)
+        found = self.engine.rows(
+            f"SELECT DISTINCT {quoted} AS n, CAST({quoted} AS VARCHAR) AS v "
+            f"FROM ({self.queries[name]}) f"
+        )
+        texts = texts_of(found["v"])
+        is_typed = ending != "parquet" or found["n"].dtype.kind in "iu"
+        if not is_typed or not all(text and _PLAIN_NUMBER.fullmatch(text) for text in texts):
+            raise DataError(
+                f"The column {column!r} of {name} holds other than plain positive whole numbers.",
+                hint="was it changed after it was sealed?",
+            )
 
     def stage_lines(self, published: Published, name: str) -> None:
         """Stage which distinct line (`cell`) each line number of the file shows."""
@@ -147,8 +173,24 @@ def _expected_columns(manifest: Manifest, name: str) -> tuple[str, ...]:
     return (*quasi, *insensitive, *sensitive)
 
 
+def _check_counts(lines: dict[str, npt.NDArray[Any]], values: dict[str, npt.NDArray[Any]]) -> None:
+    if np.any(values["times"] > 1):
+        raise DataError(
+            "sensitive has several lines for one value of one bucket.",
+            hint="was it changed after it was sealed?",
+        )
+    # Sums of counts that are no larger than this cannot pass 64 bits unseen.
+    if np.any(values["n"] > lines["n"].sum()):
+        raise DataError(
+            "sensitive counts a value more often than quasi has lines.",
+            hint="was a file changed after it was sealed?",
+        )
+
+
 def open_files(engine: DuckDB, folder: Path, names: Sequence[str], ending: str) -> PublishedFiles:
     """Make the data files of a release folder readable."""
+    if ending not in FORMATS:
+        raise DataError(f"The data files of a release are {' or '.join(FORMATS)}, nothing else.")
     queries = {}
     for name in names:
         path = folder / f"{name}.{ending}"

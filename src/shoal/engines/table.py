@@ -28,6 +28,9 @@ from shoal.engines.engine import Engine, Scan
 
 __all__ = ["EngineTable", "canonical_text", "count_times_of_day", "texts_of"]
 
+_FEW = 3
+"""A value that fewer rows than this share singles people out nearly as well as one of their own."""
+
 
 class EngineTable:
     """A table held by an engine; implements `shoal.core.table.Table`.
@@ -133,7 +136,7 @@ class EngineTable:
             for place, column in enumerate(self._schema.coded)
         )
         carried = "".join(
-            f", {quote(column)} AS x{place}"
+            f", {_carried_expression(quote(column), self.scan.types[column])} AS x{place}"
             for place, column in enumerate(self._schema.insensitive)
         )
         self.engine.stage(
@@ -178,7 +181,8 @@ class EngineTable:
             self.n_people = self._n_rows
 
     def _check_insensitive(self, name: str, column: str) -> None:
-        if self.scan.types[column] == "VARCHAR":
+        engine_type = self.scan.types[column]
+        if engine_type == "VARCHAR" or _is_enumeration(engine_type):
             query = f"SELECT count(*) AS n FROM source WHERE {name} = '{SUPPRESSED}'"
             if int(self.engine.rows(query)["n"][0]):
                 raise DataError(
@@ -192,19 +196,29 @@ class EngineTable:
                     f"Column {column!r} holds NUL characters.",
                     hint="take them out: most readers cut a text off there.",
                 )
-        query = (
-            "SELECT count(*) AS n FROM "
-            f"(SELECT {name} FROM source GROUP BY {name} HAVING count(*) = 1) single"
+        if column not in self._schema.nearly_unique:
+            self._refuse_nearly_unique(name, column)
+
+    def _refuse_nearly_unique(self, name: str, column: str) -> None:
+        fetched = self.engine.rows(
+            "SELECT CAST(coalesce(sum(n), 0) AS BIGINT) AS n_rare, "
+            "count(CASE WHEN n = 1 THEN 1 END) AS n_unique FROM "
+            f"(SELECT count(*) AS n FROM source GROUP BY {name} HAVING count(*) < {_FEW}) rare"
         )
-        n_unique = int(self.engine.rows(query)["n"][0])
-        if 2 * n_unique > self._n_rows and column not in self._schema.nearly_unique:
-            raise DataError(
-                f"Column {column!r} is insensitive, so it would be published as it is, but "
-                f"{n_unique} of {self._n_rows} rows have a value of their own there: it singles "
-                "people out.",
-                hint="give it the role identifying or quasi, or, where it is meant, name it in "
-                "nearly_unique.",
-            )
+        n_unique, n_rare = int(fetched["n_unique"][0]), int(fetched["n_rare"][0])
+        if 2 * n_rare <= self._n_rows:
+            return
+        found = (
+            f"{n_unique} of {self._n_rows} rows have a value of their own there"
+            if 2 * n_unique > self._n_rows
+            else f"{n_rare} of {self._n_rows} rows have a value there that fewer than {_FEW} share"
+        )
+        raise DataError(
+            f"Column {column!r} is insensitive, so it would be published as it is, but {found}: "
+            "it singles people out.",
+            hint="give it the role identifying or quasi, or, where it is meant, name it in "
+            "nearly_unique.",
+        )
 
     def _code_column(self, place: int, column: str) -> Domain:
         fetched = self.engine.rows(f"SELECT c{place} AS v FROM source GROUP BY c{place}")
@@ -262,6 +276,19 @@ def canonical_text(name: str, engine_type: str) -> str:
         # Adding 0 turns a negative zero into the zero that it equals.
         return f"CAST({name} + 0 AS VARCHAR)"
     return name if engine_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+
+
+def _carried_expression(name: str, engine_type: str) -> str:
+    """Give the expression of an insensitive column: itself, but without a list of categories.
+
+    An enumeration brings the categories of all rows that were ever in it, published or not.
+    """
+    return f"CAST({name} AS VARCHAR)" if _is_enumeration(engine_type) else name
+
+
+def _is_enumeration(engine_type: str) -> bool:
+    # Also within a list or a structure.
+    return "ENUM(" in engine_type
 
 
 def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:

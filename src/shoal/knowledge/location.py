@@ -6,7 +6,8 @@ or recoded to labels that stand for several values. A person may be any row whos
 of their values, and each such row is equally likely: that gives the buckets they may be in, with
 weights.
 
-A column that is published as it is takes a join on its texts. For recoded columns, every value of
+A column that is published as it is takes a join on its values: on numbers where both sides have
+them, however they are spelled, else on texts. For recoded columns, every value of
 the people gets the set of lines that admit it, as bits, and a person's lines are the intersection
 of the sets of their values.
 """
@@ -25,6 +26,7 @@ from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.hierarchy_rules import day_of_date, iso_date
 from shoal.core.release import Meaning, People, Published
+from shoal.knowledge.naming import named_pairs
 
 __all__ = ["Locations", "Matches", "match_lines", "matching_buckets", "spread"]
 
@@ -163,10 +165,11 @@ def _add_up(matches: Matches, bucket_of_line: Codes, counts: Counts) -> Location
 def match_lines(lines: Cells, meanings: Mapping[str, _Labels], people: Cells) -> Matches:
     """Find the published lines that people may be.
 
-    A value that is not recoded matches the same text, a missing value a missing one. A label
-    admits what its meaning says: numbers within its interval, its members, with `has_other`
-    every value that the release names nowhere, with `has_missing` the missing value. A label
-    without a meaning stands for itself; a suppressed value without one may be any.
+    A value that is not recoded matches the same number, where both are numbers, or the same text,
+    and a missing value a missing one. A label admits what its meaning says: numbers within its
+    interval, its members, with `has_other` every value that the release names nowhere, with
+    `has_missing` the missing value. A label without a meaning stands for itself; a suppressed
+    value without one may be any.
 
     Parameters
     ----------
@@ -254,7 +257,7 @@ class _Column:
         intervals = [_interval_of(label, meanings) for label in labels]
         bounds = np.array(intervals, dtype=np.float64).reshape(-1, 2)
         is_open = np.array([_is_open(label, meanings) for label in labels], dtype=bool)
-        value, named = _named_pairs(labels, meanings, values)
+        value, named = named_pairs(domain, meanings, values)
         return cls(
             line=lines.column(name),
             person=people.column(name),
@@ -298,46 +301,6 @@ def _is_open(label: str | None, meanings: _Labels) -> bool:
     return label == SUPPRESSED and label not in meanings
 
 
-def _named_pairs(
-    labels: Sequence[str | None], meanings: _Labels, values: Domain
-) -> tuple[Codes, Codes]:
-    """Give the pairs of a value and a label that admits it by name, sorted by value."""
-    code_by_text = {text: code for code, text in enumerate(values.labels())}
-    others = _unnamed(labels, meanings, values)
-    pairs = [
-        (code, place)
-        for place, label in enumerate(labels)
-        for code in _named_codes(label, meanings, code_by_text, others)
-    ]
-    named = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    return named[:, 0], named[:, 1]
-
-
-def _named_codes(
-    label: str | None,
-    meanings: _Labels,
-    code_by_text: Mapping[str | None, int],
-    others: Sequence[int],
-) -> set[int]:
-    """Give the codes of the values that a label admits by name."""
-    meaning = None if label is None else meanings.get(label)
-    if meaning is None:
-        return {code_by_text[label]} if label in code_by_text else set()
-    codes = {code_by_text[text] for text in meaning.members if text in code_by_text}
-    if meaning.has_missing and None in code_by_text:
-        codes.add(code_by_text[None])
-    return codes.union(others) if meaning.has_other else codes
-
-
-def _unnamed(labels: Sequence[str | None], meanings: _Labels, values: Domain) -> list[int]:
-    """Give the codes of the values that the release names nowhere: too few people carry them."""
-    if not any(meaning.has_other for meaning in meanings.values()):
-        return []
-    named = {label for label in labels if label is not None and label not in meanings}
-    named.update(*(meaning.members for meaning in meanings.values()))
-    return [code for code, text in enumerate(values.texts.tolist()) if text not in named]
-
-
 def _numbers_of(values: Domain) -> _Floats:
     """Give the number of every value; not a number where it is none, or missing."""
     numbers = np.full(values.size, math.nan)
@@ -360,7 +323,7 @@ def _number_of(text: str) -> float:
 
 
 def _match_texts(columns: Sequence[_Column], n_lines: int, n_people: int) -> Matches:
-    """Join lines and people whose texts are equal in every column."""
+    """Join lines and people whose values are equal in every column."""
     translated = [column.translate() for column in columns]
     is_known = np.ones(n_people, dtype=bool)
     for codes in translated:

@@ -33,7 +33,6 @@ from shoal.core.guarantees import (
     KAnonymity,
     RecursiveDiversity,
     TCloseness,
-    least_named,
 )
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Plan, Recode, Segments
@@ -85,7 +84,13 @@ class Mondrian(Method):
     Publishes: a generalized or a bucketized table. With a hierarchy a bucket's label is the
     lowest node above its values, for numbers and dates the interval between the cuts around it,
     else the set of its values, of which those carried by fewer rows than a bucket must have are
-    not named.
+    not named. An interval is open (``-inf``, ``+inf``) where no cut bounds it. The bound of a cut
+    is drawn from the secret between the values on both sides of it, on a grid where that has a
+    point there: multiples of a round step, about a thousandth of the range of the middle nine
+    tenths of the rows, or first days of months. A value carried by fewer rows than a bucket must
+    have is a bound only by chance, or where no other whole number or day parts it from the value
+    before it; wider gaps give the same bound, so a reader cannot be sure of that. A bound off the
+    grid tells that the gap holds no point of the grid.
 
     The order of columns and cuts: the width of a part in a column is its range divided by the
     table's (numbers), the distance of its first and last value in the domain, or the leaves
@@ -125,7 +130,7 @@ class Mondrian(Method):
     deviations: ClassVar[tuple[str, ...]] = (
         "A cut is allowed where both sides keep every requirement, not k-anonymity alone.",
         "The boundaries on both sides of the median are tried, in every column, widest first.",
-        "Intervals end at cuts, not at the smallest and the largest value of a bucket.",
+        "Intervals end at points drawn between the values that a cut parts, or are open.",
         "Missing values are values of their own, parted from the others first.",
     )
     example: ClassVar[Mapping[str, object]] = {"k": 5, "ell": 2}
@@ -269,7 +274,8 @@ class Mondrian(Method):
                     axis,
                     cells.column(axis.domain.column),
                     cells.counts,
-                    least_named(self.guarantees),
+                    max(2, requirements.least_bucket),
+                    problem.secret,
                 )
                 for place, axis in enumerate(axes.axes)
             )

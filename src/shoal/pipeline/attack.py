@@ -13,11 +13,13 @@ import numpy as np
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Findings
 from shoal.core.cells import Cells
+from shoal.core.domain import ColumnType
 from shoal.core.errors import InternalError, ParameterError, SchemaError
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
+from shoal.engines.domains import retype
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
 from shoal.pipeline.read import read
@@ -129,7 +131,16 @@ def _everybody(published: Published) -> People:
 
 
 def read_people(people: Any, published: Published) -> People:
-    """Read the quasi-identifiers of people who are to be found by matching."""
+    """Read the quasi-identifiers of people who are to be found by matching.
+
+    They are read as the release's types demand, however they are spelled: 20.0 is the 20 of a
+    whole number, True is true. A value that is none of its type fits nobody.
+
+    Raises
+    ------
+    DataError
+        Where no value of a column is of the type that it has in the release.
+    """
     quasi = published.manifest.columns_of(Role.QUASI)
     if isinstance(people, EngineTable):
         lacking = [column for column in quasi if column not in people.domains]
@@ -138,20 +149,32 @@ def read_people(people: Any, published: Published) -> People:
                 f"The people's table has no quasi-identifying column {', '.join(lacking)}.",
                 hint="give every quasi-identifier of the release that role.",
             )
-        return People(people.counts(quasi))
+        return People(_as_released(people.counts(quasi), published))
     engine = DuckDB()
     try:
         columns = tuple(engine.scan(people).types)
     finally:
         engine.close()
     rest = [column for column in columns if column not in quasi]
-    types = {
-        column.name: str(column.type)
-        for column in published.manifest.columns
-        if column.name in quasi and column.type.is_numeric
-    }
+    # As texts: strangers may carry what no value of the release's type is.
+    types = dict.fromkeys(quasi, str(ColumnType.CATEGORICAL))
     table = read(people, Schema(quasi=quasi, identifying=rest, types=types))
-    return People(table.counts(quasi))
+    try:
+        return People(_as_released(table.counts(quasi), published))
+    finally:
+        table.engine.close()
+
+
+def _as_released(people: Cells, published: Published) -> Cells:
+    """Give the columns of people the types that they have in the release."""
+    types = {column.name: column.type for column in published.manifest.columns}
+    domains, codes = [], []
+    for domain in people.domains:
+        retyped, code = retype(domain, types[domain.column])
+        domains.append(retyped)
+        codes.append(code[people.column(domain.column)])
+    cells = Cells(tuple(domains), np.stack(codes, axis=1), people.counts)
+    return cells.select(people.columns)
 
 
 def write_risk(folder: Path, internal: Path, findings: Sequence[Findings]) -> None:

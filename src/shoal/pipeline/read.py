@@ -58,6 +58,11 @@ def read(
             "No schema is given, and roles are never guessed.",
             hint="shoal.read(source, shoal.Schema(quasi=[...], sensitive=...))",
         )
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"The schema must be a shoal.Schema, not a {type(schema).__name__}.",
+            hint="shoal.Schema(quasi=[...], sensitive=...), or shoal.Schema.from_roles({...}).",
+        )
     engine = DuckDB(memory)
     options = {"table": table, "delimiter": delimiter, "quote": quote, "encoding": encoding}
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -154,7 +155,11 @@ class Release:
         """
         from shoal.pipeline.seal import write_release  # noqa: PLC0415 - seal needs this module
 
-        folder = Path(path).resolve()
+        folder = path_of(path).resolve()
+        if not folder.name:
+            raise ParameterError(
+                "A release cannot be the root of a disk.", hint="name a folder of its own."
+            )
         return write_release(self, folder, format, replace=replace, accept_risk=accept_risk)
 
     def __repr__(self) -> str:
@@ -189,11 +194,11 @@ def open_release(
     DataError
         Where the folder is not a release.
     """
-    folder = Path(path)
+    folder = path_of(path)
     manifest = read_manifest(folder)
     files = open_files(DuckDB(), folder, data_files(manifest.shape), manifest.format)
     beside = folder.parent / (folder.resolve().name + INTERNAL_SUFFIX)
-    found = Path(internal) if internal is not None else beside
+    found = path_of(internal) if internal is not None else beside
     if internal is not None and not found.is_dir():
         raise DataError(f"There is no internal folder {found}.")
     return Release(
@@ -205,9 +210,35 @@ def open_release(
     )
 
 
+def path_of(given: object) -> Path:
+    """Read the path of a folder.
+
+    Raises
+    ------
+    ParameterError
+        Where it is none, or no folder can have it.
+    """
+    try:
+        path = Path(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(
+            f"A release is named by the path of its folder, not by a {type(given).__name__}."
+        ) from None
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        # Whether the folder is there, and may be used, is for others to say.
+        if not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG:
+            raise ParameterError(
+                "No folder can have the path given.",
+                hint="it is too long, or holds a NUL or another character that no name has.",
+            ) from None
+    return path
+
+
 def read_manifest(folder: Path) -> Manifest:
     """Read `manifest.json` of a release folder."""
-    path = folder / "manifest.json"
+    path = path_of(folder) / "manifest.json"
     try:
         return Manifest.from_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):

@@ -71,6 +71,13 @@ def write_release(
 
 def refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
     """Refuse a place where something stands, unless it is a release that may be replaced."""
+    try:
+        _refuse_existing(folder, internal, replace=replace)
+    except OSError as error:
+        raise _refused(error, folder) from None
+
+
+def _refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
     for path in (folder, internal):
         if path.exists() and not replace:
             raise ParameterError(
@@ -123,6 +130,7 @@ def _refused(error: OSError, folder: Path) -> EngineError:
         errno.EROFS: "choose a folder that you may write to.",
         errno.ENOSPC: "free some space, or choose another disk.",
         errno.ENOTDIR: "a part of the path is a file.",
+        errno.ENAMETOOLONG: "choose a shorter name: the internal folder's is longer still.",
     }
     return EngineError(
         f"The release cannot be written to {folder}: {reason}. Nothing was left behind.",

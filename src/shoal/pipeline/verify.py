@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 from shoal import checks
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.domain import ColumnType
-from shoal.core.errors import DataError, ParameterError, SchemaError
+from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
 from shoal.core.guarantees import Guarantee
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Shape
@@ -25,11 +25,12 @@ from shoal.engines.domains import infer_type
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.published import PublishedFiles
 from shoal.engines.table import texts_of
+from shoal.pipeline.faults import content_faults, file_faults, manifest_faults
 from shoal.pipeline.release import Release, open_release, read_hierarchy, read_manifest
 
 __all__ = ["Status", "Verification", "verify", "verify_file"]
 
-_MANIFEST = "manifest.json"
+_CHECKED_ROLES = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
 
 
 class Status(StrEnum):
@@ -54,6 +55,9 @@ class Verification:
         What is wrong, in words; empty where nothing is.
     n_rows, n_buckets
         How much was checked.
+    roles
+        The columns that were checked as quasi-identifying, sensitive and insensitive. They are
+        taken from the manifest: whether a column has the right role, no checker can see.
     """
 
     status: Status
@@ -61,6 +65,7 @@ class Verification:
     problems: tuple[str, ...]
     n_rows: int
     n_buckets: int
+    roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -73,6 +78,7 @@ class Verification:
             "status": str(self.status),
             "rows": self.n_rows,
             "buckets": self.n_buckets,
+            "roles": {str(role): list(columns) for role, columns in self.roles.items()},
             "guarantees": [verdict.to_dict() for verdict in self.verdicts],
             "problems": list(self.problems),
         }
@@ -84,6 +90,10 @@ def verify(
     internal: str | os.PathLike[str] | None = None,
 ) -> Verification:
     """Check a release against its own manifest, from the published files.
+
+    Whatever is wrong with a folder whose manifest can be read is an answer, not an error. A
+    guarantee about protected values fails where one of them occurs nowhere in the release, for it
+    would hold of anything.
 
     Parameters
     ----------
@@ -99,24 +109,55 @@ def verify(
     >>> str(shoal.verify(shoal.anonymize(table, shoal.Anatomy(ell=2))).status)
     'verified'
     """
-    if not isinstance(release, Release):
-        folder = Path(release)
-        broken = _file_problems(folder, read_manifest(folder))
-        if broken:
-            return Verification(Status.FAILED, (), tuple(broken), 0, 0)
-        release = open_release(folder, internal=internal)
+    folder = _folder_of(release) if isinstance(release, Release) else Path(release)
+    if folder is not None:
+        return _verify_folder(folder, internal)
+    assert isinstance(release, Release)
     try:
-        published = release.published
-    except DataError as error:
-        return Verification(Status.FAILED, (), (error.fact,), 0, 0)
-    problems = _count_problems(published)
-    if problems:
-        return Verification(Status.FAILED, (), tuple(problems), 0, 0)
-    try:
-        return _judge(published, release.manifest.guarantees, _tree(release, published))
-    except (ParameterError, SchemaError) as error:
+        return _verify_content(release)
+    except (DataError, ParameterError, SchemaError) as error:
         # The manifest claims what its own columns or hierarchies cannot bear out.
-        return Verification(Status.FAILED, (), (error.fact,), 0, 0)
+        return _failed(release.manifest, error.fact)
+
+
+def _folder_of(release: Release) -> Path | None:
+    """Give the folder that a release was opened from; None where it is still with its maker."""
+    return release.folder if release.making is None else None
+
+
+def _verify_folder(folder: Path, internal: str | os.PathLike[str] | None) -> Verification:
+    """Answer for a folder, whatever somebody did to it, once its manifest can be read."""
+    if internal is not None and not Path(internal).is_dir():
+        raise DataError(f"There is no internal folder {Path(internal)}.")
+    manifest = read_manifest(folder)
+    try:
+        faults = manifest_faults(manifest) or file_faults(folder, manifest)
+        if faults:
+            return _failed(manifest, *faults)
+        release = open_release(folder, internal=internal)
+        with contextlib.closing(release.files.engine):
+            return _verify_content(release)
+    except ShoalError as error:
+        return _failed(manifest, error.fact)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "unknown reason"
+        return _failed(manifest, f"the release cannot be read: {reason}")
+
+
+def _verify_content(release: Release) -> Verification:
+    published = release.published
+    faults = content_faults(published)
+    if faults:
+        return _failed(release.manifest, *faults)
+    return _judge(published, release.manifest.guarantees, _tree(release, published))
+
+
+def _failed(manifest: Manifest, *problems: str) -> Verification:
+    return Verification(Status.FAILED, (), problems, 0, 0, _roles(manifest))
+
+
+def _roles(manifest: Manifest) -> dict[Role, tuple[str, ...]]:
+    return {role: manifest.columns_of(role) for role in _CHECKED_ROLES}
 
 
 def verify_file(
@@ -129,6 +170,9 @@ def verify_file(
     order: Sequence[str] | None = None,
 ) -> Verification:
     """Check any table of named columns, whoever made it, for guarantees.
+
+    Guarantees have their plain meaning here: one about protected values that the file does not
+    hold is true of it.
 
     Parameters
     ----------
@@ -198,7 +242,9 @@ def _type_of(engine: DuckDB, column: str) -> ColumnType:
 def _judge(
     published: Published, guarantees: Sequence[Guarantee], tree: Tree | None
 ) -> Verification:
-    evidence = Evidence(published.buckets, published.bucket_sizes, tree)
+    is_bucketized = published.manifest.shape is Shape.BUCKETIZED
+    alike = published.fewest_alike if is_bucketized else None
+    evidence = Evidence(published.buckets, published.bucket_sizes, tree, alike=alike)
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(
         f"{verdict.guarantee.name}: {verdict.detail}" for verdict in verdicts if not verdict.holds
@@ -209,6 +255,7 @@ def _judge(
         problems,
         published.lines.n_rows,
         published.n_buckets,
+        _roles(published.manifest),
     )
 
 
@@ -223,41 +270,3 @@ def _tree(release: Release, published: Published) -> Tree | None:
     elif release.folder is not None:
         hierarchy = read_hierarchy(release.folder, domain.column)
     return None if hierarchy is None else hierarchy.over(domain)
-
-
-def _file_problems(folder: Path, manifest: Manifest) -> list[str]:
-    """Compare the files of a folder with what the manifest says of them."""
-    found = {
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if not path.is_dir() or path.is_symlink()
-    }
-    stated = set(manifest.files) | {_MANIFEST}
-    problems = [f"{name} is missing" for name in sorted(stated - found)]
-    problems += [f"{name} is not in the manifest" for name in sorted(found - stated)]
-    for name in sorted(stated & found - {_MANIFEST}):
-        with (folder / name).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != manifest.files[name]:
-            problems.append(f"{name} was changed after it was sealed")
-    return problems
-
-
-def _count_problems(published: Published) -> list[str]:
-    manifest = published.manifest
-    problems = []
-    if not manifest.guarantees:
-        problems.append("the manifest states no guarantee")
-    if published.lines.n_rows != manifest.n_rows:
-        problems.append(
-            f"the manifest states {manifest.n_rows} rows, the data have {published.lines.n_rows}"
-        )
-    if published.n_buckets != manifest.n_buckets:
-        problems.append(
-            f"the manifest states {manifest.n_buckets} buckets, the data have {published.n_buckets}"
-        )
-    if published.buckets is not None and not np.array_equal(
-        published.buckets.sizes, published.bucket_sizes
-    ):
-        problems.append("sensitive does not hold as many values as quasi has lines in each bucket")
-    return problems

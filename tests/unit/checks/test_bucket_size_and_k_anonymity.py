@@ -49,3 +49,19 @@ def test_plain_lists_are_taken(function):
 def test_sizes_that_are_none_are_refused(function, sizes):
     with pytest.raises(DataError):
         function(sizes)
+
+
+def test_where_the_rows_of_a_bucket_differ_those_that_look_alike_are_counted():
+    evidence = Evidence(None, np.array([7, 4]), alike=np.array([1, 5]))
+    verdict = check(KAnonymity(k=2), evidence)
+    assert verdict.reached == {"k": 1}
+    assert verdict.detail == (
+        "1 of 2 buckets hold a combination of quasi-identifiers that fewer than 2 rows share"
+    )
+    assert check(BucketSize(k=4), evidence).holds
+
+
+@pytest.mark.parametrize("alike", [[3], [3, 0], [3, 3, 3]])
+def test_rows_that_look_alike_are_counted_for_every_bucket(alike):
+    with pytest.raises(DataError):
+        Evidence(None, np.array([7, 4]), alike=np.array(alike))

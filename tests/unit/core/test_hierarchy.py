@@ -506,6 +506,33 @@ class TestIntervals:
         tree = Hierarchy.intervals(quantiles=2).over(dates("1999-12-31", "2000-01-01"))
         assert labels_at(tree, 1) == ["]-inf, 2000-01-01[", "[2000-01-01, +inf["]
 
+    @pytest.mark.parametrize(
+        ("below", "above", "cut"),
+        [
+            ("1987-03-02", "1992-07-01", "1990-01-01"),
+            ("1991-03-02", "1993-07-01", "1993-01-01"),
+            ("1991-03-02", "1993-01-01", "1992-01-01"),
+            ("1991-03-02", "1991-07-21", "1991-07-01"),
+            ("0001-01-01", "0009-07-21", "0009-01-01"),
+            ("9999-12-30", "9999-12-31", "9999-12-31"),
+        ],
+    )
+    def test_quantiles_of_dates_begin_decades_years_or_months(self, below, above, cut):
+        tree = Hierarchy.intervals(quantiles=2).over(dates(below, above))
+        assert labels_at(tree, 1) == [f"]-inf, {cut}[", f"[{cut}, +inf["]
+
+    @pytest.mark.parametrize(
+        ("below", "above", "cut"),
+        [("0.1", "0.2", "0.15"), ("0.12", "0.34", "0.2"), ("-1.5", "2.5", "0"), ("7", "8", "7.5")],
+    )
+    def test_quantiles_of_reals_are_short_and_strictly_between(self, below, above, cut):
+        tree = Hierarchy.intervals(quantiles=2).over(reals(below, above))
+        assert labels_at(tree, 1) == [f"]-inf, {cut}[", f"[{cut}, +inf["]
+
+    def test_quantiles_of_whole_numbers_are_round(self):
+        tree = Hierarchy.intervals(quantiles=2).over(integers(17, 64))
+        assert labels_at(tree, 1) == ["]-inf, 50[", "[50, +inf["]
+
     def test_cuts_for_every_level(self):
         hierarchy = Hierarchy.intervals([[0, 10, 20, 30], [0, 20], [20]])
         tree = hierarchy.over(integers(5, 15, 25, 35))

@@ -209,6 +209,14 @@ def test_bucket_sizes_count_rows_and_an_empty_bucket_shows():
     assert [domain.column for domain in published().quasi] == ["sex"]
 
 
+def test_rows_that_look_alike_are_counted_across_buckets():
+    bucket, sex = Domain.of_texts(BUCKET, ["1", "2"]), Domain.of_texts(BUCKET, ["F", "M"])
+    lines = Cells((bucket, sex), np.array([[0, 0], [0, 1], [1, 1]]), np.array([2, 3, 4]))
+    assert Published(MANIFEST, lines, None).fewest_alike.tolist() == [2, 7]
+    without = Cells((bucket,), np.array([[0], [1]]), np.array([2, 3]))
+    assert Published(MANIFEST, without, None).fewest_alike.tolist() == [5, 5]
+
+
 def test_people_who_look_alike_are_one_entry():
     people = People(published().lines.select(["sex"]))
     assert (people.n_people, people.counts.tolist()) == (7, [2, 5])

@@ -185,3 +185,33 @@ def test_a_wide_table_does_not_flood_the_message():
     with pytest.raises(SchemaError, match="and 960 more") as caught:
         full().check_columns([*full().roles, *(f"column {i}" for i in range(1000))])
     assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"quasi": 5}, "quasi takes names of columns, which are texts, not a int"),
+        ({"quasi": [None]}, "quasi takes names of columns, which are texts, not None"),
+        ({"sensitive": [1]}, "sensitive takes names"),
+        ({"insensitive": b"a"}, "insensitive takes names"),
+        ({"quasi": "a", "nearly_unique": 5}, "nearly_unique takes names"),
+        ({"quasi": "a", "key": ["b"]}, "key takes names"),
+        ({"quasi": "a", "person": 3}, "person takes names"),
+        ({"quasi": "a", "types": ["a"]}, "types must be a mapping of columns, not a list"),
+        ({"quasi": "a", "types": {"a": 5}}, "type of column 'a' must be a name or a list"),
+        ({"quasi": "a", "types": {"a": [1, 2]}}, "type of column 'a' must be a name or a list"),
+        ({"quasi": "a", "types": {None: "real"}}, "types takes names"),
+        ({"quasi": "a", "hierarchies": ["a"]}, "hierarchies must be a mapping of columns"),
+        ({"quasi": "a", "hierarchies": {"a": "x"}}, r"must be a shoal\.Hierarchy, not a str"),
+    ],
+)
+def test_what_is_no_name_type_or_hierarchy_is_refused(given, said):
+    with pytest.raises(SchemaError, match=said) as caught:
+        Schema(**given)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("roles", [5, ["age"], {"age": 5}, {5: "quasi"}])
+def test_roles_that_are_none_are_refused(roles):
+    with pytest.raises(SchemaError):
+        Schema.from_roles(roles)

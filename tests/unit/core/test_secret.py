@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.core.errors import ParameterError
 from shoal.core.secret import Secret
 
 
@@ -79,3 +80,13 @@ def test_golden_numbers_do_not_change_from_version_to_version():
     secret = Secret.from_seed(7)
     assert secret.permutation("buckets", 8).tolist() == [1, 5, 4, 6, 2, 7, 3, 0]
     assert secret.derive("rank").hex()[:16] == "e4be298f7c358a87"
+
+
+@pytest.mark.parametrize("seed", ["\ud800", 1.5, [1], b"x"])
+def test_a_seed_is_a_whole_number_or_a_text(seed):
+    with pytest.raises(ParameterError, match="A seed must be"):
+        Secret.from_seed(seed)
+
+
+def test_a_whole_number_of_numpy_is_a_seed_too():
+    assert Secret.from_seed(np.int64(7)).reveal() == Secret.from_seed(7).reveal()

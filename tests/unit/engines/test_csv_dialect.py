@@ -100,6 +100,9 @@ def test_gzip_is_seen_through(dialect_of):
         (b"a,,c\n", "number 2 of 3"),
         (b"a,b,a,b\n", "number 1, 2, 3, 4 of 4"),
         (b"Name,name\n", "number 1, 2 of 2"),
+        (b'a,"b\rc",d\n', "again: number 2 of 3"),
+        (b'"a\n",b\n', "again: number 1 of 2"),
+        ("a,\ufeffb\n".encode(), "again: number 2 of 2"),
         (b"%PDF-1.7", "PDF"),
         (b"SQLite format 3\x00", "SQLite"),
         (b"\x1f\x8b\x08\x00", "gzip"),
@@ -113,6 +116,17 @@ def test_what_is_no_csv_is_refused(dialect_of, content, said):
 def test_an_encoding_must_exist(dialect_of):
     with pytest.raises(ParameterError, match="utf-9"):
         dialect_of(b"a\n1\n", encoding="utf-9")
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "hex", "a\0b"])
+def test_an_encoding_must_be_one_of_texts(dialect_of, encoding):
+    with pytest.raises(ParameterError, match="is not known"):
+        dialect_of(b"a\n1\n", encoding=encoding)
+
+
+def test_an_encoding_that_nothing_is_written_in_is_refused(dialect_of):
+    with pytest.raises(DataError, match="not valid undefined"):
+        dialect_of(b"a\n1\n", encoding="undefined")
 
 
 def test_a_file_must_begin_as_its_name_says(tmp_path):

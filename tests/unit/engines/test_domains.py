@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.domain import ColumnType
+from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, SchemaError
-from shoal.engines.domains import build_domain, infer_type, refuse_reserved, type_of_engine
+from shoal.engines.domains import build_domain, infer_type, refuse_reserved, retype, type_of_engine
 
 
 def array(texts):
@@ -141,3 +141,30 @@ def test_only_plain_digits_are_numbers(text):
 def test_a_whole_number_has_at_most_64_bits(text):
     with pytest.raises(DataError, match="64 bits"):
         build_domain("a", ColumnType.INTEGER, [text])
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "expected"),
+    [
+        (["20.0", "9", "1_0"], "integer", ["9", "20.0", "1_0"]),
+        (["b", "a"], "categorical", ["a", "b"]),
+        (["True", "FALSE", "true", "0", "maybe"], "boolean", ["false", "maybe", "true"]),
+        (["2020-01-02", "5.2020", "1899-12-31"], "date", ["1899-12-31", "2020-01-02", "5.2020"]),
+        ([], "integer", []),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("has_missing", [True, False])
+def test_values_of_strangers_are_read_as_another_type_does(texts, kind, expected, has_missing):
+    domain = Domain.of_texts("a", texts, has_missing=has_missing)
+    retyped, codes = retype(domain, ColumnType(kind))
+    assert retyped.texts.tolist() == expected
+    assert (retyped.type, retyped.has_missing) == (kind, has_missing)
+    assert len(codes) == domain.size
+    for old, new in zip(domain.labels(), codes.tolist(), strict=True):
+        text = retyped.text(new)
+        assert text == old or (kind == "boolean" and text in ("true", "false"))
+
+
+def test_a_column_of_strangers_without_a_single_number_is_refused():
+    with pytest.raises(DataError, match="Column 'a' is real in the release"):
+        retype(Domain.of_texts("a", ["x", "y"]), ColumnType.REAL)

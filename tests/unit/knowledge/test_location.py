@@ -279,3 +279,63 @@ def test_reprs_hold_no_values():
 def test_spread_of_nothing():
     source, position = spread(np.array([3]), np.array([0]))
     assert len(source) == len(position) == 0
+
+
+def numbers_of(texts, kind):
+    known = [text for text in texts if text is not None]
+    return Cells.of_rows(
+        [
+            Domain.of_texts(
+                "a",
+                known,
+                type=kind,
+                numbers=[float(text) for text in known],
+                has_missing=None in texts,
+            )
+        ],
+        np.arange(len(texts))[:, np.newaxis],
+    )
+
+
+def test_numbers_are_compared_as_such_not_by_their_spelling():
+    lines = numbers_of(["20", "21"], ColumnType.INTEGER)
+    people = numbers_of(["20.0", "2.1e1", "21", "22", None], ColumnType.REAL)
+    assert found(lines, people) == {
+        "20.0": {"20"},
+        "2.1e1": {"21"},
+        "21": {"21"},
+        "22": set(),
+        None: set(),
+    }
+
+
+def test_whole_numbers_beyond_floats_are_told_apart():
+    lines = numbers_of(["9007199254740992", "9007199254740993"], ColumnType.INTEGER)
+    people = numbers_of(["9007199254740992.0", "9007199254740993"], ColumnType.INTEGER)
+    assert found(lines, people) == {
+        "9007199254740992.0": {"9007199254740992"},
+        "9007199254740993": {"9007199254740993"},
+    }
+
+
+def test_a_number_is_a_member_of_a_label_however_it_is_spelled():
+    meanings = {
+        "young": Meaning(members=frozenset({"20", "21"})),
+        "rest": Meaning(members=frozenset({"30"}), has_other=True),
+    }
+    lines = cells_of(["a"], [("young",), ("rest",)])
+    people = numbers_of(["20.0", "21", "30.0", "40"], ColumnType.REAL)
+    assert found(lines, people, {"a": meanings}) == {
+        "20.0": {"young"},
+        "21": {"young"},
+        "30.0": {"rest"},
+        "40": {"rest"},
+    }
+
+
+def test_a_text_is_not_compared_with_a_number():
+    lines = cells_of(["a"], [("020",), ("20",)])
+    assert found(lines, numbers_of(["20", "20.0"], ColumnType.REAL)) == {
+        "20": {"20"},
+        "20.0": set(),
+    }

@@ -36,7 +36,9 @@ def test_odd_values_are_published_as_they_are(
         "note": ODD_TEXTS * 2,
         "disease": [text for text in ODD_TEXTS[:6] for _ in range(4)],
     }
-    schema = shoal.Schema(quasi="code", insensitive="note", sensitive="disease")
+    schema = shoal.Schema(
+        quasi="code", insensitive="note", sensitive="disease", nearly_unique="note"
+    )
     release = shoal.anonymize(shoal.read(columns, schema), method)
     opened = shoal.open_release(release.write(tmp_path / "release", format=format))
     if opened.names == ("table",):

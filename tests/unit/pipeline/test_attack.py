@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -92,3 +94,68 @@ def test_an_attack_that_does_not_fit_is_refused() -> None:
     with pytest.raises(shoal.ParameterError, match="does not apply"):
         shoal.attack(release, shoal.attacks.Homogeneity())
     assert [found.attack for found in shoal.attack(release)] == ["linkage"]
+
+
+@pytest.fixture(scope="module", params=["bucketized", "generalized"])
+def published(request: pytest.FixtureRequest) -> shoal.Release:
+    """Publish ages and whether somebody smokes: six people of 20 and six of 21."""
+    columns = {
+        "age": [20, 21] * 6,
+        "smokes": [True, False] * 6,
+        "post": ["020", "20"] * 6,
+        "disease": ["flu", "flu", "cold", "cold"] * 3,
+    }
+    schema = shoal.Schema(quasi=["age", "smokes", "post"], sensitive="disease")
+    method = shoal.Mondrian(k=2, ell=2, publish=request.param)
+    return shoal.anonymize(shoal.read(columns, schema), method)
+
+
+def n_found(release: shoal.Release, people: object) -> int:
+    (found,) = shoal.attack(release, shoal.attacks.Homogeneity(), people=people).findings
+    return int((found.posterior > 0).sum())
+
+
+def in_csv(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(("age,smokes,post", *lines)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_people_are_found_however_their_numbers_are_spelled(
+    published: shoal.Release, tmp_path: Path
+) -> None:
+    frame = {"age": [20, 21, None], "smokes": [True, False, True], "post": ["020", "20", "020"]}
+    assert n_found(published, pd.DataFrame(frame)) == 2
+    lines = ("20.0,True,020", "2.1e1,FALSE,20", "20,true,020")
+    assert n_found(published, in_csv(tmp_path / "people.csv", *lines)) == 3
+    frame["age"][2] = float("nan")
+    assert n_found(published, pa.table(frame)) == 2
+
+
+def test_texts_that_are_not_numbers_in_the_release_stay_apart(
+    published: shoal.Release, tmp_path: Path
+) -> None:
+    if published.manifest.shape != "bucketized":
+        pytest.skip("generalized: the postcode may be any")
+    path = in_csv(tmp_path / "people.csv", "20,true,020", "20,true,20", "20.5,true,020")
+    assert n_found(published, path) == 1
+    table = shoal.read(
+        {"age": [20.0, 20.0], "smokes": ["True", "true"], "post": [20, 21]},
+        shoal.Schema(quasi=["age", "smokes", "post"]),
+    )
+    assert n_found(published, table) == 0
+
+
+def test_a_stranger_whose_values_cannot_be_read_is_found_nowhere(
+    published: shoal.Release, tmp_path: Path
+) -> None:
+    path = in_csv(tmp_path / "people.csv", "20,true,020", "unknown,true,020", "1_0,true,020")
+    assert n_found(published, path) == 1
+
+
+def test_a_column_without_a_single_value_of_its_type_is_refused(
+    published: shoal.Release, tmp_path: Path
+) -> None:
+    path = in_csv(tmp_path / "people.csv", "Wally,true,020", "Whale,true,020")
+    with pytest.raises(shoal.DataError, match="Column 'age' is integer in the release") as caught:
+        shoal.attack(published, people=path)
+    assert "Wa" not in str(caught.value)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import stat
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -216,3 +220,106 @@ def test_an_opened_release_is_not_written_again(release: shoal.Release, tmp_path
 def test_a_folder_without_a_manifest_is_not_a_release(tmp_path: Path) -> None:
     with pytest.raises(shoal.DataError, match="not a release"):
         shoal.open_release(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "said"),
+    [
+        ("x" * 300, shoal.ParameterError, "No folder can have the path"),
+        ("x" * 250, shoal.EngineError, "cannot be written"),
+        ("a\0b", shoal.ParameterError, "No folder can have the path"),
+        ("a\ud800b", shoal.ParameterError, "No folder can have the path"),
+        ("/", shoal.ParameterError, "root of a disk"),
+        (None, shoal.ParameterError, "not by a NoneType"),
+        (5, shoal.ParameterError, "not by a int"),
+    ],
+    ids=["long", "long with its suffix", "nul", "surrogate", "root", "none", "number"],
+)
+def test_a_place_that_no_release_can_have_is_refused(
+    table: shoal.Table,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: object,
+    error: type[Exception],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    release = shoal.anonymize(table, shoal.Anatomy(ell=2))
+    with pytest.raises(error, match=said):
+        release.write(path)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "path", [None, 5, "a\0b", "x" * 5000], ids=["none", "number", "nul", "long"]
+)
+def test_what_is_no_path_is_not_opened(path: object) -> None:
+    for reader in (shoal.open_release, shoal.attack):
+        with pytest.raises(shoal.ParameterError, match="path"):
+            reader(path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000], ids=["nul", "long"])
+def test_what_is_no_path_is_not_verified(path: str) -> None:
+    with pytest.raises(shoal.ParameterError, match="path"):
+        shoal.verify(path)
+
+
+def test_the_schema_of_a_table_must_be_one() -> None:
+    with pytest.raises(shoal.SchemaError, match=r"must be a shoal\.Schema, not a dict"):
+        shoal.read({"a": [1]}, {"quasi": ["a"]})  # type: ignore[arg-type]
+
+
+_JOURNEY = """
+import sys
+import shoal
+
+census = shoal.datasets.census(rows=300, seed=1)
+release = shoal.anonymize(shoal.read(census, memory="200MB"), shoal.Mondrian(k=4, ell=2))
+folder = release.write(sys.argv[1])
+assert shoal.verify(folder).holds
+shoal.attack(folder)
+columns = {name: census.to_dict()[name] for name in census.schema.quasi}
+shoal.attack(folder, people=columns)
+opened = shoal.open_release(folder)
+opened.to_arrow("table")
+cycle = [opened]
+cycle.append(cycle)
+if sys.argv[2] == "fails":
+    raise SystemError("on purpose")
+"""
+
+
+@pytest.mark.parametrize("ending", ["ends", "fails"])
+def test_no_temporary_folder_outlives_the_process(tmp_path: Path, ending: str) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", _JOURNEY, str(tmp_path / "release"), ending],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (1 if ending == "fails" else 0), done.stderr
+    assert ("on purpose" in done.stderr) == (ending == "fails")
+    assert everything_in(temporary) == []
+
+
+def test_a_temporary_folder_goes_with_its_table_and_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    release = shoal.anonymize(
+        shoal.read(shoal.datasets.papers.injector_patients()), shoal.Anatomy(ell=2)
+    )
+    folder = release.write(tmp_path / "release")
+    assert shoal.verify(folder).holds
+    opened = shoal.open_release(folder)
+    assert opened.published.n_buckets == release.published.n_buckets
+    assert len(list(temporary.iterdir())) >= 2
+    del release, opened
+    gc.collect()
+    assert everything_in(temporary) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,11 +40,25 @@ def reseal(folder: Path, change: Callable[[dict[str, object]], None] = lambda _:
     path.write_text(json.dumps(stated))
 
 
+def read_entries(folder: Path) -> list[list[str]]:
+    lines = (folder / "sensitive.csv").read_text().splitlines()
+    return [line.split(",") for line in lines[1:]]
+
+
+def write_entries(folder: Path, entries: list[list[str]]) -> None:
+    """Write (bucket, value, count), one line a bucket and value."""
+    path = folder / "sensitive.csv"
+    header = path.read_text().splitlines()[0]
+    counts: Counter[tuple[str, str]] = Counter()
+    for bucket, value, count in entries:
+        counts[bucket, value] += int(count)
+    body = [f"{bucket},{value},{count}" for (bucket, value), count in counts.items()]
+    path.write_text("\n".join([header, *body]) + "\n")
+
+
 def swap_two_values(folder: Path) -> None:
     """Swap values of two buckets so that the first bucket holds one of its values twice."""
-    path = folder / "sensitive.csv"
-    header, *lines = path.read_text().splitlines()
-    entries = [line.split(",") for line in lines]
+    entries = read_entries(folder)
     bucket = entries[0][0]
     kept, given = (entry[1] for entry in entries[:2])
     other = next(e[0] for e in entries if e[0] != bucket and e[1] == kept)
@@ -52,8 +67,7 @@ def swap_two_values(folder: Path) -> None:
             entry[1] = kept
         elif entry[:2] == [other, kept]:
             entry[1] = given
-    body = [",".join(entry) for entry in entries]
-    path.write_text("\n".join([header, *body]) + "\n")
+    write_entries(folder, entries)
 
 
 def test_an_untouched_release_is_verified(folder: Path) -> None:
@@ -80,15 +94,12 @@ def test_a_stray_file_is_found(folder: Path) -> None:
 
 
 def test_a_broken_guarantee_is_found_even_where_the_digests_fit(folder: Path) -> None:
-    path = folder / "sensitive.csv"
-    header, *lines = path.read_text().splitlines()
-    bucket = lines[0].split(",")[0]
-    value = lines[0].split(",")[1]
-    lines = [
-        ",".join([bucket, value, line.split(",")[2]]) if line.split(",")[0] == bucket else line
-        for line in lines
-    ]
-    path.write_text("\n".join([header, *lines]) + "\n")
+    entries = read_entries(folder)
+    bucket, value, _ = entries[0]
+    for entry in entries:
+        if entry[0] == bucket:
+            entry[1] = value
+    write_entries(folder, entries)
     reseal(folder)
     found = shoal.verify(folder)
     assert found.status == "failed"

@@ -1,8 +1,8 @@
 """What is published of a bucket: for every quasi-identifier a label that covers its rows.
 
 With a hierarchy that is its lowest node above all of the bucket's values; for numbers and dates
-the region between the cuts around the bucket; for other values the set of those that occur, with
-the rare ones unnamed.
+the region between the cuts around the bucket, open where no cut bounds it; for other values the set
+of those that occur, with the rare ones unnamed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ import numpy.typing as npt
 from shoal.core.cells import Codes, Counts
 from shoal.core.domain import Domain
 from shoal.core.plan import Label, Recode
+from shoal.core.secret import Secret
 from shoal.core.tree import Tree
 from shoal.methods.partition._kernels import CUT_FIELDS, trace_regions
 from shoal.methods.partition.axes import Axis
-from shoal.methods.partition.bounds import bounds_of
+from shoal.methods.partition.bounds import draw_bounds
 
 __all__ = ["Partition", "label_buckets"]
 
+_LOWEST, _HIGHEST = "-inf", "+inf"
+"""The ends of intervals that no cut bounds: the table's smallest and largest value are not told."""
 _MOST_LISTED = 12
 _BITS = 63
 """Sets of fewer codes than that are the bits of one number."""
@@ -63,7 +66,13 @@ class Partition:
 
 
 def label_buckets(
-    partition: Partition, place: int, axis: Axis, codes: Codes, counts: Counts, bound: int
+    partition: Partition,
+    place: int,
+    axis: Axis,
+    codes: Codes,
+    counts: Counts,
+    bound: int,
+    secret: Secret,
 ) -> Recode:
     """Give every bucket its label in one column.
 
@@ -76,16 +85,20 @@ def label_buckets(
     codes, counts
         The code of each cell in that column, and the rows of each cell.
     bound
-        Values carried by fewer rows than that are not named in sets.
+        Values carried by fewer rows than that are not named in sets, and end no interval where
+        something else can.
+    secret
+        Where the bounds of intervals are drawn from.
     """
     carried = codes[partition.cell]
+    totals = np.zeros(axis.domain.size, dtype=np.int64)
+    np.add.at(totals, codes, counts)
     if axis.tree is not None:
         index, labels = _label_nodes(partition, axis.tree, axis.domain, carried)
     elif axis.is_numeric:
-        index, labels = _label_regions(partition, place, axis, carried)
+        ends = _Ends.of_cuts(partition, place, axis, totals, bound, secret)
+        index, labels = _label_regions(partition, axis.domain, carried, ends)
     else:
-        totals = np.zeros(axis.domain.size, dtype=np.int64)
-        np.add.at(totals, codes, counts)
         index, labels = _label_sets(partition, axis.domain, carried, totals >= bound)
     return Recode(axis.domain.column, "bucket", index, tuple(labels))
 
@@ -116,63 +129,73 @@ def _label_node(tree: Tree, domain: Domain, node: int) -> Label:
 # --- an interval ------------------------------------------------------------------------------
 
 
-def _label_regions(
-    partition: Partition, place: int, axis: Axis, carried: Codes
-) -> tuple[Codes, list[Label]]:
-    is_missing = carried == axis.domain.missing_code
-    some = np.logical_or.reduceat(is_missing, partition.begin)
-    all_ = np.logical_and.reduceat(is_missing, partition.begin)
-    lower, upper = _regions(partition, place, axis)
-    # One number for every combination of both bounds and which values are missing.
-    key = np.where(
-        all_, -1, (lower.index * len(upper.texts) + upper.index) * 2 + some.astype(np.int64)
-    )
-    keys, index = np.unique(key, return_inverse=True)
-    return index, [_label_interval(number, lower.texts, upper.texts) for number in keys.tolist()]
-
-
-def _label_interval(key: int, lower: list[str], upper: list[str]) -> Label:
-    if key < 0:
-        return Label(None, has_missing=True)
-    ends, has_missing = divmod(key, 2)
-    low, high = lower[ends // len(upper)], upper[ends % len(upper)]
-    text = f"[{low}, {high}[" + (" or missing" if has_missing else "")
-    return Label(text, interval=(low, high), has_missing=bool(has_missing))
-
-
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """For each bucket an end of its interval, as a place in some texts."""
+    """For each bucket both ends of its interval, as places in some texts; -1 where it is open."""
 
-    index: Codes
+    lower: Codes
+    upper: Codes
     texts: list[str]
 
+    @classmethod
+    def of_cuts(
+        cls,
+        partition: Partition,
+        place: int,
+        axis: Axis,
+        totals: Counts,
+        bound: int,
+        secret: Secret,
+    ) -> _Ends:
+        """Find the cuts around each bucket, and draw one bound for all that lie in one gap."""
+        lower = np.empty(partition.n_buckets, dtype=np.int64)
+        upper = np.empty(partition.n_buckets, dtype=np.int64)
+        trace_regions(place, partition.cuts, partition.origin, lower, upper)
+        cuts = partition.cuts.reshape(-1, CUT_FIELDS)
+        sides = np.concatenate(
+            (cuts[lower[lower >= 0]][:, 4:6], cuts[upper[upper >= 0]][:, 2:4])
+        ).astype(np.int64)
+        n_positions = max(axis.missing, 1)
+        gaps, index = np.unique(sides @ [n_positions, 1], return_inverse=True)
+        draws = secret.numbers(f"mondrian: bounds {axis.domain.column}", len(gaps))
+        bounds = draw_bounds(axis, *np.divmod(gaps, n_positions), totals, bound, draws)
+        # Bounds drawn in different gaps may be the same.
+        places = {text: place for place, text in enumerate(dict.fromkeys(bounds))}
+        found = np.array([places[text] for text in bounds], dtype=np.int64)[index]
+        n_lower = np.count_nonzero(lower >= 0)
+        lower[lower >= 0], upper[upper >= 0] = found[:n_lower], found[n_lower:]
+        return cls(lower, upper, list(places))
 
-def _regions(partition: Partition, place: int, axis: Axis) -> tuple[_Ends, _Ends]:
-    """Find the interval of each bucket."""
-    lower = np.empty(partition.n_buckets, dtype=np.int64)
-    upper = np.empty(partition.n_buckets, dtype=np.int64)
-    trace_regions(place, partition.cuts, partition.origin, lower, upper)
-    if axis.missing == 0:
-        nowhere = _Ends(np.zeros(partition.n_buckets, dtype=np.int64), [""])
-        return nowhere, nowhere
-    between, around = bounds_of(axis.domain.type)
-    lowest, highest = around(float(axis.numbers[0]), float(axis.numbers[-1]))
-    cuts = partition.cuts.reshape(-1, CUT_FIELDS)
+    def interval(self, lower: int, upper: int) -> tuple[str, str]:
+        """Give the texts of two ends."""
+        return (
+            _LOWEST if lower < 0 else self.texts[lower],
+            _HIGHEST if upper < 0 else self.texts[upper],
+        )
 
-    def ends(cut: Codes, sides: Codes, outermost: str) -> _Ends:
-        is_cut = cut >= 0
-        below, above = sides[cut[is_cut]].T
-        pairs, index = np.unique(below * axis.missing + above, return_inverse=True)
-        found = np.zeros(partition.n_buckets, dtype=np.int64)
-        found[is_cut] = index + 1
-        neighbours = axis.numbers[np.stack(np.divmod(pairs, axis.missing), axis=1)]
-        texts = [outermost, *(between(low, high) for low, high in neighbours.tolist())]
-        # Different neighbours may have the same round number between them.
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        return _Ends(np.array([places[text] for text in texts])[found], list(places))
 
-    return ends(lower, cuts[:, 4:6], lowest), ends(upper, cuts[:, 2:4], highest)
+def _label_regions(
+    partition: Partition, domain: Domain, carried: Codes, ends: _Ends
+) -> tuple[Codes, list[Label]]:
+    is_missing = carried == domain.missing_code
+    some = np.logical_or.reduceat(is_missing, partition.begin)
+    all_ = np.logical_and.reduceat(is_missing, partition.begin)
+    # One number for every combination of both ends and which values are missing.
+    n_ends = len(ends.texts) + 1
+    key = np.where(all_, -1, ((ends.lower + 1) * n_ends + ends.upper + 1) * 2 + some)
+    keys, index = np.unique(key, return_inverse=True)
+    return index, [_label_interval(number, ends) for number in keys.tolist()]
+
+
+def _label_interval(key: int, ends: _Ends) -> Label:
+    if key < 0:
+        return Label(None, has_missing=True)
+    both, has_missing = divmod(key, 2)
+    lower, upper = divmod(both, len(ends.texts) + 1)
+    low, high = ends.interval(lower - 1, upper - 1)
+    opening = "]" if lower == 0 else "["
+    text = f"{opening}{low}, {high}[" + (" or missing" if has_missing else "")
+    return Label(text, interval=(low, high), has_missing=bool(has_missing))
 
 
 # --- a set of values --------------------------------------------------------------------------

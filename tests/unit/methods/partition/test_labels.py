@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from shoal.core.domain import Domain
 from shoal.core.plan import Label
+from shoal.core.secret import Secret
 from shoal.methods.partition import labels
 from shoal.methods.partition.axes import Axis
 from shoal.methods.partition.labels import Partition, label_buckets
+
+SECRET = Secret.from_seed(1)
 
 
 def label_sets(
@@ -30,7 +33,8 @@ def label_sets(
         np.arange(len(letters)), np.ones(len(letters), dtype=np.int64), begin, begin, begin[:0]
     )
     axis = Axis.of_domain(domain, None)
-    recode = label_buckets(partition, 0, axis, codes, np.ones(len(letters), dtype=np.int64), bound)
+    ones = np.ones(len(letters), dtype=np.int64)
+    recode = label_buckets(partition, 0, axis, codes, ones, bound, SECRET)
     return [recode.labels[place] for place in recode.index.tolist()], domain
 
 
@@ -77,7 +81,7 @@ def test_values_that_look_like_labels_keep_their_text():
     domain = Domain.of_texts("x", ["a", "b", "{a, b}"])
     codes = np.array([0, 1, 2, 2, 0, 1])
     recode = label_buckets(
-        partition, 0, Axis.of_domain(domain, None), codes, np.ones(6, dtype=np.int64), 1
+        partition, 0, Axis.of_domain(domain, None), codes, np.ones(6, dtype=np.int64), 1, SECRET
     )
     texts = [recode.labels[place].text for place in recode.index.tolist()]
     assert texts == ["{a, b} #2", "{a, b}", "{a, b} #2"]
@@ -90,7 +94,7 @@ def test_commas_in_values_do_not_make_sets_alike():
     domain = Domain.of_texts("x", ["a", "a, b", "b", "c"])
     codes = np.array([1, 3, 0, 2, 3])
     recode = label_buckets(
-        partition, 0, Axis.of_domain(domain, None), codes, np.ones(5, dtype=np.int64), 1
+        partition, 0, Axis.of_domain(domain, None), codes, np.ones(5, dtype=np.int64), 1, SECRET
     )
     assert {label.text for label in recode.labels} == {"{a, b, c}", "{a, b, c} #2"}
 

@@ -1,0 +1,199 @@
+"""What is wrong with a release whatever it guarantees: its files, its counts, its labels.
+
+A guarantee is re-derived from what can be counted. These are the ways in which a release could be
+counted otherwise than its reader reads it, or hold more than is counted. Faults are put in words
+that name files and columns, never a value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from shoal.core.domain import SUPPRESSED, Domain
+from shoal.core.method import Shape
+from shoal.core.release import FORMATS, Manifest, Published, PublishedColumn, data_files
+from shoal.core.schema import Role
+from shoal.pipeline.release import hierarchy_file
+
+__all__ = ["content_faults", "file_faults", "manifest_faults"]
+
+_MANIFEST = "manifest.json"
+# A later version adds its report, views and DDI here: what is not named is not published.
+_DOCUMENTS = ("labels.json", "codebook.md")
+
+
+def manifest_faults(manifest: Manifest) -> list[str]:
+    """Say what a manifest states that no release can have."""
+    faults = []
+    if manifest.format not in FORMATS:
+        faults.append("the manifest states a format that is neither csv nor parquet")
+    else:
+        allowed = _public_names(manifest)
+        faults += [
+            f"{_shown(name)} is not a file that a {manifest.shape} release has"
+            for name in sorted(set(manifest.files) - allowed)
+        ]
+    if not manifest.guarantees:
+        faults.append("the manifest states no guarantee")
+    if manifest.columns_of(Role.IDENTIFYING):
+        faults.append("the manifest states an identifying column")
+    return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
+
+
+def _public_names(manifest: Manifest) -> set[str]:
+    """Name every file that a release with these columns may have beside its manifest."""
+    columns = (*manifest.columns_of(Role.QUASI), *manifest.columns_of(Role.SENSITIVE))
+    data = {f"{name}.{manifest.format}" for name in data_files(manifest.shape)}
+    return data | set(_DOCUMENTS) | {hierarchy_file(column) for column in columns}
+
+
+def _wrongly_recoded(manifest: Manifest) -> list[PublishedColumn]:
+    if manifest.shape is Shape.SUPPRESSED:
+        return []
+    return [
+        column
+        for column in manifest.columns
+        if column.is_recoded and column.role in (Role.SENSITIVE, Role.INSENSITIVE)
+    ]
+
+
+def _recoding_fault(column: PublishedColumn) -> str:
+    return f"the {column.role} column {column.name!r} is recoded, which only a quasi-identifier is"
+
+
+def file_faults(folder: Path, manifest: Manifest) -> list[str]:
+    """Compare the files of a folder with what the manifest says of them."""
+    found = dict(_entries(folder))
+    stated = set(manifest.files) | {_MANIFEST}
+    folders = {str(Path(name).parent) for name in manifest.files}
+    faults = [f"{_shown(name)} is missing" for name in sorted(stated - set(found))]
+    for name, mode in sorted(found.items()):
+        fault = _kind_fault(mode, is_stated=name in stated, is_folder_of_stated=name in folders)
+        if fault is None and name in manifest.files:
+            fault = _digest_fault(folder / name, manifest.files[name])
+        if fault is not None:
+            faults.append(f"{_shown(name)} {fault}")
+    return faults
+
+
+def _entries(folder: Path) -> Iterator[tuple[str, int]]:
+    """Give every file and folder below a folder, with its mode; links are not followed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            mode = entry.stat(follow_symlinks=False).st_mode
+            yield entry.name, mode
+            if stat.S_ISDIR(mode):
+                for name, inner in _entries(folder / entry.name):
+                    yield f"{entry.name}/{name}", inner
+
+
+def _kind_fault(mode: int, *, is_stated: bool, is_folder_of_stated: bool) -> str | None:
+    if stat.S_ISLNK(mode):
+        return "is a link; a release holds files"
+    if stat.S_ISDIR(mode) and is_folder_of_stated and not is_stated:
+        return None
+    if not is_stated:
+        return "is not in the manifest"
+    return None if stat.S_ISREG(mode) else "is not a file"
+
+
+def _digest_fault(path: Path, stated: str) -> str | None:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "cannot be read"
+    return None if digest == stated else "was changed after it was sealed"
+
+
+def _shown(name: str) -> str:
+    """Write a name of somebody else's making so that it cannot pass for a line of ours."""
+    return name if name.isprintable() else ascii(name)
+
+
+def content_faults(published: Published) -> list[str]:
+    """Say what the published files hold that their manifest, labels or guarantees do not bear."""
+    faults = [*_count_faults(published), *_suppression_faults(published)]
+    if published.manifest.shape is not Shape.SUPPRESSED:
+        # Suppressed columns show values, or `*`: neither is a label.
+        faults += _label_faults(published)
+    return faults + _protection_faults(published)
+
+
+def _count_faults(published: Published) -> list[str]:
+    manifest = published.manifest
+    faults = []
+    if published.lines.n_rows != manifest.n_rows:
+        faults.append(
+            f"the manifest states {manifest.n_rows} rows, the data have {published.lines.n_rows}"
+        )
+    if published.n_buckets != manifest.n_buckets:
+        faults.append(
+            f"the manifest states {manifest.n_buckets} buckets, the data have {published.n_buckets}"
+        )
+    if published.lines.n_rows == 0:
+        faults.append("the data have no rows, so there is nothing to guarantee")
+    if published.buckets is not None and not np.array_equal(
+        published.buckets.sizes, published.bucket_sizes
+    ):
+        faults.append("sensitive does not hold as many values as quasi has lines in each bucket")
+    return faults
+
+
+def _suppression_faults(published: Published) -> list[str]:
+    """Find `*` where nothing is suppressed: it would count as one more value."""
+    manifest = published.manifest
+    if manifest.shape is Shape.SUPPRESSED:
+        return []
+    recoded = {column.name for column in manifest.columns if column.is_recoded}
+    return [
+        f"the column {domain.column!r} holds {SUPPRESSED!r}, but no value of it is suppressed"
+        for domain in _domains(published)
+        if domain.column not in recoded and SUPPRESSED in domain.texts
+    ]
+
+
+def _domains(published: Published) -> tuple[Domain, ...]:
+    sensitive = () if published.buckets is None else (published.buckets.domain,)
+    return (*published.quasi, *sensitive)
+
+
+def _label_faults(published: Published) -> list[str]:
+    """Compare the labels that recoded columns show with those that `labels.json` explains."""
+    recoded = {column.name for column in published.manifest.columns if column.is_recoded}
+    faults = [
+        f"labels.json explains a column that is not recoded: {column!r}"
+        for column in sorted(set(published.meanings) - recoded)
+    ]
+    for domain in published.quasi:
+        explained = published.meanings.get(domain.column, {})
+        n_unexplained = sum(text not in explained for text in domain.texts)
+        if domain.column in recoded and n_unexplained:
+            faults.append(
+                f"labels.json does not explain {n_unexplained} of the {len(domain.texts)} labels "
+                f"of column {domain.column!r}"
+            )
+    return faults
+
+
+def _protection_faults(published: Published) -> list[str]:
+    """Find guarantees about values that occur nowhere: they hold whatever is published."""
+    if published.buckets is None:
+        return []
+    domain = published.buckets.domain
+    faults = []
+    for guarantee in published.manifest.guarantees:
+        protect: tuple[str | None, ...] = getattr(guarantee, "protect", ())
+        n_absent = int(np.count_nonzero(domain.codes_of(list(protect)) < 0))
+        if n_absent:
+            faults.append(
+                f"{guarantee.name}: {n_absent} of the {len(protect)} protected values occur "
+                "nowhere in the release"
+            )
+    return faults
