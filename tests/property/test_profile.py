@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from shoal.core.errors import SchemaError
 from shoal.core.schema import Schema
+from shoal.engines.csv_dialect import unusable_names
 from shoal.pipeline import combinations
 from shoal.pipeline.config import configure
 from shoal.pipeline.profile import profile
 
 _NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
-    lambda name: name.strip() and "\x00" not in name
+    lambda name: not unusable_names([name])
 )
 _VALUES = st.none() | st.integers(0, 3) | st.sampled_from(["ä", "🐟", "", "01", " b", "l\nm"])
 

@@ -221,7 +221,8 @@ def _sortable(bound: str) -> float:
     try:
         return float(bound)
     except ValueError:
-        return float("-inf")
+        # A date: dates sort as their texts do, behind an interval that is open below.
+        return 0.0
 
 
 def _lay_out(table: EngineTable, plan: Plan, shape: Shape, release: int) -> None:

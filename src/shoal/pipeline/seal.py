@@ -20,15 +20,13 @@ from pathlib import Path
 
 from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterError
 from shoal.core.hierarchy_file import write_rows
-from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX
+from shoal.core.release import FORMAT_VERSION, FORMATS, INTERNAL_SUFFIX
 from shoal.pipeline.attack import write_risk
 from shoal.pipeline.release import Making, Release, hierarchy_file
 from shoal.pipeline.verify import verify
 from shoal.report.codebook import codebook
 
 __all__ = ["refuse_existing", "write_release"]
-
-_FORMATS = ("csv", "parquet")
 
 
 def write_release(
@@ -40,7 +38,7 @@ def write_release(
     accept_risk: str | None,
 ) -> Path:
     """Write the two folders of a release; see `Release.write`."""
-    if ending not in _FORMATS:
+    if ending not in FORMATS:
         raise ParameterError(f"format must be csv or parquet, not {ending!r}.")
     if accept_risk is not None and not accept_risk.strip():
         raise ParameterError("accept_risk must say why the risk is accepted.")

@@ -26,7 +26,13 @@ from shoal.engines.duckdb import DuckDB
 from shoal.engines.published import PublishedFiles
 from shoal.engines.table import texts_of
 from shoal.pipeline.faults import content_faults, file_faults, manifest_faults
-from shoal.pipeline.release import Release, open_release, read_hierarchy, read_manifest
+from shoal.pipeline.release import (
+    Release,
+    open_release,
+    path_of,
+    read_hierarchy,
+    read_manifest,
+)
 
 __all__ = ["Status", "Verification", "verify", "verify_file"]
 
@@ -109,7 +115,7 @@ def verify(
     >>> str(shoal.verify(shoal.anonymize(table, shoal.Anatomy(ell=2))).status)
     'verified'
     """
-    folder = _folder_of(release) if isinstance(release, Release) else Path(release)
+    folder = _folder_of(release) if isinstance(release, Release) else path_of(release)
     if folder is not None:
         return _verify_folder(folder, internal)
     assert isinstance(release, Release)
@@ -127,7 +133,7 @@ def _folder_of(release: Release) -> Path | None:
 
 def _verify_folder(folder: Path, internal: str | os.PathLike[str] | None) -> Verification:
     """Answer for a folder, whatever somebody did to it, once its manifest can be read."""
-    if internal is not None and not Path(internal).is_dir():
+    if internal is not None and not path_of(internal).is_dir():
         raise DataError(f"There is no internal folder {Path(internal)}.")
     manifest = read_manifest(folder)
     try:

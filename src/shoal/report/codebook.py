@@ -89,7 +89,7 @@ def _headline(manifest: Manifest) -> str:
 def _describe(meaning: Meaning) -> str:
     parts = []
     if meaning.interval is not None:
-        parts.append(f"from {meaning.interval[0]} to below {meaning.interval[1]}")
+        parts.append(_range(*meaning.interval))
     members = sorted(meaning.members)
     parts += members[:20] + ([f"and {len(members) - 20} more"] if len(members) > 20 else [])
     if meaning.has_other:
@@ -97,6 +97,12 @@ def _describe(meaning: Meaning) -> str:
     if meaning.has_missing:
         parts.append("missing")
     return ", ".join(parts)
+
+
+def _range(low: str, high: str) -> str:
+    if low == "-inf":
+        return "any number or date" if high == "+inf" else f"below {high}"
+    return f"from {low}" if high == "+inf" else f"from {low} to below {high}"
 
 
 def _cell(text: str) -> str:
