@@ -1,0 +1,259 @@
+"""Measure one thing in a process of its own.
+
+Every measure, of Shoal and of its peers alike, runs in a fresh process: nothing that ran before
+warms it, its memory is its own, and one that takes too long can be ended. The runner asks a worker
+script by JSON on its standard input; the worker prepares what is not timed, times the rest and
+answers by JSON on its standard output. This module serves both sides and imports nothing but the
+standard library, since a worker may run in the environment of a peer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["HERE", "Call", "Limits", "Outcome", "ask", "run_command", "serve"]
+
+HERE = Path(__file__).resolve().parent
+"""The folder of the benchmarks; workers find this module there."""
+
+# What the system counts the largest memory in.
+_UNITS_A_MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10
+# Clocks of CPU time may tick as coarsely as ten milliseconds: calls that are shorter than this many
+# seconds are timed several together, up to so many.
+_SHORTEST = 0.3
+_MOST_CALLS = 20_000
+# A process that waits uses no CPU seconds; on a busy machine it may have to wait long.
+_WALL_A_CPU_SECOND = 10
+_SHOWN_OF_AN_ERROR = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How often and how long something is measured.
+
+    Parameters
+    ----------
+    repeat
+        How often at most; the least of the times counts.
+    enough
+        Once the calls have taken so many CPU seconds together, none is added.
+    seconds
+        After so many CPU seconds a process is ended.
+    """
+
+    repeat: int = 5
+    enough: float = 10.0
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a measure.
+
+    Parameters
+    ----------
+    cpu, wall
+        Seconds of every repeat, of all threads and by the clock; empty where there is no time.
+    peak
+        The largest memory of the process in megabytes, up to the end of the first repeat.
+    answer
+        What the call returned.
+    problem
+        Why there is no time: too long, not installed, or what failed.
+    """
+
+    cpu: tuple[float, ...] = ()
+    wall: tuple[float, ...] = ()
+    peak: float | None = None
+    answer: Any = None
+    problem: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The CPU seconds that count: the least."""
+        return min(self.cpu, default=None)
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """The least seconds by the clock."""
+        return min(self.wall, default=None)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the outcome as JSON holds it."""
+        return asdict(self)
+
+
+# --- the worker's side ------------------------------------------------------------------------
+
+Call = Callable[[], object]
+
+
+def serve(measures: Mapping[str, Callable[..., Call]]) -> None:
+    """Answer the request on the standard input.
+
+    Parameters
+    ----------
+    measures
+        By name, what takes the options of a request, prepares and returns the call to be timed.
+    """
+    request = json.load(sys.stdin)
+    limits = Limits(**request["limits"])
+    _end_after(limits.seconds + limits.enough)
+    # Some peers print; the answer must stay alone on the standard output.
+    with contextlib.redirect_stdout(sys.stderr):
+        call = measures[request["measure"]](**request["options"])
+        outcome = _time(call, limits)
+    json.dump(outcome.to_dict(), sys.stdout)
+
+
+def _end_after(seconds: float) -> None:
+    """Let the system end this process once it has used so many CPU seconds."""
+    _, greatest = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), greatest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Batch:
+    """Calls timed together: how many, all their CPU seconds and seconds by the clock."""
+
+    n_calls: int
+    cpu: float
+    wall: float
+    answer: object
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is long enough for coarse clocks."""
+        return self.wall >= _SHORTEST / 2
+
+    def next_size(self) -> int:
+        """How many calls the next batch needs."""
+        return min(math.ceil(_SHORTEST * self.n_calls / self.wall), _MOST_CALLS)
+
+
+def _time(call: Call, limits: Limits) -> Outcome:
+    batches = [_time_batch(call, 1)]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _UNITS_A_MEGABYTE
+    for _ in range(limits.repeat + 1):
+        n_long = sum(batch.is_long for batch in batches)
+        if n_long >= limits.repeat or sum(batch.cpu for batch in batches) >= limits.enough:
+            break
+        batches.append(_time_batch(call, batches[-1].next_size()))
+    kept = [batch for batch in batches if batch.is_long] or batches
+    return Outcome(
+        cpu=tuple(batch.cpu / batch.n_calls for batch in kept),
+        wall=tuple(batch.wall / batch.n_calls for batch in kept),
+        peak=peak,
+        answer=batches[-1].answer,
+    )
+
+
+def _time_batch(call: Call, n_calls: int) -> _Batch:
+    answer = None
+    gc.collect()
+    started, started_wall = time.process_time(), time.perf_counter()
+    for _ in range(n_calls):
+        answer = call()
+    cpu, wall = time.process_time() - started, time.perf_counter() - started_wall
+    return _Batch(n_calls=n_calls, cpu=cpu, wall=wall, answer=answer)
+
+
+# --- the runner's side ------------------------------------------------------------------------
+
+
+def ask(
+    python: Path, worker: str, measure: str, options: Mapping[str, object], limits: Limits
+) -> Outcome:
+    """Measure something in a fresh process.
+
+    Parameters
+    ----------
+    python
+        The interpreter, which says whose environment it is.
+    worker
+        The script, relative to the folder of the benchmarks.
+    measure, options
+        What the script is asked for.
+    limits
+        How often and how long.
+    """
+    request = {"measure": measure, "options": dict(options), "limits": asdict(limits)}
+    try:
+        finished = subprocess.run(
+            [str(python), str(HERE / worker)],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=_WALL_A_CPU_SECOND * limits.seconds,
+            env=os.environ | {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome(problem=f"> {limits.seconds:g}")
+    if finished.returncode:
+        return Outcome(problem=_failure(finished, limits.seconds))
+    answered = json.loads(finished.stdout)
+    return Outcome(**{**answered, "cpu": tuple(answered["cpu"]), "wall": tuple(answered["wall"])})
+
+
+def run_command(command: Sequence[str], limits: Limits) -> Outcome:
+    """Measure a command as a user types it, each time in a new empty folder.
+
+    Its CPU seconds are those of the whole process.
+    """
+    outcomes: list[Outcome] = []
+    while len(outcomes) < limits.repeat and sum(o.cpu[0] for o in outcomes) < limits.enough:
+        with tempfile.TemporaryDirectory(prefix="shoal-benchmarks-") as folder:
+            outcome = _run_once(command, limits.seconds, folder)
+        if outcome.problem is not None:
+            return outcome
+        outcomes.append(outcome)
+    return Outcome(
+        cpu=tuple(outcome.cpu[0] for outcome in outcomes),
+        wall=tuple(outcome.wall[0] for outcome in outcomes),
+    )
+
+
+def _run_once(command: Sequence[str], seconds: float, folder: str) -> Outcome:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    try:
+        finished = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_WALL_A_CPU_SECOND * seconds,
+            cwd=folder,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome(problem=f"> {seconds:g}")
+    except OSError as error:
+        return Outcome(problem=f"failed: {error.strerror}")
+    wall = time.perf_counter() - started
+    if finished.returncode:
+        return Outcome(problem=_failure(finished, seconds))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Outcome(cpu=(cpu,), wall=(wall,))
+
+
+def _failure(finished: subprocess.CompletedProcess[str], seconds: float) -> str:
+    if finished.returncode == -signal.SIGXCPU:
+        return f"> {seconds:g}"
+    lines = [line for line in finished.stderr.strip().splitlines() if line.strip()]
+    return f"failed: {lines[-1].strip()[:_SHOWN_OF_AN_ERROR]}" if lines else "failed"

@@ -1,0 +1,129 @@
+"""What a benchmark found, as tables to read and as JSON to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from measure import Outcome
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["Line", "Sheet", "describe_release", "show"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One thing that was measured.
+
+    Parameters
+    ----------
+    what
+        What was measured.
+    outcome
+        What came of it.
+    against
+        What Shoal took for the nearest thing; the ratio is to this.
+    found
+        What came out of it, in a few words.
+    """
+
+    what: str
+    outcome: Outcome
+    against: Outcome | None = None
+    found: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the CPU seconds of Shoal it took."""
+        base = None if self.against is None else self.against.seconds
+        return self.outcome.seconds / base if self.outcome.seconds is not None and base else None
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the line as JSON holds it."""
+        return {
+            "what": self.what,
+            "seconds": self.outcome.seconds,
+            "wall": self.outcome.wall_seconds,
+            "peak": self.outcome.peak,
+            "ratio": self.ratio,
+            "found": self.found,
+            "outcome": self.outcome.to_dict(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """What a benchmark found about one question.
+
+    Parameters
+    ----------
+    title
+        The question.
+    lines
+        What was measured.
+    ratio
+        What the ratios are to.
+    remarks
+        What to know beside the numbers: aims, agreement, differences of definition.
+    """
+
+    title: str
+    lines: tuple[Line, ...]
+    ratio: str = "ratio to Shoal"
+    remarks: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the sheet as JSON holds it."""
+        return {
+            "title": self.title,
+            "lines": [line.to_dict() for line in self.lines],
+            "remarks": list(self.remarks),
+        }
+
+
+def show(console: Console, sheet: Sheet) -> None:
+    """Print a sheet."""
+    table = Table(title=sheet.title, title_justify="left", title_style="bold")
+    table.add_column("what")
+    for name in ("CPU s", "wall s", "peak MB", sheet.ratio):
+        table.add_column(name, justify="right")
+    table.add_column("what came out")
+    for line in sheet.lines:
+        outcome = line.outcome
+        table.add_row(
+            line.what,
+            outcome.problem or _seconds(outcome.seconds),
+            _seconds(outcome.wall_seconds),
+            "" if outcome.peak is None else f"{outcome.peak:,.0f}",
+            _ratio(line.ratio),
+            line.found,
+        )
+    console.print(table)
+    for remark in sheet.remarks:
+        console.print(f"  {remark}", highlight=False)
+    console.print()
+
+
+def describe_release(answer: Mapping[str, int] | None) -> str:
+    """Say how many buckets, and rows, came out."""
+    if not answer:
+        return ""
+    parts = [f"{answer['buckets']:,} buckets"]
+    if "rows" in answer:
+        parts.append(f"{answer['rows']:,} rows")
+    return ", ".join(parts)
+
+
+def _seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 0.001:
+        return f"{seconds:.5f}"
+    return f"{seconds:.2f}" if seconds >= 1 else f"{seconds:.3f}"
+
+
+def _ratio(ratio: float | None) -> str:
+    if ratio is None:
+        return ""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"

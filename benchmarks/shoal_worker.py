@@ -1,0 +1,186 @@
+"""Measures of Shoal, through its public functions."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from measure import Call, serve
+from plain_kernels import use_plain_kernels
+
+import shoal
+from shoal.core import guarantees
+from shoal.core.guarantees import Guarantee
+from shoal.core.method import Method, Problem
+from shoal.core.secret import Secret
+
+Table = dict[str, Any]
+
+_SEED = 1
+
+
+# --- anonymizing ------------------------------------------------------------------------------
+
+
+def _schema(table: Table) -> shoal.Schema:
+    from tables import load
+
+    return load(table["adult"], n_rows=200).schema
+
+
+def _method(name: str, parameters: Mapping[str, Any]) -> Method:
+    method: Method = getattr(shoal, name)(**parameters)
+    return method
+
+
+def _planner(method: Method, table: Any) -> Callable[[], Any]:
+    cells = table.counts(method.class_columns(table.schema))
+    problem = Problem(cells, table.schema, table.trees, Secret.from_seed(_SEED))
+    return lambda: method.plan(problem)
+
+
+def plan(
+    table: Table, method: str, parameters: Mapping[str, Any], *, is_plain: bool = False
+) -> Call:
+    """Plan from counts; no row is placed."""
+    if is_plain:
+        use_plain_kernels()
+    planned = _planner(_method(method, parameters), shoal.read(table["path"], _schema(table)))
+    return lambda: {"buckets": planned().n_buckets}
+
+
+def anonymize(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
+    """Count, plan, place and verify a table in memory."""
+    source = shoal.read(table["path"], _schema(table))
+    chosen = _method(method, parameters)
+    return lambda: _describe(shoal.anonymize(source, chosen))
+
+
+def publish(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
+    """Go from a CSV file to a release folder, verified once more from what was written."""
+    schema, chosen = _schema(table), _method(method, parameters)
+
+    def call() -> object:
+        release = shoal.anonymize(shoal.read(table["path"], schema), chosen)
+        with tempfile.TemporaryDirectory() as folder:
+            release.write(Path(folder) / "release")
+        return _describe(release)
+
+    return call
+
+
+def _release(table: Table, method: str, parameters: Mapping[str, Any]) -> shoal.Release:
+    source = shoal.read(table["path"], _schema(table))
+    return shoal.anonymize(source, _method(method, parameters), seed=_SEED)
+
+
+def release(table: Table, method: str, parameters: Mapping[str, Any], target: str) -> Call:
+    """Write the generalized table that checks are measured on; its time is of no interest.
+
+    The rank of the sensitive value is added as a column, for distances between numbers.
+    """
+    made = _release(table, method, parameters)
+
+    def call() -> object:
+        columns = made.files.engine.rows(made.files.queries["table"])
+        texts = {name: [str(text) for text in column] for name, column in columns.items()}
+        values = texts[table["sensitive"]]
+        rank = {value: place for place, value in enumerate(sorted(set(values)))}
+        with Path(target).open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([*texts, "rank"])
+            writer.writerows(zip(*texts.values(), map(rank.get, values), strict=True))
+        return _describe(made)
+
+    return call
+
+
+def _describe(made: shoal.Release) -> object:
+    return {"rows": made.manifest.n_rows, "buckets": made.manifest.n_buckets}
+
+
+# --- checking ---------------------------------------------------------------------------------
+
+# Each guarantee is asked for at a parameter that a release could have; the verdict says what is
+# reached, which is what is compared.
+_GUARANTEES: dict[str, Guarantee] = {
+    "k-anonymity": guarantees.KAnonymity(k=5),
+    "(alpha, k)-anonymity": guarantees.AlphaK(alpha=0.8, k=5),
+    "distinct l-diversity": guarantees.DistinctDiversity(ell=3),
+    "frequency l-diversity": guarantees.FrequencyDiversity(ell=1.2),
+    "entropy l-diversity": guarantees.EntropyDiversity(ell=2),
+    "recursive (c, l)-diversity": guarantees.RecursiveDiversity(c=3, ell=3),
+    "t-closeness, equal": guarantees.TCloseness(t=0.9),
+    "t-closeness, ordered": guarantees.TCloseness(t=0.9, distance="ordered"),
+}
+
+
+def _verify(guarantee: Guarantee, source: Any, quasi: Sequence[str], sensitive: str) -> object:
+    from shoal.pipeline.verify import verify_file
+
+    verification = verify_file(source, quasi=quasi, sensitive=sensitive, guarantees=[guarantee])
+    return dict(verification.verdicts[0].reached)
+
+
+def _from_file(name: str, path: str, quasi: Sequence[str], sensitive: str) -> Call:
+    return partial(_verify, _GUARANTEES[name], path, quasi, sensitive)
+
+
+def _in_memory(name: str, path: str, quasi: Sequence[str], sensitive: str) -> Call:
+    import pandas as pd
+
+    return partial(_verify, _GUARANTEES[name], pd.read_csv(path), quasi, sensitive)
+
+
+def _counted(name: str, table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
+    """Check what is counted already, as the pipeline does with every guarantee but the first."""
+    from shoal import checks
+
+    published = _release(table, method, parameters).published
+
+    def call() -> object:
+        evidence = checks.Evidence(published.buckets, published.bucket_sizes)
+        return dict(checks.check(_GUARANTEES[name], evidence).reached)
+
+    return call
+
+
+# --- growing ----------------------------------------------------------------------------------
+
+
+def _census(n_rows: int) -> Any:
+    from tables import load
+
+    return load(None, n_rows)
+
+
+def grow(step: str, n_rows: int, method: str, parameters: Mapping[str, Any]) -> Call:
+    """Read, plan or anonymize a generated census of some size."""
+    dataset, chosen = _census(n_rows), _method(method, parameters)
+    if step == "read":
+        return lambda: {"rows": shoal.read(dataset).n_rows}
+    table = shoal.read(dataset)
+    if step == "plan":
+        planned = _planner(chosen, table)
+        return lambda: {"buckets": planned().n_buckets}
+    return lambda: _describe(shoal.anonymize(table, chosen))
+
+
+if __name__ == "__main__":
+    measures: dict[str, Callable[..., Call]] = {
+        "plan": plan,
+        "anonymize": anonymize,
+        "publish": publish,
+        "release": release,
+        "grow": grow,
+    }
+    serve(
+        measures
+        | {f"{name} in memory": partial(_in_memory, name) for name in _GUARANTEES}
+        | {f"{name} from a file": partial(_from_file, name) for name in _GUARANTEES}
+        | {f"{name} counted": partial(_counted, name) for name in _GUARANTEES}
+    )
