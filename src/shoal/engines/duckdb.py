@@ -101,6 +101,29 @@ class DuckDB:
         """Give the expression of a text's SHA-256 in hexadecimal."""
         return f"sha256({expression})"
 
+    def hash_number(self, expression: str) -> str:
+        """Give the expression of the first 15 hexadecimal digits of a text's SHA-256, a BIGINT."""
+        return f"CAST(concat('0x', left(sha256({expression}), 15)) AS BIGINT)"
+
+    def cast(self, expression: str, kind: str) -> str:
+        """Give an expression as another type."""
+        return f"CAST({expression} AS {kind})"
+
+    def text(self, expression: str, kind: str) -> str:
+        """Give the canonical text of an expression: equal values have one text.
+
+        Examples
+        --------
+        >>> engine = DuckDB()
+        >>> engine.text("height", "DOUBLE")
+        'CAST(height + 0 AS VARCHAR)'
+        >>> engine.close()
+        """
+        if kind in ("DOUBLE", "FLOAT", "REAL"):
+            # Adding 0 turns a negative zero into the zero that it equals.
+            return f"CAST({expression} + 0 AS VARCHAR)"
+        return expression if kind == "VARCHAR" else f"CAST({expression} AS VARCHAR)"
+
     def stage(self, name: str, query: str) -> None:
         """Keep the result of a query under a name."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")

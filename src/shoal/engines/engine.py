@@ -24,9 +24,11 @@ class Scan:
     relation
         What stands behind FROM.
     types
-        The engine's type of every column, in the order of the source.
+        The type of every column, in the order of the source, in DuckDB's words whichever engine
+        reads it: BIGINT, DOUBLE, DECIMAL(10,2), DATE, TIMESTAMP, BOOLEAN, VARCHAR, ...
     line
-        An expression for the position of a row in the source.
+        An expression for the position of a row in the source, a whole number; None where rows
+        have none, as in a database. What is in the whole row then tells rows apart.
     is_text
         Whether all values are texts whose type has yet to be read off them (CSV).
     name
@@ -39,7 +41,7 @@ class Scan:
 
     relation: str
     types: Mapping[str, str]
-    line: str
+    line: str | None
     is_text: bool
     name: str
     digest: str | None = None
@@ -68,14 +70,32 @@ class Engine(Protocol):
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
 
+    def relation(self, query: str) -> Any:
+        """Give the result of a query as a relation of DuckDB, for conversion into frames."""
+
     def drop(self, name: str) -> None:
         """Forget what a name stands for."""
 
     def quote(self, identifier: str) -> str:
         """Write an identifier so that any name is safe."""
 
+    def cast(self, expression: str, kind: str) -> str:
+        """Give an expression as VARCHAR, BIGINT, DOUBLE, DATE, TIMESTAMP or BOOLEAN.
+
+        Texts sort by code points, whatever the language of the machine.
+        """
+
+    def text(self, expression: str, kind: str) -> str:
+        """Give the canonical text of an expression of a type that `scan` named.
+
+        Equal values have one text, and it is the same on every engine.
+        """
+
     def hash(self, expression: str) -> str:
         """Give the expression of a text's SHA-256 in hexadecimal."""
+
+    def hash_number(self, expression: str) -> str:
+        """Give the expression of the first 15 hexadecimal digits of a text's SHA-256, a BIGINT."""
 
     def close(self) -> None:
         """Release all that the engine holds, files on disk included."""

@@ -66,7 +66,7 @@ class PublishedFiles:
             if kind and not column.is_recoded and column.role is not Role.INSENSITIVE:
                 kinds[column.name] = kind
         selected = ", ".join(
-            f"CAST({quote(column)} AS {kinds[column]}) AS {quote(column)}"
+            f"{self.engine.cast(quote(column), kinds[column])} AS {quote(column)}"
             if column in kinds
             else quote(column)
             for column in self.columns(name)

@@ -90,10 +90,10 @@ class Survey:
             raise DataError(f"The table {scan.name} has no rows.")
 
     def _text_expression(self, column: str) -> str:
-        name = self.engine.quote(column)
+        kind = self.scan.types[column]
         if self._n_timed[column]:
-            return f"CAST({name} AS VARCHAR)"
-        return canonical_text(name, self.scan.types[column])
+            return self.engine.text(self.engine.quote(column), kind)
+        return canonical_text(self.engine, column, kind)
 
     def values(self, column: str) -> Values:
         """Count the values of a column."""

@@ -26,7 +26,7 @@ from shoal.engines.domains import (
 )
 from shoal.engines.engine import Engine, Scan
 
-__all__ = ["EngineTable", "canonical_text", "count_times_of_day", "texts_of"]
+__all__ = ["EngineTable", "canonical_text", "count_times_of_day", "texts_of", "whole_row"]
 
 _FEW = 3
 """A value that fewer rows than this share singles people out nearly as well as one of their own."""
@@ -126,29 +126,55 @@ class EngineTable:
         return f"Table({self.scan.name}: {self._n_rows} rows, {len(self.scan.types)} columns)"
 
     def _stage(self) -> None:
-        quote = self.engine.quote
         key = self._schema.key
-        row_key = f"CAST({quote(key)} AS VARCHAR)" if key else f"CAST({self.scan.line} AS VARCHAR)"
         owner = self._schema.person
-        person = f", CAST({quote(owner)} AS VARCHAR) AS person" if owner else ""
+        person = f", {self._text(owner)} AS person" if owner else ""
         coded = "".join(
             f", {self._text_expression(column)} AS c{place}"
             for place, column in enumerate(self._schema.coded)
         )
         carried = "".join(
-            f", {_carried_expression(quote(column), self.scan.types[column])} AS x{place}"
+            f", {_carried_expression(self.engine, column, self.scan.types[column])} AS x{place}"
             for place, column in enumerate(self._schema.insensitive)
         )
+        columns = f"{person}{coded}{carried}"
+        if key is not None:
+            row_key = self._text(key)
+        elif self.scan.line is not None:
+            row_key = self.engine.cast(self.scan.line, "VARCHAR")
+        else:
+            row_key = self.engine.hash(whole_row(self.engine, self.scan))
         self.engine.stage(
-            "source",
-            f"SELECT {row_key} AS row_key{person}{coded}{carried} FROM {self.scan.relation}",
+            "source", f"SELECT {row_key} AS row_key{columns} FROM {self.scan.relation}"
         )
+        if key is None and self.scan.line is None:
+            self._tell_equal_rows_apart()
         self._n_rows = int(self.engine.rows("SELECT count(*) AS n FROM source")["n"][0])
         if self._n_rows == 0:
             raise DataError(f"The table {self.scan.name} has no rows.")
         self._check_keys()
         for place, column in enumerate(self._schema.insensitive):
             self._check_insensitive(f"x{place}", column)
+
+    def _text(self, column: str) -> str:
+        return self.engine.text(self.engine.quote(column), self.scan.types[column])
+
+    def _tell_equal_rows_apart(self) -> None:
+        """Number the rows that are equal in all columns: they are interchangeable."""
+        names = ", ".join(
+            (["person"] if self._schema.person else [])
+            + [f"c{place}" for place in range(len(self._schema.coded))]
+            + [f"x{place}" for place in range(len(self._schema.insensitive))]
+        )
+        number = self.engine.cast(
+            "row_number() OVER (PARTITION BY row_key ORDER BY row_key)", "VARCHAR"
+        )
+        self.engine.stage(
+            "numbered",
+            f"SELECT concat(row_key, ':', {number}) AS row_key, {names} FROM source",
+        )
+        self.engine.stage("source", "SELECT * FROM numbered")
+        self.engine.drop("numbered")
 
     def _text_expression(self, column: str) -> str:
         n_timed = count_times_of_day(self.engine, self.scan, column)
@@ -157,7 +183,7 @@ class EngineTable:
                 f"Column {column!r} holds {n_timed} times of day, not dates.",
                 hint="cut it to the date: a time of day is nearly unique.",
             )
-        return canonical_text(self.engine.quote(column), self.scan.types[column])
+        return canonical_text(self.engine, column, self.scan.types[column])
 
     def _check_keys(self) -> None:
         fetched = self.engine.rows(
@@ -201,7 +227,7 @@ class EngineTable:
 
     def _refuse_nearly_unique(self, name: str, column: str) -> None:
         fetched = self.engine.rows(
-            "SELECT CAST(coalesce(sum(n), 0) AS BIGINT) AS n_rare, "
+            f"SELECT {self.engine.cast('coalesce(sum(n), 0)', 'BIGINT')} AS n_rare, "
             "count(CASE WHEN n = 1 THEN 1 END) AS n_unique FROM "
             f"(SELECT count(*) AS n FROM source GROUP BY {name} HAVING count(*) < {_FEW}) rare"
         )
@@ -262,28 +288,34 @@ class EngineTable:
             return ColumnType.CATEGORICAL
 
 
-def canonical_text(name: str, engine_type: str) -> str:
-    """Give the expression of a column's canonical text: equal values have one text.
+def canonical_text(engine: Engine, column: str, kind: str) -> str:
+    """Give the expression of a column's canonical text; of a moment that of its date."""
+    name = engine.quote(column)
+    if kind.startswith("TIMESTAMP"):
+        return engine.text(engine.cast(name, "DATE"), "DATE")
+    return engine.text(name, kind)
 
-    Examples
-    --------
-    >>> canonical_text("born", "TIMESTAMP")
-    'CAST(CAST(born AS DATE) AS VARCHAR)'
+
+def whole_row(engine: Engine, scan: Scan) -> str:
+    """Give the expression of a text that tells rows of different content apart.
+
+    Every value has its length before it, so that no two rows run into the same text.
     """
-    if engine_type.startswith("TIMESTAMP"):
-        return f"CAST(CAST({name} AS DATE) AS VARCHAR)"
-    if engine_type in ("DOUBLE", "FLOAT", "REAL"):
-        # Adding 0 turns a negative zero into the zero that it equals.
-        return f"CAST({name} + 0 AS VARCHAR)"
-    return name if engine_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+    parts = []
+    for column, kind in scan.types.items():
+        text = engine.text(engine.quote(column), kind)
+        length = engine.cast(f"length({text})", "VARCHAR")
+        parts.append(f"coalesce(concat({length}, ':', {text}), '-')")
+    return f"concat({', '.join(parts)})"
 
 
-def _carried_expression(name: str, engine_type: str) -> str:
+def _carried_expression(engine: Engine, column: str, kind: str) -> str:
     """Give the expression of an insensitive column: itself, but without a list of categories.
 
     An enumeration brings the categories of all rows that were ever in it, published or not.
     """
-    return f"CAST({name} AS VARCHAR)" if _is_enumeration(engine_type) else name
+    name = engine.quote(column)
+    return engine.cast(name, "VARCHAR") if _is_enumeration(kind) else name
 
 
 def _is_enumeration(engine_type: str) -> bool:
@@ -298,7 +330,7 @@ def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:
     name = engine.quote(column)
     fetched = engine.rows(
         f"SELECT count(*) AS n FROM {scan.relation} "
-        f"WHERE {name} <> CAST(CAST({name} AS DATE) AS TIMESTAMP)"
+        f"WHERE {name} <> {engine.cast(engine.cast(name, 'DATE'), 'TIMESTAMP')}"
     )
     return int(fetched["n"][0])
 

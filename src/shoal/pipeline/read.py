@@ -7,7 +7,7 @@ from typing import Any
 from shoal.core.errors import SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Dataset
-from shoal.engines.duckdb import DuckDB
+from shoal.engines.opening import open_engine
 from shoal.engines.table import EngineTable
 
 __all__ = ["read"]
@@ -21,6 +21,7 @@ def read(
     delimiter: str | None = None,
     quote: str | None = None,
     encoding: str | None = None,
+    engine: Any = None,
     memory: str | None = None,
 ) -> EngineTable:
     """Read a table and check it against its schema.
@@ -29,19 +30,23 @@ def read(
     ----------
     source
         The path of a CSV, Parquet, Arrow or DuckDB file; an Arrow table, a pandas or polars frame,
-        a DuckDB relation, a mapping of columns, or a `shoal.datasets.Dataset`.
+        a DuckDB relation, a mapping of columns, or a `shoal.datasets.Dataset`; a Spark frame; the
+        address of a Postgres database.
     schema
         The roles of the columns; a Dataset brings its own.
     table
-        Which table of a DuckDB file.
+        Which table of a DuckDB file or a database.
     delimiter, quote, encoding
         How a CSV file is written, where it is not to be found out.
+    engine
+        What holds and sorts the rows: ``"duckdb"``, ``"spark"``, ``"postgres"``, or a Spark session.
+        It follows from the source where none is given.
     memory
         The memory that the engine may use before it spills, such as ``"4GB"``.
 
     Returns
     -------
-    The table, staged in the embedded engine.
+    The table, staged in the engine.
 
     Examples
     --------
@@ -63,11 +68,11 @@ def read(
             f"The schema must be a shoal.Schema, not a {type(schema).__name__}.",
             hint="shoal.Schema(quasi=[...], sensitive=...), or shoal.Schema.from_roles({...}).",
         )
-    engine = DuckDB(memory)
+    opened = open_engine(source, engine, memory=memory)
     options = {"table": table, "delimiter": delimiter, "quote": quote, "encoding": encoding}
     try:
-        scan = engine.scan(source, **{k: v for k, v in options.items() if v is not None})
-        return EngineTable(engine, scan, schema)
+        scan = opened.scan(source, **{k: v for k, v in options.items() if v is not None})
+        return EngineTable(opened, scan, schema)
     except BaseException:
-        engine.close()
+        opened.close()
         raise

@@ -121,9 +121,7 @@ class Release:
             raise ParameterError(
                 f"This needs the extra {extra!r}.", hint=f"pip install 'shoal-privacy[{extra}]'"
             ) from None
-        engine = self.files.engine
-        assert isinstance(engine, DuckDB)
-        return engine.relation(self.files.typed_query(name, self.manifest))
+        return self.files.engine.relation(self.files.typed_query(name, self.manifest))
 
     def write(
         self,
