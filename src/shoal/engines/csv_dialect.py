@@ -12,17 +12,18 @@ import gzip
 import io
 import itertools
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.core.errors import DataError, ParameterError
+from shoal.engines.limits import Limits, size_of
 
 __all__ = ["Dialect", "check_kind", "find_dialect", "refuse_like_names", "unusable_names"]
 
 _BLANK = " \t\r\n"
-_SAMPLE_BYTES = 1 << 20
 _SAMPLE_RECORDS = 200
 _DELIMITERS = (",", ";", "\t", "|")
 _QUOTES = ('"', "'")
@@ -66,16 +67,31 @@ def check_kind(path: Path, magic: bytes, offset: int, kind: str) -> None:
 
 
 def find_dialect(
-    path: Path, *, delimiter: str | None, quote: str | None, encoding: str | None
+    path: Path,
+    *,
+    delimiter: str | None,
+    quote: str | None,
+    encoding: str | None,
+    limits: Limits | None = None,
 ) -> Dialect:
     """Read the beginning of a CSV file and tell how it is written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    delimiter, quote, encoding
+        What is known of it already.
+    limits
+        How long its header may be and how many columns it may have; the usual ones by default.
 
     Raises
     ------
     DataError
         Where the file is empty, not text, or its header cannot be used.
     """
-    sample, is_compressed, is_whole = _read_sample(path)
+    limits = Limits() if limits is None else limits
+    sample, is_compressed, is_whole = _read_sample(path, limits.max_header)
     if not sample:
         raise DataError(f"{path.name} is empty.", hint="a CSV file begins with a header line.")
     found = _encoding(sample, encoding)
@@ -86,25 +102,26 @@ def find_dialect(
             hint="is it a binary file, or UTF-16 without a mark (say encoding='utf-16-le')?",
         )
     if not is_whole:
-        text = text[: text.rfind("\n") + 1] or text
+        text = _whole_lines(path, text, limits)
     quotes = (quote,) if quote is not None else _QUOTES
     delimiters = (delimiter,) if delimiter is not None else _DELIMITERS
     readings = [(d, q) for q in quotes for d in delimiters if q == quotes[0] or _quotes(text, d, q)]
     best = max(readings, key=lambda reading: _consistency(text, *reading))
-    header = next(csv.reader(io.StringIO(text, newline=""), delimiter=best[0], quotechar=best[1]))
+    header = _read_header(path, text, best, None if is_whole else limits)
+    limits.check_columns(path.name, len(header))
     _check_header(path, header)
     return Dialect(best[0], best[1], found, tuple(header), is_compressed)
 
 
-def _read_sample(path: Path) -> tuple[bytes, bool, bool]:
+def _read_sample(path: Path, n_bytes: int) -> tuple[bytes, bool, bool]:
     with path.open("rb") as file:
-        head = file.read(_SAMPLE_BYTES)
+        head = file.read(n_bytes)
     is_compressed = head.startswith(b"\x1f\x8b") and path.suffix == ".gz"
     if is_compressed:
         try:
             with gzip.open(path) as file:
-                head = file.read(_SAMPLE_BYTES)
-        except (OSError, EOFError):
+                head = file.read(n_bytes)
+        except (OSError, EOFError, zlib.error):
             raise DataError(f"{path.name} is not a whole gzip file.") from None
     for magic, kind in _MAGIC:
         if head.startswith(magic):
@@ -112,7 +129,46 @@ def _read_sample(path: Path) -> tuple[bytes, bool, bool]:
                 f"{path.name} is not a CSV file: it is {kind}.",
                 hint="give it its proper ending, or export it as CSV.",
             )
-    return head, is_compressed, len(head) < _SAMPLE_BYTES
+    return head, is_compressed, len(head) < n_bytes
+
+
+def _whole_lines(path: Path, text: str, limits: Limits) -> str:
+    """Cut a sample off after its last line that is whole."""
+    end = max(text.rfind("\n"), text.rfind("\r")) + 1
+    if not end:
+        # Which delimiter it is cannot be told, but any of them as often is too often.
+        n_columns = 1 + max(map(text.count, _DELIMITERS))
+        limits.check_columns(path.name, n_columns)
+        raise _too_long(path, limits)
+    return text[:end]
+
+
+def _too_long(path: Path, limits: Limits) -> DataError:
+    return DataError(
+        f"{path.name} has a header line of more than {size_of(limits.max_header)}, the limit.",
+        hint="is it a CSV file with a line for every row? If so, raise max_columns under [engine]: "
+        "the header may have 100 bytes for each of them.",
+    )
+
+
+def _read_header(
+    path: Path, text: str, reading: tuple[str, str], limits: Limits | None
+) -> list[str]:
+    """Read the first record; limits are given where the text is only the beginning of the file."""
+    # A line of our own at the end shows whether a quote is still open there.
+    lines = itertools.chain(io.StringIO(text, newline=""), () if limits is None else ("end",))
+    records = csv.reader(lines, delimiter=reading[0], quotechar=reading[1])
+    try:
+        header = next(records)
+        is_closed = limits is None or next(records, None) is not None
+    except csv.Error:
+        raise DataError(
+            f"{path.name} has a header that cannot be read.",
+            hint="is a quote left open, or a name longer than any name is?",
+        ) from None
+    if limits is not None and not is_closed:
+        raise _too_long(path, limits)
+    return header
 
 
 def _encoding(sample: bytes, given: str | None) -> str:

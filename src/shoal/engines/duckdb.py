@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
 import hashlib
 import itertools
 import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import duckdb
+import numpy as np
 import numpy.typing as npt
 
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
+from shoal.engines.duckdb_errors import translated
+from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
+from shoal.engines.limits import Limits
+from shoal.engines.memory import engine_memory
+from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
+from shoal.engines.transcoding import copy_as_utf8, digest_of_lines, is_plain_utf8
+from shoal.engines.watched_file import WatchedFile
 
 __all__ = ["DuckDB"]
 
@@ -45,40 +50,35 @@ _SETTINGS = {
 }
 
 
+_PART = 1 << 20
+"""How many rows are fetched at a time."""
+
+
 class DuckDB:
     """DuckDB as Shoal's engine.
 
     Parameters
     ----------
     memory
-        The memory that it may use before it spills, such as ``"4GB"``; DuckDB's own default
-        where none is given.
+        The memory that a run is to stay within, such as ``"4GB"``; half of what is free where
+        none is given. DuckDB gets half of it, and spills the rest into a private directory.
+    limits
+        What a source may cost before it is refused; the usual limits where none are given.
     """
 
-    def __init__(self, memory: str | None = None) -> None:
-        try:
-            self._directory = tempfile.mkdtemp(prefix="shoal-")
-        except OSError:
-            raise EngineError(
-                "There is no folder for temporary files that can be written to.",
-                hint="set TMPDIR to a folder that is yours.",
-            ) from None
-        self._remove = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+    def __init__(self, memory: str | None = None, limits: Limits | None = None) -> None:
+        self.limits = Limits() if limits is None else limits
+        n_bytes = engine_memory(memory)
+        self._directory = PrivateDirectory()
         config: dict[str, str | bool | int | float | list[str]] = {
-            "temp_directory": str(Path(self._directory) / "spill"),
+            "temp_directory": str(self._directory.path / "spill"),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
         }
-        if memory is not None:
-            config["memory_limit"] = memory
-        try:
-            self._connection = duckdb.connect(":memory:", config=config)
-        except duckdb.Error:
-            self._remove()
-            raise ParameterError(
-                f"memory={memory!r} is not an amount of memory.", hint="for example '4GB'."
-            ) from None
+        if n_bytes is not None:
+            config["memory_limit"] = f"{n_bytes}B"
+        self._connection = duckdb.connect(":memory:", config=config)
         for setting, value in _SETTINGS.items():
             self._connection.execute(f"SET {setting} = {value}")
         self._names = itertools.count()
@@ -91,7 +91,7 @@ class DuckDB:
     def close(self) -> None:
         """Close the connection and remove what was spilled."""
         self._connection.close()
-        self._remove()
+        self._directory.remove()
 
     def quote(self, identifier: str) -> str:
         """Write an identifier so that any name is safe."""
@@ -115,14 +115,17 @@ class DuckDB:
         Examples
         --------
         >>> engine = DuckDB()
-        >>> engine.text("height", "DOUBLE")
-        'CAST(height + 0 AS VARCHAR)'
+        >>> engine.text("born", "DATE")
+        'CAST(born AS VARCHAR)'
         >>> engine.close()
         """
         if kind in ("DOUBLE", "FLOAT", "REAL"):
-            # Adding 0 turns a negative zero into the zero that it equals.
-            return f"CAST({expression} + 0 AS VARCHAR)"
+            return text_of_real(expression, is_short=kind != "DOUBLE")
         return expression if kind == "VARCHAR" else f"CAST({expression} AS VARCHAR)"
+
+    def has_nul(self, expression: str) -> str:
+        """Give the test of a text for NUL characters."""
+        return f"contains({expression}, chr(0))"
 
     def stage(self, name: str, query: str) -> None:
         """Keep the result of a query under a name."""
@@ -145,6 +148,24 @@ class DuckDB:
         """Run a query and fetch its result by column."""
         return self._run(query).fetchnumpy()
 
+    def arrays(self, query: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
+        """Run a query whose result may be as long as the table, and fetch columns of numbers.
+
+        In parts: DuckDB would hold all of it a second time, beyond its limit.
+        """
+        self.stage("fetched", query)
+        n_rows = int(self.rows("SELECT count(*) AS n FROM fetched")["n"][0])
+        arrays = {name: np.empty(n_rows, dtype=kind) for name, kind in types.items()}
+        listed = ", ".join(arrays)
+        for first in range(0, n_rows, _PART):
+            part = self.rows(
+                f"SELECT {listed} FROM fetched WHERE rowid >= {first} AND rowid < {first + _PART}"
+            )
+            for name, array in arrays.items():
+                array[first : first + _PART] = part[name]
+        self.drop("fetched")
+        return arrays
+
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
         options = "FORMAT csv, HEADER true" if format == "csv" else "FORMAT parquet"
@@ -166,7 +187,7 @@ class DuckDB:
                 raise ParameterError(
                     f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {_SOURCES}."
                 )
-            check_column_names(type(source).__name__, column_names(frame))
+            check_column_names(type(source).__name__, column_names(frame), self.limits)
             self._connection.register(view, frame)
         except ShoalError:
             raise
@@ -179,8 +200,23 @@ class DuckDB:
         name = "columns" if isinstance(source, Mapping) else type(source).__name__
         return self._described(view, name=name)
 
+    def scan_own(self, path: Path) -> Scan:
+        """Make a data file of a release readable; what stands in it is checked by others."""
+        if path.suffix == ".csv":
+            dialect = find_dialect(
+                path, delimiter=",", quote='"', encoding="utf-8", limits=self.limits
+            )
+            return self._csv_scan(path, path, dialect, None)
+        check_kind(path, b"PAR1", 0, "a Parquet file")
+        return self._described(f"read_parquet({_pattern(path)})", name=path.name)
+
     def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
         _check_readable(path)
+        watched = WatchedFile(path)
+        scan = self._scan_file(path, options)
+        return replace(scan, watched=watched)
+
+    def _scan_file(self, path: Path, options: dict[str, object]) -> Scan:
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
         ending = suffixes[-2] if suffixes[-1] == ".gz" and len(suffixes) > 1 else suffixes[-1]
         if ending == ".parquet" or path.is_dir():
@@ -207,13 +243,21 @@ class DuckDB:
         _refuse_options(options, "CSV")
         if ending in (".tsv", ".tab") and given["delimiter"] is None:
             given["delimiter"] = "\t"
-        dialect = find_dialect(path, **given)
+        dialect = find_dialect(path, **given, limits=self.limits)
+        if is_plain_utf8(dialect):
+            return self._csv_scan(path, path, dialect, digest_of_lines(path, self.limits))
+        copy = self._directory.path / f"{self._new_name()}.csv"
+        copy_as_utf8(path, dialect, copy, self.limits)
+        return self._csv_scan(path, copy, dialect, _digest(path))
+
+    def _csv_scan(self, path: Path, readable: Path, dialect: Dialect, digest: str | None) -> Scan:
         columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in dialect.columns)
         relation = (
-            f"read_csv({_pattern(self._as_utf8(path, dialect))}, auto_detect = false, "
+            f"read_csv({_pattern(readable)}, auto_detect = false, "
             f"header = true, delim = {_literal(dialect.delimiter)}, "
             f"quote = {_literal(dialect.quote)}, escape = {_literal(dialect.quote)}, "
-            f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}})"
+            f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}}, "
+            f"max_line_size = {self.limits.max_line}, buffer_size = {self.limits.line_buffer})"
         )
         return Scan(
             relation=relation,
@@ -221,30 +265,13 @@ class DuckDB:
             line="row_number() OVER ()",
             is_text=True,
             name=path.name,
-            digest=_digest(path),
+            digest=digest,
             options={
                 "delimiter": dialect.delimiter,
                 "quote": dialect.quote,
                 "encoding": dialect.encoding,
             },
         )
-
-    def _as_utf8(self, path: Path, dialect: Dialect) -> Path:
-        """Give the file itself where it is plain UTF-8, else a private copy that is."""
-        encoding = dialect.encoding.lower().replace("_", "-")
-        if encoding in ("utf-8", "utf-8-sig", "utf8") and not dialect.is_compressed:
-            return path
-        copy = Path(self._directory) / f"{self._new_name()}.csv"
-        try:
-            with _opened(path, dialect) as reader, copy.open("wb") as writer:
-                for line in reader:
-                    writer.write(line.encode())
-        except (UnicodeError, EOFError, OSError):
-            raise DataError(
-                f"{path.name} cannot be read to its end as {dialect.encoding}.",
-                hint="say how it is encoded, for example encoding='cp1252'.",
-            ) from None
-        return copy
 
     def _scan_parquet(self, path: Path) -> Scan:
         if path.is_dir():
@@ -253,17 +280,33 @@ class DuckDB:
                     f"The folder {path.name} holds no Parquet file.",
                     hint=f"Shoal reads {_SOURCES}.",
                 )
-            return self._described(
-                f"read_parquet({_pattern(path)[:-1]}/*.parquet')", name=path.name
-            )
+            files = f"{_pattern(path)[:-1]}/*.parquet'"
+            self._refuse_expanding(path, files)
+            return self._described(f"read_parquet({files})", name=path.name)
         check_kind(path, b"PAR1", 0, "a Parquet file")
+        self._refuse_expanding(path, _pattern(path))
         return self._described(
             f"read_parquet({_pattern(path)})", name=path.name, digest=_digest(path)
         )
 
+    def _refuse_expanding(self, path: Path, files: str) -> None:
+        """Refuse Parquet files out of which too much would come, by what they say themselves.
+
+        Cells count as well as bytes: a run of equal values takes no room in the file.
+        """
+        ((n_cells, n_bytes, n_columns),) = self._run(
+            "SELECT sum(num_values), sum(total_uncompressed_size), "
+            f"count(DISTINCT path_in_schema) FROM parquet_metadata({files})"
+        ).fetchall()
+        self.limits.check_columns(path.name, int(n_columns or 0))
+        found = path.glob("*.parquet") if path.is_dir() else (path,)
+        n_file_bytes = sum(file.stat().st_size for file in found)
+        n_expanded = max(int(n_cells or 0), int(n_bytes or 0))
+        self.limits.check_expanded(path.name, n_expanded, n_file_bytes)
+
     def _scan_arrow(self, path: Path) -> Scan:
-        table = read_arrow(path)
-        check_column_names(path.name, table.column_names)
+        table = read_arrow(path, self.limits)
+        check_column_names(path.name, table.column_names, self.limits)
         view = self._new_name()
         self._connection.register(view, table)
         return self._described(view, name=path.name, digest=_digest(path))
@@ -300,7 +343,7 @@ class DuckDB:
         options: Mapping[str, str] | None = None,
     ) -> Scan:
         described = self._run(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-        check_column_names(name, [str(row[0]) for row in described])
+        check_column_names(name, [str(row[0]) for row in described], self.limits)
         return Scan(
             relation=relation,
             types={str(row[0]): str(row[1]) for row in described},
@@ -331,41 +374,11 @@ class DuckDB:
         except duckdb.Error as error:
             # DuckDB's errors quote the data they stumble over: they stay in the internal log.
             internal_log.info("%s\n%s", error, statement)
-            raise _translated(str(error)) from None
+            raise translated(str(error)) from None
         except RuntimeError as error:
             if "interrupt" in str(error).lower():
                 raise KeyboardInterrupt from None
             raise
-
-
-def _translated(message: str) -> EngineError | DataError:
-    line = re.search(r"CSV Error on Line: (\d+)", message)
-    if line is not None:
-        where = f"Line {line.group(1)} of the CSV file"
-        if "unicode" in message:
-            return DataError(
-                f"{where} is not valid UTF-8.",
-                hint="say how the file is encoded, for example encoding='cp1252'.",
-            )
-        if "Number of Columns" in message:
-            return DataError(
-                f"{where} has another number of fields than the header.",
-                hint="is a delimiter or a newline inside a value left without quotes?",
-            )
-        return DataError(
-            f"{where} cannot be read.",
-            hint="is a quote left open, or a line too long? Delimiter and quote can be given.",
-        )
-    if "CSV Parser" in message:
-        return DataError(
-            "The CSV file cannot be read.",
-            hint="do all its lines end alike, and is every quote closed?",
-        )
-    kind = re.match(r"[A-Z][A-Za-z ]{1,40} Error(?=:)", message)
-    return EngineError(
-        f"DuckDB refused ({kind.group() if kind else 'no reason that can be shown'}).",
-        hint="run again with --log FILE (in Python: shoal.log_to(FILE)) to see its own words.",
-    )
 
 
 def _refuse_options(options: dict[str, object], kind: str) -> None:
@@ -418,9 +431,3 @@ def _pattern(path: Path) -> str:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _opened(path: Path, dialect: Dialect) -> IO[str]:
-    if dialect.is_compressed:
-        return gzip.open(path, "rt", encoding=dialect.encoding, newline="")
-    return path.open(encoding=dialect.encoding, newline="")

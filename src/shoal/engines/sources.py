@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import DataError, ParameterError
+from shoal.core.errors import DataError, ParameterError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.csv_dialect import check_kind, refuse_like_names, unusable_names
+from shoal.engines.limits import Limits
 
 __all__ = ["as_registrable", "check_column_names", "column_names", "read_arrow"]
 
 _STREAM_MARK = b"\xff\xff\xff\xff"
 
 
-def check_column_names(source: str, names: Sequence[str]) -> None:
-    """Refuse names that SQL takes for one, or that a CSV file could not carry."""
+def check_column_names(source: str, names: Sequence[str], limits: Limits | None = None) -> None:
+    """Refuse too many names, and names that SQL takes for one or that no CSV file could carry."""
+    (Limits() if limits is None else limits).check_columns(source, len(names))
     refuse_like_names(source, names)
     unusable = [names[number - 1] for number in unusable_names(names)]
     if unusable:
@@ -31,27 +33,47 @@ def check_column_names(source: str, names: Sequence[str]) -> None:
         )
 
 
-def read_arrow(path: Path) -> Any:
-    """Read an Arrow file, in the format of files or of streams, as an Arrow table."""
+def read_arrow(path: Path, limits: Limits | None = None) -> Any:
+    """Read an Arrow file, in the format of files or of streams, as an Arrow table.
+
+    Parameters
+    ----------
+    path
+        The file.
+    limits
+        What it may expand to, batch by batch; the usual ones by default.
+    """
     with path.open("rb") as file:
         is_stream = file.read(len(_STREAM_MARK)) == _STREAM_MARK
     if not is_stream:
         check_kind(path, b"ARROW1", 0, "an Arrow file")
     try:
         import pyarrow  # noqa: PLC0415 - an extra
-        from pyarrow import feather  # noqa: PLC0415
     except ImportError:
         raise ParameterError(
             "Arrow files need the extra 'arrow'.", hint="pip install 'shoal-privacy[arrow]'"
         ) from None
     try:
-        if not is_stream:
-            return feather.read_table(path)
-        with pyarrow.OSFile(str(path)) as file, pyarrow.ipc.open_stream(file) as stream:
-            return stream.read_all()
+        with pyarrow.memory_map(str(path)) as file:
+            reader = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(file)
+            batches = _batches(path, reader, Limits() if limits is None else limits)
+            return pyarrow.Table.from_batches(batches, reader.schema)
+    except ShoalError:
+        raise
     except Exception as error:  # noqa: BLE001 - pyarrow's errors quote data
         internal_log.info("%s", error)
         raise DataError(f"{path.name} is not a whole Arrow file.") from None
+
+
+def _batches(path: Path, reader: Any, limits: Limits) -> Iterator[Any]:
+    """Read the batches of an Arrow file one after the other; nothing is unpacked after a limit."""
+    n_file_bytes, n_expanded = path.stat().st_size, 0
+    is_stream = not hasattr(reader, "num_record_batches")
+    numbered = range(getattr(reader, "num_record_batches", 0))
+    for batch in reader if is_stream else map(reader.get_batch, numbered):
+        n_expanded += batch.nbytes
+        limits.check_expanded(path.name, n_expanded, n_file_bytes)
+        yield batch
 
 
 def as_registrable(source: Any) -> Any:

@@ -25,9 +25,10 @@ from shoal.core.release import INTERNAL_SUFFIX, Manifest
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack
 from shoal.pipeline.config import Configuration, ConfiguredAttack
+from shoal.pipeline.placing import claimed, internal_folder
 from shoal.pipeline.read import read
-from shoal.pipeline.release import Release
-from shoal.pipeline.seal import refuse_existing
+from shoal.pipeline.release import Release, path_of
+from shoal.pipeline.seal import check_writing, seal
 
 __all__ = [
     "GateError",
@@ -197,19 +198,18 @@ def publish(
     """
     place = place_of(configuration.folder if folder is None else Path(folder))
     may_replace = replace or configuration.replace
-    refuse_existing(place, internal_folder(place), replace=may_replace)
+    ending = configuration.format if format is None else format
     _refuse_unexplained(configuration, accept_risk)
-    with _anonymized(configuration, progress) as (release, digest):
+    check_writing(ending, accept_risk)
+    with (
+        claimed(path_of(place).resolve(), replace=may_replace) as held,
+        _anonymized(configuration, progress) as (release, digest),
+    ):
         judgements = _judge(release, configuration.attacks(), progress)
         accepted = _pass_gate(judgements, release.manifest, accept_risk)
         earlier = earlier_releases(place, digest)
         progress("write and seal")
-        release.write(
-            place,
-            configuration.format if format is None else format,
-            replace=may_replace,
-            accept_risk=accepted,
-        )
+        seal(release, held, ending, accept_risk=accepted)
     return Publication(
         folder=place,
         internal=internal_folder(place),
@@ -231,11 +231,13 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
         Called with the name of each step.
     """
     place = place_of(configuration.folder)
-    refuse_existing(place, internal_folder(place), replace=configuration.replace)
-    with _anonymized(configuration, progress) as (release, digest):
+    with (
+        claimed(path_of(place).resolve(), replace=configuration.replace) as held,
+        _anonymized(configuration, progress) as (release, digest),
+    ):
         earlier = earlier_releases(place, digest)
         progress("write")
-        release.write(place, configuration.format, replace=configuration.replace)
+        seal(release, held, configuration.format, accept_risk=None)
     return Publication(
         folder=place,
         internal=internal_folder(place),
@@ -253,7 +255,7 @@ def _anonymized(
     """Give the release, still in the engine, and the digest of its source."""
     method, schema = configuration.method(), configuration.schema()
     progress("read the table")
-    table = read(configuration.source, schema, **configuration.reading)
+    table = read(configuration.source, schema, limits=configuration.limits, **configuration.reading)
     try:
         release = anonymize(table, method, seed=configuration.seed, progress=progress)
         assert release.making is not None
@@ -266,11 +268,6 @@ def _anonymized(
 def place_of(folder: Path) -> Path:
     """Give the folder by a path that ends in its name, which `.` and `..` do not."""
     return folder if folder.name not in ("", "..") else folder.resolve()
-
-
-def internal_folder(folder: Path) -> Path:
-    """Give the internal folder that stands beside a public one."""
-    return folder.with_name(folder.name + INTERNAL_SUFFIX)
 
 
 def earlier_releases(folder: Path, digest: str | None) -> tuple[str, ...]:

@@ -1,32 +1,30 @@
 """Write a release whole or not at all.
 
 Both folders are made under temporary names beside their places, synced to disk, and verified from
-what was written. Then the old folders step aside, the internal folder takes its place and, last,
-the public one: whenever the machine stops, the old release stands there, or none, or the new one.
+what was written. Only then are they moved into place: whenever the machine stops, the old release
+stands there, or none, or the new one (see `shoal.pipeline.placing`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
-import secrets
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterError
+from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.hierarchy_file import write_rows
-from shoal.core.release import FORMAT_VERSION, FORMATS, INTERNAL_SUFFIX
+from shoal.core.release import FORMAT_VERSION, FORMATS
+from shoal.engines.duckdb import DuckDB
 from shoal.pipeline.attack import write_risk
-from shoal.pipeline.release import Making, Release, hierarchy_file
-from shoal.pipeline.verify import verify
+from shoal.pipeline.placing import Place, claimed
+from shoal.pipeline.release import Making, Release, hierarchy_file, open_release
+from shoal.pipeline.verify import verify_opened
 from shoal.report.codebook import codebook
 
-__all__ = ["refuse_existing", "write_release"]
+__all__ = ["check_writing", "seal", "write_release"]
 
 
 def write_release(
@@ -38,102 +36,74 @@ def write_release(
     accept_risk: str | None,
 ) -> Path:
     """Write the two folders of a release; see `Release.write`."""
+    check_writing(ending, accept_risk)
+    with claimed(folder, replace=replace) as place:
+        return seal(release, place, ending, accept_risk=accept_risk)
+
+
+def check_writing(ending: str, accept_risk: str | None) -> None:
+    """Refuse a format that does not exist, and a reason that says nothing."""
     if ending not in FORMATS:
         raise ParameterError(f"format must be csv or parquet, not {ending!r}.")
     if accept_risk is not None and not accept_risk.strip():
         raise ParameterError("accept_risk must say why the risk is accepted.")
+
+
+def seal(release: Release, place: Place, ending: str, *, accept_risk: str | None) -> Path:
+    """Write the two folders of a release into a place that this process holds.
+
+    Parameters
+    ----------
+    release
+        What is written.
+    place
+        Where to.
+    ending
+        The format of the data files.
+    accept_risk
+        Why a test release may be sealed all the same.
+
+    Returns
+    -------
+    The public folder.
+    """
     if release.making is None:
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
-    internal = folder.with_name(folder.name + INTERNAL_SUFFIX)
-    refuse_existing(folder, internal, replace=replace)
-    with _temporary_folders(folder, internal) as (new_public, new_internal):
+    with place.new_folders() as (new_public, new_internal):
         _write_internal(release, release.making, new_internal, accept_risk)
         _write_public(
             release, release.making, new_public, ending, is_accepted=accept_risk is not None
         )
-        verification = verify(new_public)
+        _examine(release, release.making, new_public, new_internal)
+        for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
+            _sync(path)
+        place.move_in()
+    release.folder, release.internal = place.folder, place.internal
+    return place.folder
+
+
+def _examine(release: Release, making: Making, folder: Path, internal: Path) -> None:
+    """Verify what was written, from the files, and write down who is at risk."""
+    # Raises an error of the system where the folder vanished meanwhile.
+    (folder / "manifest.json").stat()
+    # Within the memory of the engine that made it, where that reads files itself.
+    engine = making.table.engine
+    embedded = engine if isinstance(engine, DuckDB) else None
+    written = open_release(folder, internal=internal, engine=embedded)
+    with contextlib.nullcontext() if embedded else contextlib.closing(written.files.engine):
+        _refuse_identifying(making, written)
+        # The same is counted again from the files; there is no room for both.
+        release.forget_counts()
+        verification = verify_opened(written)
         if not verification.holds:
+            (folder / "manifest.json").stat()
             raise GuaranteeError(
                 "What was written fails the check of its own guarantee; nothing was sealed.",
                 hint="; ".join(verification.problems),
             )
-        write_risk(new_public, new_internal, release.findings)
-        for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
-            _sync(path)
-        _move_into_place(((new_internal, internal), (new_public, folder)))
-    release.folder, release.internal = folder, internal
-    return folder
-
-
-def refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
-    """Refuse a place where something stands, unless it is a release that may be replaced."""
-    try:
-        _refuse_existing(folder, internal, replace=replace)
-    except OSError as error:
-        raise _refused(error, folder) from None
-
-
-def _refuse_existing(folder: Path, internal: Path, *, replace: bool) -> None:
-    for path in (folder, internal):
-        if path.exists() and not replace:
-            raise ParameterError(
-                f"{path} is there already.",
-                hint="choose another name, or replace the release: --replace (in Python: "
-                "replace=True). Publishing a table again with fresh randomness gives an adversary "
-                "two views to compare.",
-            )
-    for path, mark in ((folder, "manifest.json"), (internal, "record.json")):
-        if path.exists() and not (path / mark).exists() and any(_entries(path)):
-            raise ParameterError(
-                f"{path} is not a release, so it is not replaced.", hint="choose another name."
-            )
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    if not folder.is_dir():
-        yield folder
-        return
-    yield from folder.iterdir()
-
-
-@contextlib.contextmanager
-def _temporary_folders(folder: Path, internal: Path) -> Iterator[tuple[Path, Path]]:
-    """Make two private folders beside their later places; remove what is left of them."""
-    mark = secrets.token_hex(4)
-    temporary = tuple(path.with_name(f".{path.name}.new-{mark}") for path in (folder, internal))
-    parents = [path for path in folder.parents if not path.exists()]
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for path in temporary:
-            path.mkdir(mode=0o700)
-        yield temporary[0], temporary[1]
-    except OSError as error:
-        raise _refused(error, folder) from None
-    finally:
-        for path in temporary:
-            shutil.rmtree(path, ignore_errors=True)
-        if not folder.exists():
-            for path in parents:
-                with contextlib.suppress(OSError):
-                    path.rmdir()
-
-
-def _refused(error: OSError, folder: Path) -> EngineError:
-    reason = os.strerror(error.errno) if error.errno else "unknown reason"
-    hints = {
-        errno.EACCES: "choose a folder that you may write to.",
-        errno.EPERM: "choose a folder that you may write to.",
-        errno.EROFS: "choose a folder that you may write to.",
-        errno.ENOSPC: "free some space, or choose another disk.",
-        errno.ENOTDIR: "a part of the path is a file.",
-        errno.ENAMETOOLONG: "choose a shorter name: the internal folder's is longer still.",
-    }
-    return EngineError(
-        f"The release cannot be written to {folder}: {reason}. Nothing was left behind.",
-        hint=hints.get(error.errno or 0),
-    )
+        write_risk(written, internal, release.findings)
 
 
 def _write_internal(
@@ -193,7 +163,6 @@ def _write_public(
         is_sealed=is_accepted or not release.manifest.is_test,
     )
     _write_text(folder / "codebook.md", codebook(manifest, release.meanings))
-    _refuse_identifying(making, folder, ending)
     digests = {
         path.relative_to(folder).as_posix(): _digest(path)
         for path in folder.rglob("*")
@@ -203,14 +172,12 @@ def _write_public(
     _write_text(folder / "manifest.json", release.manifest.to_json())
 
 
-def _refuse_identifying(making: Making, folder: Path, ending: str) -> None:
+def _refuse_identifying(making: Making, written: Release) -> None:
     """Look once more whether an identifying column reached a data file."""
-    identifying = set(making.table.schema.identifying)
-    for path in folder.glob(f"*.{ending}"):
-        columns = set(making.table.engine.scan(path).types)
-        if columns & identifying:
+    for name in written.names:
+        if set(written.files.columns(name)) & set(making.table.schema.identifying):
             raise DataError(
-                f"{path.name} holds an identifying column; nothing was sealed.",
+                f"{name} holds an identifying column; nothing was sealed.",
                 hint="this is a bug in Shoal.",
             )
 
@@ -230,25 +197,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _move_into_place(moves: tuple[tuple[Path, Path], ...]) -> None:
-    """Move the new folders into place; the public one, named last, makes the release appear."""
-    mark = secrets.token_hex(4)
-    aside = [(place, place.with_name(f".{place.name}.old-{mark}")) for _, place in reversed(moves)]
-    done: list[tuple[Path, Path]] = []
-    try:
-        for source, target in (*aside, *moves):
-            if source.exists():
-                # Noted first: an interruption may come right after the move.
-                done.append((source, target))
-                source.rename(target)
-        moves[-1][1].chmod(0o755)
-        _sync(moves[-1][1].parent)
-    except BaseException:
-        for source, target in reversed(done):
-            if target.exists() and not source.exists():
-                target.rename(source)
-        raise
-    for _, old in aside:
-        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,63 @@
+"""How much memory a run may take, and how much of it is the engine's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shoal.engines.limits import bytes_of
+
+__all__ = ["engine_memory", "free_memory"]
+
+_MEMINFO = Path("/proc/meminfo")
+_GROUP = Path("/sys/fs/cgroup")
+_LEAST = 256 * 2**20
+"""What DuckDB needs to do anything at all."""
+
+
+def free_memory() -> int | None:
+    """Give the bytes of memory that are free on this machine; None where it does not say.
+
+    A container has what its group is allowed, however much the machine has.
+    """
+    found = [amount for amount in (_available(), _allowed()) if amount is not None]
+    return min(found, default=None)
+
+
+def engine_memory(memory: str | None) -> int | None:
+    """Give the bytes that an engine may hold before it spills.
+
+    Half of what the whole run is to stay within; the other half is for what leaves the engine:
+    counts, plans and what attacks find, as arrays.
+
+    Parameters
+    ----------
+    memory
+        What the run is to stay within, such as ``"4GB"``; half of what is free where None.
+    """
+    if memory is not None:
+        return max(bytes_of(memory) // 2, _LEAST)
+    free = free_memory()
+    return None if free is None else max(free // 4, _LEAST)
+
+
+def _available() -> int | None:
+    try:
+        for line in _MEMINFO.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _allowed() -> int | None:
+    try:
+        limit = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
+        used = (_GROUP / "memory.current").read_text(encoding="ascii").strip()
+        return None if limit == "max" else max(int(limit) - int(used), 0)
+    except (OSError, ValueError):
+        return None
