@@ -14,7 +14,8 @@ from shoal.core.method import Shape
 from shoal.core.plan import Blank, Drop, Label, Plan, Recode, Redraw, Segments
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.engines.apply import apply_plan, published_queries
+from shoal.engines.apply import apply_plan
+from shoal.engines.layout import published_queries
 from shoal.engines.table import EngineTable, texts_of
 
 QUASI = ("age", "pläce")
@@ -46,7 +47,8 @@ class Line:
 
 
 def keyed_hash(secret, label, key):
-    return hashlib.sha256(f"{secret.derive(label).hex()}:{key}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{secret.derive(label).hex()}:{key}".encode()).hexdigest()
+    return int(digest[:15], 16)
 
 
 def by_hash(secret, label, keys):

@@ -33,7 +33,6 @@ from shoal.core.release import People, Published
 from shoal.knowledge.location import matching_buckets
 from shoal.knowledge.random_worlds import (
     Belief,
-    Flags,
     Floats,
     Places,
     believe,
@@ -119,21 +118,25 @@ class Homogeneity(Attack):
                 + (" and has none." if buckets is None else "."),
             )
         claims = claims_of(published.manifest.guarantees, self.limit)
-        places = Places.of(matching_buckets(published, people), buckets.n_buckets)
+        if people.bucket is not None:
+            places = Places.known(people.bucket, buckets.n_buckets)
+        else:
+            places = Places.of(matching_buckets(published, people), buckets.n_buckets)
         belief = strongest([believe(buckets, claim, places.locations) for claim in claims])
-        found = belief.of(places.place)
+        people_at = places.people_at(people.counts)
+        value, posterior, breached = belief.of(places.place)
         return Findings(
             attack="homogeneity",
             knows=self.knows,
             counts=people.counts,
-            value=found.value,
-            posterior=found.posterior,
-            breached=found.breached,
+            value=value,
+            posterior=posterior,
+            breached=breached,
             limit=limit_text(claims),
-            headline=_headline(found, places.place >= 0, people.counts),
+            headline=_headline(belief, people_at, people.n_people),
             sections=(
                 *_bucket_sections(published, buckets, belief, places.buckets_with_people),
-                _bands(found, places.place >= 0, people.counts),
+                _bands(belief, people_at),
             ),
         )
 
@@ -145,19 +148,19 @@ def _checked(limit: Number) -> Fraction:
     return bound
 
 
-def _headline(belief: Belief, is_found: Flags, counts: Counts) -> Mapping[str, object]:
-    found = counts[is_found]
-    n_found = max(int(found.sum()), 1)
-    gains = (belief.gained_posterior - belief.gained_prior)[is_found]
+def _headline(belief: Belief, people_at: Counts, n_people: int) -> Mapping[str, object]:
+    is_used = people_at > 0
+    n_found = int(people_at.sum())
+    gains = belief.gained_posterior - belief.gained_prior
     return {
-        "people at risk": int(counts[belief.breached].sum()),
-        "worst posterior": float(belief.posterior.max(initial=0.0)),
-        "mean posterior": float(belief.posterior[is_found] @ found) / n_found,
-        "mean prior": float(belief.prior[is_found] @ found) / n_found,
-        "people certain": int(counts[belief.is_certain].sum()),
-        "largest gain ratio": float(belief.ratio.max(initial=0.0)),
-        "largest gain difference": float(gains.max(initial=0.0)),
-        "people not found": int(counts[~is_found].sum()),
+        "people at risk": int(people_at[belief.breached].sum()),
+        "worst posterior": float(belief.posterior[is_used].max(initial=0.0)),
+        "mean posterior": float(belief.posterior @ people_at) / max(n_found, 1),
+        "mean prior": float(belief.prior @ people_at) / max(n_found, 1),
+        "people certain": int(people_at[belief.is_certain].sum()),
+        "largest gain ratio": float(belief.ratio[is_used].max(initial=0.0)),
+        "largest gain difference": float(gains[is_used].max(initial=0.0)),
+        "people not found": n_people - n_found,
     }
 
 
@@ -202,12 +205,12 @@ def _bucket_sections(
     )
 
 
-def _bands(belief: Belief, is_found: Flags, counts: Counts) -> Section:
+def _bands(belief: Belief, people_at: Counts) -> Section:
     """Count people by how much she believes the value that she believes most."""
     edges = np.arange(1, _N_BANDS) / _N_BANDS
     band = np.searchsorted(edges, belief.posterior, side="left")
     band[belief.is_certain] = _N_BANDS
-    people = np.bincount(band[is_found], counts[is_found], _N_BANDS + 1).astype(np.int64)
+    people = np.bincount(band, people_at, _N_BANDS + 1).astype(np.int64)
     names = [f"up to {edge:g}" for edge in edges] + ["below 1", "certain"]
     return Section(
         "people by posterior",

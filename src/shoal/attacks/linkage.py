@@ -50,6 +50,8 @@ _MOST_EXACT_COLUMNS = 10
 _WORK = 2**26
 """About how many codes are grouped for the estimate."""
 _MOST_DRAWS = 50
+_FEW_KEYS = 2**20
+_KEYS_A_CELL = 64
 _BANDS = (1, 2, 3, 5, 10, 20)
 """Where the bands of class sizes begin."""
 
@@ -115,8 +117,10 @@ class Linkage(Attack):
                 "Linkage attacks generalized and bucketized releases; this one is "
                 f"{published.manifest.shape}."
             )
-        classes = published.lines.select([domain.column for domain in published.quasi])
-        fitting = _Fitting.of(published, classes, people)
+        classes, class_of_line = published.lines.select_with_inverse(
+            [domain.column for domain in published.quasi]
+        )
+        fitting = _Fitting.of(published, classes, class_of_line, people)
         limit = _claimed_limit(published) if self.limit is None else self.limit
         hidden_among = fitting.n_rows
         headline = _record_figures(classes.counts)
@@ -185,17 +189,24 @@ class _Fitting:
     n_rows: Counts
 
     @classmethod
-    def of(cls, published: Published, classes: Cells, people: People) -> _Fitting:
+    def of(
+        cls, published: Published, classes: Cells, class_of_line: Codes, people: People
+    ) -> _Fitting:
+        if people.line is not None:
+            in_class = class_of_line[people.line]
+            person = np.arange(len(in_class), dtype=np.int64)
+            return cls(person, in_class, classes.counts[in_class])
         if people.bucket is not None and published.manifest.shape is Shape.GENERALIZED:
-            return cls._of_known(published, classes, people.bucket)
+            return cls._of_known(published, classes, class_of_line, people.bucket)
         matches = match_lines(classes, published.meanings, people.quasi)
         return cls(matches.person, matches.line, matches.rows_of(classes.counts))
 
     @classmethod
-    def _of_known(cls, published: Published, classes: Cells, bucket: Codes) -> _Fitting:
-        _, inverse = published.lines.select_with_inverse(classes.columns)
+    def _of_known(
+        cls, published: Published, classes: Cells, class_of_line: Codes, bucket: Codes
+    ) -> _Fitting:
         class_of_bucket = np.zeros(published.n_buckets, dtype=np.int64)
-        class_of_bucket[published.lines.codes[:, 0]] = inverse
+        class_of_bucket[published.lines.codes[:, 0]] = class_of_line
         person = np.flatnonzero(bucket >= 0)
         in_class = class_of_bucket[bucket[person]]
         n_rows = np.zeros(len(bucket), dtype=np.int64)
@@ -348,6 +359,12 @@ def _count_groups(columns: Sequence[Codes], sizes: Sequence[int], n_cells: int) 
     for codes, size in zip(columns, sizes, strict=True):
         key *= size
         key += codes
+    n_keys = math.prod(sizes)
+    if n_keys <= max(_KEYS_A_CELL * n_cells, _FEW_KEYS):
+        # Marking what occurs is linear, where there is room for all that could.
+        is_there = np.zeros(n_keys, dtype=bool)
+        is_there[key] = True
+        return int(np.count_nonzero(is_there))
     key.sort()
     return int(np.count_nonzero(np.diff(key))) + min(n_cells, 1)
 

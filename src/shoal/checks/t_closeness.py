@@ -150,7 +150,8 @@ class _Entries:
         if np.all(position[1:] >= position[:-1]):
             return self
         # One sort of numbers is several times faster than one of pairs.
-        order = np.argsort(self.bucket * (position.max() + 1) + position[self.value], kind="stable")
+        key = self.bucket.astype(np.int64) * (position.max() + 1) + position[self.value]
+        order = np.argsort(key, kind="stable")
         return replace(self, value=self.value[order], count=self.count[order])
 
     def grouped(self, group: Codes, n_groups: int) -> _Entries:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.core.domain import Domain
 
-__all__ = ["Buckets", "Cells", "Codes", "Counts", "group"]
+__all__ = ["Buckets", "Cells", "Codes", "Counts", "group", "lexicographic_order"]
 
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
@@ -46,6 +46,32 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     >>> first.tolist(), inverse.tolist()
     ([1, 0], [1, 0, 1])
     """
+    key = _key(columns, sizes, n_rows)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return first.astype(np.int64, copy=False), inverse.astype(np.int64, copy=False)
+
+
+def lexicographic_order(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:
+    """Give the order of combinations of codes that are all different.
+
+    Returns
+    -------
+    The order; None where they are sorted as they are.
+
+    Examples
+    --------
+    >>> lexicographic_order([np.array([1, 0, 1]), np.array([0, 0, 1])], [2, 2]).tolist()
+    [1, 0, 2]
+    """
+    key = _key(columns, sizes, len(columns[0]))
+    if np.all(key[1:] > key[:-1]):
+        return None
+    order: Codes = np.argsort(key)
+    return order
+
+
+def _key(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> Codes:
+    """Number combinations of codes so that equal ones have one number, in their order."""
     key: Codes = np.zeros(n_rows, dtype=np.int64)
     n_keys = 1
     for codes, size in zip(columns, sizes, strict=True):
@@ -55,8 +81,7 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
             n_keys = int(key.max(initial=0)) + 1
         key = key * size + codes
         n_keys *= max(size, 1)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    return first.astype(np.int64, copy=False), inverse.astype(np.int64, copy=False)
+    return key
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUPPRESSED", "ColumnType", "Domain", "Texts"]
+__all__ = ["SUPPRESSED", "ColumnType", "Domain", "NumberedDomain", "Texts"]
 
 SUPPRESSED = "*"
 """What a suppressed value is written as; it matches nothing but itself."""
@@ -118,3 +119,55 @@ class Domain:
         return (
             f"Domain(column={self.column!r}, type={self.type}, {len(self.texts)} values{missing})"
         )
+
+
+class NumberedDomain(Domain):
+    """Positive whole numbers, such as those of buckets; their texts are made when asked for.
+
+    Parameters
+    ----------
+    column
+        The column's name.
+    whole
+        The numbers, ascending.
+
+    Examples
+    --------
+    >>> domain = NumberedDomain("bucket", np.array([3, 7]))
+    >>> domain.size, domain.text(1), domain.texts.tolist()
+    (2, '7', ['3', '7'])
+    """
+
+    def __init__(self, column: str, whole: npt.NDArray[np.int64]) -> None:
+        for field, value in (("column", column), ("type", ColumnType.INTEGER), ("whole", whole)):
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "has_missing", False)
+
+    whole: npt.NDArray[np.int64]
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The text of every number."""
+        return self.whole.astype(str).astype(object)
+
+    @cached_property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The numbers as floats."""
+        return self.whole.astype(np.float64)
+
+    @property
+    def size(self) -> int:
+        """The number of codes."""
+        return len(self.whole)
+
+    @property
+    def missing_code(self) -> int | None:
+        """There is no missing number."""
+        return None
+
+    def text(self, code: int) -> str | None:
+        """Give the text of a code."""
+        return str(self.whole[code])
+
+    def __repr__(self) -> str:
+        return f"Domain(column={self.column!r}, type={self.type}, {self.size} values)"

@@ -340,10 +340,14 @@ class People:
     bucket
         The bucket that each cell is known to be in (the worst case); None where she has to
         find it by matching.
+    line
+        The line of the release, as an entry of `Published.lines`, that each cell is known to be;
+        None where none is known.
     """
 
     quasi: Cells
     bucket: Codes | None = None
+    line: Codes | None = None
 
     @property
     def n_people(self) -> int:

@@ -1,28 +1,33 @@
-"""Give each row its place in a plan, and lay out what is published of it.
+"""Give each row its place in a plan.
 
 The same statements serve every engine. Rows of a class are ranked by a keyed hash of their key;
-the plan's segments turn ranks into buckets; what is published is then sorted by its own content,
-so that nothing of the original order is left.
-
-Left behind for release number N: `published_N` (row key, line, bucket, and the code that each
-column shows) and `label_N_...` (the labels of recoded columns).
+the plan's segments turn ranks into buckets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.domain import SUPPRESSED
+from shoal.core.cells import Counts
 from shoal.core.method import Shape
-from shoal.core.plan import Plan, Recode, Redraw, Segments
-from shoal.core.release import BUCKET, COUNT
+from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
+from shoal.engines.layout import Integers, lay_out
 from shoal.engines.table import EngineTable
 
-__all__ = ["apply_plan", "published_queries"]
+__all__ = ["apply_plan"]
+
+_N_HASHES = 16**15
+_RANK_TEXT = "concat(s.rank_key, ':', t.row_key)"
+_ROWS_A_SLOT = 1 << 20
+"""How many rows of a class are ranked in one piece."""
+_MOST_SLOTS = 1 << 14
+_SEGMENTS_A_ROW = 0.25
 
 
 def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> int:
@@ -33,7 +38,7 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     """
     release = table.next_release()
     engine = table.engine
-    bucket_id = secret.permutation("bucket numbers", plan.n_buckets) + 1
+    bucket_id = _compact(secret.permutation("bucket numbers", plan.n_buckets) + 1)
     keys = {
         label: np.array([secret.derive(label).hex()], dtype=object)
         for label in ("rank", "redraw", "line")
@@ -42,55 +47,136 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     engine.push("secret", {f"{label}_key": key for label, key in keys.items()})
     _place(table, plan, bucket_id)
     _redraw(table, plan.redraw, bucket_id)
-    _push_recodes(table, plan, bucket_id, release)
-    _lay_out(table, plan, shape, release)
+    lay_out(table, plan, shape, bucket_id, release)
     for name in ("secret", "placed"):
         engine.drop(name)
     return release
 
 
-def _place(table: EngineTable, plan: Plan, bucket_id: npt.NDArray[np.int64]) -> None:
+def _compact(numbers: npt.NDArray[np.int64]) -> Integers:
+    """Halve what rows of a table take, where the numbers allow it."""
+    fits = len(numbers) == 0 or int(numbers.max()) < 2**31
+    return numbers.astype(np.int32) if fits else numbers
+
+
+def _place(table: EngineTable, plan: Plan, bucket_id: Integers) -> None:
     engine = table.engine
     columns = plan.classes.columns
     names = [table.code_name(column) for column in columns]
     same = " AND ".join(f"t.{name} = k.{name}" for name in names) or "TRUE"
-    classes = {
-        name: np.ascontiguousarray(plan.classes.codes[:, place]) for place, name in enumerate(names)
-    }
+    classes = {name: _compact(plan.classes.codes[:, place]) for place, name in enumerate(names)}
+    carried = ", ".join(f"t.{name}" for name in ["row_key", *_carried_names(table)])
     if _keeps_classes_whole(plan):
         # No class is parted, so there is nothing to rank.
-        bucket = np.full(plan.classes.n_cells, -1, dtype=np.int64)
+        bucket = np.full(plan.classes.n_cells, -1, dtype=bucket_id.dtype)
         bucket[plan.assign.group] = bucket_id[plan.assign.base]
         kept = bucket >= 0
         pushed = {name: codes[kept] for name, codes in classes.items()}
         engine.push("class", pushed | {"bucket": bucket[kept]})
-        engine.stage("placed", f"SELECT k.bucket, t.* FROM coded t JOIN class k ON {same}")
+        engine.stage("placed", f"SELECT k.bucket, {carried} FROM coded t JOIN class k ON {same}")
         engine.drop("class")
         return
-    blocks = _block_sizes(plan.assign, plan.classes.n_cells)
-    number = np.arange(plan.classes.n_cells, dtype=np.int64)
-    engine.push("class", classes | {"class": number, "block": blocks})
-    engine.push("bucket_number", {"place": np.arange(plan.n_buckets), "bucket": bucket_id})
-    engine.push("segment", _blocked(plan.assign, blocks))
-    hashed = engine.hash("concat(s.rank_key, ':', t.row_key)")
-    engine.stage(
-        "ranked",
-        "SELECT t.*, k.class, k.block, row_number() OVER "
-        f"(PARTITION BY k.class ORDER BY {hashed}, t.row_key) - 1 AS place "
-        f"FROM coded t JOIN class k ON {same} CROSS JOIN secret s",
-    )
-    carried = ", ".join(["r.row_key", *(f"r.{name}" for name in _carried_names(table))])
-    within = "g.base + g.step * (r.place - g.first)"
-    engine.stage(
-        "placed",
-        f"SELECT b.bucket, {carried} FROM ranked r "
-        "JOIN segment g ON g.class = r.class AND g.block = r.place - r.place % r.block "
-        "AND r.place >= g.first AND r.place < g.last "
-        f"JOIN bucket_number b ON b.place = CASE WHEN g.modulus > 0 THEN ({within}) % g.modulus "
-        f"ELSE {within} END",
-    )
-    for name in ("class", "segment", "bucket_number", "ranked"):
+    first, block, joins = _push_buckets(table, plan, bucket_id)
+    number = np.arange(plan.classes.n_cells, dtype=np.int32)
+    engine.push("class", classes | {"class": number, "first": first, "block": block})
+    n_slots = _n_slots(plan.classes.counts)
+    rank = _rank_in_one if n_slots == 1 else partial(_rank_in_slots, n_slots=n_slots, first=first)
+    ranked = rank(table, carried, f"coded t JOIN class k ON {same} CROSS JOIN secret s")
+    engine.stage("placed", f"SELECT b.bucket, {carried} FROM ({ranked}) t{joins}")
+    for name in ("class", "hashed", "slot", "segment", "bucket_number"):
         engine.drop(name)
+
+
+def _rank_in_one(table: EngineTable, carried: str, rows: str) -> str:
+    """Give the query that ranks the rows of every class by a keyed hash, a class at a time."""
+    hashed = table.engine.hash_number(_RANK_TEXT)
+    return (
+        f"SELECT {carried}, k.class, k.block, k.first - 1 + row_number() "
+        f"OVER (PARTITION BY k.class ORDER BY {hashed}, t.row_key) AS place FROM {rows}"
+    )
+
+
+def _rank_in_slots(
+    table: EngineTable, carried: str, rows: str, *, n_slots: int, first: npt.NDArray[np.int64]
+) -> str:
+    """Give the query that ranks the rows of every class in two levels.
+
+    A slot takes the hashes of a range. The rows of all slots are counted, which says at which rank
+    each begins; then the rows of each slot are ranked for themselves. The ranks are the same, and
+    no class, however large, has to be sorted in one piece.
+    """
+    engine = table.engine
+    hashed = engine.hash_number(_RANK_TEXT)
+    engine.stage("hashed", f"SELECT {carried}, k.class, k.block, {hashed} AS h FROM {rows}")
+    width = _N_HASHES // n_slots
+    slots = engine.rows(
+        f"SELECT class, h - h % {width} AS slot, count(*) AS n FROM hashed "
+        f"GROUP BY class, h - h % {width}"
+    )
+    engine.push("slot", _first_ranks(slots, first))
+    return (
+        f"SELECT {carried}, t.class, t.block, o.first - 1 + row_number() "
+        "OVER (PARTITION BY o.class, o.slot ORDER BY t.h, t.row_key) AS place "
+        f"FROM hashed t JOIN slot o ON o.class = t.class AND o.slot = t.h - t.h % {width}"
+    )
+
+
+def _n_slots(counts: Counts) -> int:
+    n_slots = 1
+    while n_slots < _MOST_SLOTS and int(counts.max(initial=0)) > n_slots * _ROWS_A_SLOT:
+        n_slots *= 2
+    return n_slots
+
+
+def _first_ranks(
+    slots: Mapping[str, npt.NDArray[Any]], first_of_class: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[Any]]:
+    """Give the rank at which every slot of every class begins."""
+    order = np.lexsort((slots["slot"], slots["class"]))
+    group, n = slots["class"][order], slots["n"][order].astype(np.int64)
+    before = np.cumsum(n) - n
+    opens = np.r_[True, group[1:] != group[:-1]][: len(group)]
+    rank = np.empty(len(group), dtype=np.int64)
+    rank[order] = before - np.maximum.accumulate(np.where(opens, before, 0))
+    first = rank + first_of_class[slots["class"]]
+    return {"class": slots["class"], "slot": slots["slot"], "first": first}
+
+
+def _push_buckets(
+    table: EngineTable, plan: Plan, bucket_id: Integers
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], str]:
+    """Push what turns the rank of a row into its bucket.
+
+    Returns
+    -------
+    first
+        Where the ranks of each class begin.
+    block
+        How many ranks of each class share a join key.
+    joins
+        The joins that lead to the bucket, `b.bucket`.
+    """
+    engine = table.engine
+    n_classes = plan.classes.n_cells
+    if _SEGMENTS_A_ROW * plan.classes.n_rows < len(plan.assign.group):
+        # Nearly as many segments as rows: the bucket of every rank takes less than they do.
+        first = np.cumsum(plan.classes.counts) - plan.classes.counts
+        group, rank, bucket = plan.assign.expand()
+        pushed = {"place": _compact(first[group] + rank), "bucket": bucket_id[bucket]}
+        engine.push("bucket_number", pushed)
+        joins = " JOIN bucket_number b ON b.place = t.place"
+        return first, np.ones(n_classes, dtype=np.int64), joins
+    block = _block_sizes(plan.assign, n_classes)
+    engine.push("bucket_number", {"place": np.arange(plan.n_buckets), "bucket": bucket_id})
+    engine.push("segment", _blocked(plan.assign, block))
+    within = "g.base + g.step * (t.place - g.first)"
+    joins = (
+        " JOIN segment g ON g.class = t.class AND g.block = t.place - t.place % t.block "
+        "AND t.place >= g.first AND t.place < g.last "
+        f"JOIN bucket_number b ON b.place = CASE WHEN g.modulus > 0 THEN ({within}) % g.modulus "
+        f"ELSE {within} END"
+    )
+    return np.zeros(n_classes, dtype=np.int64), block, joins
 
 
 def _carried_names(table: EngineTable) -> list[str]:
@@ -139,7 +225,7 @@ def _blocked(segments: Segments, blocks: npt.NDArray[np.int64]) -> dict[str, npt
     }
 
 
-def _redraw(table: EngineTable, redraw: Redraw, bucket_id: npt.NDArray[np.int64]) -> None:
+def _redraw(table: EngineTable, redraw: Redraw, bucket_id: Integers) -> None:
     """Give some rows of a bucket another sensitive value, chosen by a keyed hash."""
     if len(redraw.bucket) == 0:
         return
@@ -160,7 +246,7 @@ def _redraw(table: EngineTable, redraw: Redraw, bucket_id: npt.NDArray[np.int64]
             "last": first + count,
         },
     )
-    hashed = engine.hash("concat(s.redraw_key, ':', p.row_key)")
+    hashed = engine.hash_number("concat(s.redraw_key, ':', p.row_key)")
     engine.stage(
         "numbered",
         f"SELECT p.*, row_number() OVER (PARTITION BY p.bucket, p.{name} "
@@ -177,157 +263,3 @@ def _redraw(table: EngineTable, redraw: Redraw, bucket_id: npt.NDArray[np.int64]
     )
     engine.drop("numbered")
     engine.drop("redraw")
-
-
-def _push_recodes(
-    table: EngineTable, plan: Plan, bucket_id: npt.NDArray[np.int64], release: int
-) -> None:
-    for recode in plan.recode:
-        place = table.schema.coded.index(recode.column)
-        texts: npt.NDArray[np.object_] = np.empty(len(recode.labels), dtype=object)
-        texts[:] = [label.text for label in recode.labels]
-        rank = _rank_of_labels(recode)
-        _, first = np.unique(rank, return_index=True)
-        labels = {"label": rank[first], "v": texts[first]}
-        table.engine.push(f"label_{release}_{place}", labels)
-        key = bucket_id if recode.by == "bucket" else np.arange(len(recode.index))
-        table.engine.push(f"recode_{place}", {"key": key, "label": rank[recode.index]})
-
-
-def _rank_of_labels(recode: Recode) -> npt.NDArray[np.int64]:
-    """Number labels in an order that follows from what they say, equal texts alike."""
-
-    def content(label: int) -> tuple[bool, float, str]:
-        text = recode.labels[label].text
-        interval = recode.labels[label].interval
-        low = float("inf")
-        if interval is not None:
-            low = _sortable(interval[0])
-        return (text is None, low, text or "")
-
-    ordered = sorted(range(len(recode.labels)), key=content)
-    rank = np.empty(len(ordered), dtype=np.int64)
-    previous: tuple[bool, float, str] | None = None
-    number = -1
-    for label in ordered:
-        current = content(label)
-        number += current != previous
-        rank[label] = number
-        previous = current
-    return rank
-
-
-def _sortable(bound: str) -> float:
-    try:
-        return float(bound)
-    except ValueError:
-        # A date: dates sort as their texts do, behind an interval that is open below.
-        return 0.0
-
-
-def _lay_out(table: EngineTable, plan: Plan, shape: Shape, release: int) -> None:
-    """Sort the rows by what is published of them and number the lines."""
-    recoded = {recode.column: recode for recode in plan.recode}
-    _push_blanks(table, plan)
-    shown = [_shown(table, column, recoded, plan) for column in table.schema.coded]
-    carried = [f"r.x{place}" for place in range(len(table.schema.insensitive))]
-    content = [expression for expression, _ in shown]
-    if shape is Shape.BUCKETIZED:
-        content = ["r.bucket", *content[: len(table.schema.quasi)]]
-    # By the text of insensitive values too, and where all is equal by a secret number: values that
-    # compare equal may be written differently, as 0.0 and -0.0 are.
-    texts = [f"CAST({name} AS VARCHAR)" for name in carried]
-    order = ", ".join(f"{expression} NULLS LAST" for expression in [*content, *carried, *texts])
-    number = table.engine.hash("concat(s.line_key, ':', r.row_key)")
-    selected = "".join(f", {expression} AS p{i}" for i, (expression, _) in enumerate(shown))
-    joins = "".join(join for _, join in shown)
-    table.engine.stage(
-        f"published_{release}",
-        f"SELECT r.row_key, row_number() OVER (ORDER BY {order}, {number}) AS line, r.bucket"
-        f"{selected}{''.join(f', {name}' for name in carried)} FROM placed r{joins} "
-        "CROSS JOIN secret s",
-    )
-
-
-def _shown(
-    table: EngineTable, column: str, recoded: Mapping[str, Recode], plan: Plan
-) -> tuple[str, str]:
-    """Give the code that a column shows and the joins that it takes; -1 where it is blank."""
-    place = table.schema.coded.index(column)
-    expression, join = f"r.c{place}", ""
-    recode = recoded.get(column)
-    if recode is not None:
-        key = "r.bucket" if recode.by == "bucket" else expression
-        expression = f"l{place}.label"
-        join = f" JOIN recode_{place} l{place} ON l{place}.key = {key}"
-    if column in plan.blank.column:
-        # The hidden code must not decide where the line is sorted.
-        expression = f"CASE WHEN b{place}.row_key IS NULL THEN {expression} ELSE -1 END"
-        join += f" LEFT JOIN blank_{place} b{place} ON b{place}.row_key = r.row_key"
-    return expression, join
-
-
-def _push_blanks(table: EngineTable, plan: Plan) -> None:
-    columns: npt.NDArray[np.object_] = np.array(plan.blank.column, dtype=object)
-    keys: npt.NDArray[np.object_] = np.array(plan.blank.key, dtype=object)
-    for column in set(plan.blank.column):
-        place = table.schema.coded.index(column)
-        blanked = np.unique(keys[columns == column].astype(str)).astype(object)
-        table.engine.push(f"blank_{place}", {"row_key": blanked})
-
-
-def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int) -> dict[str, str]:
-    """Give the query of every data file of a release, in the order that is published.
-
-    Parameters
-    ----------
-    release
-        The number that `apply_plan` gave.
-    """
-    schema = table.schema
-    quasi = _decoded(table, plan, schema.quasi, release)
-    carried = [
-        (f"p.x{place}", table.engine.quote(column), "")
-        for place, column in enumerate(schema.insensitive)
-    ]
-    sensitive = _decoded(table, plan, schema.sensitive, release)
-    if shape is Shape.BUCKETIZED:
-        values, joins = _select(sensitive)
-        names = ", ".join(expression for expression, _, _ in sensitive)
-        code = ", ".join(f"p.p{schema.coded.index(column)}" for column in schema.sensitive)
-        return {
-            "quasi": _ordered_lines(release, [("p.bucket", BUCKET, ""), *quasi, *carried]),
-            "sensitive": f"SELECT p.bucket AS {BUCKET}, {values}, count(*) AS {COUNT} "
-            f"FROM published_{release} p{joins} GROUP BY p.bucket, {names}, {code} "
-            f"ORDER BY p.bucket, {code}",
-        }
-    return {"table": _ordered_lines(release, [*quasi, *carried, *sensitive])}
-
-
-def _ordered_lines(release: int, columns: Sequence[tuple[str, str, str]]) -> str:
-    values, joins = _select(columns)
-    return f"SELECT {values} FROM published_{release} p{joins} ORDER BY p.line"
-
-
-def _select(columns: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
-    values = ", ".join(f"{expression} AS {name}" for expression, name, _ in columns)
-    return values, "".join(join for _, _, join in columns)
-
-
-def _decoded(
-    table: EngineTable, plan: Plan, columns: Sequence[str], release: int
-) -> list[tuple[str, str, str]]:
-    """Give for each coded column its expression, its name and the join it takes."""
-    recoded = {recode.column for recode in plan.recode}
-    decoded = []
-    for column in columns:
-        place = table.schema.coded.index(column)
-        source, code = (
-            (f"label_{release}", "label") if column in recoded else ("dictionary", "code")
-        )
-        join = f" LEFT JOIN {source}_{place} v{place} ON v{place}.{code} = p.p{place}"
-        expression = f"v{place}.v"
-        if column in plan.blank.column:
-            expression = f"CASE WHEN p.p{place} < 0 THEN '{SUPPRESSED}' ELSE {expression} END"
-        decoded.append((expression, table.engine.quote(column), join))
-    return decoded

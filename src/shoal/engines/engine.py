@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy.typing as npt
+
+from shoal.engines.watched_file import WatchedFile
 
 __all__ = ["Columns", "Engine", "Scan"]
 
@@ -37,6 +40,8 @@ class Scan:
         The SHA-256 of the file; None where the source is none.
     options
         What was given or found out about how the source is to be read.
+    watched
+        The file, to notice that somebody changes it while it is read; None where it is none.
     """
 
     relation: str
@@ -46,6 +51,11 @@ class Scan:
     name: str
     digest: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    watched: WatchedFile | None = None
+
+    def unchanged(self) -> contextlib.AbstractContextManager[None]:
+        """Refuse a source that somebody changes while it is read."""
+        return contextlib.nullcontext() if self.watched is None else self.watched.unchanged()
 
 
 class Engine(Protocol):
@@ -66,6 +76,12 @@ class Engine(Protocol):
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
         """Run a query and fetch its result by column."""
+
+    def arrays(self, query: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
+        """Run a query whose result may be as long as the table, and fetch columns of numbers.
+
+        They have the types given, in the order of the query, and none is missing.
+        """
 
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
@@ -90,6 +106,9 @@ class Engine(Protocol):
 
         Equal values have one text, and it is the same on every engine.
         """
+
+    def has_nul(self, expression: str) -> str:
+        """Give the test of a text for NUL characters, which some engines cannot even hold."""
 
     def hash(self, expression: str) -> str:
         """Give the expression of a text's SHA-256 in hexadecimal."""

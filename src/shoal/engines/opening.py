@@ -8,6 +8,7 @@ from shoal.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from shoal.engines.engine import Engine
+    from shoal.engines.limits import Limits
 
 __all__ = ["ENGINES", "is_postgres_address", "open_engine"]
 
@@ -20,7 +21,9 @@ def is_postgres_address(source: object) -> bool:
     return isinstance(source, str) and source.startswith(_ADDRESSES)
 
 
-def open_engine(source: Any, engine: Any = None, *, memory: str | None = None) -> Engine:
+def open_engine(
+    source: Any, engine: Any = None, *, memory: str | None = None, limits: Limits | None = None
+) -> Engine:
     """Open the engine that reads a source.
 
     Parameters
@@ -31,7 +34,9 @@ def open_engine(source: Any, engine: Any = None, *, memory: str | None = None) -
         Its name, or a Spark session; by default Postgres for an address of a database, Spark for
         a frame of Spark, and the embedded DuckDB for all else.
     memory
-        The memory that the embedded engine may use, such as ``"4GB"``.
+        The memory that a run is to stay within, such as ``"4GB"``.
+    limits
+        What a file may cost before it is refused.
     """
     if engine is None:
         engine = _natural_engine(source)
@@ -55,7 +60,7 @@ def open_engine(source: Any, engine: Any = None, *, memory: str | None = None) -
         )
     from shoal.engines.duckdb import DuckDB  # noqa: PLC0415 - the others may do without
 
-    return DuckDB(memory)
+    return DuckDB(memory, limits)
 
 
 def _natural_engine(source: Any) -> str:

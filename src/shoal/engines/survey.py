@@ -84,7 +84,8 @@ class Survey:
             f"{self._text_expression(column)} AS c{place}"
             for place, column in enumerate(self.columns)
         )
-        engine.stage("source", f"SELECT {texts} FROM {scan.relation}")
+        with scan.unchanged():
+            engine.stage("source", f"SELECT {texts} FROM {scan.relation}")
         self.n_rows = int(engine.rows("SELECT count(*) AS n FROM source")["n"][0])
         if self.n_rows == 0:
             raise DataError(f"The table {scan.name} has no rows.")

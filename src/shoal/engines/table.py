@@ -53,7 +53,8 @@ class EngineTable:
         self._types = {
             column: type_of_engine(column, scan.types[column]) for column in schema.coded
         }
-        self._stage()
+        with scan.unchanged():
+            self._stage()
         self._domains = {
             column: self._code_column(place, column) for place, column in enumerate(schema.coded)
         }
@@ -87,18 +88,16 @@ class EngineTable:
     def counts(self, columns: Sequence[str]) -> Cells:
         """Count the distinct cells of some quasi-identifying or sensitive columns."""
         names = [self.code_name(column) for column in columns]
-        listed = ", ".join(names)
-        fetched = self.engine.rows(
-            f"SELECT {listed}, count(*) AS n FROM coded GROUP BY {listed}"
-            if names
-            else "SELECT count(*) AS n FROM coded"
+        listed = ", ".join(dict.fromkeys(names))
+        counted = f"SELECT {listed}{', ' if names else ''}count(*) AS n FROM coded"
+        fetched = self.engine.arrays(
+            f"{counted} GROUP BY {listed} ORDER BY {listed}" if names else counted,
+            dict.fromkeys(names, np.int32) | {"n": np.int64},
         )
         codes = np.empty((len(fetched["n"]), len(names)), dtype=np.int64)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        order = np.lexsort(codes.T[::-1]) if names else np.arange(len(codes))
-        domains = tuple(self._domains[column] for column in columns)
-        return Cells(domains, codes[order], fetched["n"][order].astype(np.int64))
+        return Cells(tuple(self._domains[column] for column in columns), codes, fetched["n"])
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
         """Give the texts of some coded columns, row by row, in the order of their keys."""
@@ -152,7 +151,9 @@ class EngineTable:
         self._n_rows = int(self.engine.rows("SELECT count(*) AS n FROM source")["n"][0])
         if self._n_rows == 0:
             raise DataError(f"The table {self.scan.name} has no rows.")
-        self._check_keys()
+        if key is not None:
+            self._check_keys()
+        self.n_people = self._count_people()
         for place, column in enumerate(self._schema.insensitive):
             self._check_insensitive(f"x{place}", column)
 
@@ -161,6 +162,9 @@ class EngineTable:
 
     def _tell_equal_rows_apart(self) -> None:
         """Number the rows that are equal in all columns: they are interchangeable."""
+        found = self.engine.rows("SELECT count(*) - count(DISTINCT row_key) AS n FROM source")
+        if int(found["n"][0]) == 0:
+            return
         names = ", ".join(
             (["person"] if self._schema.person else [])
             + [f"c{place}" for place in range(len(self._schema.coded))]
@@ -198,13 +202,14 @@ class EngineTable:
                 hint="name a column whose values are all there and all different, or leave key= "
                 "out: the line then serves.",
             )
-        if self._schema.person is not None:
-            fetched = self.engine.rows(
-                "SELECT count(DISTINCT person) AS n, count(person) AS given FROM source"
-            )
-            self.n_people = int(fetched["n"][0]) + self._n_rows - int(fetched["given"][0])
-        else:
-            self.n_people = self._n_rows
+
+    def _count_people(self) -> int:
+        if self._schema.person is None:
+            return self._n_rows
+        fetched = self.engine.rows(
+            "SELECT count(DISTINCT person) AS n, count(person) AS given FROM source"
+        )
+        return int(fetched["n"][0]) + self._n_rows - int(fetched["given"][0])
 
     def _check_insensitive(self, name: str, column: str) -> None:
         engine_type = self.scan.types[column]
@@ -216,7 +221,7 @@ class EngineTable:
                     "suppressed in a release.",
                     hint="write it otherwise, or leave it empty where it means missing.",
                 )
-            query = f"SELECT count(*) AS n FROM source WHERE {name} LIKE concat('%', chr(0), '%')"
+            query = f"SELECT count(*) AS n FROM source WHERE {self.engine.has_nul(name)}"
             if int(self.engine.rows(query)["n"][0]):
                 raise DataError(
                     f"Column {column!r} holds NUL characters.",
@@ -257,19 +262,21 @@ class EngineTable:
             declared = ColumnDeclaration(column_type)
         domain, codes = build_domain(column, declared.type, values, order=declared.order)
         self._types[column] = declared.type
-        texts = np.empty(len(values), dtype=object)
-        texts[:] = values
-        self.engine.push(f"dictionary_{place}", {"code": codes, "v": texts})
+        texts: Texts = np.array([*values, None], dtype=object)[:-1]
+        is_text = codes < len(domain.texts)
+        code_type = np.int16 if domain.size < 2**15 else np.int32
+        pushed = {"code": codes[is_text].astype(code_type), "v": texts[is_text]}
+        self.engine.push(f"dictionary_{place}", pushed)
         return domain
 
     def _stage_coded(self) -> None:
-        places = range(len(self._schema.coded))
-        codes = "".join(f", d{place}.code AS c{place}" for place in places)
+        codes, joins = "", ""
+        for place, column in enumerate(self._schema.coded):
+            # A missing value finds no text; its code is the one behind those of all texts.
+            missing = len(self._domains[column].texts)
+            codes += f", coalesce(d{place}.code, {missing}) AS c{place}"
+            joins += f" LEFT JOIN dictionary_{place} d{place} ON d{place}.v = s.c{place}"
         carried = "".join(f", s.x{place}" for place in range(len(self._schema.insensitive)))
-        joins = "".join(
-            f" JOIN dictionary_{place} d{place} ON s.c{place} IS NOT DISTINCT FROM d{place}.v"
-            for place in places
-        )
         self.engine.stage("coded", f"SELECT s.row_key{codes}{carried} FROM source s{joins}")
         self.engine.drop("source")
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.core.cells import Buckets, Codes, Counts, group
 from shoal.core.exact import as_text
 from shoal.core.guarantees import AlphaK, FrequencyDiversity, Guarantee, TCloseness
 from shoal.knowledge.location import Locations, spread
@@ -114,6 +114,15 @@ class Places:
     buckets_with_people: Codes
 
     @classmethod
+    def known(cls, bucket: Codes, n_buckets: int) -> Places:
+        """Number the places of people whose buckets are known; -1 where they are nowhere."""
+        own = np.arange(n_buckets, dtype=np.int64)
+        is_used = np.zeros(n_buckets + 1, dtype=bool)
+        is_used[bucket] = True
+        locations = Locations(n_buckets, own, own, np.ones_like(own))
+        return cls(locations, bucket, np.flatnonzero(is_used[:-1]))
+
+    @classmethod
     def of(cls, found: Locations, n_buckets: int) -> Places:
         """Number the places of people who were located."""
         n_places = found.n_buckets_of
@@ -129,7 +138,19 @@ class Places:
             np.concatenate([own, found.bucket[is_mixed]]),
             np.concatenate([np.ones_like(own), found.n_rows[is_mixed]]),
         )
-        return cls(locations, place, np.unique(found.bucket))
+        is_used = np.zeros(n_buckets, dtype=bool)
+        is_used[found.bucket] = True
+        return cls(locations, place, np.flatnonzero(is_used))
+
+    def people_at(self, counts: Counts) -> Counts:
+        """Count the people at each place, given how many each cell of people stands for."""
+        people = np.zeros(self.locations.n_people, dtype=np.int64)
+        is_found = self.place >= 0
+        if is_found.all():
+            np.add.at(people, self.place, counts)
+        else:
+            np.add.at(people, self.place[is_found], counts[is_found])
+        return people
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +181,12 @@ class Belief:
     gained_prior: Floats
     ratio: Floats
 
-    def of(self, place: Codes) -> Belief:
-        """Give the belief at some places; none at all where a place is -1."""
-        if not len(self.value):
-            return _no_belief(len(place))
-        is_nowhere = place < 0
-        taken = {name: entries[place] for name, entries in vars(self).items()}
-        for entries in taken.values():
-            entries[is_nowhere] = -1 if entries.dtype == np.int64 else 0
-        return Belief(**taken)
+    def of(self, place: Codes) -> tuple[Codes, Floats, Flags]:
+        """Give value, posterior and breach at some places; none at all where a place is -1."""
+        # The last entry, which -1 takes, is that of nowhere.
+        value = np.append(self.value, -1)[place]
+        posterior = np.append(self.posterior, 0.0)[place]
+        return value, posterior, np.append(self.breached, False)[place]
 
 
 def _no_belief(n_places: int) -> Belief:
@@ -310,7 +328,11 @@ class _Candidates:
         count, size = shares.count[entry], shares.sizes[bucket[source]]
         n_targets = max(len(shares.prior), 1)
         keys = person[source] * n_targets + shares.target[entry]
-        pairs, pair = np.unique(keys, return_inverse=True)
+        if np.all(keys[1:] > keys[:-1]):
+            # Everybody's bucket is known: nothing has to be added up.
+            pairs, pair = keys, np.arange(len(keys))
+        else:
+            pairs, pair = np.unique(keys, return_inverse=True)
         place, target = np.divmod(pairs, n_targets)
         n_sure = np.bincount(pair, rows * (count == size), len(pairs))
         is_certain = n_sure == locations.totals[place]
@@ -336,11 +358,15 @@ class _Candidates:
         belief.breached[self.place[self.is_certain | self._is_above(bound)]] = True
 
     def _first_by(self, score: Floats) -> Codes:
-        """Give for every place the candidate of the highest score, the first of equals."""
-        order = np.lexsort((self.target, -score, self.place))
-        is_first = np.ones(len(order), dtype=bool)
-        is_first[1:] = np.diff(self.place[order]) != 0
-        return order[is_first]
+        """Give for every place the candidate of the highest score, the first of equals.
+
+        Candidates are sorted by place, then target.
+        """
+        start = np.flatnonzero(np.r_[True, self.place[1:] != self.place[:-1]])
+        length = np.diff(np.append(start, len(self.place)))
+        top = np.flatnonzero(score == np.repeat(np.maximum.reduceat(score, start), length))
+        place = self.place[top]
+        return top[np.r_[True, place[1:] != place[:-1]]]
 
     def _is_above(self, bound: Fraction | None) -> Flags:
         """Say which beliefs are above a bound, exactly."""
@@ -362,11 +388,14 @@ class _Candidates:
 
     def _is_part_above(self, parts: Codes, bound: Fraction) -> Flags:
         """Compare numerator * bound's denominator with denominator * bound's numerator."""
-        fractions = np.stack([self.numerator[parts], self.denominator[parts]], axis=1)
+        numerator, denominator = self.numerator[parts], self.denominator[parts]
+        sizes = [int(numerator.max(initial=0)) + 1, int(denominator.max(initial=0)) + 1]
         # Python's integers do not overflow, and few different fractions lie close to a bound.
-        different, inverse = np.unique(fractions, axis=0, return_inverse=True)
+        first, inverse = group([numerator, denominator], sizes, len(parts))
         is_above = [
-            numerator * bound.denominator > denominator * bound.numerator
-            for numerator, denominator in different.tolist()
+            above * bound.denominator > below * bound.numerator
+            for above, below in zip(
+                numerator[first].tolist(), denominator[first].tolist(), strict=True
+            )
         ]
-        return np.array(is_above, dtype=bool)[inverse.reshape(-1)]
+        return np.array(is_above, dtype=bool)[inverse]

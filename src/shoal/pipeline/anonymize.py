@@ -21,8 +21,8 @@ from shoal.core.schema import Role
 from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.tree import Tree
-from shoal.engines.apply import apply_plan, published_queries
-from shoal.engines.published import PublishedFiles
+from shoal.engines.apply import apply_plan
+from shoal.engines.laid_out import LaidOut
 from shoal.engines.table import EngineTable
 from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import verify
@@ -88,7 +88,7 @@ def anonymize(
     plan.check()
     step("place")
     number = apply_plan(table, plan, secret, method.shape)
-    files = PublishedFiles(table.engine, published_queries(table, plan, method.shape, number))
+    files = LaidOut(table, plan, method.shape, number)
     manifest = _manifest(table, method, plan, secret)
     meanings = _meanings(table, plan, manifest.least_named)
     # A reader counts buckets by what is published: two buckets with the same labels are one.

@@ -15,12 +15,12 @@ from shoal.core.attack import Attack, Findings
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType
 from shoal.core.errors import InternalError, ParameterError, SchemaError
-from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
 from shoal.engines.domains import retype
 from shoal.engines.duckdb import DuckDB
+from shoal.engines.engine import Columns
 from shoal.engines.table import EngineTable
 from shoal.pipeline.read import read
 from shoal.pipeline.release import Release, open_release
@@ -103,8 +103,16 @@ def attack(
         kept = tuple(found for found in release.findings if found.attack not in fresh)
         release.findings = (*kept, *findings)
         if release.folder is not None and release.internal is not None:
-            write_risk(release.folder, release.internal, release.findings)
+            _write_risk_anew(release.folder, release.internal, release.findings)
     return AttackReport(tuple(findings))
+
+
+def _write_risk_anew(folder: Path, internal: Path, findings: Sequence[Findings]) -> None:
+    release = open_release(folder, internal=internal)
+    try:
+        write_risk(release, internal, findings)
+    finally:
+        release.files.engine.close()
 
 
 def _chosen(attacks: Sequence[Attack], published: Published) -> list[Attack]:
@@ -127,7 +135,11 @@ def _chosen(attacks: Sequence[Attack], published: Published) -> list[Attack]:
 def _everybody(published: Published) -> People:
     """Give the people of the release, each known to be in their own line."""
     lines = published.lines
-    return People(Cells(lines.domains[1:], lines.codes[:, 1:], lines.counts), lines.codes[:, 0])
+    return People(
+        Cells(lines.domains[1:], lines.codes[:, 1:], lines.counts),
+        bucket=lines.codes[:, 0],
+        line=np.arange(lines.n_cells),
+    )
 
 
 def read_people(people: Any, published: Published) -> People:
@@ -177,52 +189,56 @@ def _as_released(people: Cells, published: Published) -> Cells:
     return cells.select(people.columns)
 
 
-def write_risk(folder: Path, internal: Path, findings: Sequence[Findings]) -> None:
+def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -> None:
     """Write what attacks found, one line a person and attack, to `risk.parquet`.
 
     Parameters
     ----------
-    folder, internal
-        The two folders of the release; `placement.parquet` says which line is whose.
+    release
+        A release opened from its folder.
+    internal
+        Its internal folder; `placement.parquet` says which line is whose.
     findings
         What attacks on everybody in the release found: one entry a distinct line.
     """
     if not findings:
         return
-    release = open_release(folder, internal=internal)
     published = release.published
     engine = release.files.engine
-    shape = published.manifest.shape
-    release.files.stage_lines(published, "quasi" if shape is Shape.BUCKETIZED else "table")
-    placement = engine.scan(internal / "placement.parquet").relation
+    assert isinstance(engine, DuckDB)
+    cell = release.files.cell_of_lines(published)
+    placement = engine.scan_own(internal / "placement.parquet").relation
     texts: list[str | None] = [None]
     if published.buckets is not None:
         texts = [*published.buckets.domain.labels(), None]
-    value_texts = np.array([*texts, None], dtype=object)[:-1]
+    engine.push(
+        "value_text",
+        {"code": np.arange(len(texts)), "v": np.array([*texts, None], dtype=object)[:-1]},
+    )
     parts = []
     for number, found in enumerate(findings):
-        engine.push(
-            f"score_{number}",
-            {
-                "cell": np.arange(published.lines.n_cells),
-                "value": value_texts[found.value],
-                "posterior": found.posterior,
-                "breached": found.breached,
-            },
-        )
+        # The last text is that of no value, -1.
+        value = np.where(found.value < 0, len(texts) - 1, found.value).astype(np.int32)
+        scores: Columns = {
+            "line": np.arange(1, len(cell) + 1),
+            "value": value[cell],
+            "posterior": found.posterior[cell],
+            "breached": found.breached[cell],
+        }
+        engine.push(f"score_{number}", scores)
+        # Both have one row a line, in the order of lines.
         parts.append(
-            f"SELECT p.row_key, '{found.attack}' AS attack, s.value, s.posterior, s.breached "
-            f"FROM {placement} p JOIN line_cell l ON l.line = p.line "
-            f"JOIN score_{number} s ON s.cell = l.cell"
+            f"SELECT p.row_key, '{found.attack}' AS attack, "
+            "(SELECT list(v ORDER BY code) FROM value_text)[s.value + 1] AS value, "
+            f"s.posterior, s.breached FROM {placement} p POSITIONAL JOIN score_{number} s "
+            "WHERE p.line = s.line"
         )
-    n_found = int(engine.rows("SELECT count(*) AS n FROM line_cell")["n"][0])
-    if n_found != published.lines.n_rows:
-        raise InternalError("The risk file would not have one line a person.")
-    temporary = internal / ".risk.parquet.new"
+    temporary = internal / ".new-risk.parquet"
     try:
-        query = " UNION ALL ".join(parts)
-        engine.write(f"SELECT * FROM ({query}) r ORDER BY attack, row_key", temporary, "parquet")
+        engine.write(" UNION ALL ".join(parts), temporary, "parquet")
+        written = engine.rows(f"SELECT count(*) AS n FROM {engine.scan_own(temporary).relation}")
+        if int(written["n"][0]) != len(findings) * published.lines.n_rows:
+            raise InternalError("The risk file would not have one line a person.")
         temporary.replace(internal / "risk.parquet")
     finally:
         temporary.unlink(missing_ok=True)
-        engine.close()

@@ -167,7 +167,7 @@ def domain_of_column(source: Any, column: str, **options: str | None) -> tuple[D
 
 
 def _read_column(source: Any, column: str, options: Mapping[str, str | None]) -> EngineTable:
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {k: value for k, value in options.items() if value is not None}
     engine = DuckDB()
     try:
         columns = tuple(engine.scan(source, **given).types)

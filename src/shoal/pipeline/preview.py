@@ -16,7 +16,7 @@ from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method
 from shoal.core.registry import find, snake_case
 from shoal.core.schema import Role, Schema
-from shoal.engines.duckdb import DuckDB
+from shoal.engines.opening import open_engine
 from shoal.pipeline.config import Configuration
 from shoal.pipeline.profile import estimate
 from shoal.pipeline.publish import earlier_releases, internal_folder, place_of
@@ -43,8 +43,10 @@ class Preview:
 
     Parameters
     ----------
-    source, n_bytes, n_rows, n_columns
+    name, source, n_rows, n_columns
         The table that would be read.
+    n_bytes
+        The size of its file; None where it is none.
     schema
         The roles of its columns and their hierarchies.
     method_name, method
@@ -61,8 +63,9 @@ class Preview:
         About how long it would take, and how many bytes of memory.
     """
 
-    source: Path
-    n_bytes: int
+    name: str
+    source: str
+    n_bytes: int | None
     n_rows: int
     n_columns: int
     schema: Schema
@@ -92,7 +95,7 @@ class Preview:
         """What would be done, in order."""
         n_judged = sum(attack.max_people is not None for attack in self.attacks)
         return (
-            f"read {self.source.name}: {self.n_rows} rows, {self.n_columns} columns",
+            f"read {self.name}: {self.n_rows} rows, {self.n_columns} columns",
             f"anonymize with {self.method_name}",
             "verify the guarantees from what would be published",
             f"attack with {', '.join(attack.name for attack in self.attacks) or 'nothing'}",
@@ -104,7 +107,7 @@ class Preview:
         """Give the preview as JSON holds it."""
         return {
             "steps": list(self.steps),
-            "source": str(self.source),
+            "source": self.source,
             "bytes": self.n_bytes,
             "rows": self.n_rows,
             "columns": {str(role): list(names) for role, names in self.columns.items()},
@@ -151,12 +154,14 @@ def dry_run(
     """
     method, schema = configuration.method(), configuration.schema()
     method.check_schema(schema)
-    engine = DuckDB(configuration.reading["memory"])
-    options = {
-        name: value
-        for name, value in configuration.reading.items()
-        if name != "memory" and value is not None
-    }
+    reading = configuration.reading
+    engine = open_engine(
+        configuration.source,
+        reading.pop("engine"),
+        memory=reading.pop("memory"),
+        limits=configuration.limits,
+    )
+    options = {name: value for name, value in reading.items() if value is not None}
     try:
         scan = engine.scan(configuration.source, **options)
         schema.check_columns(tuple(scan.types))
@@ -168,8 +173,9 @@ def dry_run(
     place = place_of(configuration.folder if folder is None else folder)
     may_replace = replace or configuration.replace
     return Preview(
-        source=configuration.source,
-        n_bytes=configuration.source.stat().st_size,
+        name=scan.name,
+        source=_shown(configuration),
+        n_bytes=_size(configuration.source),
         n_rows=n_rows,
         n_columns=len(scan.types),
         schema=schema,
@@ -183,6 +189,15 @@ def dry_run(
         seconds=seconds,
         memory=memory,
     )
+
+
+def _shown(configuration: Configuration) -> str:
+    source = configuration.source
+    return str(source) if isinstance(source, Path) else configuration.source_name
+
+
+def _size(source: Path | str) -> int | None:
+    return source.stat().st_size if isinstance(source, Path) else None
 
 
 def _attacks(configuration: Configuration, method: Method) -> tuple[PreviewedAttack, ...]:

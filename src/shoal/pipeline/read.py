@@ -7,6 +7,7 @@ from typing import Any
 from shoal.core.errors import SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Dataset
+from shoal.engines.limits import Limits
 from shoal.engines.opening import open_engine
 from shoal.engines.table import EngineTable
 
@@ -23,6 +24,7 @@ def read(
     encoding: str | None = None,
     engine: Any = None,
     memory: str | None = None,
+    limits: Limits | None = None,
 ) -> EngineTable:
     """Read a table and check it against its schema.
 
@@ -39,10 +41,13 @@ def read(
     delimiter, quote, encoding
         How a CSV file is written, where it is not to be found out.
     engine
-        What holds and sorts the rows: ``"duckdb"``, ``"spark"``, ``"postgres"``, or a Spark session.
-        It follows from the source where none is given.
+        What holds and sorts the rows: ``"duckdb"``, ``"spark"``, ``"postgres"``, or a Spark
+        session. It follows from the source where none is given.
     memory
-        The memory that the engine may use before it spills, such as ``"4GB"``.
+        The memory that the run is to stay within, such as ``"4GB"``; half of what is free where
+        none is given. The engine spills what does not fit into a private directory.
+    limits
+        What a file may cost before it is refused: `shoal.Limits(max_columns=..., ...)`.
 
     Returns
     -------
@@ -68,7 +73,7 @@ def read(
             f"The schema must be a shoal.Schema, not a {type(schema).__name__}.",
             hint="shoal.Schema(quasi=[...], sensitive=...), or shoal.Schema.from_roles({...}).",
         )
-    opened = open_engine(source, engine, memory=memory)
+    opened = open_engine(source, engine, memory=memory, limits=limits)
     options = {"table": table, "delimiter": delimiter, "quote": quote, "encoding": encoding}
     try:
         scan = opened.scan(source, **{k: v for k, v in options.items() if v is not None})

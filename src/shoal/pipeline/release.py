@@ -95,6 +95,10 @@ class Release:
             self._published = self.files.published(self.manifest, self.meanings)
         return self._published
 
+    def forget_counts(self) -> None:
+        """Free what was counted; it is counted again when it is asked for."""
+        self._published = None
+
     def to_arrow(self, name: str) -> pyarrow.Table:
         """Give a data file as an Arrow table (extra `arrow`)."""
         table: pyarrow.Table = self._relation(name, "arrow").to_arrow_table()
@@ -176,7 +180,11 @@ def hierarchy_file(column: str) -> str:
 
 
 def open_release(
-    path: str | os.PathLike[str], *, internal: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    internal: str | os.PathLike[str] | None = None,
+    memory: str | None = None,
+    engine: DuckDB | None = None,
 ) -> Release:
     """Open a release folder.
 
@@ -186,6 +194,11 @@ def open_release(
         The public folder.
     internal
         The internal folder; the one beside the public folder where it is there.
+    memory
+        The memory that counting is to stay within, such as ``"4GB"``; half of what is free where
+        none is given.
+    engine
+        The engine that reads the files; one of its own where none is given.
 
     Raises
     ------
@@ -194,7 +207,8 @@ def open_release(
     """
     folder = path_of(path)
     manifest = read_manifest(folder)
-    files = open_files(DuckDB(), folder, data_files(manifest.shape), manifest.format)
+    engine = DuckDB(memory) if engine is None else engine
+    files = open_files(engine, folder, data_files(manifest.shape), manifest.format)
     beside = folder.parent / (folder.resolve().name + INTERNAL_SUFFIX)
     found = path_of(internal) if internal is not None else beside
     if internal is not None and not found.is_dir():

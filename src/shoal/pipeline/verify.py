@@ -34,7 +34,7 @@ from shoal.pipeline.release import (
     read_manifest,
 )
 
-__all__ = ["Status", "Verification", "verify", "verify_file"]
+__all__ = ["Status", "Verification", "verify", "verify_file", "verify_opened"]
 
 _CHECKED_ROLES = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
 
@@ -148,6 +148,16 @@ def _verify_folder(folder: Path, internal: str | os.PathLike[str] | None) -> Ver
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
         return _failed(manifest, f"the release cannot be read: {reason}")
+
+
+def verify_opened(release: Release) -> Verification:
+    """Check a release that was just written and is open, from its files."""
+    assert release.folder is not None
+    try:
+        faults = manifest_faults(release.manifest) or file_faults(release.folder, release.manifest)
+        return _failed(release.manifest, *faults) if faults else _verify_content(release)
+    except (DataError, ParameterError, SchemaError) as error:
+        return _failed(release.manifest, error.fact)
 
 
 def _verify_content(release: Release) -> Verification:
