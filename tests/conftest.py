@@ -1,8 +1,15 @@
-"""What all tests share: hypothesis profiles and the Adult table."""
+"""What all tests share: hypothesis profiles, the Adult table and a private Postgres."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,3 +37,93 @@ def adult_path() -> Path:
     if not path.is_file():
         pytest.skip("the Adult table is not there; SHOAL_ADULT=adult.csv names it")
     return path
+
+
+@dataclass
+class PostgresServer:
+    """A server of the tests' own, on a socket in a folder of its own."""
+
+    folder: Path
+    programs: Path
+
+    def address(self, database: str = "postgres", user: str = "steward") -> str:
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    @property
+    def log(self) -> str:
+        """What the server has logged so far."""
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+    def control(self, *arguments: str) -> None:
+        _as_another_user(self.programs / "pg_ctl", "-D", self.folder / "data", "-w", *arguments)
+
+    def start(self) -> None:
+        self.control("-l", str(self.folder / "log"), "start")
+
+
+_POSTGRES_SETTINGS = """
+listen_addresses = ''
+unix_socket_directories = '{folder}'
+fsync = off
+full_page_writes = off
+max_connections = 20
+# Hundreds of tables are staged in one transaction.
+max_locks_per_transaction = 20000
+log_statement = 'all'
+log_min_duration_statement = 0
+log_parameter_max_length = -1
+log_min_error_statement = 'debug5'
+"""
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """Start a server; where there is none to start, skip, but never where all must be tested."""
+    programs = _postgres_programs()
+    if programs is None or find_spec("psycopg") is None:
+        reason = "initdb and pg_ctl, which make a Postgres server, or psycopg are not there"
+        if os.environ.get("CI") or os.environ.get("SHOAL_ALL_ENGINES"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    # The path of a socket may have some hundred characters only, which pytest's own folders pass.
+    folder = Path(tempfile.mkdtemp(prefix="shoal-server-"))
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+    server = PostgresServer(folder, programs)
+    try:
+        options = ("-A", "trust", "-U", "steward", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8")
+        _as_another_user(programs / "initdb", "-D", folder / "data", *options)
+        with (folder / "data" / "postgresql.conf").open("a") as file:
+            file.write(_POSTGRES_SETTINGS.format(folder=folder))
+        server.start()
+        yield server
+    finally:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            server.control("-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _postgres_programs() -> Path | None:
+    found = [Path(path).parent for path in [shutil.which("pg_ctl")] if path]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        asked = subprocess.run(
+            ["pg_config", "--bindir"], capture_output=True, text=True, check=True
+        )
+        found.append(Path(asked.stdout.strip()))
+    # Where Debian keeps the server.
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((path for path in found if (path / "initdb").exists()), None)
+
+
+def _as_another_user(*arguments: object) -> None:
+    """Run a program; as nobody where this is root, whom the server refuses."""
+    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    subprocess.run(
+        [str(argument) for argument in arguments],
+        check=True,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **user,
+    )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.methods import *
     from shoal.pipeline.anonymize import anonymize
     from shoal.pipeline.attack import attack
+    from shoal.pipeline.export import export_release
     from shoal.pipeline.profile import profile
     from shoal.pipeline.read import read
     from shoal.pipeline.release import Release, open_release
@@ -44,6 +45,7 @@ __all__ = [
     "attacks",
     "checks",
     "datasets",
+    "export_release",
     "knowledge",
     "log_to",
     "measures",
@@ -69,6 +71,7 @@ __getattr__, __dir__ = lazy_exports(
         "attacks": "shoal.attacks",
         "checks": "shoal.checks",
         "datasets": "shoal.datasets",
+        "export_release": "shoal.pipeline.export",
         "knowledge": "shoal.knowledge",
         "log_to": "shoal.core.log",
         "measures": "shoal.measures",

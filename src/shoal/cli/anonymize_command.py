@@ -13,11 +13,14 @@ from shoal.cli.options import (
     ColumnNames,
     Delimiter,
     Encoding,
+    EngineName,
+    Memory,
     MethodName,
     Parameters,
     Quote,
     Replace,
     TableName,
+    source_argument,
 )
 from shoal.cli.output import Output
 
@@ -39,14 +42,7 @@ def register(app: typer.Typer) -> None:
     def anonymize(
         output: Output,
         *,
-        source: Annotated[
-            Path | None,
-            typer.Argument(
-                metavar="SOURCE",
-                help="A CSV, Parquet, Arrow or DuckDB file; the configuration's by default.",
-                show_default=False,
-            ),
-        ] = None,
+        source: Annotated[str | None, source_argument("; the configuration's by default")] = None,
         quasi: Annotated[ColumnNames, _columns_option("What others may know.")] = None,
         sensitive: Annotated[ColumnNames, _columns_option("What nobody may be linked to.")] = None,
         identifying: Annotated[
@@ -107,13 +103,12 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="shoal.toml", help="What the options do not say is taken here."),
         ] = None,
-        memory: Annotated[
-            str | None, typer.Option(help="What the engine may use, such as 4GB.")
-        ] = None,
         table: TableName = None,
         delimiter: Delimiter = None,
         quote: Quote = None,
         encoding: Encoding = None,
+        engine: EngineName = None,
+        memory: Memory = None,
     ) -> None:
         """Anonymize a table and write the release; `publish` also attacks it first."""
         columns = dict(
@@ -131,7 +126,7 @@ def register(app: typer.Typer) -> None:
             raise typer.BadParameter(message)
         sections: dict[str, dict[str, Any]] = {
             "table": {
-                "source": None if source is None else str(source.absolute()),
+                "source": None if source is None else _stated(source, engine),
                 "table": table,
                 "key": key,
                 "person": person,
@@ -147,7 +142,7 @@ def register(app: typer.Typer) -> None:
                 "seed": seed,
                 "replace": replace or None,
             },
-            "engine": {"memory": memory},
+            "engine": {"name": engine, "memory": memory},
         }
         given = _read(config)
         for section, entries in sections.items():
@@ -155,6 +150,14 @@ def register(app: typer.Typer) -> None:
         _update_columns(given, columns, parsing.read_pairs(role, "--role"))
         _update_method(given, method, parsing.read_parameters(parameter))
         _run(output, given, Path() if config is None else config.parent)
+
+
+def _stated(given: str, engine: str | None) -> str:
+    from shoal.pipeline.sources import read_source  # noqa: PLC0415 - help imports no engine
+
+    source = read_source(given, engine)
+    # A configuration may stand in another folder than the one where the command is given.
+    return str(source.absolute()) if isinstance(source, Path) else source
 
 
 def _read(config: Path | None) -> dict[str, Any]:

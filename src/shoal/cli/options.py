@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,15 +14,20 @@ __all__ = [
     "ColumnNames",
     "Delimiter",
     "Encoding",
+    "EngineName",
+    "Memory",
     "MethodName",
     "Parameters",
     "Quote",
     "Replace",
     "Source",
     "TableName",
+    "source_argument",
 ]
 
 _READING = "How the source is read"
+# Those of the pipeline, which help does not import.
+_ENGINES = ("duckdb", "spark", "postgres")
 
 
 def _complete_methods(incomplete: str) -> list[str]:
@@ -33,16 +38,64 @@ def _complete_attacks(incomplete: str) -> list[str]:
     return [name for name in names("shoal.attacks") if name.startswith(incomplete)]
 
 
-Source = Annotated[
-    Path,
-    typer.Argument(
-        metavar="SOURCE", help="A CSV, Parquet, Arrow or DuckDB file.", show_default=False
-    ),
-]
+def _complete_engines(incomplete: str) -> list[str]:
+    return [name for name in _ENGINES if name.startswith(incomplete)]
+
+
+def _complete_sources(incomplete: str) -> list[str]:
+    folder, _, start = incomplete.rpartition("/")
+    place = Path(f"{folder}/" if folder or incomplete.startswith("/") else ".")
+    try:
+        entries = sorted(place.iterdir())
+    except OSError:
+        entries = []
+    prefix = incomplete[: len(incomplete) - len(start)]
+    found = [
+        f"{prefix}{entry.name}{'/' if entry.is_dir() else ''}"
+        for entry in entries
+        if entry.name.startswith(start) and (start or not entry.name.startswith("."))
+    ]
+    return [*found, *(a for a in ("postgresql://",) if incomplete and a.startswith(incomplete))]
+
+
+def source_argument(more: str = "") -> Any:
+    """Declare the argument that names a source."""
+    return typer.Argument(
+        metavar="SOURCE",
+        help="A CSV, Parquet, Arrow or DuckDB file, or postgresql://host/database, the password "
+        f"in ~/.pgpass or PGPASSWORD; with --engine spark also a table of Spark{more}.",
+        show_default=False,
+        autocompletion=_complete_sources,
+    )
+
+
+Source = Annotated[str, source_argument()]
 TableName = Annotated[
     str | None,
     typer.Option(
-        "--table", metavar="NAME", help="Which table of a DuckDB file.", rich_help_panel=_READING
+        "--table",
+        metavar="NAME",
+        help="Which table or view of a database or a DuckDB file, such as people or schema.people.",
+        rich_help_panel=_READING,
+    ),
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="|".join(_ENGINES),
+        help="What holds and sorts the rows; it follows from the source where none is given.",
+        autocompletion=_complete_engines,
+        rich_help_panel=_READING,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="4GB",
+        help="What the engine may use before it spills to disk.",
+        rich_help_panel=_READING,
     ),
 ]
 Delimiter = Annotated[

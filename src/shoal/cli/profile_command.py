@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from shoal.cli.command import command
-from shoal.cli.options import Delimiter, Encoding, Quote, Replace, Source, TableName
+from shoal.cli.options import (
+    Delimiter,
+    Encoding,
+    EngineName,
+    Memory,
+    Quote,
+    Replace,
+    Source,
+    TableName,
+)
 from shoal.cli.output import Output
 
 __all__ = ["register"]
@@ -31,10 +40,13 @@ def register(app: typer.Typer) -> None:
         delimiter: Delimiter = None,
         quote: Quote = None,
         encoding: Encoding = None,
+        engine: EngineName = None,
+        memory: Memory = None,
     ) -> None:
         """Look at a table: types, distinct values, and what singles people out."""
         from shoal.core.errors import ParameterError  # noqa: PLC0415 - help imports no engine
         from shoal.pipeline import profile as job  # noqa: PLC0415
+        from shoal.pipeline.sources import read_source  # noqa: PLC0415
 
         if draft is not None and draft.exists() and not replace:
             raise ParameterError(
@@ -42,11 +54,13 @@ def register(app: typer.Typer) -> None:
             )
         with output.progress() as progress:
             found = job.profile(
-                source,
+                read_source(source, engine),
                 table=table,
                 delimiter=delimiter,
                 quote=quote,
                 encoding=encoding,
+                engine=engine,
+                memory=memory,
                 progress=progress,
             )
         output.document(found.to_dict())

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.command import command
-from shoal.cli.options import Replace
+from shoal.cli.options import EngineName, Memory, Replace, TableName
 from shoal.cli.output import Mark, Output
 
 if TYPE_CHECKING:
     from shoal.core.guarantees import Guarantee
+    from shoal.pipeline.config import Configuration
+    from shoal.pipeline.export import Export
     from shoal.pipeline.preview import Preview
     from shoal.pipeline.publish import Judgement, Publication
 
 __all__ = ["register", "show_gate", "show_publication"]
+
+_DATABASE = "A copy in a database"
 
 
 def register(app: typer.Typer) -> None:
@@ -45,11 +49,37 @@ def register(app: typer.Typer) -> None:
         format: Annotated[  # noqa: A002 - the name of the option
             str | None, typer.Option(metavar="csv|parquet", help="Another format.")
         ] = None,
+        to_database: Annotated[
+            str | None,
+            typer.Option(
+                metavar="postgresql://...",
+                help="Load the sealed release into a database too; the password is best kept in "
+                "~/.pgpass or PGPASSWORD.",
+                rich_help_panel=_DATABASE,
+            ),
+        ] = None,
+        schema: Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="The schema of that database, public by default.",
+                rich_help_panel=_DATABASE,
+            ),
+        ] = None,
+        table: TableName = None,
+        engine: EngineName = None,
+        memory: Memory = None,
     ) -> None:
         """Read, anonymize, attack, judge and seal, as one file says."""
-        from shoal.pipeline.config import load  # noqa: PLC0415 - help imports no engine
-
-        loaded = load(configuration)
+        loaded = _load(
+            configuration,
+            {
+                "table": {"table": table},
+                "engine": {"name": engine, "memory": memory},
+                "release": {"database": to_database, "schema": schema},
+            },
+        )
+        _check_database(loaded, out, replace=replace)
         if dry_run:
             from shoal.pipeline import preview  # noqa: PLC0415
 
@@ -72,9 +102,67 @@ def register(app: typer.Typer) -> None:
         except job.GateError as error:
             show_gate(output, error.judgements)
             raise
-        output.document(published.to_dict())
+        exported = _export(loaded, published, replace=replace)
+        output.document(
+            published.to_dict() | ({"database": exported.to_dict()} if exported else {})
+        )
         show_gate(output, published.judgements)
         show_publication(output, published)
+        if exported is not None:
+            output.table(
+                ("table of the database", "rows"),
+                [(f"{exported.schema}.{name}", n) for name, n in exported.tables.items()],
+            )
+
+
+def _load(path: Path, options: dict[str, dict[str, str | None]]) -> Configuration:
+    """Load a configuration, with options in place of what it says."""
+    from shoal.pipeline.config import configure, load, read_toml  # noqa: PLC0415
+
+    given = read_toml(path)
+    if not all(isinstance(section, dict) for section in given.values()):
+        return load(path)  # says what is wrong with it
+    for section, entries in options.items():
+        stated = {key: value for key, value in entries.items() if value is not None}
+        if stated:
+            given[section] = {**given.get(section, {}), **stated}
+    return configure(given, base=path.parent)
+
+
+def _check_database(loaded: Configuration, out: Path | None, *, replace: bool) -> None:
+    """Ask the database before hours of work, not after them."""
+    if loaded.database is None:
+        return
+    from shoal.pipeline.export import check_destination, table_names  # noqa: PLC0415
+
+    folder = (loaded.folder if out is None else out).resolve()
+    check_destination(
+        loaded.database,
+        list(table_names(loaded.method().shape, folder.name).values()),
+        schema=loaded.database_schema,
+        replace=replace or loaded.replace,
+    )
+
+
+def _export(loaded: Configuration, published: Publication, *, replace: bool) -> Export | None:
+    if loaded.database is None:
+        return None
+    from shoal.core.errors import ShoalError  # noqa: PLC0415 - help imports no engine
+    from shoal.pipeline.export import export_release  # noqa: PLC0415
+
+    try:
+        return export_release(
+            published.folder,
+            loaded.database,
+            schema=loaded.database_schema,
+            replace=replace or loaded.replace,
+        )
+    except ShoalError as error:
+        raise type(error)(
+            f"The release is sealed in {published.folder}, but it is not in the database: "
+            f"{error.fact}",
+            hint=error.hint,
+        ) from None
 
 
 def show_gate(output: Output, judgements: Sequence[Judgement]) -> None:

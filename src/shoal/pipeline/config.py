@@ -21,6 +21,9 @@ from shoal.core.method import Method
 from shoal.core.registry import find
 from shoal.core.release import Published
 from shoal.core.schema import Schema
+from shoal.engines.limits import Limits
+from shoal.engines.opening import is_postgres_address
+from shoal.engines.postgres_connection import public_address
 from shoal.pipeline.attack import read_people
 from shoal.pipeline.config_sections import Sections, check_sections
 from shoal.pipeline.make import Parameters, make, refuse_unknown
@@ -81,12 +84,22 @@ class Configuration:
     _file: Sections
 
     @property
-    def source(self) -> Path:
-        """The file that holds the table."""
-        return self.base / self._file.table.source
+    def source(self) -> Path | str:
+        """The file that holds the table; the address of a database, or a table of Spark."""
+        stated = self._file.table.source
+        if "://" in stated:
+            return stated
+        path = self.base / stated
+        return stated if self._file.engine.name == "spark" and not path.exists() else path
 
     @property
-    def reading(self) -> dict[str, str | None]:
+    def source_name(self) -> str:
+        """What the source is called where others may read it: no user, no password."""
+        stated = self._file.table.source
+        return public_address(stated) if is_postgres_address(stated) else Path(stated).name
+
+    @property
+    def reading(self) -> dict[str, Any]:
         """How the source is read: the options of `shoal.read`."""
         stated = self._file.table
         return {
@@ -94,8 +107,14 @@ class Configuration:
             "delimiter": stated.delimiter,
             "quote": stated.quote,
             "encoding": stated.encoding,
+            "engine": self._file.engine.name,
             "memory": self._file.engine.memory,
         }
+
+    @property
+    def limits(self) -> Limits:
+        """What the source may cost before it is refused."""
+        return self._file.engine.limits
 
     @property
     def folder(self) -> Path:
@@ -116,6 +135,16 @@ class Configuration:
     def replace(self) -> bool:
         """Whether a release that stands there already is replaced."""
         return self._file.release.replace
+
+    @property
+    def database(self) -> str | None:
+        """The address of the database that the release is also written to."""
+        return self._file.release.database
+
+    @property
+    def database_schema(self) -> str | None:
+        """The schema of that database; its default one where None."""
+        return self._file.release.database_schema
 
     @property
     def method_name(self) -> str:
@@ -172,7 +201,7 @@ class Configuration:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Give the configuration as the internal record holds it."""
+        """Give the configuration as the internal record holds it: addresses without a password."""
         return cast("dict[str, object]", _plain(self.given))
 
     def _resolved(self, parameters: Parameters) -> dict[str, object]:
@@ -183,7 +212,7 @@ class Configuration:
         return given
 
     def __repr__(self) -> str:
-        return f"Configuration({self.method_name} on {self.source.name})"
+        return f"Configuration({self.method_name} on {self.source_name})"
 
 
 def load(path: str | os.PathLike[str]) -> Configuration:
@@ -261,17 +290,29 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     ('age',)
     """
     file = check_sections(given)
-    if "://" in file.table.source:
-        raise ParameterError(
-            "[table] source is the address of a database, which this version of Shoal cannot read.",
-            hint="export the table to Parquet or CSV.",
-        )
+    _check_addresses(file)
     configuration = Configuration(base=base, given=given, _file=file)
     for name in file.measures:
         find("shoal.measures", name)
     for attack in configuration.attacks():
         attack.check()
     return configuration
+
+
+def _check_addresses(file: Sections) -> None:
+    """Refuse addresses that no engine reads; they may hold a password, so none is shown."""
+    source, database = file.table.source, file.release.database
+    is_foreign = "://" in source and not is_postgres_address(source)
+    if is_foreign and file.engine.name != "spark":
+        raise ParameterError(
+            "[table] source is an address that Shoal cannot read.",
+            hint='it reads postgresql://...; with [engine] name = "spark" also what Spark reads.',
+        )
+    if database is not None and not is_postgres_address(database):
+        raise ParameterError(
+            "[release] database is no address of a database.",
+            hint='for example database = "postgresql://host/name".',
+        )
 
 
 def _hierarchy(column: str, given: object, base: Path) -> Hierarchy:
@@ -288,4 +329,6 @@ def _plain(value: object) -> object:
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
+    if is_postgres_address(value):
+        return public_address(str(value))
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from shoal.core.errors import ParameterError, SchemaError, ShoalError
 from shoal.core.schema import Role, role_of
+from shoal.engines.limits import Limits, bytes_of
 from shoal.pipeline.make import suggestion
 
 __all__ = ["Sections", "check_sections"]
@@ -31,6 +32,7 @@ def _as_list(given: object) -> object:
 
 
 _Names = Annotated[list[str], BeforeValidator(_as_list)]
+_Size = Annotated[int, BeforeValidator(bytes_of)]
 
 
 class _Section(BaseModel):
@@ -72,10 +74,29 @@ class _Release(_Section):
     format: Literal["csv", "parquet"] = "csv"
     seed: int | None = None
     replace: bool = False
+    database: str | None = None
+    # `schema` alone is a method of pydantic's models.
+    database_schema: Annotated[str | None, Field(alias="schema")] = None
 
 
 class _Engine(_Section):
+    name: Literal["duckdb", "spark", "postgres"] | None = None
     memory: str | None = None
+    max_columns: Annotated[int, Field(ge=1)] | None = None
+    max_line: _Size | None = None
+    max_expanded: _Size | None = None
+    max_ratio: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """What a source may cost: the usual limits, but for those that are given."""
+        given = {
+            "max_columns": self.max_columns,
+            "max_line": self.max_line,
+            "max_expanded": self.max_expanded,
+            "max_ratio": self.max_ratio,
+        }
+        return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 class Sections(_Section):
@@ -141,6 +162,7 @@ _RULES = {
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "bool_type": "must be true or false",
+    "value_error": "must be an amount of bytes: a number and a unit",
     "dict_type": "must be a section",
     "model_type": "must be a section",
 }
@@ -185,5 +207,5 @@ _NEEDED = {
     "method": 'for example name = "anatomy" and ell = 3',
     "attacks": "for example [attacks.homogeneity] with max_people = 0",
     "release": 'for example folder = "release" and format = "csv"',
-    "engine": 'for example memory = "4GB"',
+    "engine": 'for example memory = "4GB" and max_line = "64MB"',
 }

@@ -16,7 +16,8 @@ from shoal.core.attack import Section
 from shoal.core.domain import ColumnType
 from shoal.core.progress import Progress, silent
 from shoal.datasets.dataset import Dataset
-from shoal.engines.duckdb import DuckDB
+from shoal.engines.opening import is_postgres_address, open_engine
+from shoal.engines.postgres_connection import without_password
 from shoal.engines.survey import Survey, Values
 from shoal.pipeline import hints as suggest
 from shoal.pipeline.combinations import Combination, Combinations, count_combinations
@@ -108,7 +109,7 @@ class Profile:
     name
         What the source is called.
     source
-        The path as it was given; None where the source is no file.
+        The path or the address as it was given, but without a password; None where it is neither.
     options
         How the source is read, as far as that differs from the default.
     n_rows
@@ -148,7 +149,7 @@ class Profile:
             one it is written as it was given.
         """
         source = self.source
-        if source is not None and folder is not None:
+        if source is not None and folder is not None and Path(source).exists():
             source = Path(os.path.relpath(source, folder)).as_posix()
         columns = [
             ColumnDraft(
@@ -268,6 +269,8 @@ def profile(
     delimiter: str | None = None,
     quote: str | None = None,
     encoding: str | None = None,
+    engine: Any = None,
+    memory: str | None = None,
     progress: Progress = silent,
 ) -> Profile:
     """Say what a table could betray, before any column has a role.
@@ -277,9 +280,11 @@ def profile(
     source
         Whatever `shoal.read` reads.
     table
-        Which table of a DuckDB file.
+        Which table of a DuckDB file or a database.
     delimiter, quote, encoding
         How a CSV file is written, where it is not to be found out.
+    engine, memory
+        As for `shoal.read`.
     progress
         Called with the name of each step.
 
@@ -292,27 +297,33 @@ def profile(
     if isinstance(source, Dataset):
         source = source.columns
     options = {"table": table, "delimiter": delimiter, "quote": quote, "encoding": encoding}
-    engine = DuckDB()
+    opened = open_engine(source, engine, memory=memory)
     try:
         progress("read")
-        scan = engine.scan(source, **{k: v for k, v in options.items() if v is not None})
-        survey = Survey(engine, scan)
+        scan = opened.scan(source, **{k: v for k, v in options.items() if v is not None})
+        survey = Survey(opened, scan)
         columns = []
         for number, name in enumerate(survey.columns, start=1):
             progress(f"column {number} of {len(survey.columns)}")
             columns.append(_column_profile(survey.values(name), survey.n_rows))
         combinations = count_combinations(survey, _considered(columns), progress)
     finally:
-        engine.close()
-    is_path = isinstance(source, str | os.PathLike)
+        opened.close()
     return Profile(
         name=scan.name,
-        source=os.fspath(source) if is_path else None,
+        source=_stated(source),
         options={k: v for k, v in scan.options.items() if options[k] or _DEFAULTS.get(k) != v},
         n_rows=survey.n_rows,
         columns=tuple(columns),
         combinations=combinations,
     )
+
+
+def _stated(source: object) -> str | None:
+    """Give what a configuration names the source by; never a password."""
+    if is_postgres_address(source):
+        return without_password(str(source))
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else None
 
 
 _DEFAULTS = {"delimiter": ",", "quote": '"', "encoding": "utf-8"}

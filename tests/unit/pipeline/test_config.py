@@ -180,8 +180,34 @@ def test_values_that_a_key_cannot_have(refused, sections, kind, words):
 
 
 def test_address_of_a_database_is_not_repeated(refused):
-    message = refused(ParameterError, table={"source": "postgresql://me:secret@host/db"})
+    message = refused(ParameterError, table={"source": "mysql://me:secret@host/db"})
     assert "secret" not in message
+    message = refused(ParameterError, release={"database": "mysql://me:secret@host/db"})
+    assert "secret" not in message
+
+
+def test_address_of_a_database_loses_its_password(given):
+    pytest.importorskip("psycopg")
+    address = "postgresql://me:secret@host:5433/db?sslmode=require"
+    given["table"] = {"source": address, "table": "people"}
+    given["release"] = {"database": address, "schema": "open"}
+    configuration = configure(given, base=Path("folder"))
+    assert configuration.source == configuration.database == address
+    assert configuration.database_schema == "open"
+    stated = configuration.to_dict()
+    assert stated["table"]["source"] == "postgresql://host:5433/db"
+    assert stated["release"]["database"] == "postgresql://host:5433/db"
+    assert "secret" not in repr(configuration) + str(stated)
+
+
+def test_engine_has_a_name(given, tmp_path):
+    given["engine"] = {"name": "spark"}
+    given["table"] = {"source": "catalog.people"}
+    configuration = configure(given, base=tmp_path)
+    assert configuration.source == "catalog.people"
+    assert configuration.reading["engine"] == "spark"
+    (tmp_path / "catalog.people").touch()
+    assert configuration.source == tmp_path / "catalog.people"
 
 
 def test_values_of_the_table_are_not_repeated(refused):

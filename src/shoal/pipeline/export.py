@@ -1,0 +1,281 @@
+"""Load a sealed release into a Postgres database, all of it or nothing.
+
+Only the public data files are loaded, never an internal one. They are verified first, and counted
+before the transaction is committed. Every table says in its comment what the release promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from shoal.core.domain import ColumnType
+from shoal.core.errors import GuaranteeError, InternalError, ParameterError, SchemaError
+from shoal.core.method import Shape
+from shoal.core.release import Manifest, data_files
+from shoal.core.schema import Role
+from shoal.engines.opening import is_postgres_address
+from shoal.engines.postgres_connection import Connection, quoted
+from shoal.engines.postgres_copy import copy_into
+from shoal.engines.postgres_types import server_type
+from shoal.engines.private_directory import PrivateDirectory
+from shoal.pipeline.release import Release, open_release, path_of, read_manifest
+from shoal.pipeline.verify import verify
+
+__all__ = ["Export", "check_destination", "export_release", "table_names"]
+
+_MARK = "Release of Shoal"
+_DEFAULT_SCHEMA = "public"
+_MOST_BYTES_OF_NAME = 63
+_KINDS = {
+    ColumnType.INTEGER: ("BIGINT",),
+    ColumnType.REAL: ("DOUBLE",),
+    ColumnType.DATE: ("DATE", "TIMESTAMP"),
+    ColumnType.BOOLEAN: ("BOOLEAN",),
+}
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written to a database.
+
+    Parameters
+    ----------
+    schema
+        The schema of the database.
+    tables
+        How many rows each new table has, by its name.
+    """
+
+    schema: str
+    tables: dict[str, int]
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the export as JSON holds it."""
+        return {"schema": self.schema, "tables": dict(self.tables)}
+
+
+def export_release(
+    release: Release | str | os.PathLike[str],
+    address: str,
+    *,
+    schema: str | None = None,
+    name: str | None = None,
+    replace: bool = False,
+) -> Export:
+    """Load the data files of a sealed release as tables of a Postgres database.
+
+    Parameters
+    ----------
+    release
+        A release that was written, or the path of its public folder.
+    address
+        ``postgresql://...``; the password is best kept in ``~/.pgpass`` or ``PGPASSWORD``.
+    schema
+        The schema that the tables are made in; it has to exist. By default ``public``.
+    name
+        What the names of the tables begin with; by default the name of the folder.
+    replace
+        Whether tables of an earlier release are replaced; other tables never are.
+
+    Returns
+    -------
+    The tables that were made, with their numbers of rows.
+
+    Raises
+    ------
+    GuaranteeError
+        Where the release fails its verification, or is not sealed.
+
+    Examples
+    --------
+    >>> shoal.export_release("release", "postgresql://host/open_data")  # doctest: +SKIP
+    """
+    _check_address(address)
+    folder = release.folder if isinstance(release, Release) else path_of(release)
+    if folder is None:
+        raise ParameterError(
+            "The release is not written yet.", hint="write it to a folder first: release.write(...)"
+        )
+    folder = folder.resolve()
+    manifest = read_manifest(folder)
+    _check_release(folder, manifest)
+    names = table_names(manifest.shape, folder.name if name is None else name)
+    comment = _comment(manifest, (folder / "manifest.json").read_bytes())
+    opened = open_release(folder)
+    with (
+        contextlib.closing(opened.files.engine),
+        _destination(address, schema, list(names.values()), replace=replace) as connection,
+    ):
+        place = schema or _DEFAULT_SCHEMA
+        counts = {
+            table: _load(connection, opened, file, f"{quoted(place)}.{quoted(table)}", comment)
+            for file, table in names.items()
+        }
+        connection.commit()
+    return Export(place, counts)
+
+
+def check_destination(
+    address: str, tables: Sequence[str], *, schema: str | None, replace: bool
+) -> None:
+    """Find out before any other work whether tables can be made in a database.
+
+    Raises
+    ------
+    ParameterError, SchemaError, EngineError
+        Where the schema is not there, tables are in the way, or the database refuses.
+    """
+    with _destination(address, schema, tables, replace=replace):
+        pass
+
+
+def table_names(shape: Shape, name: str) -> dict[str, str]:
+    """Name the table of every data file of a release.
+
+    Examples
+    --------
+    >>> table_names(Shape.GENERALIZED, "release")
+    {'table': 'release_table'}
+    """
+    return {file: f"{name}_{file}" for file in data_files(shape)}
+
+
+def _check_address(address: str) -> None:
+    if not is_postgres_address(address):
+        raise ParameterError(
+            "A release is written to the address of a Postgres database.",
+            hint="for example postgresql://host/database.",
+        )
+
+
+def _check_release(folder: os.PathLike[str], manifest: Manifest) -> None:
+    if not manifest.is_sealed:
+        raise GuaranteeError(
+            "The release is not sealed, so it is not meant for others.",
+            hint="a test release is sealed only with an accepted risk.",
+        )
+    verification = verify(folder)
+    if not verification.holds:
+        raise GuaranteeError(
+            "The release fails its verification; nothing was written to the database.",
+            hint="; ".join(verification.problems),
+        )
+
+
+@contextlib.contextmanager
+def _destination(
+    address: str, schema: str | None, tables: Sequence[str], *, replace: bool
+) -> Iterator[Connection]:
+    """Give a transaction in which none of the tables is there; it is rolled back by default."""
+    _check_address(address)
+    _check_names(tables, "tables")
+    place = schema or _DEFAULT_SCHEMA
+    with contextlib.closing(Connection(address)) as connection:
+        found = connection.run("SELECT oid FROM pg_namespace WHERE nspname = %s", (place,))
+        if not found:
+            raise SchemaError(
+                f"The database has no schema {place!r}.", hint="let it be made: CREATE SCHEMA."
+            )
+        _clear(connection, int(found[0][0]), place, tables, replace=replace)
+        yield connection
+
+
+def _clear(
+    connection: Connection, namespace: int, place: str, tables: Sequence[str], *, replace: bool
+) -> None:
+    existing = connection.run(
+        "SELECT relname, relkind = 'r' AND coalesce(starts_with(obj_description(oid, 'pg_class'), "
+        "%s), false) FROM pg_class WHERE relnamespace = %s AND relname = ANY(%s)",
+        (_MARK, namespace, list(tables)),
+    )
+    for table, is_release in existing:
+        if not replace:
+            raise ParameterError(
+                f"The database has a table {place}.{table} already.",
+                hint="choose another name or schema, or replace it: --replace (in Python: "
+                "replace=True).",
+            )
+        if not is_release:
+            raise ParameterError(
+                f"{place}.{table} is not a release of Shoal, so it is not replaced.",
+                hint="choose another name or schema.",
+            )
+        connection.run(f"DROP TABLE {quoted(place)}.{quoted(str(table))}")
+
+
+def _load(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
+    """Make and fill the table of one data file; give its number of rows."""
+    files, manifest = release.files, release.manifest
+    relation = _typed(files.engine.relation(files.typed_query(file, manifest)), manifest)
+    _check_names(relation.columns, "columns")
+    columns = ", ".join(
+        f"{quoted(column)} {server_type(str(kind)).removesuffix(_COLLATION)}"
+        for column, kind in zip(relation.columns, relation.types, strict=True)
+    )
+    connection.run(f"CREATE TABLE {table} ({columns})")
+    directory = PrivateDirectory()
+    try:
+        copy_into(connection, table, relation, directory.path)
+    finally:
+        directory.remove()
+    connection.run(f"COMMENT ON TABLE {table} IS {connection.literal(comment)}")
+    ((n_loaded,),) = connection.run(f"SELECT count(*) FROM {table}")
+    ((n_written,),) = relation.aggregate("count(*) AS n").fetchall()
+    if n_written != n_loaded:
+        raise InternalError("The database holds another number of rows than the release.")
+    return int(n_loaded)
+
+
+_COLLATION = ' COLLATE "C"'
+
+
+def _typed(relation: duckdb.DuckDBPyRelation, manifest: Manifest) -> duckdb.DuckDBPyRelation:
+    """Give insensitive columns, which CSV holds as texts, their types where no text changes."""
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    stated = {column.name: column for column in manifest.columns}
+    selected = []
+    for column, kind in kinds.items():
+        name = quoted(column)
+        entry = stated.get(column)
+        if entry is not None and entry.role is Role.INSENSITIVE and kind == "VARCHAR":
+            candidates = _KINDS.get(entry.type, ())
+            fitting = next((k for k in candidates if _fits(relation, name, k)), None)
+            selected.append(f"CAST({name} AS {fitting}) AS {name}" if fitting else name)
+        else:
+            selected.append(name)
+    return relation.project(", ".join(selected))
+
+
+def _fits(relation: duckdb.DuckDBPyRelation, name: str, kind: str) -> bool:
+    changed = f"CAST(TRY_CAST({name} AS {kind}) AS VARCHAR) IS DISTINCT FROM {name}"
+    ((n_changed,),) = relation.aggregate(f"count(*) FILTER (WHERE {changed}) AS n").fetchall()
+    return bool(n_changed == 0)
+
+
+def _comment(manifest: Manifest, stated: bytes) -> str:
+    promises = " ".join(
+        f"{guarantee.name}: {guarantee.statement}. {guarantee.limits}"
+        for guarantee in manifest.guarantees
+    )
+    test = " It is a test release." if manifest.is_test else ""
+    return (
+        f"{_MARK}: {manifest.n_rows} rows in {manifest.n_buckets} buckets, {manifest.shape} by "
+        f"{manifest.method}.{test} {promises} SHA-256 of manifest.json: "
+        f"{hashlib.sha256(stated).hexdigest()}"
+    )
+
+
+def _check_names(names: Sequence[str], what: str) -> None:
+    too_long = [name for name in names if len(name.encode()) > _MOST_BYTES_OF_NAME]
+    if too_long:
+        raise ParameterError(
+            f"{len(too_long)} {what} would have names of more than {_MOST_BYTES_OF_NAME} bytes, "
+            "which Postgres cuts.",
+            hint="choose a shorter name.",
+        )
