@@ -29,6 +29,10 @@ class Context:
         The peers that are there.
     is_large
         Whether sizes that take minutes are measured too.
+    is_huge
+        Whether sizes that take an hour are measured too.
+    rows
+        The sizes to publish instead of the usual ones; empty for those.
     say
         Told what is being measured.
     """
@@ -38,6 +42,8 @@ class Context:
     limits: Limits
     installed: frozenset[str]
     is_large: bool
+    is_huge: bool
+    rows: tuple[int, ...]
     say: Callable[[str], None]
 
     def shoal(

@@ -25,13 +25,27 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HERE", "Call", "Limits", "Outcome", "ask", "run_command", "serve"]
+__all__ = [
+    "BYTES_A_MEGABYTE",
+    "HERE",
+    "UNITS_A_MEGABYTE",
+    "Call",
+    "Limits",
+    "Outcome",
+    "ask",
+    "failure",
+    "run_command",
+    "serve",
+    "worker_environment",
+]
 
 HERE = Path(__file__).resolve().parent
 """The folder of the benchmarks; workers find this module there."""
 
-# What the system counts the largest memory in.
-_UNITS_A_MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10
+BYTES_A_MEGABYTE = 2**20
+UNITS_A_MEGABYTE = BYTES_A_MEGABYTE if sys.platform == "darwin" else 2**10
+"""What the system counts the largest memory in."""
+
 # Clocks of CPU time may tick as coarsely as ten milliseconds: calls that are shorter than this many
 # seconds are timed several together, up to so many.
 _SHORTEST = 0.3
@@ -70,6 +84,8 @@ class Outcome:
         Seconds of every repeat, of all threads and by the clock; empty where there is no time.
     peak
         The largest memory of the process in megabytes, up to the end of the first repeat.
+    disk
+        The most room that its files took, in megabytes; None where nobody looked.
     answer
         What the call returned.
     problem
@@ -79,6 +95,7 @@ class Outcome:
     cpu: tuple[float, ...] = ()
     wall: tuple[float, ...] = ()
     peak: float | None = None
+    disk: float | None = None
     answer: Any = None
     problem: str | None = None
 
@@ -147,7 +164,7 @@ class _Batch:
 
 def _time(call: Call, limits: Limits) -> Outcome:
     batches = [_time_batch(call, 1)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _UNITS_A_MEGABYTE
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNITS_A_MEGABYTE
     for _ in range(limits.repeat + 1):
         n_long = sum(batch.is_long for batch in batches)
         if n_long >= limits.repeat or sum(batch.cpu for batch in batches) >= limits.enough:
@@ -199,7 +216,7 @@ def ask(
             capture_output=True,
             text=True,
             timeout=_WALL_A_CPU_SECOND * limits.seconds,
-            env=os.environ | {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=worker_environment(python),
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -208,6 +225,20 @@ def ask(
         return Outcome(problem=_failure(finished, limits.seconds))
     answered = json.loads(finished.stdout)
     return Outcome(**{**answered, "cpu": tuple(answered["cpu"]), "wall": tuple(answered["wall"])})
+
+
+def worker_environment(python: Path | None = None) -> dict[str, str]:
+    """Give the environment of a worker, which finds this module.
+
+    Parameters
+    ----------
+    python
+        The interpreter; by default this one, which also keeps the paths that it was given.
+    """
+    paths = [str(HERE)]
+    if python in (None, Path(sys.executable)) and os.environ.get("PYTHONPATH"):
+        paths.append(os.environ["PYTHONPATH"])
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def run_command(command: Sequence[str], limits: Limits) -> Outcome:
@@ -255,5 +286,12 @@ def _run_once(command: Sequence[str], seconds: float, folder: str) -> Outcome:
 def _failure(finished: subprocess.CompletedProcess[str], seconds: float) -> str:
     if finished.returncode == -signal.SIGXCPU:
         return f"> {seconds:g}"
-    lines = [line for line in finished.stderr.strip().splitlines() if line.strip()]
-    return f"failed: {lines[-1].strip()[:_SHOWN_OF_AN_ERROR]}" if lines else "failed"
+    return failure(finished.returncode, finished.stderr)
+
+
+def failure(code: int, stderr: str) -> str:
+    """Say why a process failed: the last line that it wrote, or its exit code."""
+    # Java writes the calls that led to an error behind it.
+    written = (line.strip() for line in stderr.splitlines())
+    lines = [line for line in written if line and not line.startswith(("at ", "... "))]
+    return f"failed: {lines[-1][:_SHOWN_OF_AN_ERROR]}" if lines else f"failed ({code})"

@@ -26,18 +26,27 @@ class Line:
         What Shoal took for the nearest thing; the ratio is to this.
     found
         What came out of it, in a few words.
+    n_rows
+        How many rows it worked on, where the cost a row is worth telling.
     """
 
     what: str
     outcome: Outcome
     against: Outcome | None = None
     found: str = ""
+    n_rows: int | None = None
 
     @property
     def ratio(self) -> float | None:
         """How many times the CPU seconds of Shoal it took."""
         base = None if self.against is None else self.against.seconds
         return self.outcome.seconds / base if self.outcome.seconds is not None and base else None
+
+    @property
+    def microseconds_a_row(self) -> float | None:
+        """The CPU time that a row took."""
+        seconds = self.outcome.seconds
+        return 1e6 * seconds / self.n_rows if seconds is not None and self.n_rows else None
 
     def to_dict(self) -> dict[str, object]:
         """Give the line as JSON holds it."""
@@ -46,6 +55,8 @@ class Line:
             "seconds": self.outcome.seconds,
             "wall": self.outcome.wall_seconds,
             "peak": self.outcome.peak,
+            "disk": self.outcome.disk,
+            "microseconds_a_row": self.microseconds_a_row,
             "ratio": self.ratio,
             "found": self.found,
             "outcome": self.outcome.to_dict(),
@@ -86,23 +97,38 @@ def show(console: Console, sheet: Sheet) -> None:
     """Print a sheet."""
     table = Table(title=sheet.title, title_justify="left", title_style="bold")
     table.add_column("what")
-    for name in ("CPU s", "wall s", "peak MB", sheet.ratio):
+    for name in _columns(sheet):
         table.add_column(name, justify="right")
     table.add_column("what came out")
     for line in sheet.lines:
-        outcome = line.outcome
-        table.add_row(
-            line.what,
-            outcome.problem or _seconds(outcome.seconds),
-            _seconds(outcome.wall_seconds),
-            "" if outcome.peak is None else f"{outcome.peak:,.0f}",
-            _ratio(line.ratio),
-            line.found,
-        )
+        cells = _cells(line, sheet)
+        table.add_row(line.what, *(cells[name] for name in _columns(sheet)), line.found)
     console.print(table)
     for remark in sheet.remarks:
         console.print(f"  {remark}", highlight=False)
     console.print()
+
+
+def _columns(sheet: Sheet) -> list[str]:
+    """Name the columns with numbers; some are there only where a line has them."""
+    columns = ["CPU s", "wall s", "peak MB", sheet.ratio]
+    if any(line.outcome.disk is not None for line in sheet.lines):
+        columns.insert(3, "disk MB")
+    if any(line.n_rows is not None for line in sheet.lines):
+        columns.insert(1, "CPU us/row")
+    return columns
+
+
+def _cells(line: Line, sheet: Sheet) -> dict[str, str]:
+    outcome = line.outcome
+    return {
+        "CPU s": outcome.problem or _seconds(outcome.seconds),
+        "CPU us/row": _seconds(line.microseconds_a_row),
+        "wall s": _seconds(outcome.wall_seconds),
+        "peak MB": _megabytes(outcome.peak),
+        "disk MB": _megabytes(outcome.disk),
+        sheet.ratio: _ratio(line.ratio),
+    }
 
 
 def describe_release(answer: Mapping[str, int] | None) -> str:
@@ -121,6 +147,10 @@ def _seconds(seconds: float | None) -> str:
     if seconds < 0.001:
         return f"{seconds:.5f}"
     return f"{seconds:.2f}" if seconds >= 1 else f"{seconds:.3f}"
+
+
+def _megabytes(size: float | None) -> str:
+    return "" if size is None else f"{size:,.0f}"
 
 
 def _ratio(ratio: float | None) -> str:

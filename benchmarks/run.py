@@ -16,6 +16,8 @@ from pathlib import Path
 
 import anonymizing
 import checking
+import engines
+import publishing
 import scaling
 import starting
 from context import Context
@@ -32,7 +34,11 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "checking": checking.run,
     "starting": starting.run,
     "scaling": scaling.run,
+    "publishing": publishing.run,
+    "engines": engines.run,
 }
+_USUAL = ("anonymizing", "checking", "starting", "scaling")
+"""What runs where none is named; the others take an hour."""
 _BYTES_A_GIGABYTE = 2**30
 _INSTALL = "python benchmarks/run.py --install"
 
@@ -54,9 +60,11 @@ def main() -> None:
             limits=Limits(repeat=arguments.repeat, seconds=arguments.limit),
             installed=frozenset(name for name in PEERS if name in versions[name]),
             is_large=arguments.large,
+            is_huge=arguments.huge,
+            rows=tuple(arguments.rows or ()),
             say=s.update,
         )
-        for name in arguments.only or BENCHMARKS:
+        for name in arguments.only or _USUAL:
             for sheet in BENCHMARKS[name](context):
                 show(console, sheet)
                 sheets.append(sheet)
@@ -74,7 +82,10 @@ def _arguments() -> argparse.Namespace:
         help="the Adult table, as shoal.datasets.adult reads it (default: $SHOAL_ADULT)",
     )
     parser.add_argument(
-        "--only", action="append", choices=BENCHMARKS, help="a benchmark; may be repeated"
+        "--only",
+        action="append",
+        choices=BENCHMARKS,
+        help=f"a benchmark; may be repeated (default: {', '.join(_USUAL)})",
     )
     parser.add_argument(
         "--repeat", type=int, default=5, help="how often at most; the least time counts"
@@ -84,6 +95,15 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--large", action="store_true", help="scaling: 4.5 million rows too; takes many minutes"
+    )
+    parser.add_argument(
+        "--huge", action="store_true", help="publishing: 45 million rows too; takes an hour"
+    )
+    parser.add_argument(
+        "--rows",
+        type=int,
+        action="append",
+        help="publishing, engines: another size than the usual ones; may be repeated",
     )
     parser.add_argument("--json", type=Path, help="a file to keep the results in")
     parser.add_argument(

@@ -47,7 +47,7 @@ class Line:
 
 
 def keyed_hash(secret, label, key):
-    digest = hashlib.sha256(f"{secret.derive(label).hex()}:{key}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{secret.derive(label).hex()[:32]}:{key}".encode()).hexdigest()
     return int(digest[:15], 16)
 
 

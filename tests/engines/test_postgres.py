@@ -382,7 +382,10 @@ def test_no_value_and_no_key_stands_in_the_log_of_the_server(
     for value in ("NAMEOF", "ZIP", "NOTE", "SICK"):
         assert value not in said
     secret = release.making.secret
-    for hidden in (secret.reveal(), *(secret.derive(k).hex() for k in ("rank", "redraw", "line"))):
+    for hidden in (
+        secret.reveal(),
+        *(secret.derive(k).hex()[:32] for k in ("rank", "redraw", "line")),
+    ):
         assert hidden not in said
 
 

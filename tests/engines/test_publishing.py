@@ -361,7 +361,10 @@ def test_secrets_never_stand_in_a_statement_or_in_the_log(engine, statements, is
         internal_log.removeHandler(caplog.handler)
     said = "\n".join([*statements, caplog.text]).lower()
     assert "sha2" in said
-    for hidden in (secret.reveal(), *(secret.derive(label).hex() for label in ("rank", "redraw"))):
+    for hidden in (
+        secret.reveal(),
+        *(secret.derive(label).hex()[:32] for label in ("rank", "redraw")),
+    ):
         assert hidden not in said
     assert not is_staged("secret")
 

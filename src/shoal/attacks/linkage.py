@@ -117,9 +117,7 @@ class Linkage(Attack):
                 "Linkage attacks generalized and bucketized releases; this one is "
                 f"{published.manifest.shape}."
             )
-        classes, class_of_line = published.lines.select_with_inverse(
-            [domain.column for domain in published.quasi]
-        )
+        classes, class_of_line = published.looks
         fitting = _Fitting.of(published, classes, class_of_line, people)
         limit = _claimed_limit(published) if self.limit is None else self.limit
         hidden_among = fitting.n_rows

@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli import parsing
 from shoal.cli.command import command
-from shoal.cli.options import AttackNames, Parameters
+from shoal.cli.options import AttackNames, Memory, Parameters
 from shoal.cli.output import SHOWS_VALUES, Output
 
 if TYPE_CHECKING:
@@ -45,12 +45,13 @@ def register(app: typer.Typer) -> None:
         ] = None,
         attack: AttackNames = None,
         parameter: Parameters = None,
+        memory: Memory = None,
     ) -> None:
         """Attack a release as an adversary would, and say who is at risk."""
         from shoal.pipeline import attack as job  # noqa: PLC0415 - help imports no engine
         from shoal.pipeline.release import open_release  # noqa: PLC0415
 
-        release = open_release(folder)
+        release = open_release(folder, memory=memory)
         chosen = _configured(attack or [], parsing.read_parameters(parameter), population)
         with output.progress() as progress:
             for entry in chosen:

@@ -94,7 +94,7 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="4GB",
-        help="What the engine may use before it spills to disk.",
+        help="What to stay within; what does not fit is spilled to disk. Half of what is free.",
         rich_help_panel=_READING,
     ),
 ]

@@ -10,7 +10,7 @@ import typer
 from shoal.cli import parsing
 from shoal.cli.command import command
 from shoal.cli.failures import PARTLY_VERIFIED
-from shoal.cli.options import ColumnNames
+from shoal.cli.options import ColumnNames, Memory
 from shoal.cli.output import Mark, Output
 from shoal.core.errors import GuaranteeError
 
@@ -107,6 +107,7 @@ def register(app: typer.Typer) -> None:
                 rich_help_panel=_PANEL,
             ),
         ] = None,
+        memory: Memory = None,
     ) -> None:
         """Derive the guarantees of a release anew from its published files."""
         from shoal.pipeline.claims import Claims  # noqa: PLC0415 - help imports no engine
@@ -126,20 +127,20 @@ def register(app: typer.Typer) -> None:
         )
         with output.progress() as progress:
             progress("verify")
-            found = _verify(path, internal, claims)
+            found = _verify(path, internal, claims, memory)
         output.document(found.to_dict())
         _show(output, found)
         _leave(found)
 
 
-def _verify(path: Path, internal: Path | None, claims: Claims) -> Verification:
+def _verify(path: Path, internal: Path | None, claims: Claims, memory: str | None) -> Verification:
     from shoal.pipeline.verify import verify  # noqa: PLC0415 - help imports no engine
 
     is_release = (path / "manifest.json").exists() or not claims.quasi
     if is_release and not path.is_file():
         claims.refuse_any()
-        return verify(path, internal=internal)
-    return claims.verify(path)
+        return verify(path, internal=internal, memory=memory)
+    return claims.verify(path, memory=memory)
 
 
 def _show(output: Output, found: Verification) -> None:

@@ -6,6 +6,7 @@ rows a table has, its cells are what the pure layers work on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,9 @@ import numpy.typing as npt
 from shoal.core.domain import Domain
 
 __all__ = ["Buckets", "Cells", "Codes", "Counts", "group", "lexicographic_order"]
+
+_KEYS_A_ROW = 8
+_FEW_KEYS = 1 << 12
 
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
@@ -47,8 +51,21 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     ([1, 0], [1, 0, 1])
     """
     key = _key(columns, sizes, n_rows)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    return first.astype(np.int64, copy=False), inverse.astype(np.int64, copy=False)
+    n_keys = math.prod(sizes)
+    if n_keys > max(_KEYS_A_ROW * n_rows, _FEW_KEYS):
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return first.astype(np.int64, copy=False), inverse.astype(np.int64, copy=False)
+    # Where there is room for all combinations, numbering those that occur takes no sorting.
+    is_there = np.zeros(n_keys, dtype=bool)
+    is_there[key] = True
+    there = np.flatnonzero(is_there)
+    number = np.empty(n_keys, dtype=np.int64)
+    number[there] = np.arange(len(there))
+    inverse = number[key]
+    first = np.empty(len(there), dtype=np.int64)
+    # Of several assignments to one place the last one stays.
+    first[inverse[::-1]] = np.arange(n_rows - 1, -1, -1)
+    return first, inverse
 
 
 def lexicographic_order(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:

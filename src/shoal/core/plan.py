@@ -49,19 +49,51 @@ class Segments:
         zero = np.zeros(n_classes, dtype=np.int64)
         return cls(np.arange(n_classes), zero, counts.astype(np.int64), bucket, zero, zero)
 
-    def bucket_of(self, segment: Int, rank: Int) -> Int:
-        """Give the bucket of rows, each told by its segment and its rank."""
-        bucket = self.base[segment] + self.step[segment] * (rank - self.first[segment])
-        modulus = self.modulus[segment]
-        return np.where(modulus > 0, bucket % np.maximum(modulus, 1), bucket)
+    def bucket_sizes(self, n_buckets: int) -> Int:
+        """Count the rows of every bucket, without going through the rows.
+
+        Examples
+        --------
+        >>> one = np.array([1])
+        >>> Segments(0 * one, 0 * one, 5 * one, one, one, 3 * one).bucket_sizes(3).tolist()
+        [1, 2, 2]
+        """
+        sizes = np.zeros(n_buckets, dtype=np.int64)
+        lengths = self.last - self.first
+        start = np.where(self.modulus > 0, self.base % np.maximum(self.modulus, 1), self.base)
+        is_one, is_run = self.step == 0, self.step == 1
+        np.add.at(sizes, start[is_one], lengths[is_one])
+        # Of a run of buckets, the first gets one more row than the bucket before, and so on.
+        change = np.zeros(n_buckets + 1, dtype=np.int64)
+        ring = np.where(self.modulus > 0, self.modulus, n_buckets)[is_run]
+        rounds, rest = np.divmod(lengths[is_run], np.maximum(ring, 1))
+        begin = start[is_run]
+        beyond = np.maximum(begin + rest - ring, 0)
+        np.add.at(change, ring, -rounds)
+        change[0] += rounds.sum() + np.count_nonzero(beyond)
+        np.add.at(change, beyond[beyond > 0], -1)
+        np.add.at(change, begin[rest > 0], 1)
+        np.add.at(change, np.minimum(begin + rest, ring)[rest > 0], -1)
+        sizes += np.cumsum(change)[:-1]
+        others = ~(is_one | is_run)
+        if others.any():
+            fields = (self.group, self.first, self.last, self.base, self.step, self.modulus)
+            bucket = Segments(*(array[others] for array in fields)).expand()[2]
+            sizes += np.bincount(bucket, minlength=n_buckets)
+        return sizes
 
     def expand(self) -> tuple[Int, Int, Int]:
         """Give (class, rank, bucket) of every row; as long as the table has rows."""
         lengths = self.last - self.first
-        segment = np.repeat(np.arange(len(lengths)), lengths)
-        offset = np.arange(len(segment)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rank = self.first[segment] + offset
-        return self.group[segment], rank, self.bucket_of(segment, rank)
+        offset = np.arange(int(lengths.sum()))
+        offset -= np.repeat(np.cumsum(lengths) - lengths, lengths)
+        bucket = np.repeat(self.base, lengths)
+        bucket += offset if np.all(self.step == 1) else np.repeat(self.step, lengths) * offset
+        if self.modulus.any():
+            modulus = np.repeat(self.modulus, lengths)
+            bucket = np.where(modulus > 0, bucket % np.maximum(modulus, 1), bucket)
+        offset += np.repeat(self.first, lengths)
+        return np.repeat(self.group, lengths), offset, bucket
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts, group
+from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
@@ -313,17 +314,19 @@ class Published:
         np.add.at(sizes, self.lines.codes[:, 0], self.lines.counts)
         return sizes
 
+    @cached_property
+    def looks(self) -> tuple[Cells, Codes]:
+        """The different combinations of quasi-identifiers, and which of them each line shows."""
+        return self.lines.select_with_inverse([domain.column for domain in self.quasi])
+
     @property
     def fewest_alike(self) -> Counts:
         """For each bucket, how many rows of the release look like its rarest one.
 
         Rows look alike where they show the same quasi-identifiers, in whichever bucket they are.
         """
-        columns = [self.lines.codes[:, place] for place in range(1, len(self.lines.domains))]
-        sizes = [domain.size for domain in self.quasi]
-        first, look = group(columns, sizes, self.lines.n_cells)
-        alike = np.zeros(len(first), dtype=np.int64)
-        np.add.at(alike, look, self.lines.counts)
+        looks, look = self.looks
+        alike = looks.counts
         fewest = np.full(self.n_buckets, self.lines.n_rows, dtype=np.int64)
         np.minimum.at(fewest, self.lines.codes[:, 0], alike[look])
         return fewest

@@ -23,6 +23,8 @@ from shoal.engines.table import EngineTable
 __all__ = ["apply_plan"]
 
 _N_HASHES = 16**15
+_KEY_DIGITS = 32
+"""128 bits: with them, most row keys still fit the one block that SHA-256 then takes."""
 _RANK_TEXT = "concat(s.rank_key, ':', t.row_key)"
 _ROWS_A_SLOT = 1 << 20
 """How many rows of a class are ranked in one piece."""
@@ -40,15 +42,16 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     engine = table.engine
     bucket_id = _compact(secret.permutation("bucket numbers", plan.n_buckets) + 1)
     keys = {
-        label: np.array([secret.derive(label).hex()], dtype=object)
+        label: np.array([secret.derive(label).hex()[:_KEY_DIGITS]], dtype=object)
         for label in ("rank", "redraw", "line")
     }
     # Keys are staged, not written into statements: statements are logged.
     engine.push("secret", {f"{label}_key": key for label, key in keys.items()})
-    _place(table, plan, bucket_id)
-    _redraw(table, plan.redraw, bucket_id)
-    lay_out(table, plan, shape, bucket_id, release)
-    for name in ("secret", "placed"):
+    placed = _placed(table, plan, bucket_id)
+    if len(plan.redraw.bucket):
+        placed = _redrawn(table, placed, plan.redraw, bucket_id)
+    lay_out(table, plan, shape, bucket_id, release, placed)
+    for name in ("secret", "class", "hashed", "slot", "segment", "bucket_number", "redrawn"):
         engine.drop(name)
     return release
 
@@ -59,7 +62,8 @@ def _compact(numbers: npt.NDArray[np.int64]) -> Integers:
     return numbers.astype(np.int32) if fits else numbers
 
 
-def _place(table: EngineTable, plan: Plan, bucket_id: Integers) -> None:
+def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
+    """Give the query of all rows that are not dropped, each with its bucket."""
     engine = table.engine
     columns = plan.classes.columns
     names = [table.code_name(column) for column in columns]
@@ -73,18 +77,14 @@ def _place(table: EngineTable, plan: Plan, bucket_id: Integers) -> None:
         kept = bucket >= 0
         pushed = {name: codes[kept] for name, codes in classes.items()}
         engine.push("class", pushed | {"bucket": bucket[kept]})
-        engine.stage("placed", f"SELECT k.bucket, {carried} FROM coded t JOIN class k ON {same}")
-        engine.drop("class")
-        return
+        return f"SELECT k.bucket, {carried} FROM coded t JOIN class k ON {same}"
     first, block, joins = _push_buckets(table, plan, bucket_id)
     number = np.arange(plan.classes.n_cells, dtype=np.int32)
     engine.push("class", classes | {"class": number, "first": first, "block": block})
     n_slots = _n_slots(plan.classes.counts)
     rank = _rank_in_one if n_slots == 1 else partial(_rank_in_slots, n_slots=n_slots, first=first)
     ranked = rank(table, carried, f"coded t JOIN class k ON {same} CROSS JOIN secret s")
-    engine.stage("placed", f"SELECT b.bucket, {carried} FROM ({ranked}) t{joins}")
-    for name in ("class", "hashed", "slot", "segment", "bucket_number"):
-        engine.drop(name)
+    return f"SELECT b.bucket, {carried} FROM ({ranked}) t{joins}"
 
 
 def _rank_in_one(table: EngineTable, carried: str, rows: str) -> str:
@@ -162,8 +162,9 @@ def _push_buckets(
         # Nearly as many segments as rows: the bucket of every rank takes less than they do.
         first = np.cumsum(plan.classes.counts) - plan.classes.counts
         group, rank, bucket = plan.assign.expand()
-        pushed = {"place": _compact(first[group] + rank), "bucket": bucket_id[bucket]}
-        engine.push("bucket_number", pushed)
+        group = first[group]
+        group += rank
+        engine.push("bucket_number", {"place": _compact(group), "bucket": bucket_id[bucket]})
         joins = " JOIN bucket_number b ON b.place = t.place"
         return first, np.ones(n_classes, dtype=np.int64), joins
     block = _block_sizes(plan.assign, n_classes)
@@ -225,10 +226,8 @@ def _blocked(segments: Segments, blocks: npt.NDArray[np.int64]) -> dict[str, npt
     }
 
 
-def _redraw(table: EngineTable, redraw: Redraw, bucket_id: Integers) -> None:
+def _redrawn(table: EngineTable, placed: str, redraw: Redraw, bucket_id: Integers) -> str:
     """Give some rows of a bucket another sensitive value, chosen by a keyed hash."""
-    if len(redraw.bucket) == 0:
-        return
     engine = table.engine
     name = table.code_name(table.schema.sensitive[0])
     order = np.lexsort((redraw.old, redraw.bucket))
@@ -247,19 +246,16 @@ def _redraw(table: EngineTable, redraw: Redraw, bucket_id: Integers) -> None:
         },
     )
     hashed = engine.hash_number("concat(s.redraw_key, ':', p.row_key)")
-    engine.stage(
-        "numbered",
-        f"SELECT p.*, row_number() OVER (PARTITION BY p.bucket, p.{name} "
-        f"ORDER BY {hashed}, p.row_key) - 1 AS place FROM placed p CROSS JOIN secret s",
-    )
     carried = ", ".join(
         f"coalesce(r.new, n.{name}) AS {name}" if column == name else f"n.{column}"
         for column in ["bucket", "row_key", *_carried_names(table)]
     )
     engine.stage(
-        "placed",
-        f"SELECT {carried} FROM numbered n LEFT JOIN redraw r ON n.bucket = r.bucket "
+        "redrawn",
+        f"SELECT {carried} FROM (SELECT p.*, row_number() OVER (PARTITION BY p.bucket, p.{name} "
+        f"ORDER BY {hashed}, p.row_key) - 1 AS place FROM ({placed}) p CROSS JOIN secret s) n "
+        f"LEFT JOIN redraw r ON n.bucket = r.bucket "
         f"AND n.{name} = r.old AND n.place >= r.first AND n.place < r.last",
     )
-    engine.drop("numbered")
     engine.drop("redraw")
+    return "SELECT * FROM redrawn"

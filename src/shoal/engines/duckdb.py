@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import hashlib
 import itertools
-import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +13,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError, ShoalError
+from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
 from shoal.engines.duckdb_errors import translated
@@ -25,6 +21,7 @@ from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory
+from shoal.engines.paths import check_readable, digest, literal, pattern
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
 from shoal.engines.transcoding import copy_as_utf8, digest_of_lines, is_plain_utf8
@@ -50,6 +47,7 @@ _SETTINGS = {
 }
 
 
+_LONG_LIST = 500
 _PART = 1 << 20
 """How many rows are fetched at a time."""
 
@@ -88,6 +86,11 @@ class DuckDB:
         """The engine and its version."""
         return f"duckdb {duckdb.__version__}"
 
+    @property
+    def keeps_order(self) -> bool:
+        """DuckDB keeps the order in which rows were inserted, and scans in it."""
+        return True
+
     def close(self) -> None:
         """Close the connection and remove what was spilled."""
         self._connection.close()
@@ -123,6 +126,18 @@ class DuckDB:
             return text_of_real(expression, is_short=kind != "DOUBLE")
         return expression if kind == "VARCHAR" else f"CAST({expression} AS VARCHAR)"
 
+    def decode(
+        self, dictionary: str, number: str, expression: str, n_texts: int
+    ) -> tuple[str, str]:
+        """Give the expression of the text for a code, and the join that it takes."""
+        if n_texts > _LONG_LIST:
+            alias = f"v_{dictionary}"
+            join = f" LEFT JOIN {dictionary} {alias} ON {alias}.{number} = {expression}"
+            return f"{alias}.v", join
+        # A place in a short list takes no join. One below 1 would count from the end of it.
+        place = f"greatest({expression} + 1, 0)"
+        return f"(SELECT list(v ORDER BY {number}) FROM {dictionary})[{place}]", ""
+
     def has_nul(self, expression: str) -> str:
         """Give the test of a text for NUL characters."""
         return f"contains({expression}, chr(0))"
@@ -140,6 +155,12 @@ class DuckDB:
         with self._registered(dict(columns)) as view:
             self.stage(name, f"SELECT {selected} FROM {view}")
 
+    @contextlib.contextmanager
+    def lent(self, columns: Columns) -> Iterator[str]:
+        """Let queries read arrays where they are, under the name given."""
+        with self._registered(dict(columns)) as view:
+            yield view
+
     def drop(self, name: str) -> None:
         """Forget what a name stands for."""
         self._run(f"DROP TABLE IF EXISTS {name}")
@@ -154,22 +175,27 @@ class DuckDB:
         In parts: DuckDB would hold all of it a second time, beyond its limit.
         """
         self.stage("fetched", query)
-        n_rows = int(self.rows("SELECT count(*) AS n FROM fetched")["n"][0])
-        arrays = {name: np.empty(n_rows, dtype=kind) for name, kind in types.items()}
+        arrays = self.columns("fetched", types)
+        self.drop("fetched")
+        return arrays
+
+    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
+        """Fetch columns of numbers of a staged table, in its order."""
+        n_rows = int(self.rows(f"SELECT count(*) AS n FROM {name}")["n"][0])
+        arrays = {column: np.empty(n_rows, dtype=kind) for column, kind in types.items()}
         listed = ", ".join(arrays)
         for first in range(0, n_rows, _PART):
             part = self.rows(
-                f"SELECT {listed} FROM fetched WHERE rowid >= {first} AND rowid < {first + _PART}"
+                f"SELECT {listed} FROM {name} WHERE rowid >= {first} AND rowid < {first + _PART}"
             )
-            for name, array in arrays.items():
-                array[first : first + _PART] = part[name]
-        self.drop("fetched")
+            for column, array in arrays.items():
+                array[first : first + _PART] = part[column]
         return arrays
 
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
         options = "FORMAT csv, HEADER true" if format == "csv" else "FORMAT parquet"
-        self._run(f"COPY ({query}) TO {_literal(path)} ({options})")
+        self._run(f"COPY ({query}) TO {literal(path)} ({options})")
 
     def relation(self, query: str) -> duckdb.DuckDBPyRelation:
         """Give a query as DuckDB's own relation, for conversion into frames."""
@@ -208,10 +234,10 @@ class DuckDB:
             )
             return self._csv_scan(path, path, dialect, None)
         check_kind(path, b"PAR1", 0, "a Parquet file")
-        return self._described(f"read_parquet({_pattern(path)})", name=path.name)
+        return self._described(f"read_parquet({pattern(path)})", name=path.name)
 
     def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
-        _check_readable(path)
+        check_readable(path)
         watched = WatchedFile(path)
         scan = self._scan_file(path, options)
         return replace(scan, watched=watched)
@@ -248,14 +274,14 @@ class DuckDB:
             return self._csv_scan(path, path, dialect, digest_of_lines(path, self.limits))
         copy = self._directory.path / f"{self._new_name()}.csv"
         copy_as_utf8(path, dialect, copy, self.limits)
-        return self._csv_scan(path, copy, dialect, _digest(path))
+        return self._csv_scan(path, copy, dialect, digest(path))
 
     def _csv_scan(self, path: Path, readable: Path, dialect: Dialect, digest: str | None) -> Scan:
-        columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in dialect.columns)
+        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dialect.columns)
         relation = (
-            f"read_csv({_pattern(readable)}, auto_detect = false, "
-            f"header = true, delim = {_literal(dialect.delimiter)}, "
-            f"quote = {_literal(dialect.quote)}, escape = {_literal(dialect.quote)}, "
+            f"read_csv({pattern(readable)}, auto_detect = false, "
+            f"header = true, delim = {literal(dialect.delimiter)}, "
+            f"quote = {literal(dialect.quote)}, escape = {literal(dialect.quote)}, "
             f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}}, "
             f"max_line_size = {self.limits.max_line}, buffer_size = {self.limits.line_buffer})"
         )
@@ -280,13 +306,13 @@ class DuckDB:
                     f"The folder {path.name} holds no Parquet file.",
                     hint=f"Shoal reads {_SOURCES}.",
                 )
-            files = f"{_pattern(path)[:-1]}/*.parquet'"
+            files = f"{pattern(path)[:-1]}/*.parquet'"
             self._refuse_expanding(path, files)
             return self._described(f"read_parquet({files})", name=path.name)
         check_kind(path, b"PAR1", 0, "a Parquet file")
-        self._refuse_expanding(path, _pattern(path))
+        self._refuse_expanding(path, pattern(path))
         return self._described(
-            f"read_parquet({_pattern(path)})", name=path.name, digest=_digest(path)
+            f"read_parquet({pattern(path)})", name=path.name, digest=digest(path)
         )
 
     def _refuse_expanding(self, path: Path, files: str) -> None:
@@ -309,12 +335,12 @@ class DuckDB:
         check_column_names(path.name, table.column_names, self.limits)
         view = self._new_name()
         self._connection.register(view, table)
-        return self._described(view, name=path.name, digest=_digest(path))
+        return self._described(view, name=path.name, digest=digest(path))
 
     def _scan_database(self, path: Path, table: str | None) -> Scan:
         check_kind(path, b"DUCK", 8, "a DuckDB database")
         database = self._new_name()
-        self._run(f"ATTACH {_literal(path)} AS {database} (READ_ONLY)")
+        self._run(f"ATTACH {literal(path)} AS {database} (READ_ONLY)")
         found = self._run(
             "SELECT table_schema, table_name FROM information_schema.tables "
             f"WHERE table_catalog = '{database}' ORDER BY ALL"
@@ -330,7 +356,7 @@ class DuckDB:
         return self._described(
             f"{database}.{self.quote(schema)}.{self.quote(name)}",
             name=f"{path.name}:{name}",
-            digest=_digest(path),
+            digest=digest(path),
             options={"table": str(name)},
         )
 
@@ -398,36 +424,3 @@ def _text_option(name: str, value: object) -> str | None:
     if not isinstance(value, str) or (name != "encoding" and len(value) != 1):
         raise ParameterError(f"{name} must be one character, not {value!r}.")
     return value
-
-
-def _check_readable(path: Path) -> None:
-    try:
-        path.stat()
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
-            raise EngineError(
-                f"{path.name} may not be read.", hint="ask for the permission."
-            ) from None
-        raise DataError(
-            "There is no such file: no path can be like the one given.",
-            hint="it is too long, goes through a file, or holds a NUL or another character that "
-            "no name has.",
-        ) from None
-    if not os.access(path, os.R_OK):
-        raise EngineError(f"{path.name} may not be read.", hint="ask for the permission.")
-
-
-def _literal(text: object) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
-
-
-def _pattern(path: Path) -> str:
-    """Write a path so that DuckDB takes its characters as they are, not as a pattern."""
-    return _literal(re.sub(r"([*?\[])", r"[\1]", str(path)))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

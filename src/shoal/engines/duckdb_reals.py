@@ -28,7 +28,7 @@ def text_of_real(expression: str, *, is_short: bool) -> str:
     number = f"CAST({expression} + 0 AS DOUBLE)"
     *fewer, most = _DIGITS[is_short]
     plain = _first_exact("%.{}g", number, own, fewer, most)
-    whole = f"concat(CAST(CAST(CAST({plain} AS DOUBLE) AS BIGINT) AS VARCHAR), '.0')"
+    whole = f"CAST(TRY_CAST(CAST({plain} AS DOUBLE) AS BIGINT) AS VARCHAR) || '.0'"
     # With an exponent and one digit before the point, the digits behind it are one fewer.
     large = _first_exact("%.{}e", number, own, [n - 1 for n in fewer], most - 1)
     large = f"regexp_replace({large}, '[.]?0*e', 'e')"
@@ -38,8 +38,9 @@ def text_of_real(expression: str, *, is_short: bool) -> str:
     cast = f"CAST(CAST({number} AS {own}) AS VARCHAR)"
     is_better = f"TRY_CAST({cast} AS {own}) = {number} AND length({cast}) < length({found})"
     return (
-        f"CASE WHEN abs({number}) < 1e16 AND {number} = floor({number}) THEN {whole} "
-        f"WHEN {is_better} THEN {cast} ELSE {found} END"
+        # The statistics of a file overlook what is not a number, and with them the optimizer.
+        f"CASE WHEN abs({number}) < 1e16 AND {number} = floor({number}) "
+        f"THEN coalesce({whole}, {found}) WHEN {is_better} THEN {cast} ELSE {found} END"
     )
 
 

@@ -65,6 +65,10 @@ class Engine(Protocol):
     def name(self) -> str:
         """What the engine and its version are called in the manifest."""
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a staged table keeps the order of its query, and gives its rows back in it."""
+
     def scan(self, source: object, **options: object) -> Scan:
         """Make a source readable."""
 
@@ -82,6 +86,9 @@ class Engine(Protocol):
 
         They have the types given, in the order of the query, and none is missing.
         """
+
+    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
+        """Fetch columns of numbers of a staged table, in its order where that is kept."""
 
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
@@ -105,6 +112,23 @@ class Engine(Protocol):
         """Give the canonical text of an expression of a type that `scan` named.
 
         Equal values have one text, and it is the same on every engine.
+        """
+
+    def decode(
+        self, dictionary: str, number: str, expression: str, n_texts: int
+    ) -> tuple[str, str]:
+        """Give the expression of the text for a code, and the join that it takes.
+
+        Parameters
+        ----------
+        dictionary
+            A table that was pushed: texts (`v`) and their numbers, 0, 1, 2, ....
+        number
+            The name of the numbers there.
+        expression
+            The code; where the dictionary has no such number, the text is missing.
+        n_texts
+            How many texts the dictionary has.
         """
 
     def has_nul(self, expression: str) -> str:

@@ -11,8 +11,9 @@ from shoal.core.method import Shape
 from shoal.core.plan import Plan
 from shoal.core.release import Manifest, Meaning, Published
 from shoal.core.schema import Role
+from shoal.engines.assembling import Counted, assemble, count_runs, recoded
 from shoal.engines.layout import published_queries, shown_texts
-from shoal.engines.published import Counted, PublishedFiles, assemble, recoded
+from shoal.engines.published import PublishedFiles
 from shoal.engines.table import EngineTable
 
 __all__ = ["LaidOut"]
@@ -35,6 +36,27 @@ class LaidOut(PublishedFiles):
         super().__init__(table.engine, published_queries(table, plan, shape, release))
         self._table, self._plan, self._release = table, plan, release
 
+    def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
+        """Give the query of a file as it is written in a format: in CSV, texts are canonical."""
+        quote, types = self.engine.quote, self._table.scan.types
+        reals = [c for c in self._table.schema.insensitive if types[c] in ("DOUBLE", "FLOAT")]
+        columns = self.columns(name) if reals and ending == "csv" else ()
+        if not set(columns) & set(reals):
+            return super().written_query(name, manifest, ending)
+        selected = ", ".join(
+            f"{self.engine.text(quote(column), types[column])} AS {quote(column)}"
+            if column in reals
+            else quote(column)
+            for column in columns
+        )
+        return f"SELECT {selected} FROM ({self.queries[name]}) f"
+
+    @property
+    def placement_query(self) -> str:
+        """The query of which row stands in which line, in the order of lines."""
+        order = "" if self.engine.keeps_order else " ORDER BY line"
+        return f"SELECT row_key, bucket, line FROM published_{self._release}{order}"
+
     def published(
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
     ) -> Published:
@@ -51,10 +73,15 @@ class LaidOut(PublishedFiles):
         listed = ", ".join([*(["bucket"] if has_bucket else []), *names])
         kinds: dict[str, npt.DTypeLike] = {**dict.fromkeys(names, np.int32), "n": np.int64}
         kinds |= {"bucket": np.int64} if has_bucket else {}
-        counted = f"count(*) AS n FROM published_{self._release} GROUP BY {listed}"
-        if has_bucket and roles == (Role.SENSITIVE,):
-            counted = f"n FROM values_{self._release}"
-        fetched = self.engine.arrays(f"SELECT {listed}, {counted} ORDER BY {listed}", kinds)
+        if has_bucket and Role.QUASI in roles and self.engine.keeps_order:
+            # Sorted by what they show, so that equal lines stand together.
+            del kinds["n"]
+            fetched = count_runs(self.engine.columns(f"published_{self._release}", kinds))
+        else:
+            counted = f"count(*) AS n FROM published_{self._release} GROUP BY {listed}"
+            if has_bucket and Role.SENSITIVE in roles:
+                counted = f"n FROM values_{self._release}"
+            fetched = self.engine.arrays(f"SELECT {listed}, {counted} ORDER BY {listed}", kinds)
         coded = []
         for column, name in zip(columns, names, strict=True):
             texts = shown_texts(self._table, self._plan, column)

@@ -1,8 +1,9 @@
 """Lay out what is published of rows that have their place.
 
-What is published is sorted by its own content, so that nothing of the original order is left. Line
-numbers are found in two levels, as ranks are: for groups of lines that look alike, and then within
-each group, so that no engine has to sort all rows in one task.
+What is published is sorted by its own content, so that nothing of the original order is left. An
+engine that keeps the order of a table sorts it once. On the others line numbers are found in two
+levels, as ranks are: for groups of lines that look alike, and then within each group, so that no
+engine has to sort all rows in one task.
 
 Left behind for release number N: `published_N` (row key, line, bucket, and the code that each
 column shows), `label_N_...` (the labels of recoded columns) and, where the release is bucketized,
@@ -38,7 +39,7 @@ _EXACT_TYPES = re.compile(
 
 
 def lay_out(
-    table: EngineTable, plan: Plan, shape: Shape, bucket_id: Integers, release: int
+    table: EngineTable, plan: Plan, shape: Shape, bucket_id: Integers, release: int, placed: str
 ) -> None:
     """Sort the placed rows by what is published of them and number the lines.
 
@@ -48,13 +49,17 @@ def lay_out(
         The published number of each bucket of the plan.
     release
         The number under which the engine keeps what is published.
+    placed
+        The query of all rows that are published, each with its bucket.
     """
     engine, schema = table.engine, table.schema
     by_bucket = _push_labels(table, plan, release)
     _push_blanks(table, plan)
-    looks = _looks_of_buckets(table, plan, shape, by_bucket, bucket_id)
+    looks = None
+    if not engine.keeps_order:
+        looks = _looks_of_buckets(table, plan, shape, by_bucket, bucket_id)
     if looks is not None:
-        by_bucket |= {"look": looks, "first_line": _first_lines(table, bucket_id, looks)}
+        by_bucket |= {"look": looks, "first_line": _first_lines(plan, looks)}
     if by_bucket:
         engine.push("look", {"bucket": bucket_id} | by_bucket)
     shown = [_shown(table, column, plan) for column in schema.coded]
@@ -72,20 +77,28 @@ def lay_out(
     if looks is not None:
         columns += ["k.look", "k.first_line"]
     listed = ", ".join(["r.row_key", "r.bucket", *columns, *(f"r.{name}" for name in carried)])
-    lines = f"SELECT {listed} FROM placed r{joins}"
-    if looks is None:
-        lines = _with_looks(table, lines, codes[: len(schema.quasi)])
-    # What tells the lines of a group apart; the group stands for the rest.
+    lines = f"SELECT {listed} FROM ({placed}) r{joins}"
     n_quasi = len(schema.quasi)
-    content = codes[:n_quasi] if shape is Shape.BUCKETIZED else codes[n_quasi:]
+    # What lines are sorted by first, and what tells those apart that are equal in it.
+    outer, inner = codes[:n_quasi], codes[n_quasi:]
+    if shape is Shape.BUCKETIZED:
+        outer, inner = ["bucket"], codes[:n_quasi]
     texts = [] if is_exact else [engine.cast(name, "VARCHAR") for name in carried]
-    order = [f"{name} NULLS LAST" for name in [*content, *carried, *texts]]
+    order = [f"{name} NULLS LAST" for name in [*inner, *carried, *texts]]
     order += ["row_key"] if is_exact else ["tie", "row_key"]
-    engine.stage(
-        f"published_{release}",
-        f"SELECT {', '.join(['row_key', 'bucket', *codes, *carried])}, first_line + row_number() "
-        f"OVER (PARTITION BY look ORDER BY {', '.join(order)}) AS line FROM ({lines}) r",
-    )
+    kept = ", ".join(["row_key", "bucket", *codes, *carried])
+    if engine.keeps_order:
+        query = (
+            f"SELECT {kept}, row_number() OVER () AS line FROM "
+            f"(SELECT {kept} FROM ({lines}) r ORDER BY {', '.join([*outer, *order])}) r"
+        )
+    else:
+        lines = lines if looks is not None else _with_looks(table, lines, outer)
+        query = (
+            f"SELECT {kept}, first_line + row_number() OVER "
+            f"(PARTITION BY look ORDER BY {', '.join(order)}) AS line FROM ({lines}) r"
+        )
+    engine.stage(f"published_{release}", query)
     for name in ("look", "shown", "look_size"):
         engine.drop(name)
     if shape is Shape.BUCKETIZED:
@@ -180,13 +193,10 @@ def _looks_of_buckets(
     return group(labels, [int(label.max(initial=0)) + 1 for label in labels], plan.n_buckets)[1]
 
 
-def _first_lines(table: EngineTable, bucket_id: Integers, looks: Integers) -> Integers:
+def _first_lines(plan: Plan, looks: Integers) -> Integers:
     """Give for every bucket the line behind which those of its group begin."""
-    counted = table.engine.rows("SELECT bucket, count(*) AS n FROM placed GROUP BY bucket")
-    look_of = np.zeros(len(bucket_id) + 1, dtype=np.int64)
-    look_of[bucket_id] = looks
-    size = np.zeros(len(bucket_id), dtype=np.int64)
-    np.add.at(size, look_of[counted["bucket"]], counted["n"].astype(np.int64))
+    size = np.zeros(plan.n_buckets, dtype=np.int64)
+    np.add.at(size, looks, plan.assign.bucket_sizes(plan.n_buckets))
     first: npt.NDArray[np.int64] = (np.cumsum(size) - size)[looks]
     return first
 
@@ -244,15 +254,20 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
         values, joins = _select(sensitive)
         ordered = ", ".join(f"p.p{schema.coded.index(column)}" for column in schema.sensitive)
         return {
-            "quasi": _ordered_lines(release, [("p.bucket", BUCKET, ""), *quasi, *carried]),
+            "quasi": _ordered_lines(table, release, [("p.bucket", BUCKET, ""), *quasi, *carried]),
             "sensitive": f"SELECT p.bucket AS {BUCKET}, {values}, p.n AS {COUNT} "
             f"FROM values_{release} p{joins} ORDER BY p.bucket, {ordered}",
         }
-    return {"table": _ordered_lines(release, [*quasi, *carried, *sensitive])}
+    return {"table": _ordered_lines(table, release, [*quasi, *carried, *sensitive])}
 
 
-def _ordered_lines(release: int, columns: Sequence[tuple[str, str, str]]) -> str:
+def _ordered_lines(
+    table: EngineTable, release: int, columns: Sequence[tuple[str, str, str]]
+) -> str:
     values, joins = _select(columns)
+    if table.engine.keeps_order and not joins:
+        # Nothing but a join could bring them out of order.
+        return f"SELECT {values} FROM published_{release} p"
     return f"SELECT {values} FROM published_{release} p{joins} ORDER BY p.line"
 
 
@@ -269,11 +284,11 @@ def _decoded(
     decoded = []
     for column in columns:
         place = table.schema.coded.index(column)
-        source, code = (
+        source, number = (
             (f"label_{release}", "label") if column in recoded else ("dictionary", "code")
         )
-        join = f" LEFT JOIN {source}_{place} v{place} ON v{place}.{code} = p.p{place}"
-        expression = f"v{place}.v"
+        n_texts = len(shown_texts(table, plan, column))
+        expression, join = table.engine.decode(f"{source}_{place}", number, f"p.p{place}", n_texts)
         if column in plan.blank.column:
             expression = f"CASE WHEN p.p{place} < 0 THEN '{SUPPRESSED}' ELSE {expression} END"
         decoded.append((expression, table.engine.quote(column), join))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from shoal.core.errors import ParameterError
 from shoal.engines.limits import bytes_of
 
 __all__ = ["engine_memory", "free_memory"]
@@ -36,7 +37,10 @@ def engine_memory(memory: str | None) -> int | None:
         What the run is to stay within, such as ``"4GB"``; half of what is free where None.
     """
     if memory is not None:
-        return max(bytes_of(memory) // 2, _LEAST)
+        try:
+            return max(bytes_of(memory) // 2, _LEAST)
+        except ParameterError as error:
+            raise ParameterError("memory is not an amount of memory.", hint=error.hint) from None
     free = free_memory()
     return None if free is None else max(free // 4, _LEAST)
 

@@ -103,6 +103,11 @@ class Postgres:
     def __repr__(self) -> str:
         return f"Postgres({self.name})"
 
+    @property
+    def keeps_order(self) -> bool:
+        """Rows have no order but the one that a query asks for."""
+        return False
+
     def close(self) -> None:
         """Roll everything back, and remove what was kept on disk."""
         self._connection.close()
@@ -112,6 +117,19 @@ class Postgres:
     def quote(self, identifier: str) -> str:
         """Write an identifier so that any name is safe."""
         return quoted(identifier)
+
+    def decode(
+        self,
+        dictionary: str,
+        number: str,
+        expression: str,
+        n_texts: int,  # noqa: ARG002
+    ) -> tuple[str, str]:
+        """Give the expression of the text for a code, and the join that it takes."""
+        return (
+            f"v_{dictionary}.v",
+            f" LEFT JOIN {dictionary} v_{dictionary} ON v_{dictionary}.{number} = {expression}",
+        )
 
     def has_nul(self, expression: str) -> str:  # noqa: ARG002 - no text of Postgres can
         """Give the test of a text for NUL characters: there are none."""
@@ -175,6 +193,10 @@ class Postgres:
         """Run a query whose result may be as long as the table, and fetch columns of numbers."""
         fetched = self.rows(query)
         return {name: fetched.pop(name).astype(kind, copy=False) for name, kind in types.items()}
+
+    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
+        """Fetch columns of numbers of a staged table."""
+        return self.arrays(f"SELECT {', '.join(types)} FROM {name}", types)
 
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -215,27 +216,27 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
         "value_text",
         {"code": np.arange(len(texts)), "v": np.array([*texts, None], dtype=object)[:-1]},
     )
-    parts = []
-    for number, found in enumerate(findings):
-        # The last text is that of no value, -1.
-        value = np.where(found.value < 0, len(texts) - 1, found.value).astype(np.int32)
-        scores: Columns = {
-            "line": np.arange(1, len(cell) + 1),
-            "value": value[cell],
-            "posterior": found.posterior[cell],
-            "breached": found.breached[cell],
-        }
-        engine.push(f"score_{number}", scores)
-        # Both have one row a line, in the order of lines.
-        parts.append(
-            f"SELECT p.row_key, '{found.attack}' AS attack, "
-            "(SELECT list(v ORDER BY code) FROM value_text)[s.value + 1] AS value, "
-            f"s.posterior, s.breached FROM {placement} p POSITIONAL JOIN score_{number} s "
-            "WHERE p.line = s.line"
-        )
+    text, join = engine.decode("value_text", "code", "s.value", len(texts))
     temporary = internal / ".new-risk.parquet"
     try:
-        engine.write(" UNION ALL ".join(parts), temporary, "parquet")
+        with contextlib.ExitStack() as lent:
+            parts = []
+            for found in findings:
+                # The last text is that of no value, -1.
+                value = np.where(found.value < 0, len(texts) - 1, found.value).astype(np.int32)
+                scores: Columns = {
+                    "line": np.arange(1, len(cell) + 1),
+                    "value": value[cell],
+                    "posterior": found.posterior[cell],
+                    "breached": found.breached[cell],
+                }
+                # Both have one row a line, in the order of lines.
+                parts.append(
+                    f"SELECT p.row_key, '{found.attack}' AS attack, {text} AS value, "
+                    f"s.posterior, s.breached FROM {placement} p POSITIONAL JOIN "
+                    f"{lent.enter_context(engine.lent(scores))} s{join} WHERE p.line = s.line"
+                )
+            engine.write(" UNION ALL ".join(parts), temporary, "parquet")
         written = engine.rows(f"SELECT count(*) AS n FROM {engine.scan_own(temporary).relation}")
         if int(written["n"][0]) != len(findings) * published.lines.n_rows:
             raise InternalError("The risk file would not have one line a person.")

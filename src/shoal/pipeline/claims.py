@@ -118,7 +118,7 @@ class Claims:
                 hint="to check another claim, name a data file in the folder.",
             )
 
-    def verify(self, path: str | os.PathLike[str]) -> Verification:
+    def verify(self, path: str | os.PathLike[str], memory: str | None = None) -> Verification:
         """Check a table for what is claimed.
 
         Raises
@@ -144,6 +144,7 @@ class Claims:
             guarantees=guarantees,
             hierarchy=self._hierarchy(),
             order=self.order or None,
+            memory=memory,
         )
 
     def _hierarchy(self) -> Hierarchy | None:

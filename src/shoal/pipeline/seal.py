@@ -18,6 +18,7 @@ from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.hierarchy_file import write_rows
 from shoal.core.release import FORMAT_VERSION, FORMATS
 from shoal.engines.duckdb import DuckDB
+from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.attack import write_risk
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.release import Making, Release, hierarchy_file, open_release
@@ -127,10 +128,9 @@ def _write_internal(
         "accepted_risks": [] if accept_risk is None else [accept_risk],
     }
     _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    assert isinstance(release.files, LaidOut)
     making.table.engine.write(
-        f"SELECT row_key, bucket, line FROM published_{making.number} ORDER BY line",
-        folder / "placement.parquet",
-        "parquet",
+        release.files.placement_query, folder / "placement.parquet", "parquet"
     )
 
 
@@ -143,8 +143,8 @@ def _write_public(
     is_accepted: bool,
 ) -> None:
     files = release.files
-    for name, query in files.queries.items():
-        written = files.typed_query(name, release.manifest) if ending == "parquet" else query
+    for name in release.names:
+        written = files.written_query(name, release.manifest, ending)
         files.engine.write(written, folder / f"{name}.{ending}", ending)
     if release.meanings:
         stated = {

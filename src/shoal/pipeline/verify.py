@@ -94,6 +94,7 @@ def verify(
     release: Release | str | os.PathLike[str],
     *,
     internal: str | os.PathLike[str] | None = None,
+    memory: str | None = None,
 ) -> Verification:
     """Check a release against its own manifest, from the published files.
 
@@ -107,6 +108,9 @@ def verify(
         A release, or the path of its public folder.
     internal
         The internal folder, for guarantees whose witnesses are internal.
+    memory
+        The memory that counting is to stay within, such as ``"4GB"``; half of what is free where
+        none is given.
 
     Examples
     --------
@@ -117,7 +121,7 @@ def verify(
     """
     folder = _folder_of(release) if isinstance(release, Release) else path_of(release)
     if folder is not None:
-        return _verify_folder(folder, internal)
+        return _verify_folder(folder, internal, memory)
     assert isinstance(release, Release)
     try:
         return _verify_content(release)
@@ -131,7 +135,9 @@ def _folder_of(release: Release) -> Path | None:
     return release.folder if release.making is None else None
 
 
-def _verify_folder(folder: Path, internal: str | os.PathLike[str] | None) -> Verification:
+def _verify_folder(
+    folder: Path, internal: str | os.PathLike[str] | None, memory: str | None
+) -> Verification:
     """Answer for a folder, whatever somebody did to it, once its manifest can be read."""
     if internal is not None and not path_of(internal).is_dir():
         raise DataError(f"There is no internal folder {Path(internal)}.")
@@ -140,7 +146,7 @@ def _verify_folder(folder: Path, internal: str | os.PathLike[str] | None) -> Ver
         faults = manifest_faults(manifest) or file_faults(folder, manifest)
         if faults:
             return _failed(manifest, *faults)
-        release = open_release(folder, internal=internal)
+        release = open_release(folder, internal=internal, memory=memory)
         with contextlib.closing(release.files.engine):
             return _verify_content(release)
     except ShoalError as error:
@@ -151,10 +157,9 @@ def _verify_folder(folder: Path, internal: str | os.PathLike[str] | None) -> Ver
 
 
 def verify_opened(release: Release) -> Verification:
-    """Check a release that was just written and is open, from its files."""
-    assert release.folder is not None
+    """Check a release that is open and whose digests were just taken, from its files."""
     try:
-        faults = manifest_faults(release.manifest) or file_faults(release.folder, release.manifest)
+        faults = manifest_faults(release.manifest)
         return _failed(release.manifest, *faults) if faults else _verify_content(release)
     except (DataError, ParameterError, SchemaError) as error:
         return _failed(release.manifest, error.fact)
@@ -184,6 +189,7 @@ def verify_file(
     guarantees: Sequence[Guarantee],
     hierarchy: Hierarchy | None = None,
     order: Sequence[str] | None = None,
+    memory: str | None = None,
 ) -> Verification:
     """Check any table of named columns, whoever made it, for guarantees.
 
@@ -203,6 +209,8 @@ def verify_file(
     order
         Of the sensitive column's values, for ordered t-closeness where they are not numbers or
         dates.
+    memory
+        The memory that counting is to stay within, such as ``"4GB"``.
     """
     # The schema checks that there are quasi-identifiers, that no column is named twice and that
     # the order is sound.
@@ -213,7 +221,7 @@ def verify_file(
             "A file is checked for guarantees about quasi-identifiers; "
             + ("no column is named." if not schema.quasi else "no guarantee is named.")
         )
-    engine = DuckDB()
+    engine = DuckDB(memory)
     try:
         scan = engine.scan(path)
         wanted = schema.coded

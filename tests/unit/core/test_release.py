@@ -210,7 +210,7 @@ def test_bucket_sizes_count_rows_and_an_empty_bucket_shows():
 
 
 def test_rows_that_look_alike_are_counted_across_buckets():
-    bucket, sex = Domain.of_texts(BUCKET, ["1", "2"]), Domain.of_texts(BUCKET, ["F", "M"])
+    bucket, sex = Domain.of_texts(BUCKET, ["1", "2"]), Domain.of_texts("sex", ["F", "M"])
     lines = Cells((bucket, sex), np.array([[0, 0], [0, 1], [1, 1]]), np.array([2, 3, 4]))
     assert Published(MANIFEST, lines, None).fewest_alike.tolist() == [2, 7]
     without = Cells((bucket,), np.array([[0], [1]]), np.array([2, 3]))

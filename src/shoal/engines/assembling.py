@@ -1,0 +1,210 @@
+"""Put together what was counted of a release: lines and buckets in the order of their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Buckets, Cells, Codes, Counts, group, lexicographic_order
+from shoal.core.domain import ColumnType, Domain, NumberedDomain
+from shoal.core.errors import DataError
+from shoal.core.release import BUCKET, Manifest, Meaning, Published
+from shoal.core.schema import Role
+from shoal.engines.domains import build_domain
+
+__all__ = ["CHANGED", "Coded", "Counted", "assemble", "count_runs", "domain_of", "recoded"]
+
+CHANGED = "was it changed after it was sealed?"
+_FEW_GAPS = 4
+
+Coded = tuple[Domain, Codes]
+"""A column: its domain, and the code of every entry."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The distinct lines of a file.
+
+    Parameters
+    ----------
+    bucket
+        The published number of the bucket of each, where the file has one.
+    columns
+        The columns that were counted; `assemble` takes them over.
+    n
+        How many rows each stands for.
+    first
+        The first of the lines that are alike; None where lines have no numbers.
+    """
+
+    bucket: Codes | None
+    columns: list[Coded]
+    n: Counts
+    first: Codes | None = None
+
+
+def count_runs(lines: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Count equal lines that stand together.
+
+    Returns
+    -------
+    The lines without those that repeat the one before, how many each stands for (`n`), and the
+    number of the first of them (`first`), from 1.
+
+    Examples
+    --------
+    >>> counted = count_runs({"b": np.array([4, 4, 7]), "c0": np.array([0, 0, 0])})
+    >>> {name: array.tolist() for name, array in counted.items()}
+    {'b': [4, 7], 'c0': [0, 0], 'n': [2, 1], 'first': [1, 3]}
+    """
+    n_lines = len(next(iter(lines.values())))
+    opens = np.zeros(n_lines, dtype=bool)
+    opens[:1] = True
+    for column in lines.values():
+        opens[1:] |= column[1:] != column[:-1]
+    start = np.flatnonzero(opens)
+    runs = {name: lines.pop(name)[start] for name in tuple(lines)}
+    runs["n"] = np.diff(np.append(start, n_lines))
+    runs["first"] = (start + 1).astype(np.uint32)
+    return runs
+
+
+def domain_of(manifest: Manifest, column: str, texts: Sequence[str | None]) -> tuple[Domain, Codes]:
+    """Give the domain of a published column's different texts, and the code of each."""
+    stated = next(entry for entry in manifest.columns if entry.name == column)
+    if stated.is_recoded or (stated.type is ColumnType.ORDERED and stated.order is None):
+        # Labels are no numbers.
+        return build_domain(column, ColumnType.CATEGORICAL, texts)
+    return build_domain(column, stated.type, texts, order=stated.order)
+
+
+def recoded(manifest: Manifest, column: str, codes: Codes, texts: Sequence[str | None]) -> Coded:
+    """Give a column by its published texts where the text of every code is known."""
+    used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
+    domain, code = domain_of(manifest, column, [texts[place] for place in used.tolist()])
+    new_code = np.zeros(len(texts), dtype=codes.dtype)
+    new_code[used] = code
+    return domain, new_code[codes]
+
+
+def assemble(
+    manifest: Manifest,
+    meanings: Mapping[str, Mapping[str, Meaning]],
+    lines: Counted,
+    values: Counted | None = None,
+) -> tuple[Published, Codes | None]:
+    """Put together what was counted, in the order of cells.
+
+    Parameters
+    ----------
+    lines
+        The distinct lines: of `quasi` where the release is bucketized, of `table` where not, the
+        sensitive column last.
+    values
+        The lines of `sensitive` where the release is bucketized.
+
+    Returns
+    -------
+    published
+        What any reader can count.
+    first
+        Of each entry of `published.lines` the first line that shows it, where that is known.
+    """
+    if values is None:
+        return _generalized(manifest, meanings, lines)
+    assert lines.bucket is not None
+    assert values.bucket is not None
+    numbers = _numbers(lines.bucket)
+    domains = (numbers, *(domain for domain, _ in lines.columns))
+    columns = [_places(numbers, lines.bucket), *(codes for _, codes in lines.columns)]
+    lines.columns.clear()
+    sizes, counts, first = [domain.size for domain in domains], lines.n, lines.first
+    if lexicographic_order(columns, sizes) is not None:
+        # Somebody sorted the lines otherwise: equal ones may stand apart.
+        start, inverse = group(columns, sizes, len(counts))
+        columns = [column[start] for column in columns]
+        counts = np.zeros(len(start), dtype=np.int64)
+        np.add.at(counts, inverse, lines.n)
+        first = None if first is None else _least(first, inverse, len(start))
+    cells = Cells(domains, _matrix(columns), counts)
+    held = _places(numbers, values.bucket)
+    if np.any(held < 0):
+        raise DataError("sensitive names buckets that quasi does not have.", hint=CHANGED)
+    ((domain, value),) = values.columns
+    rank = lexicographic_order([held, value], [numbers.size, domain.size])
+    n_buckets = int(held.max(initial=-1)) + 1
+    buckets = Buckets(
+        n_buckets, _taken(held, rank), _taken(value, rank), _taken(values.n, rank), domain
+    )
+    return Published(manifest, cells, buckets, meanings), first
+
+
+def _numbers(bucket: Codes) -> NumberedDomain:
+    """Give the different numbers of buckets."""
+    largest = int(bucket.max(initial=0))
+    if largest <= _FEW_GAPS * len(bucket):
+        is_used = np.zeros(largest + 1, dtype=bool)
+        is_used[bucket] = True
+        return NumberedDomain(BUCKET, np.flatnonzero(is_used))
+    return NumberedDomain(BUCKET, np.unique(bucket).astype(np.int64))
+
+
+def _places(numbers: NumberedDomain, bucket: Codes) -> Codes:
+    """Give the code of each bucket's number; -1 where there is no such bucket."""
+    whole = numbers.whole
+    if len(whole) and whole[0] == 1 and whole[-1] == len(whole):
+        # As in every release that Shoal makes: 1, 2, 3, ...
+        places = np.where(bucket <= len(whole), bucket - 1, -1)
+    else:
+        places = np.minimum(np.searchsorted(whole, bucket), max(len(whole) - 1, 0))
+        places = np.where(whole[places] == bucket, places, -1) if len(whole) else places - 1
+    return cast("Codes", places.astype(np.int32))
+
+
+def _taken(array: npt.NDArray[Any], order: Codes | None) -> npt.NDArray[Any]:
+    return array if order is None else array[order]
+
+
+def _least(numbers: Codes, group_of: Codes, n_groups: int) -> Codes:
+    """Give the least number of each group."""
+    least = np.full(n_groups, np.iinfo(np.int64).max)
+    np.minimum.at(least, group_of, numbers)
+    return least
+
+
+def _matrix(columns: list[Codes]) -> Codes:
+    """Put columns beside one another, in half the room of 64 bits: there is one row a line.
+
+    Each column is freed as soon as it is copied, for there may be as many lines as rows.
+    """
+    codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32, order="F")
+    for place in reversed(range(len(columns))):
+        codes[:, place] = columns.pop()
+    return cast("Codes", codes)
+
+
+def _generalized(
+    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], counted: Counted
+) -> tuple[Published, Codes | None]:
+    n_quasi = len(manifest.columns_of(Role.QUASI))
+    quasi = counted.columns[:n_quasi]
+    columns = [codes for _, codes in quasi]
+    start, bucket = group(columns, [domain.size for domain, _ in quasi], len(counted.n))
+    n_buckets = len(start)
+    total = np.zeros(n_buckets, dtype=np.int64)
+    np.add.at(total, bucket, counted.n)
+    domains = (
+        NumberedDomain(BUCKET, np.arange(1, n_buckets + 1)),
+        *(domain for domain, _ in quasi),
+    )
+    looks = [np.arange(n_buckets), *(codes[start] for codes in columns)]
+    first = None if counted.first is None else _least(counted.first, bucket, n_buckets)
+    buckets = None
+    if len(counted.columns) > n_quasi:
+        domain, value = counted.columns[n_quasi]
+        buckets = Buckets.of_pairs(bucket, value, domain, counted.n)
+    return Published(manifest, Cells(domains, _matrix(looks), total), buckets, meanings), first
