@@ -172,18 +172,18 @@ def test_decimals_of_any_length_are_kept_apart_as_texts(engine):
 
 
 @pytest.mark.parametrize("kind", ["categories", "lists of categories"])
-def test_an_insensitive_column_brings_no_category_that_no_row_has(engine, kind):
+def test_an_insensitive_column_brings_no_category_that_no_row_has(embedded, kind):
     letters = pd.Categorical(["x"] * 4, categories=["x", "Wally"])
     source = pd.DataFrame({"a": [1, 1, 2, 2], "b": letters})
     if kind != "categories":
-        engine._connection.register("frame", source)
-        engine.stage("listed", "SELECT a, [b] AS b FROM frame")
-        scan = engine._described("listed", name="listed")
+        embedded._connection.register("frame", source)
+        embedded.stage("listed", "SELECT a, [b] AS b FROM frame")
+        scan = embedded._described("listed", name="listed")
         assert "ENUM(" in scan.types["b"]
     else:
-        scan = engine.scan(source)
-    table = EngineTable(engine, scan, Schema(quasi=["a"], insensitive=["b"]))
-    (found,) = engine.rows("SELECT DISTINCT typeof(x0) AS kind FROM coded")["kind"]
+        scan = embedded.scan(source)
+    table = EngineTable(embedded, scan, Schema(quasi=["a"], insensitive=["b"]))
+    (found,) = embedded.rows("SELECT DISTINCT typeof(x0) AS kind FROM coded")["kind"]
     assert (found, table.n_rows) == ("VARCHAR", 4)
 
 

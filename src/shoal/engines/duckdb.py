@@ -201,6 +201,10 @@ class DuckDB:
         """Give a query as DuckDB's own relation, for conversion into frames."""
         return self._connection.sql(query)
 
+    def from_arrow(self, table: Any) -> duckdb.DuckDBPyRelation:
+        """Give an Arrow table as DuckDB's own relation."""
+        return self._connection.from_arrow(table)
+
     def scan(self, source: object, **options: object) -> Scan:
         """Make a source readable: a path, a frame, a relation or a mapping of columns."""
         if isinstance(source, (str, Path)):

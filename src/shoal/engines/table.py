@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, Counts
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.schema import ColumnDeclaration, Schema
@@ -55,6 +55,7 @@ class EngineTable:
         }
         with scan.unchanged():
             self._stage()
+        self._n_rows_of: dict[str, Counts] = {}
         self._domains = {
             column: self._code_column(place, column) for place, column in enumerate(schema.coded)
         }
@@ -87,6 +88,11 @@ class EngineTable:
 
     def counts(self, columns: Sequence[str]) -> Cells:
         """Count the distinct cells of some quasi-identifying or sensitive columns."""
+        if len(columns) == 1:
+            # Counted already, when its values were coded.
+            domain = self._domains[columns[0]]
+            codes = np.arange(domain.size, dtype=np.int64)[:, np.newaxis]
+            return Cells((domain,), codes, self._n_rows_of[columns[0]].copy())
         names = [self.code_name(column) for column in columns]
         listed = ", ".join(dict.fromkeys(names))
         counted = f"SELECT {listed}{', ' if names else ''}count(*) AS n FROM coded"
@@ -252,7 +258,9 @@ class EngineTable:
         )
 
     def _code_column(self, place: int, column: str) -> Domain:
-        fetched = self.engine.rows(f"SELECT c{place} AS v FROM source GROUP BY c{place}")
+        fetched = self.engine.rows(
+            f"SELECT c{place} AS v, count(*) AS n FROM source GROUP BY c{place}"
+        )
         values = texts_of(fetched["v"])
         present = np.array([v for v in values if v is not None], dtype=object)
         refuse_reserved(column, present)
@@ -262,6 +270,8 @@ class EngineTable:
             declared = ColumnDeclaration(column_type)
         domain, codes = build_domain(column, declared.type, values, order=declared.order)
         self._types[column] = declared.type
+        self._n_rows_of[column] = np.zeros(domain.size, dtype=np.int64)
+        self._n_rows_of[column][codes] = fetched["n"]
         texts: Texts = np.array([*values, None], dtype=object)[:-1]
         is_text = codes < len(domain.texts)
         code_type = np.int16 if domain.size < 2**15 else np.int32
@@ -312,7 +322,8 @@ def whole_row(engine: Engine, scan: Scan) -> str:
     for column, kind in scan.types.items():
         text = engine.text(engine.quote(column), kind)
         length = engine.cast(f"length({text})", "VARCHAR")
-        parts.append(f"coalesce(concat({length}, ':', {text}), '-')")
+        # Engines differ in what they make of a missing value in a concatenation.
+        parts.append(f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END")
     return f"concat({', '.join(parts)})"
 
 

@@ -326,7 +326,8 @@ class TestTree:
         handler = logging.Handler()
         handler.emit = lambda record: records.append(record.getMessage())
         log = logging.getLogger("shoal.internal")
-        level, log.level = log.level, logging.INFO
+        level = log.level
+        log.setLevel(logging.INFO)
         log.addHandler(handler)
         try:
             domain = Domain.of_texts("work", ["Private", "secret one", "secret two"])
@@ -334,7 +335,7 @@ class TestTree:
                 Hierarchy.from_rows(WORK).over(domain)
         finally:
             log.removeHandler(handler)
-            log.level = level
+            log.setLevel(level)
         assert str(caught.value) == (
             "The hierarchy of column 'work' must have a row for every value of the column; "
             "2 of 3 distinct values are lacking.\n\n"
