@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shoal.core.log import log_to
     from shoal.core.schema import Schema
     from shoal.core.table import Table
+    from shoal.engines.limits import Limits
     from shoal.methods import *
     from shoal.pipeline.anonymize import anonymize
     from shoal.pipeline.attack import attack
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Hierarchy",
+    "Limits",
     "Release",
     "Schema",
     "Table",
@@ -62,6 +64,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "Hierarchy": "shoal.core.hierarchy",
+        "Limits": "shoal.engines.limits",
         "Release": "shoal.pipeline.release",
         "Schema": "shoal.core.schema",
         "Table": "shoal.core.table",

@@ -228,6 +228,8 @@ def _start(memory: str | None) -> _Local:
     directory = PrivateDirectory()
     log = directory.path / "spark.log"
     settings = _settings(directory.path, max(heap, _LEAST_MEMORY))
+    for stated in _stated_catalogs() & settings.keys():
+        del settings[stated]
     # It is not annotated.
     launch: Any = launch_gateway
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -267,6 +269,23 @@ def _settings(directory: Path, heap: int) -> dict[str, str]:
         "spark.shuffle.compress": "false",
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={directory} -XX:+UseParallelGC",
     }
+
+
+def _stated_catalogs() -> set[str]:
+    """Name the settings of catalogs in the user's own `spark-defaults.conf`, which Spark reads.
+
+    Tables are found by name where it says that there are any: in a metastore, say.
+    """
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (home and str(Path(home) / "conf"))
+    if not folder:
+        return set()
+    try:
+        text = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return set()
+    names = {re.split(r"[\s=]", line.strip(), maxsplit=1)[0] for line in text.splitlines()}
+    return {name for name in names if name.startswith("spark.sql.")}
 
 
 def _require_java() -> None:
