@@ -7,15 +7,19 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.core.method import Shape
 from shoal.core.plan import Blank, Drop, Label, Plan, Recode, Redraw, Segments
-from shoal.core.schema import Schema
+from shoal.core.release import Manifest, PublishedColumn
+from shoal.core.schema import Role, Schema
 from shoal.core.secret import Secret
 from shoal.engines.apply import apply_plan
+from shoal.engines.laid_out import LaidOut
 from shoal.engines.layout import published_queries
+from shoal.engines.published import PublishedFiles
 from shoal.engines.table import EngineTable, texts_of
 
 QUASI = ("age", "pläce")
@@ -281,6 +285,32 @@ def test_a_bucketized_release_shows_every_row_as_the_slow_twin_does(engine, data
     )
 
 
+@given(st.data(), st.sampled_from(list(Shape)[:2]))
+@settings(max_examples=60)
+def test_what_is_laid_out_is_counted_as_its_lines_are(engine, data, shape):
+    table, _, plan, secret = data.draw(cases(engine))
+    number = apply_plan(table, plan, secret, shape)
+    laid_out = LaidOut(table, plan, shape, number)
+    recoded = {recode.column for recode in plan.recode} | set(plan.blank.column)
+    roles = {**dict.fromkeys(QUASI, Role.QUASI), INSENSITIVE: Role.INSENSITIVE,
+             SENSITIVE: Role.SENSITIVE}  # fmt: skip
+    columns = tuple(
+        PublishedColumn(column, role, table.type_of(column), is_recoded=column in recoded)
+        for column, role in roles.items()
+    )
+    stated = Manifest(shape=shape, method="none", parameters={}, guarantees=(), columns=columns,
+                      n_rows=table.n_rows, n_buckets=plan.n_buckets)  # fmt: skip
+    found = laid_out.published(stated, {})
+    read = PublishedFiles(engine, laid_out.queries).published(stated, {})
+    for one, other in ((found.lines, read.lines), (found.buckets, read.buckets)):
+        for name in ("codes", "counts") if one is found.lines else ("bucket", "value", "count"):
+            assert getattr(one, name).tolist() == getattr(other, name).tolist()
+    assert [domain.labels() for domain in found.lines.domains] == [
+        domain.labels() for domain in read.lines.domains
+    ]
+    assert found.buckets.domain.labels() == read.buckets.domain.labels()
+
+
 @given(st.data())
 @settings(max_examples=40)
 def test_lines_are_sorted_by_what_they_publish(engine, data):
@@ -308,7 +338,9 @@ def test_lines_are_sorted_by_what_they_publish(engine, data):
     assert shown == sorted(shown)
 
 
-def test_rows_of_a_class_are_ranked_by_a_keyed_hash_of_their_key(engine):
+@pytest.mark.parametrize("rows_a_slot", [1, 40, 2**20], ids=["many slots", "some", "one"])
+def test_rows_of_a_class_are_ranked_by_a_keyed_hash_of_their_key(engine, monkeypatch, rows_a_slot):
+    monkeypatch.setattr("shoal.engines.apply._ROWS_A_SLOT", rows_a_slot)
     rows = [(f"k{i}", 30, "b", "flu", None) for i in range(500)]
     table = staged(engine, rows)
     secret = Secret.from_seed(3)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.core.domain import ColumnType
@@ -269,3 +269,20 @@ def test_rows_come_by_key_and_only_below_the_cap(engine):
     assert table.rows(["a"], cap=3)["a"].tolist() == [None, "y", "x"]
     with pytest.raises(ValueError, match="capped at 2"):
         table.rows(["a"], cap=2)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=60))
+@example([2.0**81, 2.0**91, 2.0**807, 2.0**-44, 3.584e25, 5e-324, 1e15, 1e16, 1e23, -0.0, 2.0**53])
+def test_a_real_number_is_written_as_python_writes_it(engine, numbers):
+    found = texts(engine, pa.array(numbers))
+    assert sorted(found) == sorted({repr(number + 0.0) for number in numbers})
+
+
+@given(
+    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=60)
+)
+@example([2.0**81, 2.0**24 + 2, 3989478.25, 1e15, 21174166000.0, 0.3])
+def test_a_short_real_number_is_written_with_the_digits_that_numpy_gives_it(engine, numbers):
+    short = np.array(numbers, dtype=np.float32) + np.float32(0)
+    found = texts(engine, pa.array(short))
+    assert sorted(found) == sorted({repr(float(str(number))) for number in short})

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shoal.core.cells import Buckets, Cells, group
+from shoal.core.cells import Buckets, Cells, group, lexicographic_order
 from shoal.core.domain import Domain
 
 SEX = Domain.of_texts("sex", ["F", "M"], has_missing=True)
@@ -89,3 +91,20 @@ def test_a_repr_has_counts_and_names_but_no_value(cells):
     assert repr(cells) == "Cells(sex, town: 4 cells, 5 rows)"
     buckets = Buckets.of_pairs(np.array([0]), np.array([1]), DISEASE)
     assert repr(buckets) == "Buckets(disease: 1 buckets, 1 rows)"
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=40),
+    sizes=st.sampled_from([(4, 61), (4, 5000), (2**40, 2**40)]),
+)
+def test_group_is_the_same_by_marking_by_sorting_and_by_hand(rows, sizes):
+    columns = [np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1)]
+    first, inverse = group(columns, sizes, len(rows))
+    distinct = sorted(set(rows))
+    assert first.tolist() == [rows.index(row) for row in distinct]
+    assert inverse.tolist() == [distinct.index(row) for row in rows]
+    if rows:
+        shuffled = [column[first[::-1]] for column in columns]
+        order = lexicographic_order(shuffled, sizes)
+        expected = list(range(len(first) - 1, -1, -1))
+        assert expected == ([0] if order is None else order.tolist())

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
@@ -105,3 +107,25 @@ def test_a_row_is_not_placed_and_dropped():
 
 def test_a_repr_has_counts_and_no_value():
     assert repr(VALID) == "Plan(5 rows of 2 classes into 3 buckets, 0 dropped)"
+
+
+@given(st.data())
+def test_sizes_of_buckets_are_those_of_the_rows(data):
+    n_buckets = data.draw(st.integers(1, 6))
+    rows = []
+    for _ in range(data.draw(st.integers(0, 5))):
+        modulus = data.draw(st.sampled_from([0, 0, *range(1, n_buckets + 1)]))
+        step = data.draw(st.integers(0, 3))
+        first = data.draw(st.integers(0, 4))
+        room = 20 if modulus or not step else (n_buckets - 1) // step + 1
+        length = data.draw(st.integers(1, room))
+        top = 2 * n_buckets if modulus else n_buckets - 1 - step * (length - 1)
+        rows.append((0, first, first + length, data.draw(st.integers(0, top)), step, modulus))
+    assign = Segments(*np.array(rows, dtype=np.int64).reshape(-1, 6).T)
+    expected = np.zeros(n_buckets, dtype=np.int64)
+    for _, first, last, base, step, modulus in rows:
+        for rank in range(last - first):
+            place = base + step * rank
+            expected[place % modulus if modulus else place] += 1
+    assert assign.bucket_sizes(n_buckets).tolist() == expected.tolist()
+    assert np.bincount(assign.expand()[2], minlength=n_buckets).tolist() == expected.tolist()
