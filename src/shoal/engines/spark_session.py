@@ -26,6 +26,7 @@ from typing import Any
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.log import internal_log
 from shoal.engines.limits import bytes_of
+from shoal.engines.memory import free_memory
 from shoal.engines.private_directory import PrivateDirectory
 
 __all__ = ["find_session", "interruptible", "is_alive", "quiet", "release_session", "translated"]
@@ -223,7 +224,8 @@ def _start(memory: str | None) -> _Local:
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    heap = _free_memory() // 2 if memory is None else bytes_of(memory)
+    free = free_memory() or 4 * _LEAST_MEMORY
+    heap = free // 2 if memory is None else bytes_of(memory)
     _require_java()
     directory = PrivateDirectory()
     log = directory.path / "spark.log"
@@ -294,15 +296,6 @@ def _require_java() -> None:
     if found is None:
         where = "in the folder that JAVA_HOME names" if home else "on this machine's path"
         raise EngineError(f"Spark needs Java, and there is none {where}.", hint=_JAVA_HINT)
-
-
-def _free_memory() -> int:
-    with contextlib.suppress(OSError, StopIteration, ValueError, IndexError):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return 1024 * int(next(x for x in lines if x.startswith("MemAvailable")).split()[1])
-    with contextlib.suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 4 * _LEAST_MEMORY
 
 
 def _stop_started() -> None:

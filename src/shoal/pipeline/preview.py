@@ -16,6 +16,7 @@ from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method
 from shoal.core.registry import find, snake_case
 from shoal.core.schema import Role, Schema
+from shoal.engines.engine import Scan
 from shoal.engines.opening import open_engine
 from shoal.pipeline.config import Configuration
 from shoal.pipeline.profile import estimate
@@ -185,7 +186,7 @@ def dry_run(
         folder=place,
         internal=internal_folder(place),
         format=configuration.format if format is None else format,
-        warnings=_warnings(configuration, place, scan.digest, may_replace=may_replace),
+        warnings=_warnings(configuration, place, scan, may_replace=may_replace),
         seconds=seconds,
         memory=memory,
     )
@@ -212,7 +213,7 @@ def _attacks(configuration: Configuration, method: Method) -> tuple[PreviewedAtt
 
 
 def _warnings(
-    configuration: Configuration, folder: Path, digest: str | None, *, may_replace: bool
+    configuration: Configuration, folder: Path, scan: Scan, *, may_replace: bool
 ) -> tuple[str, ...]:
     warnings = []
     existing = [path.name for path in (folder, internal_folder(folder)) if path.exists()]
@@ -222,7 +223,7 @@ def _warnings(
         warnings.append(f"{' and '.join(existing)} would be replaced.")
     warnings += [
         f"The release {name!r} was made of this same table: ship only one of the two."
-        for name in earlier_releases(folder, digest)
+        for name in earlier_releases(folder, scan)
     ]
     if configuration.seed is not None:
         warnings.append("The seed makes it a test release: sealing it needs --accept-risk.")

@@ -22,6 +22,7 @@ from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
+from shoal.engines.engine import Scan
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack
 from shoal.pipeline.config import Configuration, ConfiguredAttack
@@ -203,11 +204,11 @@ def publish(
     check_writing(ending, accept_risk)
     with (
         claimed(path_of(place).resolve(), replace=may_replace) as held,
-        _anonymized(configuration, progress) as (release, digest),
+        _anonymized(configuration, progress) as (release, scan),
     ):
         judgements = _judge(release, configuration.attacks(), progress)
         accepted = _pass_gate(judgements, release.manifest, accept_risk)
-        earlier = earlier_releases(place, digest)
+        earlier = earlier_releases(place, scan)
         progress("write and seal")
         seal(release, held, ending, accept_risk=accepted)
     return Publication(
@@ -233,9 +234,9 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
     place = place_of(configuration.folder)
     with (
         claimed(path_of(place).resolve(), replace=configuration.replace) as held,
-        _anonymized(configuration, progress) as (release, digest),
+        _anonymized(configuration, progress) as (release, scan),
     ):
-        earlier = earlier_releases(place, digest)
+        earlier = earlier_releases(place, scan)
         progress("write")
         seal(release, held, configuration.format, accept_risk=None)
     return Publication(
@@ -249,10 +250,8 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
 
 
 @contextlib.contextmanager
-def _anonymized(
-    configuration: Configuration, progress: Progress
-) -> Iterator[tuple[Release, str | None]]:
-    """Give the release, still in the engine, and the digest of its source."""
+def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tuple[Release, Scan]]:
+    """Give the release, still in the engine, and its source."""
     method, schema = configuration.method(), configuration.schema()
     progress("read the table")
     table = read(configuration.source, schema, limits=configuration.limits, **configuration.reading)
@@ -260,7 +259,7 @@ def _anonymized(
         release = anonymize(table, method, seed=configuration.seed, progress=progress)
         assert release.making is not None
         release.making = dataclasses.replace(release.making, configuration=configuration.to_dict())
-        yield release, table.scan.digest
+        yield release, table.scan
     finally:
         table.engine.close()
 
@@ -270,31 +269,33 @@ def place_of(folder: Path) -> Path:
     return folder if folder.name not in ("", "..") else folder.resolve()
 
 
-def earlier_releases(folder: Path, digest: str | None) -> tuple[str, ...]:
+def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
     """Name the releases beside a folder, itself included, that were made of the same source.
+
+    A file is known by its digest, whatever it is called; what has none, as the table of a
+    database, by its name.
 
     Parameters
     ----------
     folder
         The public folder that is about to be written.
-    digest
-        The SHA-256 of the source; None where it is no file.
+    scan
+        The source.
     """
-    if digest is None:
-        return ()
+    own = {"sha256": scan.digest} if scan.digest is not None else {"name": scan.name}
     records = sorted(folder.parent.glob(f"*{INTERNAL_SUFFIX}/record.json"))
     return tuple(
         record.parent.name.removesuffix(INTERNAL_SUFFIX)
         for record in records
-        if _source_of(record) == digest
+        if own.items() <= _source_of(record).items()
     )
 
 
-def _source_of(record: Path) -> object:
+def _source_of(record: Path) -> dict[str, object]:
     try:
-        return json.loads(record.read_text(encoding="utf-8"))["source"]["sha256"]
+        return dict(json.loads(record.read_text(encoding="utf-8"))["source"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return {}
 
 
 def _republished(name: str) -> str:

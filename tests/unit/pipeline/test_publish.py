@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.core.errors import GuaranteeError, ParameterError
+from shoal.engines.engine import Scan
 from shoal.pipeline.config import configure
 from shoal.pipeline.publish import GateError, Outcome, earlier_releases, produce, publish
 
@@ -91,12 +92,19 @@ def test_existing_release_is_refused_before_any_work(configured):
 def test_earlier_releases_of_the_same_source(configured, tmp_path):
     publication = publish(configured())
     record = json.loads((publication.internal / "record.json").read_text())
+
+    def earlier(digest, name="other.csv"):
+        scan = Scan("", {}, None, is_text=False, name=name, digest=digest)
+        return earlier_releases(tmp_path / "next", scan)
+
     digest = record["source"]["sha256"]
-    assert earlier_releases(tmp_path / "next", digest) == ("release",)
-    assert earlier_releases(tmp_path / "next", "0" * 64) == ()
-    assert earlier_releases(tmp_path / "next", None) == ()
+    assert earlier(digest) == ("release",)
+    assert earlier("0" * 64, record["source"]["name"]) == ()
+    # The table of a database has a name and no digest.
+    assert earlier(None) == ()
+    assert earlier(None, record["source"]["name"]) == ("release",)
     (publication.internal / "record.json").write_text("broken")
-    assert earlier_releases(tmp_path / "next", digest) == ()
+    assert earlier(digest) == ()
 
 
 def test_test_release_is_written_but_not_sealed_without_the_gate(configured):
