@@ -449,3 +449,20 @@ def test_neither_keys_nor_values_reach_the_logs_of_spark(spark, tmp_path):
     keys = [secret.reveal(), *(secret.derive(key).hex()[:32] for key in ("rank", "redraw", "line"))]
     values = ["Wally", "Quahog", "Innsmouth", "dropsy", "scurvy", "ague"]
     assert [word for word in [*keys, *values] if word in said] == []
+
+
+@pytest.mark.parametrize("variable", ["SPARK_CONF_DIR", "SPARK_HOME"])
+def test_catalogs_that_the_user_states_are_left_alone(monkeypatch, tmp_path, variable):
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    assert spark_session._stated_catalogs() == set()
+    folder = tmp_path if variable == "SPARK_CONF_DIR" else tmp_path / "conf"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert spark_session._stated_catalogs() == set()
+    (folder / "spark-defaults.conf").write_text(
+        "# ours\nspark.sql.catalogImplementation hive\nspark.sql.warehouse.dir=/w\nspark.master x\n"
+    )
+    stated = {"spark.sql.catalogImplementation", "spark.sql.warehouse.dir"}
+    assert spark_session._stated_catalogs() == stated
+    assert stated <= spark_session._settings(tmp_path, 2**30).keys()
