@@ -62,7 +62,7 @@ def spark() -> Iterator[Spark]:
         if os.environ.get("CI") or os.environ.get("SHOAL_ALL_ENGINES"):
             pytest.fail(reason)
         pytest.skip(reason)
-    first = Spark()
+    first = Spark(memory="2GB")
     yield first
     first.close()
 

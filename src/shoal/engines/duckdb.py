@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
-from shoal.engines.duckdb_errors import translated
+from shoal.engines.duckdb_errors import guarded
 from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.limits import Limits
@@ -167,7 +167,15 @@ class DuckDB:
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
         """Run a query and fetch its result by column."""
-        return self._run(query).fetchnumpy()
+        # What goes wrong late in a query is told when its rows are fetched.
+        with guarded(query):
+            return self._connection.execute(query).fetchnumpy()
+
+    def types_of(self, query: str) -> dict[str, str]:
+        """Give the types of a query's columns."""
+        with guarded(query):
+            described = self._connection.execute(f"DESCRIBE {query}").fetchall()
+        return {str(row[0]): str(row[1]) for row in described}
 
     def arrays(self, query: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
         """Run a query whose result may be as long as the table, and fetch columns of numbers.
@@ -199,7 +207,8 @@ class DuckDB:
 
     def relation(self, query: str) -> duckdb.DuckDBPyRelation:
         """Give a query as DuckDB's own relation, for conversion into frames."""
-        return self._connection.sql(query)
+        with guarded(query):
+            return self._connection.sql(query)
 
     def from_arrow(self, table: Any) -> duckdb.DuckDBPyRelation:
         """Give an Arrow table as DuckDB's own relation."""
@@ -230,14 +239,27 @@ class DuckDB:
         name = "columns" if isinstance(source, Mapping) else type(source).__name__
         return self._described(view, name=name)
 
-    def scan_own(self, path: Path) -> Scan:
-        """Make a data file of a release readable; what stands in it is checked by others."""
+    def scan_own(self, path: Path, *, is_trusted: bool) -> Scan:
+        """Make a file of a release readable; what stands in it is checked by others.
+
+        Parameters
+        ----------
+        path
+            The file.
+        is_trusted
+            Whether it was just written here: a stranger's may hide lines that DuckDB reads past, or
+            burst.
+        """
         if path.suffix == ".csv":
+            if not is_trusted:
+                digest_of_lines(path, self.limits)
             dialect = find_dialect(
                 path, delimiter=",", quote='"', encoding="utf-8", limits=self.limits
             )
             return self._csv_scan(path, path, dialect, None)
         check_kind(path, b"PAR1", 0, "a Parquet file")
+        if not is_trusted:
+            self._refuse_expanding(path, pattern(path), is_release=True)
         return self._described(f"read_parquet({pattern(path)})", name=path.name)
 
     def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
@@ -319,10 +341,11 @@ class DuckDB:
             f"read_parquet({pattern(path)})", name=path.name, digest=digest(path)
         )
 
-    def _refuse_expanding(self, path: Path, files: str) -> None:
+    def _refuse_expanding(self, path: Path, files: str, *, is_release: bool = False) -> None:
         """Refuse Parquet files out of which too much would come, by what they say themselves.
 
-        Cells count as well as bytes: a run of equal values takes no room in the file.
+        Cells count as well as bytes: a run of equal values takes no room in the file. How well a
+        release compresses, with its few labels, says nothing.
         """
         ((n_cells, n_bytes, n_columns),) = self._run(
             "SELECT sum(num_values), sum(total_uncompressed_size), "
@@ -332,7 +355,9 @@ class DuckDB:
         found = path.glob("*.parquet") if path.is_dir() else (path,)
         n_file_bytes = sum(file.stat().st_size for file in found)
         n_expanded = max(int(n_cells or 0), int(n_bytes or 0))
-        self.limits.check_expanded(path.name, n_expanded, n_file_bytes)
+        self.limits.check_expanded(
+            path.name, n_expanded, n_expanded if is_release else n_file_bytes
+        )
 
     def _scan_arrow(self, path: Path) -> Scan:
         table = read_arrow(path, self.limits)
@@ -397,18 +422,8 @@ class DuckDB:
             self._connection.unregister(view)
 
     def _run(self, statement: str) -> duckdb.DuckDBPyConnection:
-        try:
+        with guarded(statement):
             return self._connection.execute(statement)
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
-        except duckdb.Error as error:
-            # DuckDB's errors quote the data they stumble over: they stay in the internal log.
-            internal_log.info("%s\n%s", error, statement)
-            raise translated(str(error)) from None
-        except RuntimeError as error:
-            if "interrupt" in str(error).lower():
-                raise KeyboardInterrupt from None
-            raise
 
 
 def _refuse_options(options: dict[str, object], kind: str) -> None:

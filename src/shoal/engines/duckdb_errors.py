@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
+
+import duckdb
 
 from shoal.core.errors import DataError, EngineError
+from shoal.core.log import internal_log
 
-__all__ = ["translated"]
+__all__ = ["guarded"]
 
 _FAULTS = (
     (
@@ -73,7 +78,23 @@ _CSV_FAULTS = (
 """What DuckDB says of a line of a CSV file, and what is told of it."""
 
 
-def translated(message: str) -> EngineError | DataError:
+@contextlib.contextmanager
+def guarded(statement: str = "") -> Iterator[None]:
+    """Turn errors of DuckDB into Shoal's own; its words go to the internal log."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        internal_log.info("%s\n%s", error, statement)
+        raise _translated(str(error)) from None
+    except RuntimeError as error:
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _translated(message: str) -> EngineError | DataError:
     """Give the error of Shoal for an error of DuckDB."""
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is not None:

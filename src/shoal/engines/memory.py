@@ -61,7 +61,12 @@ def _available() -> int | None:
 def _allowed() -> int | None:
     try:
         limit = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
-        used = (_GROUP / "memory.current").read_text(encoding="ascii").strip()
-        return None if limit == "max" else max(int(limit) - int(used), 0)
+        if limit == "max":
+            return None
+        used = int((_GROUP / "memory.current").read_text(encoding="ascii"))
+        lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+        # What was read from files counts as used, but makes room for anybody who asks.
+        cached = next((int(x.split()[1]) for x in lines if x.startswith("inactive_file ")), 0)
+        return max(int(limit) - used + cached, 0)
     except (OSError, ValueError):
         return None

@@ -19,6 +19,7 @@ from shoal.core.method import Shape
 from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
 from shoal.core.schema import Role
 from shoal.engines.assembling import CHANGED, Counted, assemble, count_runs, domain_of
+from shoal.engines.domains import type_of_engine
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.engine import Engine
 from shoal.engines.table import texts_of
@@ -184,7 +185,7 @@ class PublishedFiles:
         has_line = self._is_on_disk and COUNT not in dict(numbers)
         selected = ["row_number() OVER () AS line"] if has_line else []
         for place, column in enumerate(columns):
-            selected.append(f"{cast(quote(column), 'VARCHAR')} AS v{place}")
+            selected.append(f"{self._text(name, column)} AS v{place}")
         kinds = self._nothing(name)
         plain = "iuO" if may_be_texts else "iu"
         is_plain = all(kinds[column].dtype.kind in plain for column, _ in numbers)
@@ -205,6 +206,16 @@ class PublishedFiles:
                     "numbers.",
                     hint=CHANGED,
                 )
+
+    def _text(self, name: str, column: str) -> str:
+        """Give the canonical text of a column, so that different values have different texts."""
+        quoted = self.engine.quote(column)
+        if not isinstance(self.engine, DuckDB):
+            # Files are read by DuckDB; what another engine lays out is text.
+            return self.engine.cast(quoted, "VARCHAR")
+        kind = self.engine.types_of(f"SELECT {quoted} FROM ({self.queries[name]}) f")[column]
+        type_of_engine(column, kind)
+        return self.engine.text(quoted, kind)
 
     def _push_dictionary(self, place: int, manifest: Manifest, column: str) -> tuple[Domain, int]:
         """Push the codes of a column's texts; give its domain and the code of missing ones."""
@@ -254,8 +265,16 @@ def _check_sensitive(manifest: Manifest) -> None:
         raise DataError("A bucketized release needs a sensitive column; this has none.")
 
 
-def open_files(engine: DuckDB, folder: Path, names: Sequence[str], ending: str) -> PublishedFiles:
-    """Make the data files of a release folder readable."""
+def open_files(
+    engine: DuckDB, folder: Path, names: Sequence[str], ending: str, *, is_trusted: bool = False
+) -> PublishedFiles:
+    """Make the data files of a release folder readable.
+
+    Parameters
+    ----------
+    is_trusted
+        Whether they were just written here.
+    """
     if ending not in FORMATS:
         raise DataError(f"The data files of a release are {' or '.join(FORMATS)}, nothing else.")
     queries = {}
@@ -263,5 +282,5 @@ def open_files(engine: DuckDB, folder: Path, names: Sequence[str], ending: str) 
         path = folder / f"{name}.{ending}"
         if not path.exists():
             raise DataError(f"The release lacks its file {path.name}.")
-        queries[name] = f"SELECT * FROM {engine.scan_own(path).relation}"
+        queries[name] = f"SELECT * FROM {engine.scan_own(path, is_trusted=is_trusted).relation}"
     return PublishedFiles(engine, queries, is_on_disk=True)

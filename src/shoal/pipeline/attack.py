@@ -15,7 +15,7 @@ from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Findings
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType
-from shoal.core.errors import InternalError, ParameterError, SchemaError
+from shoal.core.errors import DataError, InternalError, ParameterError, SchemaError
 from shoal.core.progress import Progress, silent
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
@@ -25,6 +25,7 @@ from shoal.engines.engine import Columns
 from shoal.engines.table import EngineTable
 from shoal.pipeline.read import read
 from shoal.pipeline.release import Release, open_release
+from shoal.pipeline.syncing import sync
 
 __all__ = ["AttackReport", "attack", "read_people", "write_risk"]
 
@@ -104,14 +105,19 @@ def attack(
         kept = tuple(found for found in release.findings if found.attack not in fresh)
         release.findings = (*kept, *findings)
         if release.folder is not None and release.internal is not None:
-            _write_risk_anew(release.folder, release.internal, release.findings)
+            _write_risk_anew(release, release.folder, release.internal)
     return AttackReport(tuple(findings))
 
 
-def _write_risk_anew(folder: Path, internal: Path, findings: Sequence[Findings]) -> None:
+def _write_risk_anew(attacked: Release, folder: Path, internal: Path) -> None:
+    """Write what was found beside a release that stands on disk, if it is still the same one."""
     release = open_release(folder, internal=internal)
     try:
-        write_risk(release, internal, findings)
+        if release.manifest.files != attacked.manifest.files:
+            raise DataError(
+                "The release was replaced while it was attacked.", hint="open and attack it again."
+            )
+        write_risk(release, internal, attacked.findings)
     finally:
         release.files.engine.close()
 
@@ -208,7 +214,7 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     engine = release.files.engine
     assert isinstance(engine, DuckDB)
     cell = release.files.cell_of_lines(published)
-    placement = engine.scan_own(internal / "placement.parquet").relation
+    placement = engine.scan_own(internal / "placement.parquet", is_trusted=True).relation
     texts: list[str | None] = [None]
     if published.buckets is not None:
         texts = [*published.buckets.domain.labels(), None]
@@ -237,9 +243,12 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
                     f"{lent.enter_context(engine.lent(scores))} s{join} WHERE p.line = s.line"
                 )
             engine.write(" UNION ALL ".join(parts), temporary, "parquet")
-        written = engine.rows(f"SELECT count(*) AS n FROM {engine.scan_own(temporary).relation}")
+        relation = engine.scan_own(temporary, is_trusted=True).relation
+        written = engine.rows(f"SELECT count(*) AS n FROM {relation}")
         if int(written["n"][0]) != len(findings) * published.lines.n_rows:
             raise InternalError("The risk file would not have one line a person.")
+        sync(temporary)
         temporary.replace(internal / "risk.parquet")
+        sync(internal)
     finally:
         temporary.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from shoal.core.errors import GuaranteeError, InternalError, ParameterError, Sch
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, data_files
 from shoal.core.schema import Role
+from shoal.engines.duckdb_errors import guarded
 from shoal.engines.opening import is_postgres_address
 from shoal.engines.postgres_connection import Connection, quoted
 from shoal.engines.postgres_copy import copy_into
@@ -211,6 +212,11 @@ def _clear(
 
 def _load(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
     """Make and fill the table of one data file; give its number of rows."""
+    with guarded():
+        return _loaded(connection, release, file, table, comment)
+
+
+def _loaded(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
     files, manifest = release.files, release.manifest
     relation = _typed(files.engine.relation(files.typed_query(file, manifest)), manifest)
     _check_names(relation.columns, "columns")

@@ -69,9 +69,9 @@ def _recoding_fault(column: PublishedColumn) -> str:
 
 def file_faults(folder: Path, manifest: Manifest) -> list[str]:
     """Compare the files of a folder with what the manifest says of them."""
-    found = dict(_entries(folder))
     stated = set(manifest.files) | {_MANIFEST}
     folders = {str(Path(name).parent) for name in manifest.files}
+    found = dict(_entries(folder, folders))
     faults = [f"{_shown(name)} is missing" for name in sorted(stated - set(found))]
     for name, mode in sorted(found.items()):
         fault = _kind_fault(mode, is_stated=name in stated, is_folder_of_stated=name in folders)
@@ -82,15 +82,19 @@ def file_faults(folder: Path, manifest: Manifest) -> list[str]:
     return faults
 
 
-def _entries(folder: Path) -> Iterator[tuple[str, int]]:
-    """Give every file and folder below a folder, with its mode; links are not followed."""
+def _entries(folder: Path, known: set[str], within: str = "") -> Iterator[tuple[str, int]]:
+    """Give every file and folder below a folder, with its mode.
+
+    Links are not followed, and of a folder that is not known nothing more is said than that it is
+    there.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             mode = entry.stat(follow_symlinks=False).st_mode
-            yield entry.name, mode
-            if stat.S_ISDIR(mode):
-                for name, inner in _entries(folder / entry.name):
-                    yield f"{entry.name}/{name}", inner
+            name = f"{within}{entry.name}"
+            yield name, mode
+            if stat.S_ISDIR(mode) and name in known:
+                yield from _entries(folder / entry.name, known, f"{name}/")
 
 
 def _kind_fault(mode: int, *, is_stated: bool, is_folder_of_stated: bool) -> str | None:

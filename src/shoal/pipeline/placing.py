@@ -37,6 +37,7 @@ from pathlib import Path
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.release import INTERNAL_SUFFIX
 from shoal.engines.file_lock import FileLock
+from shoal.pipeline.syncing import sync
 
 __all__ = ["Place", "claimed", "internal_folder"]
 
@@ -116,11 +117,11 @@ class Place:
             if _is_there(path):
                 path.rename(old)
         self._new_internal.rename(self.internal)
-        _sync_folder(self.folder.parent)
+        sync(self.folder.parent)
         self._new_public.rename(self.folder)
         # The release stands; a file system that cannot sync folders is no reason to take it back.
         with contextlib.suppress(OSError):
-            _sync_folder(self.folder.parent)
+            sync(self.folder.parent)
 
     def tidy(self) -> None:
         """Undo what is unfinished of a replacement, and remove what is left of it.
@@ -303,11 +304,3 @@ def _remove(path: Path) -> None:
         path.unlink()
     else:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from shoal.core.plan import Plan
 from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published, data_files
 from shoal.core.secret import Secret
 from shoal.engines.duckdb import DuckDB
+from shoal.engines.duckdb_errors import guarded
 from shoal.engines.published import PublishedFiles, open_files
 from shoal.engines.table import EngineTable
 
@@ -101,17 +102,20 @@ class Release:
 
     def to_arrow(self, name: str) -> pyarrow.Table:
         """Give a data file as an Arrow table (extra `arrow`)."""
-        table: pyarrow.Table = self._relation(name, "arrow").to_arrow_table()
+        with guarded():
+            table: pyarrow.Table = self._relation(name, "arrow").to_arrow_table()
         return table
 
     def to_pandas(self, name: str) -> pandas.DataFrame:
         """Give a data file as a pandas frame (extra `pandas`)."""
-        frame: pandas.DataFrame = self._relation(name, "pandas").df()
+        with guarded():
+            frame: pandas.DataFrame = self._relation(name, "pandas").df()
         return frame
 
     def to_polars(self, name: str) -> polars.DataFrame:
         """Give a data file as a polars frame (extra `polars`)."""
-        frame: polars.DataFrame = self._relation(name, "polars").pl()
+        with guarded():
+            frame: polars.DataFrame = self._relation(name, "polars").pl()
         return frame
 
     def _relation(self, name: str, extra: str) -> Any:
@@ -198,7 +202,8 @@ def open_release(
         The memory that counting is to stay within, such as ``"4GB"``; half of what is free where
         none is given.
     engine
-        The engine that reads the files; one of its own where none is given.
+        The engine that just made and wrote the files and reads them again; where none is given
+        they may be anybody's.
 
     Raises
     ------
@@ -207,8 +212,10 @@ def open_release(
     """
     folder = path_of(path)
     manifest = read_manifest(folder)
+    is_trusted = engine is not None
     engine = DuckDB(memory) if engine is None else engine
-    files = open_files(engine, folder, data_files(manifest.shape), manifest.format)
+    names = data_files(manifest.shape)
+    files = open_files(engine, folder, names, manifest.format, is_trusted=is_trusted)
     beside = folder.parent / (folder.resolve().name + INTERNAL_SUFFIX)
     found = path_of(internal) if internal is not None else beside
     if internal is not None and not found.is_dir():
@@ -270,7 +277,7 @@ def _read_meanings(folder: Path) -> dict[str, dict[str, Meaning]]:
             column: {label: Meaning.from_dict(meaning) for label, meaning in labels.items()}
             for column, labels in stated.items()
         }
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise DataError(
             "labels.json cannot be read.", hint="was it changed after it was sealed?"
         ) from None

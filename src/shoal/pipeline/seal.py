@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.attack import write_risk
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.release import Making, Release, hierarchy_file, open_release
+from shoal.pipeline.syncing import sync
 from shoal.pipeline.verify import verify_opened
 from shoal.report.codebook import codebook
 
@@ -79,7 +79,7 @@ def seal(release: Release, place: Place, ending: str, *, accept_risk: str | None
         )
         _examine(release, release.making, new_public, new_internal)
         for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
-            _sync(path)
+            sync(path)
         place.move_in()
     release.folder, release.internal = place.folder, place.internal
     return place.folder
@@ -189,11 +189,3 @@ def _write_text(path: Path, text: str) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

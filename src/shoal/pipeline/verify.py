@@ -258,7 +258,8 @@ def verify_file(
 
 def _type_of(engine: DuckDB, column: str) -> ColumnType:
     name = engine.quote(column)
-    fetched = engine.rows(f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM checked")["v"]
+    kind = engine.types_of(f"SELECT {name} FROM checked")[column]
+    fetched = engine.rows(f"SELECT DISTINCT {engine.text(name, kind)} AS v FROM checked")["v"]
     present = [text for text in texts_of(fetched) if text is not None]
     return infer_type(np.array(present, dtype=object))
 

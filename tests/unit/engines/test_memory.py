@@ -12,7 +12,8 @@ from shoal.engines import memory
 def machine(monkeypatch, tmp_path):
     """Pretend to be on another machine."""
 
-    def pretend(*, available="", allowed="max", used="0"):
+    def pretend(*, available="", allowed="max", used="0", cached="0"):
+        (tmp_path / "memory.stat").write_text(f"anon 5\ninactive_file {cached}\n")
         (tmp_path / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {available} kB\n")
         (tmp_path / "memory.max").write_text(allowed + "\n")
         (tmp_path / "memory.current").write_text(used + "\n")
@@ -30,6 +31,8 @@ def test_what_is_free_is_what_the_machine_says(machine):
 def test_a_container_has_what_it_is_allowed(machine):
     machine(available=8 * 2**20, allowed=str(3 * 2**30), used=str(2**30))
     assert memory.free_memory() == 2 * 2**30
+    machine(available=8 * 2**20, allowed=str(2**30), used=str(2**30), cached=str(2**29))
+    assert memory.free_memory() == 2**29
     machine(available=2**20, allowed=str(3 * 2**30))
     assert memory.free_memory() == 2**30
 

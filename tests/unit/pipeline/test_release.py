@@ -124,7 +124,7 @@ def test_a_failure_while_replacing_leaves_the_old_release(
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(seal, "_sync", fail)
+    monkeypatch.setattr(seal, "sync", fail)
     with pytest.raises(KeyboardInterrupt):
         release.write(folder, replace=True)
     assert everything_in(tmp_path) == before
