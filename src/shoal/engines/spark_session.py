@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -239,6 +240,8 @@ def _start(memory: str | None) -> _Local:
         with log.open("wb") as sink:
             gateway = launch(configuration, {"stdout": sink, "stderr": sink})
         context = SparkContext(conf=configuration, gateway=gateway)
+        # Functions of Python run where this one does, not in whatever Python the path leads to.
+        context.pythonExec = sys.executable
         local = _Local(SparkSession(context), memory, directory)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong, it did not start
         internal_log.info("%s\n%s", error, log.read_text("utf-8", "replace"))
