@@ -23,6 +23,7 @@ from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory
 from shoal.engines.paths import check_readable, digest, literal, pattern
 from shoal.engines.private_directory import PrivateDirectory
+from shoal.engines.remote import decoding_join
 from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
 from shoal.engines.transcoding import copy_as_utf8, digest_of_lines, is_plain_utf8
 from shoal.engines.watched_file import WatchedFile
@@ -131,9 +132,7 @@ class DuckDB:
     ) -> tuple[str, str]:
         """Give the expression of the text for a code, and the join that it takes."""
         if n_texts > _LONG_LIST:
-            alias = f"v_{dictionary}"
-            join = f" LEFT JOIN {dictionary} {alias} ON {alias}.{number} = {expression}"
-            return f"{alias}.v", join
+            return decoding_join(dictionary, number, expression)
         # A place in a short list takes no join. One below 1 would count from the end of it.
         place = f"greatest({expression} + 1, 0)"
         return f"(SELECT list(v ORDER BY {number}) FROM {dictionary})[{place}]", ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from shoal.engines.postgres_types import (
     server_type,
 )
 from shoal.engines.private_directory import PrivateDirectory
+from shoal.engines.remote import RemoteEngine
 from shoal.engines.sources import check_column_names
 
 __all__ = ["Postgres"]
@@ -68,7 +69,7 @@ _COLUMNS = """
 """
 
 
-class Postgres:
+class Postgres(RemoteEngine):
     """Postgres as Shoal's engine.
 
     It holds one transaction for as long as it is open. Others can change the rows of the table
@@ -103,11 +104,6 @@ class Postgres:
     def __repr__(self) -> str:
         return f"Postgres({self.name})"
 
-    @property
-    def keeps_order(self) -> bool:
-        """Rows have no order but the one that a query asks for."""
-        return False
-
     def close(self) -> None:
         """Roll everything back, and remove what was kept on disk."""
         self._connection.close()
@@ -117,19 +113,6 @@ class Postgres:
     def quote(self, identifier: str) -> str:
         """Write an identifier so that any name is safe."""
         return quoted(identifier)
-
-    def decode(
-        self,
-        dictionary: str,
-        number: str,
-        expression: str,
-        n_texts: int,  # noqa: ARG002
-    ) -> tuple[str, str]:
-        """Give the expression of the text for a code, and the join that it takes."""
-        return (
-            f"v_{dictionary}.v",
-            f" LEFT JOIN {dictionary} v_{dictionary} ON v_{dictionary}.{number} = {expression}",
-        )
 
     def has_nul(self, expression: str) -> str:  # noqa: ARG002 - no text of Postgres can
         """Give the test of a text for NUL characters: there are none."""
@@ -188,15 +171,6 @@ class Postgres:
             name: joined([piece[place] for piece in pieces])
             for place, (name, _) in enumerate(columns)
         }
-
-    def arrays(self, query: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Run a query whose result may be as long as the table, and fetch columns of numbers."""
-        fetched = self.rows(query)
-        return {name: fetched.pop(name).astype(kind, copy=False) for name, kind in types.items()}
-
-    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Fetch columns of numbers of a staged table."""
-        return self.arrays(f"SELECT {', '.join(types)} FROM {name}", types)
 
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""

@@ -26,6 +26,7 @@ from shoal.core.log import internal_log
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.private_directory import PrivateDirectory
+from shoal.engines.remote import RemoteEngine
 from shoal.engines.sources import check_column_names
 from shoal.engines.spark_session import (
     find_session,
@@ -75,7 +76,7 @@ _BROADCAST_BYTES = 64 * 2**20
 _SLICE_ROWS = 1_000_000
 
 
-class Spark:
+class Spark(RemoteEngine):
     """Spark as Shoal's engine.
 
     Parameters
@@ -113,11 +114,6 @@ class Spark:
         """The engine and its version."""
         return f"spark {self._version}"
 
-    @property
-    def keeps_order(self) -> bool:
-        """Rows have no order but the one that a query asks for."""
-        return False
-
     def close(self) -> None:
         """Free what was staged, hand the session back and remove what was spilled."""
         if not self._is_open:
@@ -134,19 +130,6 @@ class Spark:
     def quote(self, identifier: str) -> str:
         """Write an identifier so that any name is safe."""
         return "`" + identifier.replace("`", "``") + "`"
-
-    def decode(
-        self,
-        dictionary: str,
-        number: str,
-        expression: str,
-        n_texts: int,  # noqa: ARG002
-    ) -> tuple[str, str]:
-        """Give the expression of the text for a code, and the join that it takes."""
-        return (
-            f"v_{dictionary}.v",
-            f" LEFT JOIN {dictionary} v_{dictionary} ON v_{dictionary}.{number} = {expression}",
-        )
 
     def has_nul(self, expression: str) -> str:
         """Give the test of a text for NUL characters."""
@@ -203,15 +186,6 @@ class Spark:
         with self._guarded(query):
             table = self._run(query).toArrow()
         return self._embedded.from_arrow(table)
-
-    def arrays(self, query: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Run a query whose result may be as long as the table, and fetch columns of numbers."""
-        fetched = self.rows(query)
-        return {name: fetched.pop(name).astype(kind, copy=False) for name, kind in types.items()}
-
-    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Fetch columns of numbers of a staged table."""
-        return self.arrays(f"SELECT {', '.join(types)} FROM {name}", types)
 
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
