@@ -239,13 +239,13 @@ def published(engine, table, plan, shape, number):
     """Give the lines of every file as lists of values."""
     lines = {}
     for name, query in published_queries(table, plan, shape, number).items():
-        fetched = engine.rows(query)
+        fetched = engine.publisher.rows(query)
         lines[name] = list(zip(*(texts_of(array) for array in fetched.values()), strict=True))
     return lines
 
 
 def keys_by_line(engine, number):
-    fetched = engine.rows(f"SELECT row_key, line FROM published_{number} ORDER BY line")
+    fetched = engine.publisher.rows(f"SELECT row_key, line FROM published_{number} ORDER BY line")
     assert fetched["line"].tolist() == list(range(1, len(fetched["line"]) + 1))
     return texts_of(fetched["row_key"])
 
@@ -301,7 +301,7 @@ def test_what_is_laid_out_is_counted_as_its_lines_are(engine, data, shape):
     stated = Manifest(shape=shape, method="none", parameters={}, guarantees=(), columns=columns,
                       n_rows=table.n_rows, n_buckets=plan.n_buckets)  # fmt: skip
     found = laid_out.published(stated, {})
-    read = PublishedFiles(engine, laid_out.queries).published(stated, {})
+    read = PublishedFiles(engine.publisher, laid_out.queries).published(stated, {})
     for one, other in ((found.lines, read.lines), (found.buckets, read.buckets)):
         for name in ("codes", "counts") if one is found.lines else ("bucket", "value", "count"):
             assert getattr(one, name).tolist() == getattr(other, name).tolist()
@@ -349,7 +349,7 @@ def test_rows_of_a_class_are_ranked_by_a_keyed_hash_of_their_key(engine, monkeyp
     assign = Segments(one, one, one + 500, one, one + 1, one)
     plan = Plan(classes, 500, assign)
     number = apply_plan(table, plan, secret, Shape.BUCKETIZED)
-    fetched = engine.rows(f"SELECT row_key, bucket FROM published_{number}")
+    fetched = engine.publisher.rows(f"SELECT row_key, bucket FROM published_{number}")
     place = {int(b): p for p, b in enumerate(secret.permutation("bucket numbers", 500) + 1)}
     ranked = sorted(range(500), key=lambda i: place[int(fetched["bucket"][i])])
     keys = texts_of(fetched["row_key"])
@@ -365,7 +365,7 @@ def test_bucket_numbers_are_a_permutation(engine):
     for seed in (1, 2):
         plan = Plan(classes, 50, assign)
         number = apply_plan(table, plan, Secret.from_seed(seed), Shape.BUCKETIZED)
-        fetched = engine.rows(f"SELECT bucket FROM published_{number} ORDER BY row_key")
+        fetched = engine.publisher.rows(f"SELECT bucket FROM published_{number} ORDER BY row_key")
         assert sorted(fetched["bucket"].tolist()) == list(range(1, 51))
         orders.append(fetched["bucket"].tolist())
     assert orders[0] != orders[1] != list(range(1, 51))
@@ -385,7 +385,7 @@ def test_many_segments_of_one_large_class_place_every_row(engine):
     plan.check()
     secret = Secret.from_seed(0)
     number = apply_plan(table, plan, secret, Shape.BUCKETIZED)
-    fetched = engine.rows(
+    fetched = engine.publisher.rows(
         f"SELECT bucket, count(*) AS n FROM published_{number} GROUP BY bucket ORDER BY bucket"
     )
     sizes = np.zeros(n_segments, dtype=np.int64)

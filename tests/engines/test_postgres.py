@@ -154,9 +154,8 @@ def test_what_holds_no_plain_value_has_no_role_but_can_be_carried_as_text(
         with pytest.raises(DataError, match="holds no plain value"):
             EngineTable(engine, scan, Schema(quasi=["a", "q"], sensitive="s"))
         table = EngineTable(engine, scan, Schema(quasi="q", insensitive="a", sensitive="s"))
-        engine.write("SELECT x0 FROM coded", tmp_path / "t.csv", "csv")
-        with (tmp_path / "t.csv").open(newline="") as file:
-            assert list(csv.reader(file)) == [["x0"], *[[text]] * 4]
+        brought = engine.bring("SELECT x0 FROM coded")
+        assert texts_of(engine.publisher.rows(f"SELECT x0 FROM {brought}")["x0"]) == [text] * 4
         assert table.n_rows == 4
     finally:
         engine.close()
@@ -244,7 +243,10 @@ def test_files_are_written_byte_by_byte_as_duckdb_writes_them(engine, embedded, 
             scan = one.scan(source)
             columns = ", ".join(map(one.quote, source))
             paths.append(tmp_path / f"{type(one).__name__}.{ending}")
-            one.write(f"SELECT {columns} FROM {scan.relation} ORDER BY n", paths[-1], ending)
+            brought = one.bring(f"SELECT {columns} FROM {scan.relation}")
+            # What is published is always staged first.
+            one.publisher.stage("kept", f"SELECT * FROM {brought} r")
+            one.publisher.write("SELECT * FROM kept ORDER BY n", paths[-1], ending)
         assert paths[0].read_bytes() == paths[1].read_bytes()
     assert pyarrow.parquet.read_table(paths[0])["t"].to_pylist() == hard
 

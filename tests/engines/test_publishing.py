@@ -50,11 +50,11 @@ def write(engine, table, plan, shape, folder, ending="csv", secret=None):
     """Write the files of a release; give them as a reader opens them."""
     number = apply_plan(table, plan, secret or Secret.from_seed(1), shape)
     queries = published_queries(table, plan, shape, number)
-    files = PublishedFiles(engine, queries)
+    files = PublishedFiles(engine.publisher, queries)
     stated = manifest(table, plan, shape)
     for name, query in queries.items():
         typed = files.typed_query(name, stated) if ending == "parquet" else query
-        engine.write(typed, folder / f"{name}.{ending}", ending)
+        engine.publisher.write(typed, folder / f"{name}.{ending}", ending)
     # Whoever reads a release reads files.
     return open_files(DuckDB(), folder, list(queries), ending)
 
@@ -314,7 +314,7 @@ def test_nothing_is_left_of_the_original_order(engine, shape):
                       ring + n_buckets)  # fmt: skip
     plan = Plan(classes, n_buckets, assign)
     number = apply_plan(table, plan, Secret.from_seed(6), shape)
-    fetched = engine.rows(
+    fetched = engine.publisher.rows(
         f"SELECT CAST(row_key AS BIGINT) AS source, bucket FROM published_{number} ORDER BY line"
     )
     source, bucket = fetched["source"].astype(float), fetched["bucket"].astype(float)
@@ -341,7 +341,7 @@ def test_the_same_rows_in_another_order_are_published_alike(engine):
         plan = whole(table, ["a"], n_buckets=3)
         number = apply_plan(table, plan, Secret.from_seed(8), Shape.BUCKETIZED)
         queries = published_queries(table, plan, Shape.BUCKETIZED, number)
-        fetched = [engine.rows(query) for query in queries.values()]
+        fetched = [engine.publisher.rows(query) for query in queries.values()]
         releases.append([[texts_of(a) for a in file.values()] for file in fetched])
     assert releases[0] == releases[1]
 

@@ -23,7 +23,7 @@ from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.engines import spark_session
 from shoal.engines.spark import Spark
-from shoal.engines.table import EngineTable
+from shoal.engines.table import EngineTable, texts_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -244,34 +244,24 @@ def test_dropping_frees_what_was_staged(engine, session):
     assert n_kept() == before
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
 @pytest.mark.parametrize("is_local", [True, False], ids=["here", "on a cluster"])
-def test_one_file_is_written_in_order(engine, tmp_path, monkeypatch, format, is_local):
+def test_all_rows_are_brought_to_the_publisher(engine, monkeypatch, is_local):
     monkeypatch.setattr(engine, "_is_local", is_local)
     monkeypatch.setattr("shoal.engines.spark._SLICE_ROWS", 1000)
-    path = tmp_path / f"it's.{format}"
-    names = ["a\n`b", 'q"', "x.y", "n"]
-    quoted = [engine.quote(name) for name in names]
-    engine.write(
-        f"SELECT id AS {quoted[0]}, CASE WHEN id % 2 = 0 THEN '' END AS {quoted[1]}, "
-        f"CAST(id / 4 AS DOUBLE) AS {quoted[2]}, TIMESTAMP_NTZ'2020-01-01 00:00:00' AS {quoted[3]} "
-        "FROM range(0, 5000, 1, 7) ORDER BY id DESC",
-        path,
-        format,
+    brought = engine.bring(
+        "SELECT id AS n, CASE WHEN id % 2 = 0 THEN '' END AS t, CAST(id / 4 AS DOUBLE) AS r, "
+        "TIMESTAMP_NTZ'2020-01-01 00:00:00' AS m FROM range(0, 5000, 1, 7)"
     )
-    if format == "csv":
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert lines[:4] == ['"a', '`b","q""",x.y,n', "4999,,1249.75,2020-01-01 00:00:00",
-                             '4998,"",1249.5,2020-01-01 00:00:00']  # fmt: skip
-        assert len(lines) == 5002
-    else:
-        read = pa.parquet.read_table(path)
-        assert read.column_names == names
-        assert read[names[0]].to_pylist() == list(range(4999, -1, -1))
-        assert str(read.schema.types[3]) == "timestamp[us]"
-    empty = tmp_path / f"empty.{format}"
-    engine.write("SELECT id AS n FROM range(5) WHERE id > 9 ORDER BY id", empty, format)
-    assert empty.exists()
+    query = f"SELECT * FROM {brought} ORDER BY n"
+    assert list(engine.publisher.types_of(query).values()) == [
+        "BIGINT", "VARCHAR", "DOUBLE", "TIMESTAMP"
+    ]  # fmt: skip
+    fetched = engine.publisher.rows(query)
+    assert fetched["n"].tolist() == list(range(5000))
+    assert texts_of(fetched["t"][:3]) == ["", None, ""]
+    assert (fetched["r"] == np.arange(5000) / 4).all()
+    nothing = engine.bring("SELECT id AS n FROM range(5) WHERE id > 9")
+    assert len(engine.publisher.rows(f"SELECT n FROM {nothing}")["n"]) == 0
 
 
 def test_what_duckdb_reads_reaches_a_cluster_too(engine, monkeypatch):

@@ -50,7 +50,12 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     placed = _placed(table, plan, bucket_id)
     if len(plan.redraw.bucket):
         placed = _redrawn(table, placed, plan.redraw, bucket_id)
-    lay_out(table, plan, shape, bucket_id, release, placed)
+    publisher = engine.publisher
+    if publisher is not engine:
+        publisher.push("secret", {"line_key": keys["line"]})
+    lay_out(table, plan, shape, bucket_id, release, engine.bring(placed))
+    for name in ("brought", "secret"):
+        publisher.drop(name)
     for name in ("secret", "class", "hashed", "slot", "segment", "bucket_number", "redrawn"):
         engine.drop(name)
     return release

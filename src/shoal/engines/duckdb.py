@@ -23,7 +23,6 @@ from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory
 from shoal.engines.paths import check_readable, digest, literal, pattern
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.engines.remote import decoding_join
 from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
 from shoal.engines.transcoding import copy_as_utf8, digest_of_lines, is_plain_utf8
 from shoal.engines.watched_file import WatchedFile
@@ -88,9 +87,13 @@ class DuckDB:
         return f"duckdb {duckdb.__version__}"
 
     @property
-    def keeps_order(self) -> bool:
-        """DuckDB keeps the order in which rows were inserted, and scans in it."""
-        return True
+    def publisher(self) -> DuckDB:
+        """The engine that lays out and writes what is published: this one."""
+        return self
+
+    def bring(self, query: str) -> str:
+        """Give what stands behind FROM: the rows are here already."""
+        return f"({query})"
 
     def close(self) -> None:
         """Close the connection and remove what was spilled."""
@@ -130,9 +133,23 @@ class DuckDB:
     def decode(
         self, dictionary: str, number: str, expression: str, n_texts: int
     ) -> tuple[str, str]:
-        """Give the expression of the text for a code, and the join that it takes."""
+        """Give the expression of the text for a code, and the join that it takes.
+
+        Parameters
+        ----------
+        dictionary
+            A table that was pushed: texts (`v`) and their numbers, 0, 1, 2, ....
+        number
+            The name of the numbers there.
+        expression
+            The code; where the dictionary has no such number, the text is missing.
+        n_texts
+            How many texts the dictionary has.
+        """
         if n_texts > _LONG_LIST:
-            return decoding_join(dictionary, number, expression)
+            alias = f"v_{dictionary}"
+            join = f" LEFT JOIN {dictionary} {alias} ON {alias}.{number} = {expression}"
+            return f"{alias}.v", join
         # A place in a short list takes no join. One below 1 would count from the end of it.
         place = f"greatest({expression} + 1, 0)"
         return f"(SELECT list(v ORDER BY {number}) FROM {dictionary})[{place}]", ""

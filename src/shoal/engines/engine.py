@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
 from shoal.engines.watched_file import WatchedFile
+
+if TYPE_CHECKING:
+    from shoal.engines.duckdb import DuckDB
 
 __all__ = ["Columns", "Engine", "Scan"]
 
@@ -66,8 +68,8 @@ class Engine(Protocol):
         """What the engine and its version are called in the manifest."""
 
     @property
-    def keeps_order(self) -> bool:
-        """Whether a staged table keeps the order of its query, and gives its rows back in it."""
+    def publisher(self) -> DuckDB:
+        """The DuckDB that lays out and writes what is published; it may be the engine itself."""
 
     def scan(self, source: object, **options: object) -> Scan:
         """Make a source readable."""
@@ -87,14 +89,11 @@ class Engine(Protocol):
         They have the types given, in the order of the query, and none is missing.
         """
 
-    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Fetch columns of numbers of a staged table, in its order where that is kept."""
+    def bring(self, query: str) -> str:
+        """Bring the result of a query, as long as the table, to the publisher.
 
-    def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
-        """Write the result of a query, in its order, to a CSV or Parquet file."""
-
-    def relation(self, query: str) -> Any:
-        """Give the result of a query as a relation of DuckDB, for conversion into frames."""
+        Returns what stands behind FROM there; the table `brought`, where it takes one.
+        """
 
     def drop(self, name: str) -> None:
         """Forget what a name stands for."""
@@ -112,23 +111,6 @@ class Engine(Protocol):
         """Give the canonical text of an expression of a type that `scan` named.
 
         Equal values have one text, and it is the same on every engine.
-        """
-
-    def decode(
-        self, dictionary: str, number: str, expression: str, n_texts: int
-    ) -> tuple[str, str]:
-        """Give the expression of the text for a code, and the join that it takes.
-
-        Parameters
-        ----------
-        dictionary
-            A table that was pushed: texts (`v`) and their numbers, 0, 1, 2, ....
-        number
-            The name of the numbers there.
-        expression
-            The code; where the dictionary has no such number, the text is missing.
-        n_texts
-            How many texts the dictionary has.
         """
 
     def has_nul(self, expression: str) -> str:

@@ -33,7 +33,7 @@ class LaidOut(PublishedFiles):
     """
 
     def __init__(self, table: EngineTable, plan: Plan, shape: Shape, release: int) -> None:
-        super().__init__(table.engine, published_queries(table, plan, shape, release))
+        super().__init__(table.engine.publisher, published_queries(table, plan, shape, release))
         self._table, self._plan, self._release = table, plan, release
 
     def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
@@ -54,8 +54,7 @@ class LaidOut(PublishedFiles):
     @property
     def placement_query(self) -> str:
         """The query of which row stands in which line, in the order of lines."""
-        order = "" if self.engine.keeps_order else " ORDER BY line"
-        return f"SELECT row_key, bucket, line FROM published_{self._release}{order}"
+        return f"SELECT row_key, bucket, line FROM published_{self._release}"
 
     def published(
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
@@ -73,7 +72,7 @@ class LaidOut(PublishedFiles):
         listed = ", ".join([*(["bucket"] if has_bucket else []), *names])
         kinds: dict[str, npt.DTypeLike] = {**dict.fromkeys(names, np.int32), "n": np.int64}
         kinds |= {"bucket": np.int64} if has_bucket else {}
-        if has_bucket and Role.QUASI in roles and self.engine.keeps_order:
+        if has_bucket and Role.QUASI in roles:
             # Sorted by what they show, so that equal lines stand together.
             del kinds["n"]
             fetched = count_runs(self.engine.columns(f"published_{self._release}", kinds))

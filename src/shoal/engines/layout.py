@@ -1,9 +1,8 @@
 """Lay out what is published of rows that have their place.
 
-What is published is sorted by its own content, so that nothing of the original order is left. An
-engine that keeps the order of a table sorts it once. On the others line numbers are found in two
-levels, as ranks are: for groups of lines that look alike, and then within each group, so that no
-engine has to sort all rows in one task.
+Whichever engine placed them, the embedded DuckDB lays them out: files are written where Shoal runs.
+What is published is sorted by its own content, so that nothing of the original order is left; a
+staged table keeps that order.
 
 Left behind for release number N: `published_N` (row key, line, bucket, and the code that each
 column shows), `label_N_...` (the labels of recoded columns) and, where the release is bucketized,
@@ -13,13 +12,12 @@ column shows), `label_N_...` (the labels of recoded columns) and, where the rele
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import group
 from shoal.core.domain import SUPPRESSED
 from shoal.core.method import Shape
 from shoal.core.plan import Plan, Recode
@@ -50,16 +48,11 @@ def lay_out(
     release
         The number under which the engine keeps what is published.
     placed
-        The query of all rows that are published, each with its bucket.
+        What gives all rows that are published, each with its bucket; it stands behind FROM.
     """
-    engine, schema = table.engine, table.schema
+    engine, schema = table.engine.publisher, table.schema
     by_bucket = _push_labels(table, plan, release)
     _push_blanks(table, plan)
-    looks = None
-    if not engine.keeps_order:
-        looks = _looks_of_buckets(table, plan, shape, by_bucket, bucket_id)
-    if looks is not None:
-        by_bucket |= {"look": looks, "first_line": _first_lines(plan, looks)}
     if by_bucket:
         engine.push("look", {"bucket": bucket_id} | by_bucket)
     shown = [_shown(table, column, plan) for column in schema.coded]
@@ -74,33 +67,20 @@ def lay_out(
         number = engine.hash_number("concat(s.line_key, ':', r.row_key)")
         columns.append(f"{number} AS tie")
         joins += " CROSS JOIN secret s"
-    if looks is not None:
-        columns += ["k.look", "k.first_line"]
     listed = ", ".join(["r.row_key", "r.bucket", *columns, *(f"r.{name}" for name in carried)])
-    lines = f"SELECT {listed} FROM ({placed}) r{joins}"
+    lines = f"SELECT {listed} FROM {placed} r{joins}"
     n_quasi = len(schema.quasi)
-    # What lines are sorted by first, and what tells those apart that are equal in it.
-    outer, inner = codes[:n_quasi], codes[n_quasi:]
-    if shape is Shape.BUCKETIZED:
-        outer, inner = ["bucket"], codes[:n_quasi]
+    sorted_by = ["bucket", *codes[:n_quasi]] if shape is Shape.BUCKETIZED else codes
     texts = [] if is_exact else [engine.cast(name, "VARCHAR") for name in carried]
-    order = [f"{name} NULLS LAST" for name in [*inner, *carried, *texts]]
+    order = [*sorted_by, *(f"{name} NULLS LAST" for name in [*carried, *texts])]
     order += ["row_key"] if is_exact else ["tie", "row_key"]
     kept = ", ".join(["row_key", "bucket", *codes, *carried])
-    if engine.keeps_order:
-        query = (
-            f"SELECT {kept}, row_number() OVER () AS line FROM "
-            f"(SELECT {kept} FROM ({lines}) r ORDER BY {', '.join([*outer, *order])}) r"
-        )
-    else:
-        lines = lines if looks is not None else _with_looks(table, lines, outer)
-        query = (
-            f"SELECT {kept}, first_line + row_number() OVER "
-            f"(PARTITION BY look ORDER BY {', '.join(order)}) AS line FROM ({lines}) r"
-        )
-    engine.stage(f"published_{release}", query)
-    for name in ("look", "shown", "look_size"):
-        engine.drop(name)
+    engine.stage(
+        f"published_{release}",
+        f"SELECT {kept}, row_number() OVER () AS line FROM "
+        f"(SELECT {kept} FROM ({lines}) r ORDER BY {', '.join(order)}) r",
+    )
+    engine.drop("look")
     if shape is Shape.BUCKETIZED:
         # What is published of sensitive values is counted once, for readers and for the files.
         values = ", ".join(codes[n_quasi:])
@@ -121,12 +101,14 @@ def _push_labels(table: EngineTable, plan: Plan, release: int) -> dict[str, Inte
         texts[:] = [label.text for label in recode.labels]
         _, first = np.unique(rank, return_index=True)
         labels: Columns = {"label": rank[first], "v": texts[first]}
-        table.engine.push(f"label_{release}_{place}", labels)
+        table.engine.publisher.push(f"label_{release}_{place}", labels)
         if recode.by == "bucket":
             by_bucket[f"label_{place}"] = rank[recode.index]
         else:
             code = np.arange(len(recode.index), dtype=np.int64)
-            table.engine.push(f"recode_{place}", {"code": code, "label": rank[recode.index]})
+            table.engine.publisher.push(
+                f"recode_{place}", {"code": code, "label": rank[recode.index]}
+            )
     return by_bucket
 
 
@@ -169,53 +151,7 @@ def _push_blanks(table: EngineTable, plan: Plan) -> None:
     for column in set(plan.blank.column):
         place = table.schema.coded.index(column)
         blanked = np.unique(keys[columns == column].astype(str)).astype(object)
-        table.engine.push(f"blank_{place}", {"row_key": blanked})
-
-
-def _looks_of_buckets(
-    table: EngineTable,
-    plan: Plan,
-    shape: Shape,
-    by_bucket: Mapping[str, Integers],
-    bucket_id: Integers,
-) -> Integers | None:
-    """Give the group of lines that each bucket belongs to, groups in the order of publication.
-
-    A bucketized release is sorted by bucket first. In a generalized one all rows of a bucket look
-    alike where every quasi-identifier is recoded by bucket; where not, there is None.
-    """
-    if shape is Shape.BUCKETIZED:
-        return bucket_id - 1
-    names = [f"label_{table.schema.coded.index(column)}" for column in table.schema.quasi]
-    if not set(names) <= set(by_bucket) or set(plan.blank.column) & set(table.schema.quasi):
-        return None
-    labels = [by_bucket[name].astype(np.int64) for name in names]
-    return group(labels, [int(label.max(initial=0)) + 1 for label in labels], plan.n_buckets)[1]
-
-
-def _first_lines(plan: Plan, looks: Integers) -> Integers:
-    """Give for every bucket the line behind which those of its group begin."""
-    size = np.zeros(plan.n_buckets, dtype=np.int64)
-    np.add.at(size, looks, plan.assign.bucket_sizes(plan.n_buckets))
-    first: npt.NDArray[np.int64] = (np.cumsum(size) - size)[looks]
-    return first
-
-
-def _with_looks(table: EngineTable, lines: str, codes: Sequence[str]) -> str:
-    """Group lines by what they show where rows of one bucket differ; none of the codes is null."""
-    table.engine.stage("shown", lines)
-    listed = ", ".join(codes) or "1"
-    total = table.engine.cast(f"sum(n) OVER (ORDER BY {listed})", "BIGINT")
-    names = ", ".join(f"{code}" for code in codes)
-    counted = f"SELECT {names}{', ' if names else ''}count(*) AS n FROM shown"
-    counted += f" GROUP BY {names}" if names else ""
-    table.engine.stage(
-        "look_size",
-        f"SELECT {names}{', ' if names else ''}row_number() OVER (ORDER BY {listed}) AS look, "
-        f"{total} - n AS first_line FROM ({counted}) c",
-    )
-    same = " AND ".join(f"s.{code} = z.{code}" for code in codes) or "TRUE"
-    return f"SELECT s.*, z.look, z.first_line FROM shown s JOIN look_size z ON {same}"
+        table.engine.publisher.push(f"blank_{place}", {"row_key": blanked})
 
 
 def _shown(table: EngineTable, column: str, plan: Plan) -> tuple[str, str]:
@@ -246,7 +182,7 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
     schema = table.schema
     quasi = _decoded(table, plan, schema.quasi, release)
     carried = [
-        (f"p.x{place}", table.engine.quote(column), "")
+        (f"p.x{place}", table.engine.publisher.quote(column), "")
         for place, column in enumerate(schema.insensitive)
     ]
     sensitive = _decoded(table, plan, schema.sensitive, release)
@@ -254,18 +190,16 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
         values, joins = _select(sensitive)
         ordered = ", ".join(f"p.p{schema.coded.index(column)}" for column in schema.sensitive)
         return {
-            "quasi": _ordered_lines(table, release, [("p.bucket", BUCKET, ""), *quasi, *carried]),
+            "quasi": _ordered_lines(release, [("p.bucket", BUCKET, ""), *quasi, *carried]),
             "sensitive": f"SELECT p.bucket AS {BUCKET}, {values}, p.n AS {COUNT} "
             f"FROM values_{release} p{joins} ORDER BY p.bucket, {ordered}",
         }
-    return {"table": _ordered_lines(table, release, [*quasi, *carried, *sensitive])}
+    return {"table": _ordered_lines(release, [*quasi, *carried, *sensitive])}
 
 
-def _ordered_lines(
-    table: EngineTable, release: int, columns: Sequence[tuple[str, str, str]]
-) -> str:
+def _ordered_lines(release: int, columns: Sequence[tuple[str, str, str]]) -> str:
     values, joins = _select(columns)
-    if table.engine.keeps_order and not joins:
+    if not joins:
         # Nothing but a join could bring them out of order.
         return f"SELECT {values} FROM published_{release} p"
     return f"SELECT {values} FROM published_{release} p{joins} ORDER BY p.line"
@@ -280,6 +214,7 @@ def _decoded(
     table: EngineTable, plan: Plan, columns: Sequence[str], release: int
 ) -> list[tuple[str, str, str]]:
     """Give for each coded column its expression, its name and the join it takes."""
+    engine = table.engine.publisher
     recoded = {recode.column for recode in plan.recode}
     decoded = []
     for column in columns:
@@ -288,8 +223,8 @@ def _decoded(
             (f"label_{release}", "label") if column in recoded else ("dictionary", "code")
         )
         n_texts = len(shown_texts(table, plan, column))
-        expression, join = table.engine.decode(f"{source}_{place}", number, f"p.p{place}", n_texts)
+        expression, join = engine.decode(f"{source}_{place}", number, f"p.p{place}", n_texts)
         if column in plan.blank.column:
             expression = f"CASE WHEN p.p{place} < 0 THEN '{SUPPRESSED}' ELSE {expression} END"
-        decoded.append((expression, table.engine.quote(column), join))
+        decoded.append((expression, engine.quote(column), join))
     return decoded

@@ -12,10 +12,8 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy.typing as npt
 
 from shoal.core.errors import DataError, ParameterError, SchemaError
@@ -172,17 +170,11 @@ class Postgres(RemoteEngine):
             for place, (name, _) in enumerate(columns)
         }
 
-    def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
-        """Write the result of a query, in its order, to a CSV or Parquet file."""
+    def bring(self, query: str) -> str:
+        """Bring the result of a query to the embedded DuckDB."""
         with self._fetched(query) as fetched:
-            self._embedded.write(f"SELECT * FROM {fetched}", path, format)
-
-    def relation(self, query: str) -> duckdb.DuckDBPyRelation:
-        """Give the result of a query as a relation of DuckDB, for conversion into frames."""
-        name = self._new_name()
-        with self._fetched(query) as fetched:
-            self._embedded.stage(name, f"SELECT * FROM {fetched}")
-        return self._embedded.relation(f"SELECT * FROM {name}")
+            self._embedded.stage("brought", f"SELECT * FROM {fetched}")
+        return "brought"
 
     def scan(self, source: object, **options: object) -> Scan:
         """Make a table or a view of the database readable, or whatever DuckDB can read."""

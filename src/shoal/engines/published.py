@@ -21,7 +21,6 @@ from shoal.core.schema import Role
 from shoal.engines.assembling import CHANGED, Counted, assemble, count_runs, domain_of
 from shoal.engines.domains import type_of_engine
 from shoal.engines.duckdb import DuckDB
-from shoal.engines.engine import Engine
 from shoal.engines.table import texts_of
 
 __all__ = ["PublishedFiles", "open_files"]
@@ -38,7 +37,7 @@ _PLAIN_NUMBER = "[1-9][0-9]{0,17}"
 
 
 class PublishedFiles:
-    """The data files of a release, readable by an engine.
+    """The data files of a release, readable by DuckDB.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ class PublishedFiles:
     """
 
     def __init__(
-        self, engine: Engine, queries: Mapping[str, str], *, is_on_disk: bool = False
+        self, engine: DuckDB, queries: Mapping[str, str], *, is_on_disk: bool = False
     ) -> None:
         self.engine = engine
         self.queries = dict(queries)
@@ -190,7 +189,6 @@ class PublishedFiles:
         plain = "iuO" if may_be_texts else "iu"
         is_plain = all(kinds[column].dtype.kind in plain for column, _ in numbers)
         for column, short in numbers:
-            # Texts come from CSV files alone, which the embedded engine reads.
             is_text = kinds[column].dtype.kind == "O"
             given = quote(column)
             test = f"regexp_full_match({given}, '{_PLAIN_NUMBER}')" if is_text else f"{given} > 0"
@@ -210,9 +208,6 @@ class PublishedFiles:
     def _text(self, name: str, column: str) -> str:
         """Give the canonical text of a column, so that different values have different texts."""
         quoted = self.engine.quote(column)
-        if not isinstance(self.engine, DuckDB):
-            # Files are read by DuckDB; what another engine lays out is text.
-            return self.engine.cast(quoted, "VARCHAR")
         kind = self.engine.types_of(f"SELECT {quoted} FROM ({self.queries[name]}) f")[column]
         type_of_engine(column, kind)
         return self.engine.text(quoted, kind)

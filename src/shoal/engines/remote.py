@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-__all__ = ["RemoteEngine", "decoding_join"]
+if TYPE_CHECKING:
+    from shoal.engines.duckdb import DuckDB
 
-
-def decoding_join(dictionary: str, number: str, expression: str) -> tuple[str, str]:
-    """Give the expression of the text for a code, and the join that leads to it."""
-    alias = f"v_{dictionary}"
-    return f"{alias}.v", f" LEFT JOIN {dictionary} {alias} ON {alias}.{number} = {expression}"
+__all__ = ["RemoteEngine"]
 
 
 class RemoteEngine(ABC):
-    """An engine whose rows have no order but the one that a query asks for."""
+    """An engine that hands over what is published to an embedded DuckDB, which writes files."""
+
+    _embedded: DuckDB
 
     @property
-    def keeps_order(self) -> bool:
-        """Rows have no order but the one that a query asks for."""
-        return False
+    def publisher(self) -> DuckDB:
+        """The DuckDB that lays out and writes what is published."""
+        return self._embedded
 
     @abstractmethod
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
@@ -33,17 +32,3 @@ class RemoteEngine(ABC):
         """Run a query whose result may be as long as the table, and fetch columns of numbers."""
         fetched = self.rows(query)
         return {name: fetched.pop(name).astype(kind, copy=False) for name, kind in types.items()}
-
-    def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Fetch columns of numbers of a staged table."""
-        return self.arrays(f"SELECT {', '.join(types)} FROM {name}", types)
-
-    def decode(
-        self,
-        dictionary: str,
-        number: str,
-        expression: str,
-        n_texts: int,  # noqa: ARG002 - a join is as good for few texts as for many
-    ) -> tuple[str, str]:
-        """Give the expression of the text for a code, and the join that it takes."""
-        return decoding_join(dictionary, number, expression)

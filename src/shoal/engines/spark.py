@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 
@@ -85,8 +84,8 @@ class Spark(RemoteEngine):
         The user's session; it is neither stopped nor configured otherwise. By default the active
         one, or a local one where there is none.
     memory
-        The memory of the session that Shoal starts, such as ``"4GB"``; by default half of what
-        is free.
+        The memory that a run is to stay within where Shoal starts the session, such as ``"4GB"``;
+        by default half of what is free. Java gets half of it.
     """
 
     def __init__(self, session: Any = None, *, memory: str | None = None) -> None:
@@ -98,7 +97,7 @@ class Spark(RemoteEngine):
                     self._session.conf.set(setting, value)
                 self._is_local = str(self._base.sparkContext.master).startswith("local")
                 self._version = str(self._base.version)
-            self._embedded = DuckDB()
+            self._embedded = DuckDB(memory if self._is_own else None)
             self._directory = PrivateDirectory()
         except BaseException:
             if self._is_own:
@@ -179,29 +178,19 @@ class Spark(RemoteEngine):
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
         """Run a query and fetch its result by column."""
-        return self.relation(query).fetchnumpy()
-
-    def relation(self, query: str) -> duckdb.DuckDBPyRelation:
-        """Give the result of a query as DuckDB's relation, for conversion into frames."""
         with self._guarded(query):
             table = self._run(query).toArrow()
-        return self._embedded.from_arrow(table)
+        return self._embedded.from_arrow(table).fetchnumpy()
 
-    def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
-        """Write the result of a query, in its order, to a CSV or Parquet file."""
-        with self._guarded(query):
-            frame = self._run(query)
-            selected = ", ".join(
-                f"c{place} AS {self._embedded.quote(name)}"
-                for place, name in enumerate(frame.columns)
-            )
-            frame = frame.toDF(*_positions(frame.columns))
-            with self._parts(frame) as relation:
-                self._embedded.write(f"SELECT {selected} FROM {relation}", path, format)
+    def bring(self, query: str) -> str:
+        """Bring the result of a query to the embedded DuckDB."""
+        with self._guarded(query), self._parts(self._run(query)) as relation:
+            self._embedded.stage("brought", f"SELECT * FROM {relation}")
+        return "brought"
 
     @contextlib.contextmanager
     def _parts(self, frame: Any) -> Iterator[str]:
-        """Bring a sorted frame to the driver part by part; give what DuckDB reads it from."""
+        """Bring a frame to the driver part by part; give what DuckDB reads it from."""
         name = self._new_name()
         if self._is_local:
             folder = self._directory.path / name

@@ -66,7 +66,7 @@ def find_session(session: Any, memory: str | None) -> tuple[Any, bool]:
     session
         The user's; None for the active one or, where there is none, a local one.
     memory
-        The memory of the session that Shoal starts.
+        The memory of a run in the session that Shoal starts; Java gets half of it.
     """
     with quiet(), _lock:
         _require_pyspark()
@@ -226,7 +226,7 @@ def _start(memory: str | None) -> _Local:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     free = free_memory() or 4 * _LEAST_MEMORY
-    heap = free // 2 if memory is None else bytes_of(memory)
+    heap = (free // 2 if memory is None else bytes_of(memory)) // 2
     _require_java()
     directory = PrivateDirectory()
     log = directory.path / "spark.log"

@@ -276,7 +276,8 @@ class EngineTable:
         is_text = codes < len(domain.texts)
         code_type = np.int16 if domain.size < 2**15 else np.int32
         pushed = {"code": codes[is_text].astype(code_type), "v": texts[is_text]}
-        self.engine.push(f"dictionary_{place}", pushed)
+        for holder in dict.fromkeys((self.engine, self.engine.publisher)):
+            holder.push(f"dictionary_{place}", pushed)
         return domain
 
     def _stage_coded(self) -> None:

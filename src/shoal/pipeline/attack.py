@@ -212,7 +212,6 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
         return
     published = release.published
     engine = release.files.engine
-    assert isinstance(engine, DuckDB)
     cell = release.files.cell_of_lines(published)
     placement = engine.scan_own(internal / "placement.parquet", is_trusted=True).relation
     texts: list[str | None] = [None]

@@ -7,7 +7,6 @@ stands there, or none, or the new one (see `shoal.pipeline.placing`).
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from dataclasses import replace
@@ -16,7 +15,6 @@ from pathlib import Path
 from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.hierarchy_file import write_rows
 from shoal.core.release import FORMAT_VERSION, FORMATS
-from shoal.engines.duckdb import DuckDB
 from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.attack import write_risk
 from shoal.pipeline.placing import Place, claimed
@@ -89,22 +87,19 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
     """Verify what was written, from the files, and write down who is at risk."""
     # Raises an error of the system where the folder vanished meanwhile.
     (folder / "manifest.json").stat()
-    # Within the memory of the engine that made it, where that reads files itself.
-    engine = making.table.engine
-    embedded = engine if isinstance(engine, DuckDB) else None
-    written = open_release(folder, internal=internal, engine=embedded)
-    with contextlib.nullcontext() if embedded else contextlib.closing(written.files.engine):
-        _refuse_identifying(making, written)
-        # The same is counted again from the files; there is no room for both.
-        release.forget_counts()
-        verification = verify_opened(written)
-        if not verification.holds:
-            (folder / "manifest.json").stat()
-            raise GuaranteeError(
-                "What was written fails the check of its own guarantee; nothing was sealed.",
-                hint="; ".join(verification.problems),
-            )
-        write_risk(written, internal, release.findings)
+    # Within the memory of the engine that wrote it.
+    written = open_release(folder, internal=internal, engine=release.files.engine)
+    _refuse_identifying(making, written)
+    # The same is counted again from the files; there is no room for both.
+    release.forget_counts()
+    verification = verify_opened(written)
+    if not verification.holds:
+        (folder / "manifest.json").stat()
+        raise GuaranteeError(
+            "What was written fails the check of its own guarantee; nothing was sealed.",
+            hint="; ".join(verification.problems),
+        )
+    write_risk(written, internal, release.findings)
 
 
 def _write_internal(
@@ -129,7 +124,7 @@ def _write_internal(
     }
     _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     assert isinstance(release.files, LaidOut)
-    making.table.engine.write(
+    release.files.engine.write(
         release.files.placement_query, folder / "placement.parquet", "parquet"
     )
 
