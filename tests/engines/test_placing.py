@@ -77,9 +77,12 @@ def placed_slowly(table, rows, plan, secret):
     members = defaultdict(list)
     for key, row in codes.items():
         members[tuple(row[column] for column in plan.classes.columns)].append(key)
+    by_class = defaultdict(list)
+    for number, cell in zip(plan.class_of_cell.tolist(), plan.classes.codes.tolist(), strict=True):
+        by_class[number] += members[tuple(cell)]
     bucket = {}
-    for number, cell in enumerate(plan.classes.codes.tolist()):
-        for rank, key in enumerate(by_hash(secret, "rank", members[tuple(cell)])):
+    for number, keys in by_class.items():
+        for rank, key in enumerate(by_hash(secret, "rank", keys)):
             segments = plan.assign
             for s in range(len(segments.group)):
                 if segments.group[s] == number and segments.first[s] <= rank < segments.last[s]:
@@ -174,9 +177,15 @@ def plans(draw, table, keys):
     columns = draw(st.sampled_from([COLUMNS, (SENSITIVE,), QUASI, ("pläce", SENSITIVE), ()]))
     classes = table.counts(columns)
     n_buckets = draw(st.integers(1, 5))
+    merged = None
+    counts = classes.counts
+    if draw(st.booleans()):
+        drawn = draw(st.lists(st.integers(0, 3), min_size=len(counts), max_size=len(counts)))
+        merged = np.unique(drawn, return_inverse=True)[1]
+        counts = np.bincount(merged, counts).astype(np.int64)
     parts = [
         (group, *segment)
-        for group, size in enumerate(classes.counts.tolist())
+        for group, size in enumerate(counts.tolist())
         for segment in draw(segments_of(size, n_buckets))
     ]
     placed = [part for part in parts if part[3] is not None]
@@ -189,7 +198,7 @@ def plans(draw, table, keys):
     blanks = draw(st.sets(st.tuples(st.sampled_from(sorted(keys)), st.sampled_from(COLUMNS)),
                           max_size=5))  # fmt: skip
     blank = Blank(tuple(key for key, _ in blanks), tuple(column for _, column in blanks))
-    return Plan(classes, n_buckets, assign, recode, drop, blank)
+    return Plan(classes, n_buckets, assign, recode, drop, blank, merged=merged)
 
 
 @st.composite
@@ -229,6 +238,7 @@ def cases(draw, engine):
     held = Counter((place, codes[key][SENSITIVE]) for key, place in bucket.items())
     redraw = draw(redraws(held, table.domains[SENSITIVE]))
     parts = {"recode": plan.recode, "drop": plan.drop, "blank": plan.blank, "redraw": redraw}
+    parts |= {"merged": plan.merged}
     return table, rows, Plan(plan.classes, plan.n_buckets, plan.assign, **parts), secret
 
 

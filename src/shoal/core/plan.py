@@ -180,13 +180,16 @@ class Plan:
     Parameters
     ----------
     classes
-        The classes, as the method was given them.
+        The cells, as the method was given them.
     n_buckets
         How many buckets there are, numbered from 0 (the engine publishes other numbers).
     assign
         The bucket of every row that is not dropped.
     recode, drop, blank, redraw
         What else happens to the rows.
+    merged
+        For each cell the class that its rows belong to, numbered from 0 without gaps, where rows
+        of several cells are interchangeable; None where every cell is a class.
     """
 
     classes: Cells
@@ -196,6 +199,21 @@ class Plan:
     drop: Drop = field(default_factory=Drop)
     blank: Blank = field(default_factory=Blank)
     redraw: Redraw = field(default_factory=Redraw)
+    merged: Int | None = None
+
+    @property
+    def class_of_cell(self) -> Int:
+        """The class of each cell."""
+        return np.arange(self.classes.n_cells) if self.merged is None else self.merged
+
+    @property
+    def class_counts(self) -> Counts:
+        """How many rows each class has."""
+        if self.merged is None:
+            return self.classes.counts
+        counts = np.zeros(int(self.merged.max(initial=-1)) + 1, dtype=np.int64)
+        np.add.at(counts, self.merged, self.classes.counts)
+        return counts
 
     def check(self) -> None:
         """Confirm that every row of every class is placed or dropped exactly once.
@@ -214,14 +232,15 @@ class Plan:
         follows = np.r_[0, last[:-1]] if len(group) else _empty()
         expected = np.where(opens, 0, follows)
         closes = np.r_[opens[1:], True] if len(group) else opens
-        covered = np.zeros(self.classes.n_cells, dtype=np.int64)
+        counts = self.class_counts
+        covered = np.zeros(len(counts), dtype=np.int64)
         if np.any(group < 0) or np.any(group >= len(covered)):
             raise InternalError("A plan names a class that it does not have.")
         covered[group[closes]] = last[closes]
         if (
             not np.array_equal(first, expected)
             or np.any(last <= first)
-            or not np.array_equal(covered, self.classes.counts)
+            or not np.array_equal(covered, counts)
         ):
             raise InternalError("A plan does not place every row exactly once.")
         lengths = self.assign.last - self.assign.first
@@ -234,6 +253,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"Plan({self.classes.n_rows} rows of {self.classes.n_cells} classes "
+            f"Plan({self.classes.n_rows} rows of {len(self.class_counts)} classes "
             f"into {self.n_buckets} buckets, {self.drop.n_rows} dropped)"
         )

@@ -77,16 +77,18 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
     carried = ", ".join(f"t.{name}" for name in ["row_key", *_carried_names(table)])
     if _keeps_classes_whole(plan):
         # No class is parted, so there is nothing to rank.
-        bucket = np.full(plan.classes.n_cells, -1, dtype=bucket_id.dtype)
+        bucket = np.full(len(plan.class_counts), -1, dtype=bucket_id.dtype)
         bucket[plan.assign.group] = bucket_id[plan.assign.base]
+        bucket = bucket[plan.class_of_cell]
         kept = bucket >= 0
         pushed = {name: codes[kept] for name, codes in classes.items()}
         engine.push("class", pushed | {"bucket": bucket[kept]})
         return f"SELECT k.bucket, {carried} FROM coded t JOIN class k ON {same}"
     first, block, joins = _push_buckets(table, plan, bucket_id)
-    number = np.arange(plan.classes.n_cells, dtype=np.int32)
-    engine.push("class", classes | {"class": number, "first": first, "block": block})
-    n_slots = _n_slots(plan.classes.counts)
+    number = plan.class_of_cell.astype(np.int32)
+    placed = {"class": number, "first": first[number], "block": block[number]}
+    engine.push("class", classes | placed)
+    n_slots = _n_slots(plan.class_counts)
     rank = _rank_in_one if n_slots == 1 else partial(_rank_in_slots, n_slots=n_slots, first=first)
     ranked = rank(table, carried, f"coded t JOIN class k ON {same} CROSS JOIN secret s")
     return f"SELECT b.bucket, {carried} FROM ({ranked}) t{joins}"
@@ -162,17 +164,17 @@ def _push_buckets(
         The joins that lead to the bucket, `b.bucket`.
     """
     engine = table.engine
-    n_classes = plan.classes.n_cells
+    counts = plan.class_counts
     if _SEGMENTS_A_ROW * plan.classes.n_rows < len(plan.assign.group):
         # Nearly as many segments as rows: the bucket of every rank takes less than they do.
-        first = np.cumsum(plan.classes.counts) - plan.classes.counts
+        first = np.cumsum(counts) - counts
         group, rank, bucket = plan.assign.expand()
         group = first[group]
         group += rank
         engine.push("bucket_number", {"place": _compact(group), "bucket": bucket_id[bucket]})
         joins = " JOIN bucket_number b ON b.place = t.place"
-        return first, np.ones(n_classes, dtype=np.int64), joins
-    block = _block_sizes(plan.assign, n_classes)
+        return first, np.ones(len(counts), dtype=np.int64), joins
+    block = _block_sizes(plan.assign, len(counts))
     engine.push("bucket_number", {"place": np.arange(plan.n_buckets), "bucket": bucket_id})
     engine.push("segment", _blocked(plan.assign, block))
     within = "g.base + g.step * (t.place - g.first)"
@@ -182,7 +184,7 @@ def _push_buckets(
         f"JOIN bucket_number b ON b.place = CASE WHEN g.modulus > 0 THEN ({within}) % g.modulus "
         f"ELSE {within} END"
     )
-    return np.zeros(n_classes, dtype=np.int64), block, joins
+    return np.zeros(len(counts), dtype=np.int64), block, joins
 
 
 def _carried_names(table: EngineTable) -> list[str]:
@@ -197,7 +199,7 @@ def _keeps_classes_whole(plan: Plan) -> bool:
         plan.assign.first.any() or plan.assign.step.any() or plan.assign.modulus.any()
     )
     return starts_first and bool(
-        np.array_equal(plan.assign.last, plan.classes.counts[plan.assign.group])
+        np.array_equal(plan.assign.last, plan.class_counts[plan.assign.group])
     )
 
 
