@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.profile import profile
     from shoal.pipeline.read import read
     from shoal.pipeline.release import Release, open_release
+    from shoal.pipeline.repair import repair
     from shoal.pipeline.verify import verify
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ __all__ = [
     "open_release",
     "profile",
     "read",
+    "repair",
     "verify",
 ]
 __all__ += errors.__all__
@@ -81,6 +83,7 @@ __getattr__, __dir__ = lazy_exports(
         "open_release": "shoal.pipeline.release",
         "profile": "shoal.pipeline.profile",
         "read": "shoal.pipeline.read",
+        "repair": "shoal.pipeline.repair",
         "verify": "shoal.pipeline.verify",
         **dict.fromkeys(errors.__all__, "shoal.core.errors"),
         **dict.fromkeys(methods.__all__, "shoal.methods"),

@@ -73,6 +73,89 @@ def test_hierarchy_rule_that_does_not_fit(run, write_csv, marker, listing):
     assert listing() == before
 
 
+def test_hierarchy_guided_by_a_sensitive_column(run, write_csv, marker):
+    source = write_csv()
+    options = ("--source", source, "--column", "age")
+    built = run(
+        *("hierarchy", "build", "--guided-by", "disease", *options, "--levels", "2"),
+        *("--out", "age.csv", "--json"),
+    )
+    assert built.exit_code == 0, built.output
+    assert json.loads(built.stdout)["nodes_by_level"] == [7, 4, 2, 1]
+    assert marker not in built.output
+    lines = Path("age.csv").read_text().splitlines()
+    assert [line.split(";")[0] for line in lines] == [str(age) for age in range(20, 27)]
+    assert lines[0].split(";")[1].startswith("]-inf, 2")
+    checked = run("hierarchy", "check", "age.csv", *options, "--json")
+    assert json.loads(checked.stdout)["unused_leaves"] == 0
+
+
+GUIDED = [
+    *(("baker", "asthma"), ("cook", "asthma"), ("cook", "burn")),
+    *(("nurse", "flu"), ("porter", "flu"), ("porter", "cold")),
+    (None, "asthma"),
+]
+
+
+def test_guided_hierarchy_of_words_keeps_apart_what_differs(run, write_csv):
+    rows = [["x", 30, job, disease] for job, disease in GUIDED for _ in range(10)]
+    source = write_csv(rows, ("name", "age", "job", "disease"))
+    options = ("--source", source, "--column", "job")
+    result = run("hierarchy", "build", "--guided-by", "disease", *options, "--out", "job.csv")
+    assert result.exit_code == 0, result.output
+    assert Path("job.csv").read_text().splitlines() == [
+        "baker;{baker, cook};*",
+        "cook;{baker, cook};*",
+        "nurse;{nurse, porter};*",
+        "porter;{nurse, porter};*",
+        ";;*",
+    ]
+    assert run("hierarchy", "check", "job.csv", *options).exit_code == 0
+    assert run("hierarchy", "show", "job.csv").exit_code == 0
+    anonymized = run(
+        *("anonymize", source, "--identifying", "name", "--quasi", "age,job"),
+        *("--sensitive", "disease", "--hierarchy", "job=job.csv"),
+        *("-m", "mondrian", "-p", "k=10", "--out", "release"),
+    )
+    assert anonymized.exit_code == 0, anonymized.output
+
+
+@pytest.mark.parametrize(
+    ("column", "by", "code"),
+    [("age", "illness", 4), ("years", "disease", 4), ("age", "age", 3)],
+)
+def test_guided_hierarchy_of_columns_that_do_not_serve(
+    run, write_csv, marker, listing, column, by, code
+):
+    source = write_csv()
+    before = listing()
+    options = ("--source", source, "--column", column, "--out", "age.csv")
+    result = run("hierarchy", "build", "--guided-by", by, *options)
+    assert result.exit_code == code
+    assert marker not in result.output
+    assert listing() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--source", "people.csv", "--column", "age"],
+        ["width:5", "--guided-by", "disease", "--source", "people.csv", "--column", "age"],
+        ["width:5", "--levels", "2", "--source", "people.csv", "--column", "age"],
+        ["--guided-by", "disease", "--source", "people.csv"],
+        ["--guided-by", "disease", "--values", "ages.txt"],
+        ["--guided-by", "disease", "--values", "ages.txt", "--column", "age"],
+        ["--guided-by", "disease", "--source", "p.csv", "--column", "age", "--levels", "0"],
+    ],
+    ids=" ".join,
+)
+def test_guided_hierarchy_usage_errors(run, write_csv, arguments):
+    write_csv()
+    result = run("hierarchy", "build", *arguments, "--out", "age.csv")
+    assert result.exit_code == 2
+    assert not Path("age.csv").exists()
+
+
 # profile
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from shoal.core.registry import lazy_classes
 
 if TYPE_CHECKING:
+    from shoal.attacks.background import Background
+    from shoal.attacks.belief import Belief
     from shoal.attacks.homogeneity import Homogeneity
     from shoal.attacks.linkage import Linkage
 
-__all__ = ["Homogeneity", "Linkage"]
+__all__ = ["Background", "Belief", "Homogeneity", "Linkage"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

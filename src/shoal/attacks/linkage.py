@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ __all__ = ["Linkage"]
 
 _Floats = npt.NDArray[np.float64]
 _CountGroups = Callable[[int], int]
+_Entry = TypeVar("_Entry", bound=np.generic)
 
 _MOST_EXACT_COLUMNS = 10
 """Above this many columns their shares are estimated from some of their orders."""
@@ -51,7 +52,7 @@ _WORK = 2**26
 """About how many codes are grouped for the estimate."""
 _MOST_DRAWS = 50
 _FEW_KEYS = 2**20
-_KEYS_A_CELL = 64
+_KEYS_A_CELL = 16
 _BANDS = (1, 2, 3, 5, 10, 20)
 """Where the bands of class sizes begin."""
 
@@ -129,20 +130,22 @@ class Linkage(Attack):
             headline |= _population_figures(classes.counts, population)
             knows = "the quasi-identifiers of a population that the table was drawn from"
         breached = _is_too_small(hidden_among, limit)
+        n_people = fitting.count(people.counts)
         return Findings(
             attack="linkage",
             knows=knows,
             counts=people.counts,
-            value=np.full(people.quasi.n_cells, -1, dtype=np.int64),
-            posterior=_risk(hidden_among),
-            breached=breached,
+            # It is about none: one entry serves all.
+            value=np.broadcast_to(np.int64(-1), people.quasi.n_cells),
+            posterior=fitting.of_people(_risk(hidden_among)),
+            breached=fitting.of_people(breached),
             limit=None if limit is None else as_text(limit),
             headline={
-                "people at risk": int(people.counts[breached].sum()),
+                "people at risk": int(n_people[breached].sum()),
                 **headline,
-                "people not found": int(people.counts[fitting.n_rows == 0].sum()),
+                "people not found": int(n_people[fitting.n_rows == 0].sum()),
             },
-            sections=(_column_section(classes), _band_section(hidden_among, people.counts)),
+            sections=(_column_section(classes), _band_section(hidden_among, n_people)),
         )
 
 
@@ -172,28 +175,30 @@ def _claimed_limit(published: Published) -> Fraction | None:
 
 @dataclass(frozen=True, eq=False)
 class _Fitting:
-    """The classes that each cell of people may be in.
+    """The classes that people may be in; those who may be in the same ones are of one kind.
 
     Parameters
     ----------
-    person, in_class
-        The entries, sorted by person.
+    kind, in_class
+        The entries, sorted by kind.
     n_rows
-        How many rows each cell of people may be.
+        How many rows people of each kind may be.
+    kind_of
+        The kind of each cell of people; None where each is a kind of its own.
     """
 
-    person: Codes
+    kind: Codes
     in_class: Codes
     n_rows: Counts
+    kind_of: Codes | None = None
 
     @classmethod
     def of(
         cls, published: Published, classes: Cells, class_of_line: Codes, people: People
     ) -> _Fitting:
         if people.line is not None:
-            in_class = class_of_line[people.line]
-            person = np.arange(len(in_class), dtype=np.int64)
-            return cls(person, in_class, classes.counts[in_class])
+            own = np.arange(classes.n_cells, dtype=np.int64)
+            return cls(own, own, classes.counts, class_of_line[people.line])
         if people.bucket is not None and published.manifest.shape is Shape.GENERALIZED:
             return cls._of_known(published, classes, class_of_line, people.bucket)
         matches = match_lines(classes, published.meanings, people.quasi)
@@ -212,13 +217,25 @@ class _Fitting:
         return cls(person, in_class, n_rows)
 
     def fewest(self, population: Counts) -> Counts:
-        """Give the smallest population of the classes of each person that hold any of it."""
+        """Give the smallest population of the classes of each kind that hold any of it."""
         sizes = population[self.in_class]
         is_held = sizes > 0
         none = np.iinfo(np.int64).max
         fewest = np.full(len(self.n_rows), none, dtype=np.int64)
-        np.minimum.at(fewest, self.person[is_held], sizes[is_held])
+        np.minimum.at(fewest, self.kind[is_held], sizes[is_held])
         return np.where(fewest == none, 0, fewest)
+
+    def count(self, counts: Counts) -> Counts:
+        """Count the people of each kind, given how many each cell of people stands for."""
+        if self.kind_of is None:
+            return counts
+        n_people = np.zeros(len(self.n_rows), dtype=np.int64)
+        np.add.at(n_people, self.kind_of, counts)
+        return n_people
+
+    def of_people(self, of_kind: npt.NDArray[_Entry]) -> npt.NDArray[_Entry]:
+        """Give each cell of people what was found of its kind."""
+        return of_kind if self.kind_of is None else of_kind[self.kind_of]
 
 
 def _population_of(published: Published, classes: Cells, population: Cells) -> Counts:

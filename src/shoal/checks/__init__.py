@@ -19,6 +19,7 @@ from shoal.core.registry import lazy_exports
 
 if TYPE_CHECKING:
     from shoal.checks.alpha_k import largest_share
+    from shoal.checks.belief_gain import largest_gain
     from shoal.checks.bucket_size import smallest_bucket
     from shoal.checks.k_anonymity import anonymity
     from shoal.checks.l_diversity import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         frequency_diversity,
         recursive_diversity,
     )
+    from shoal.checks.matching_diversity import Witness, fewest_valid_values, valid_values
     from shoal.checks.t_closeness import closeness
     from shoal.checks.verdict import Evidence, Verdict
     from shoal.core.guarantees import Guarantee
@@ -35,15 +37,19 @@ __all__ = [
     "CHECKERS",
     "Evidence",
     "Verdict",
+    "Witness",
     "anonymity",
     "check",
     "closeness",
     "distinct_diversity",
     "entropy_diversity",
+    "fewest_valid_values",
     "frequency_diversity",
+    "largest_gain",
     "largest_share",
     "recursive_diversity",
     "smallest_bucket",
+    "valid_values",
 ]
 
 CHECKERS: Mapping[str, str] = {
@@ -53,8 +59,10 @@ CHECKERS: Mapping[str, str] = {
     "frequency l-diversity": "l_diversity",
     "entropy l-diversity": "l_diversity",
     "recursive (c, l)-diversity": "l_diversity",
+    "matching l-diversity": "matching_diversity",
     "t-closeness": "t_closeness",
     "(alpha, k)-anonymity": "alpha_k",
+    "bounded belief gain": "belief_gain",
 }
 """The module that checks each guarantee, by the guarantee's name."""
 
@@ -63,14 +71,18 @@ __getattr__, __dir__ = lazy_exports(
     {
         "Evidence": "shoal.checks.verdict",
         "Verdict": "shoal.checks.verdict",
+        "Witness": "shoal.checks.matching_diversity",
         "anonymity": "shoal.checks.k_anonymity",
         "closeness": "shoal.checks.t_closeness",
         "distinct_diversity": "shoal.checks.l_diversity",
         "entropy_diversity": "shoal.checks.l_diversity",
+        "fewest_valid_values": "shoal.checks.matching_diversity",
         "frequency_diversity": "shoal.checks.l_diversity",
+        "largest_gain": "shoal.checks.belief_gain",
         "largest_share": "shoal.checks.alpha_k",
         "recursive_diversity": "shoal.checks.l_diversity",
         "smallest_bucket": "shoal.checks.bucket_size",
+        "valid_values": "shoal.checks.matching_diversity",
     },
 )
 

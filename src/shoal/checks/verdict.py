@@ -112,6 +112,9 @@ class Verdict:
         How many buckets there are, and how many of them break the guarantee.
     detail
         What was found, in a sentence without any value of the table.
+    is_partial
+        Whether a witness was missing, so that only a part was checked: where that part holds, the
+        guarantee may still be broken.
 
     Examples
     --------
@@ -127,10 +130,17 @@ class Verdict:
     n_buckets: int
     n_failing: int
     detail: str
+    is_partial: bool = False
 
     @classmethod
     def of_failures(
-        cls, guarantee: Guarantee, fails: Marks, fault: str, reached: Mapping[str, object]
+        cls,
+        guarantee: Guarantee,
+        fails: Marks,
+        fault: str,
+        reached: Mapping[str, object],
+        *,
+        is_partial: bool = False,
     ) -> Verdict:
         """Sum up which buckets fail.
 
@@ -144,6 +154,8 @@ class Verdict:
             What a failing bucket does, as in "hold fewer than 5 rows".
         reached
             The strongest parameters that every bucket does keep.
+        is_partial
+            Whether only a part was checked.
         """
         n_failing = int(np.count_nonzero(fails))
         return cls(
@@ -153,6 +165,7 @@ class Verdict:
             n_buckets=len(fails),
             n_failing=n_failing,
             detail=f"{n_failing or 'none'} of {len(fails)} buckets {fault}",
+            is_partial=is_partial,
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -160,6 +173,7 @@ class Verdict:
         return {
             "guarantee": self.guarantee.to_dict(),
             "holds": self.holds,
+            "partial": self.is_partial,
             "reached": dict(self.reached),
             "buckets": self.n_buckets,
             "failing": self.n_failing,
@@ -168,8 +182,9 @@ class Verdict:
 
     def __repr__(self) -> str:
         where = "holds in all" if self.holds else f"fails in {self.n_failing} of"
+        extent = " as far as checked" if self.is_partial else ""
         reached = ", ".join(f"{name}={value}" for name, value in self.reached.items())
         return (
-            f"Verdict({self.guarantee.name} {where} {self.n_buckets} buckets"
+            f"Verdict({self.guarantee.name} {where} {self.n_buckets} buckets{extent}"
             f"{f', reached {reached}' if reached else ''})"
         )

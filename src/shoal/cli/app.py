@@ -11,6 +11,7 @@ from shoal.cli import (
     attack_command,
     demo_command,
     hierarchy_command,
+    mine_command,
     profile_command,
     publish_command,
     verify_command,
@@ -73,6 +74,7 @@ for _group in (
     anonymize_command,
     verify_command,
     attack_command,
+    mine_command,
     hierarchy_command,
 ):
     _group.register(app)

@@ -43,6 +43,16 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="FILE", help="A population that the table was drawn from."),
         ] = None,
+        knowledge: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="What is known beside the release: `shoal mine`."),
+        ] = None,
+        prior: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="FILE", help="Data like the table's, that prior beliefs come from."
+            ),
+        ] = None,
         attack: AttackNames = None,
         parameter: Parameters = None,
         memory: Memory = None,
@@ -52,12 +62,13 @@ def register(app: typer.Typer) -> None:
         from shoal.pipeline.release import open_release  # noqa: PLC0415
 
         release = open_release(folder, memory=memory)
-        chosen = _configured(attack or [], parsing.read_parameters(parameter), population)
+        chosen = _configured(attack or [], parsing.read_parameters(parameter), population, prior)
         with output.progress() as progress:
             for entry in chosen:
                 entry.check()
             made = [entry.make(release.published) for entry in chosen]
-            report = job.attack(release, *made, people=people, progress=progress)
+            known = None if knowledge is None else job.read_knowledge(knowledge)
+            report = job.attack(release, *made, knowledge=known, people=people, progress=progress)
         output.document({"notice": SHOWS_VALUES, **report.to_dict()})
         _show(output, report)
         if people is None and release.internal is not None:
@@ -65,7 +76,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _configured(
-    names: list[str], parameters: dict[str, object], population: Path | None
+    names: list[str],
+    parameters: dict[str, object],
+    population: Path | None,
+    prior: Path | None,
 ) -> list[ConfiguredAttack]:
     """Give each attack its parameters: `attack.name=value`, or `name=value` where there is one."""
     from shoal.pipeline.config import ConfiguredAttack  # noqa: PLC0415 - help imports no engine
@@ -79,6 +93,8 @@ def _configured(
         by_attack.setdefault(owner or names[0], {})[name] = value
     if population is not None:
         by_attack.setdefault("linkage", {})["population"] = str(population)
+    if prior is not None:
+        by_attack.setdefault("belief", {})["prior"] = str(prior)
     return [ConfiguredAttack(name=name, parameters=given) for name, given in by_attack.items()]
 
 

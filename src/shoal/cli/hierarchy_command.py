@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -49,14 +49,14 @@ def _register_build(group: typer.Typer) -> None:
         output: Output,
         *,
         rule: Annotated[
-            str,
+            str | None,
             typer.Argument(
                 metavar="RULE",
                 help="width:5, quantiles:8, intervals:0,18,65, dates:month,year, prefix:5,3,1, "
                 "flat, or an inline table as in shoal.toml.",
                 show_default=False,
             ),
-        ],
+        ] = None,
         out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
         source: Annotated[
             Path | None, typer.Option(metavar="SOURCE", help="The table that has the values.")
@@ -65,36 +65,77 @@ def _register_build(group: typer.Typer) -> None:
         values: Annotated[
             Path | None, typer.Option(metavar="FILE", help="The values, one a line, instead.")
         ] = None,
+        guided_by: Annotated[
+            str | None,
+            typer.Option(
+                metavar="SENSITIVE_COLUMN",
+                help="Instead of RULE: group values that are alike in this column.",
+                show_default=False,
+            ),
+        ] = None,
+        levels: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                help="With --guided-by: how many levels lie between the values and *.",
+                show_default=False,
+            ),
+        ] = None,
         replace: Replace = False,
         table: TableName = None,
         delimiter: Delimiter = None,
         quote: Quote = None,
         encoding: Encoding = None,
     ) -> None:
-        """Apply a rule to all values of a column, one line for each, to look through and edit."""
+        """Apply a rule to all values of a column, one line for each, to look through and edit.
+
+        With [bold]--guided-by[/bold] the sensitive column decides what is grouped: values that
+        differ most in it meet last.
+        """
         from shoal.core.hierarchy import Hierarchy  # noqa: PLC0415 - help imports no engine
         from shoal.pipeline import hierarchy as job  # noqa: PLC0415
 
-        given = parsing.read_hierarchy(rule)
-        if isinstance(given, str):
-            message = "RULE is not one of width, quantiles, intervals, dates, prefix, flat."
-            raise typer.BadParameter(message)
+        given = _read_rule(rule, guided_by, levels)
         if (values is None) == (source is None or column is None):
             message = "give --source with --column, or --values."
             raise typer.BadParameter(message)
+        reading = {"table": table, "delimiter": delimiter, "quote": quote, "encoding": encoding}
         counts: list[int] | None = None
-        if values is not None:
-            domain = job.domain_of_values(column or values.stem, job.read_values(values))
+        if guided_by is not None:
+            if values is not None or column is None:
+                message = "--guided-by needs --source with --column."
+                raise typer.BadParameter(message)
+            built, domain = job.guided(source, column, guided_by, levels=levels, **reading)
         else:
-            assert column is not None
-            domain, counts = job.domain_of_column(
-                source, column, table=table, delimiter=delimiter, quote=quote, encoding=encoding
-            )
-        built = Hierarchy.from_config(given, column=domain.column)
+            if values is not None:
+                domain = job.domain_of_values(column or values.stem, job.read_values(values))
+            else:
+                assert column is not None
+                domain, counts = job.domain_of_column(source, column, **reading)
+            built = Hierarchy.from_config(given, column=domain.column)
         outline = job.build(built, domain, out, counts=counts, replace=replace)
         output.document(outline.to_dict())
         _show_outline(output, outline)
         output.line(f"Wrote {out}.")
+
+
+def _read_rule(
+    rule: str | None, guided_by: str | None, levels: int | None
+) -> dict[str, Any] | None:
+    """Read the rule; None where the hierarchy is guided by a column instead."""
+    if (rule is None) == (guided_by is None):
+        message = "give either RULE or --guided-by."
+        raise typer.BadParameter(message)
+    if rule is None:
+        return None
+    if levels is not None:
+        message = "--levels goes with --guided-by; a rule says its levels itself."
+        raise typer.BadParameter(message)
+    given = parsing.read_hierarchy(rule)
+    if isinstance(given, str):
+        message = "RULE is not one of width, quantiles, intervals, dates, prefix, flat."
+        raise typer.BadParameter(message)
+    return given
 
 
 def _register_check(group: typer.Typer) -> None:

@@ -130,6 +130,8 @@ def register(app: typer.Typer) -> None:
             found = _verify(path, internal, claims, memory)
         output.document(found.to_dict())
         _show(output, found)
+        if found.status == "partly verified":
+            _explain_part(output, found, is_internal_given=internal is not None)
         _leave(found)
 
 
@@ -162,6 +164,20 @@ def _show(output: Output, found: Verification) -> None:
         output.line(f"Problem: {problem}", style="red")
     output.line(
         f"{str(found.status).capitalize()}: {found.n_rows} rows, {found.n_buckets} buckets."
+    )
+
+
+def _explain_part(output: Output, found: Verification, *, is_internal_given: bool) -> None:
+    """Say why a release is verified in part only, and what to do about it."""
+    names = ", ".join(verdict.guarantee.name for verdict in found.verdicts if verdict.is_partial)
+    todo = (
+        "this version of Shoal cannot check it any further"
+        if is_internal_given
+        else "whoever has the internal folder checks all of it with --internal FOLDER"
+    )
+    output.line(
+        f"Only in part: {names} holds against what an adversary is assumed to know, which is not "
+        f"published; {todo}."
     )
 
 

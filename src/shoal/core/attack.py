@@ -112,6 +112,8 @@ class Attack(ABC):
     """What the adversary knows, in words."""
     shapes: ClassVar[frozenset[Shape]] = frozenset(Shape)
     """The shapes that it works on."""
+    needs_knowledge: ClassVar[bool] = False
+    """Whether it is run only where there is knowledge to run it with."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every attack."""
 

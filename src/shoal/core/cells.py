@@ -10,13 +10,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.domain import Domain
 
-__all__ = ["Buckets", "Cells", "Codes", "Counts", "group", "lexicographic_order"]
+__all__ = [
+    "Buckets",
+    "Cells",
+    "Codes",
+    "Counts",
+    "group",
+    "lexicographic_order",
+    "smallest_type",
+]
 
 _KEYS_A_ROW = 8
 _FEW_KEYS = 1 << 12
@@ -53,19 +62,42 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     key = _key(columns, sizes, n_rows)
     n_keys = math.prod(sizes)
     if n_keys > max(_KEYS_A_ROW * n_rows, _FEW_KEYS):
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        return first.astype(np.int64, copy=False), inverse.astype(np.int64, copy=False)
+        return _group_sorted(key)
     # Where there is room for all combinations, numbering those that occur takes no sorting.
     is_there = np.zeros(n_keys, dtype=bool)
     is_there[key] = True
     there = np.flatnonzero(is_there)
-    number = np.empty(n_keys, dtype=np.int64)
-    number[there] = np.arange(len(there))
-    inverse = number[key]
     first = np.empty(len(there), dtype=np.int64)
+    number = np.empty(n_keys, dtype=smallest_type(len(there)))
+    number[there] = np.arange(len(there))
+    del is_there, there
+    inverse = number[key].astype(np.int64)
     # Of several assignments to one place the last one stays.
     first[inverse[::-1]] = np.arange(n_rows - 1, -1, -1)
     return first, inverse
+
+
+def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
+    """Group equal keys, as `np.unique` does, which holds half as many arrays again."""
+    order = np.argsort(key, kind="stable")
+    in_order = key[order]
+    opens = np.ones(len(key), dtype=bool)
+    np.not_equal(in_order[1:], in_order[:-1], out=opens[1:])
+    del in_order
+    inverse = np.empty(len(key), dtype=np.int64)
+    inverse[order] = np.cumsum(opens, dtype=smallest_type(len(key))) - 1
+    return order[opens].astype(np.int64, copy=False), inverse
+
+
+def smallest_type(n_codes: int) -> type[np.signedinteger[Any]]:
+    """Give the type that codes 0, 1, ... take least room in, of 32 or 64 bits.
+
+    Examples
+    --------
+    >>> smallest_type(9).__name__, smallest_type(2**40).__name__
+    ('int32', 'int64')
+    """
+    return np.int32 if n_codes < 2**31 else np.int64
 
 
 def lexicographic_order(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:
@@ -96,7 +128,8 @@ def _key(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> Codes:
             # Renumbering what has been seen keeps the mixed-radix key within 64 bits.
             _, key = np.unique(key, return_inverse=True)
             n_keys = int(key.max(initial=0)) + 1
-        key = key * size + codes
+        key *= size
+        key += codes
         n_keys *= max(size, 1)
     return key
 
@@ -168,7 +201,11 @@ class Cells:
         first, inverse = group(kept, [domain.size for domain in domains], self.n_cells)
         counts = np.zeros(len(first), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)
-        return Cells(domains, self.codes[first][:, places], counts), inverse
+        # A column at a time: there may be as many cells as rows.
+        codes = np.empty((len(first), len(places)), dtype=self.codes.dtype, order="F")
+        for target, place in enumerate(places):
+            codes[:, target] = self.codes[first, place]
+        return Cells(domains, codes, counts), inverse
 
     def __repr__(self) -> str:
         return f"Cells({', '.join(self.columns)}: {self.n_cells} cells, {self.n_rows} rows)"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shoal.core.cells import Cells, Codes
 
-__all__ = ["Forbidden", "ForbiddenSets"]
+__all__ = ["Forbidden", "ForbiddenSets", "Marks"]
 
 Marks = npt.NDArray[np.bool_]
 

@@ -9,7 +9,6 @@ bucketized.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -17,17 +16,21 @@ from typing import ClassVar, cast
 
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
+from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
+from shoal.core.witnessed_guarantees import BeliefGain, MatchingDiversity
 
 __all__ = [
     "DISTANCES",
     "GUARANTEES",
     "AlphaK",
+    "BeliefGain",
     "BucketSize",
     "DistinctDiversity",
     "EntropyDiversity",
     "FrequencyDiversity",
     "Guarantee",
     "KAnonymity",
+    "MatchingDiversity",
     "RecursiveDiversity",
     "TCloseness",
     "guarantee_from_dict",
@@ -35,47 +38,6 @@ __all__ = [
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 """The ground distances of t-closeness."""
-
-_NOT_MEMBERSHIP = "It does not hide who is in the table"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guarantee(ABC):
-    """The base of every guarantee."""
-
-    name: ClassVar[str]
-    limits: ClassVar[str]
-    """What the guarantee does not cover, in a sentence or two."""
-    is_about_sensitive: ClassVar[bool] = True
-    """Whether it needs a sensitive column."""
-
-    @property
-    @abstractmethod
-    def statement(self) -> str:
-        """What is promised, in words."""
-
-    @property
-    @abstractmethod
-    def least_bucket(self) -> int:
-        """The fewest rows a bucket can have where the guarantee holds."""
-
-    @property
-    def posterior_bound(self) -> Fraction | None:
-        """The largest share that one sensitive value can have in a bucket, where it is bounded."""
-        return None
-
-    def to_dict(self) -> dict[str, object]:
-        """Give the guarantee as the manifest states it."""
-        parameters = {one.name: getattr(self, one.name) for one in fields(self)}
-        written = {
-            name: as_text(value) if isinstance(value, Fraction) else value
-            for name, value in parameters.items()
-            if value != ()
-        }
-        return {"name": self.name} | {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in written.items()
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +54,7 @@ class KAnonymity(Guarantee):
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It says nothing about sensitive values: k rows may all carry the same one. "
-        f"{_NOT_MEMBERSHIP}."
+        f"{NOT_MEMBERSHIP}."
     )
 
     def __post_init__(self) -> None:
@@ -122,7 +84,7 @@ class BucketSize(Guarantee):
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It is not k-anonymity: quasi-identifiers are published as they are, so a person's line "
-        f"can be found. {_NOT_MEMBERSHIP}."
+        f"can be found. {NOT_MEMBERSHIP}."
     )
 
     def __post_init__(self) -> None:
@@ -152,7 +114,7 @@ class DistinctDiversity(Guarantee):
     name: ClassVar[str] = "distinct l-diversity"
     limits: ClassVar[str] = (
         "It bounds the number of values, not their shares: one value may still be almost "
-        f"certain. {_NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
+        f"certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
     def __post_init__(self) -> None:
@@ -185,7 +147,7 @@ class FrequencyDiversity(Guarantee):
     name: ClassVar[str] = "frequency l-diversity"
     limits: ClassVar[str] = (
         "The bound is that of an adversary who knows nothing but the release and takes every "
-        f"assignment in a bucket as equally likely. {_NOT_MEMBERSHIP}."
+        f"assignment in a bucket as equally likely. {NOT_MEMBERSHIP}."
     )
 
     def __init__(self, *, ell: Number, protect: Sequence[str | None] = ()) -> None:
@@ -223,7 +185,7 @@ class EntropyDiversity(Guarantee):
     name: ClassVar[str] = "entropy l-diversity"
     limits: ClassVar[str] = (
         "It bounds an average over values: one value may be more likely than 1/l. "
-        f"{_NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
+        f"{NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
     def __init__(self, *, ell: Number) -> None:
@@ -254,7 +216,7 @@ class RecursiveDiversity(Guarantee):
     name: ClassVar[str] = "recursive (c, l)-diversity"
     limits: ClassVar[str] = (
         "It bounds the most frequent value by the rare ones, so large c allow a value that is "
-        f"almost certain. {_NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
+        f"almost certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
     def __init__(self, *, c: Number, ell: int) -> None:
@@ -298,7 +260,7 @@ class TCloseness(Guarantee):
     name: ClassVar[str] = "t-closeness"
     limits: ClassVar[str] = (
         "It bounds what a bucket tells beyond the whole table; what the whole table tells is "
-        f"taken as known. {_NOT_MEMBERSHIP}."
+        f"taken as known. {NOT_MEMBERSHIP}."
     )
 
     def __init__(
@@ -353,7 +315,7 @@ class AlphaK(Guarantee):
     protect: tuple[str | None, ...] = field(default=(), repr=False)
     name: ClassVar[str] = "(alpha, k)-anonymity"
     limits: ClassVar[str] = (
-        f"The bound is that of an adversary who knows nothing but the release. {_NOT_MEMBERSHIP}."
+        f"The bound is that of an adversary who knows nothing but the release. {NOT_MEMBERSHIP}."
     )
 
     def __init__(self, *, alpha: Number, k: int, protect: Sequence[str | None] = ()) -> None:
@@ -395,8 +357,10 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             FrequencyDiversity,
             EntropyDiversity,
             RecursiveDiversity,
+            MatchingDiversity,
             TCloseness,
             AlphaK,
+            BeliefGain,
         ),
     )
 }

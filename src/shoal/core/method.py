@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
@@ -48,12 +48,15 @@ class Problem:
         The hierarchies, laid over the values of their columns.
     secret
         Where draws come from.
+    cell_of_key
+        The cell of each row that the method asked for by its key.
     """
 
     cells: Cells
     schema: Schema
     trees: Mapping[str, Tree]
     secret: Secret
+    cell_of_key: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,8 @@ class Method(ABC):
     """Whether the guarantees count people where a person may have several rows."""
     deviations: ClassVar[tuple[str, ...]] = ()
     """Where the method departs from its paper, and why."""
+    internal_parameters: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that no public file states."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit a table of a few hundred rows, for tests that find every method."""
 
@@ -76,6 +81,11 @@ class Method(ABC):
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What a release of this method promises."""
+
+    @property
+    def keys_asked(self) -> tuple[str, ...]:
+        """The keys of rows that the method must know the cells of; most know none."""
+        return ()
 
     @abstractmethod
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
@@ -113,7 +123,11 @@ class Method(ABC):
 
     def parameters(self) -> dict[str, object]:
         """Give the parameters as the manifest states them."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if one.name not in self.internal_parameters
+        }
         return {
             name: as_text(value)
             if isinstance(value, Fraction)

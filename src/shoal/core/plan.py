@@ -8,7 +8,7 @@ by a keyed hash, so which of several equal rows goes where is secret and the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -48,6 +48,40 @@ class Segments:
         n_classes = len(counts)
         zero = np.zeros(n_classes, dtype=np.int64)
         return cls(np.arange(n_classes), zero, counts.astype(np.int64), bucket, zero, zero)
+
+    @classmethod
+    def of_runs(cls, group: Int, bucket: Int, length: Counts) -> Segments:
+        """Put rows of classes one by one into consecutive buckets.
+
+        The runs of a class are given ranks in the order in which they come.
+        """
+        order = np.argsort(group, kind="stable")
+        group, bucket, length = group[order], bucket[order], length[order]
+        before = np.cumsum(length) - length
+        opens = np.r_[True, group[1:] != group[:-1]][: len(group)]
+        first = before - before[opens][np.cumsum(opens) - 1]
+        ones, zeros = np.ones(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
+        return cls(group, first, first + length, bucket, ones, zeros)
+
+    @classmethod
+    def of_pairs(cls, group: Int, bucket: Int, n_buckets: int) -> Segments:
+        """Place one row of a class in a bucket for every pair.
+
+        Examples
+        --------
+        >>> segments = Segments.of_pairs(np.array([0, 1, 0]), np.array([0, 1, 1]), 2)
+        >>> segments.group.tolist(), segments.base.tolist(), segments.last.tolist()
+        ([0, 1], [0, 1], [2, 1])
+        """
+        pairs, count = np.unique(group * n_buckets + bucket, return_counts=True)
+        group, bucket = pairs // n_buckets, pairs % n_buckets
+        # Single rows in consecutive buckets are one segment; several in one bucket are one too.
+        goes_on = (group[1:] == group[:-1]) & (bucket[1:] == bucket[:-1] + 1)
+        goes_on &= (count[1:] == 1) & (count[:-1] == 1)
+        opens = np.flatnonzero(np.r_[True, ~goes_on][: len(group)])
+        runs = cls.of_runs(group[opens], bucket[opens], np.add.reduceat(count, opens))
+        step = np.where(count[opens] == 1, 1, 0)
+        return cls(runs.group, runs.first, runs.last, runs.base, step, runs.modulus)
 
     def bucket_sizes(self, n_buckets: int) -> Int:
         """Count the rows of every bucket, without going through the rows.
@@ -190,6 +224,8 @@ class Plan:
     merged
         For each cell the class that its rows belong to, numbered from 0 without gaps, where rows
         of several cells are interchangeable; None where every cell is a class.
+    witnesses
+        What the guarantee was kept against, by the name of the internal file that keeps it.
     """
 
     classes: Cells
@@ -200,6 +236,7 @@ class Plan:
     blank: Blank = field(default_factory=Blank)
     redraw: Redraw = field(default_factory=Redraw)
     merged: Int | None = None
+    witnesses: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def class_of_cell(self) -> Int:

@@ -10,12 +10,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.cells import Buckets, Cells, Codes, Counts, smallest_type
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
@@ -317,7 +317,9 @@ class Published:
     @cached_property
     def looks(self) -> tuple[Cells, Codes]:
         """The different combinations of quasi-identifiers, and which of them each line shows."""
-        return self.lines.select_with_inverse([domain.column for domain in self.quasi])
+        looks, look = self.lines.select_with_inverse([domain.column for domain in self.quasi])
+        # Half the room: there is one entry a line.
+        return looks, cast("Codes", look.astype(smallest_type(looks.n_cells)))
 
     @property
     def fewest_alike(self) -> Counts:

@@ -17,10 +17,11 @@ from shoal.core.cells import Counts
 from shoal.core.method import Shape
 from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
+from shoal.engines.engine import Columns
 from shoal.engines.layout import Integers, lay_out
 from shoal.engines.table import EngineTable
 
-__all__ = ["apply_plan"]
+__all__ = ["apply_plan", "merge_buckets"]
 
 _N_HASHES = 16**15
 _KEY_DIGITS = 32
@@ -61,6 +62,44 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     return release
 
 
+def merge_buckets(
+    table: EngineTable,
+    plan: Plan,
+    secret: Secret,
+    release: int,
+    target: npt.NDArray[np.int64],
+) -> int:
+    """Lay out a bucketized release anew with some of its buckets merged.
+
+    Parameters
+    ----------
+    plan
+        The plan of the merged release; the places of rows are those of the first.
+    release
+        The number that `apply_plan` gave.
+    target
+        For each published bucket, 1, 2, 3, ..., the one that it becomes a part of, from 0.
+
+    Returns the number under which the engine keeps the merged release.
+    """
+    number, engine = table.next_release(), table.engine.publisher
+    bucket_id = _compact(secret.permutation("bucket numbers", plan.n_buckets) + 1)
+    old = np.arange(1, len(target) + 1)
+    engine.push("merged", {"old": _compact(old), "bucket": bucket_id[target]})
+    line_key = np.array([secret.derive("line").hex()[:_KEY_DIGITS]], dtype=object)
+    engine.push("secret", {"line_key": line_key})
+    carried = [f"p.p{place} AS c{place}" for place in range(len(table.schema.coded))]
+    carried += [f"p.x{place}" for place in range(len(table.schema.insensitive))]
+    placed = (
+        f"(SELECT m.bucket, p.row_key, {', '.join(carried)} FROM published_{release} p "
+        "JOIN merged m ON m.old = p.bucket)"
+    )
+    lay_out(table, plan, Shape.BUCKETIZED, bucket_id, number, placed)
+    for name in ("merged", "secret"):
+        engine.drop(name)
+    return number
+
+
 def _compact(numbers: npt.NDArray[np.int64]) -> Integers:
     """Halve what rows of a table take, where the numbers allow it."""
     fits = len(numbers) == 0 or int(numbers.max()) < 2**31
@@ -86,8 +125,8 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
         return f"SELECT k.bucket, {carried} FROM coded t JOIN class k ON {same}"
     first, block, joins = _push_buckets(table, plan, bucket_id)
     number = plan.class_of_cell.astype(np.int32)
-    placed = {"class": number, "first": first[number], "block": block[number]}
-    engine.push("class", classes | placed)
+    numbered: Columns = {"class": number, "first": first[number], "block": block[number]}
+    engine.push("class", {**classes, **numbered})
     n_slots = _n_slots(plan.class_counts)
     rank = _rank_in_one if n_slots == 1 else partial(_rank_in_slots, n_slots=n_slots, first=first)
     ranked = rank(table, carried, f"coded t JOIN class k ON {same} CROSS JOIN secret s")

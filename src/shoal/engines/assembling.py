@@ -12,13 +12,25 @@ import numpy.typing as npt
 from shoal.core.cells import Buckets, Cells, Codes, Counts, group, lexicographic_order
 from shoal.core.domain import ColumnType, Domain, NumberedDomain
 from shoal.core.errors import DataError
+from shoal.core.method import Shape
 from shoal.core.release import BUCKET, Manifest, Meaning, Published
 from shoal.core.schema import Role
 from shoal.engines.domains import build_domain
 
-__all__ = ["CHANGED", "Coded", "Counted", "assemble", "count_runs", "domain_of", "recoded"]
+__all__ = [
+    "CHANGED",
+    "Coded",
+    "Counted",
+    "assemble",
+    "count_runs",
+    "domain_of",
+    "recoded",
+    "room_for",
+]
 
 CHANGED = "was it changed after it was sealed?"
+_BYTES_A_LINE = 110
+"""What counting, checking and attacking hold at most, for each line of a bucketized release."""
 _FEW_GAPS = 4
 
 Coded = tuple[Domain, Codes]
@@ -67,10 +79,22 @@ def count_runs(lines: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
     for column in lines.values():
         opens[1:] |= column[1:] != column[:-1]
     start = np.flatnonzero(opens)
+    # Nearly as many runs as lines: no array is held twice.
     runs = {name: lines.pop(name)[start] for name in tuple(lines)}
-    runs["n"] = np.diff(np.append(start, n_lines))
-    runs["first"] = (start + 1).astype(np.uint32)
+    runs["n"] = np.empty_like(start)
+    np.subtract(start[1:], start[:-1], out=runs["n"][:-1])
+    runs["n"][-1:] = n_lines - start[-1:]
+    runs["first"] = start.astype(np.uint32)
+    runs["first"] += 1
     return runs
+
+
+def room_for(manifest: Manifest) -> int:
+    """Give the bytes that counting a release, and what is done with the counts, will take.
+
+    Rows that look alike are one line. In a generalized release most do; in a bucketized one few.
+    """
+    return _BYTES_A_LINE * manifest.n_rows if manifest.shape is Shape.BUCKETIZED else 0
 
 
 def domain_of(manifest: Manifest, column: str, texts: Sequence[str | None]) -> tuple[Domain, Codes]:
@@ -158,11 +182,12 @@ def _places(numbers: NumberedDomain, bucket: Codes) -> Codes:
     whole = numbers.whole
     if len(whole) and whole[0] == 1 and whole[-1] == len(whole):
         # As in every release that Shoal makes: 1, 2, 3, ...
-        places = np.where(bucket <= len(whole), bucket - 1, -1)
+        places = bucket - 1
+        places[bucket > len(whole)] = -1
     else:
         places = np.minimum(np.searchsorted(whole, bucket), max(len(whole) - 1, 0))
         places = np.where(whole[places] == bucket, places, -1) if len(whole) else places - 1
-    return cast("Codes", places.astype(np.int32))
+    return cast("Codes", places.astype(np.int32, copy=False))
 
 
 def _taken(array: npt.NDArray[Any], order: Codes | None) -> npt.NDArray[Any]:

@@ -20,7 +20,7 @@ from shoal.engines.duckdb_errors import guarded
 from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.limits import Limits
-from shoal.engines.memory import engine_memory
+from shoal.engines.memory import engine_memory, memory_beside
 from shoal.engines.paths import check_readable, digest, literal, pattern
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
@@ -66,7 +66,7 @@ class DuckDB:
 
     def __init__(self, memory: str | None = None, limits: Limits | None = None) -> None:
         self.limits = Limits() if limits is None else limits
-        n_bytes = engine_memory(memory)
+        self._memory = self._limit = engine_memory(memory)
         self._directory = PrivateDirectory()
         config: dict[str, str | bool | int | float | list[str]] = {
             "temp_directory": str(self._directory.path / "spill"),
@@ -74,8 +74,8 @@ class DuckDB:
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
         }
-        if n_bytes is not None:
-            config["memory_limit"] = f"{n_bytes}B"
+        if self._memory is not None:
+            config["memory_limit"] = f"{self._memory}B"
         self._connection = duckdb.connect(":memory:", config=config)
         for setting, value in _SETTINGS.items():
             self._connection.execute(f"SET {setting} = {value}")
@@ -180,6 +180,20 @@ class DuckDB:
     def drop(self, name: str) -> None:
         """Forget what a name stands for."""
         self._run(f"DROP TABLE IF EXISTS {name}")
+        self._keep_limit()
+
+    def make_room(self, n_bytes: int) -> None:
+        """Leave room for arrays of so many bytes, and spill what does not fit beside them."""
+        if self._memory is not None:
+            self._limit = memory_beside(self._memory, n_bytes)
+        self._keep_limit()
+
+    def _keep_limit(self) -> None:
+        """Set the limit: DuckDB spills what is above it, and only then gives back what is free."""
+        if self._limit is not None:
+            # It says so where it cannot spill that much; then it holds what it held.
+            with guarded(), contextlib.suppress(duckdb.OutOfMemoryException):
+                self._connection.execute(f"SET memory_limit = '{self._limit}B'")
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
         """Run a query and fetch its result by column."""

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.cells import smallest_type
+from shoal.core.domain import Texts
 from shoal.core.method import Shape
-from shoal.core.plan import Plan
-from shoal.core.release import Manifest, Meaning, Published
+from shoal.core.plan import Plan, Segments
+from shoal.core.release import BUCKET, Manifest, Meaning, Published
 from shoal.core.schema import Role
-from shoal.engines.assembling import Counted, assemble, count_runs, recoded
+from shoal.engines.assembling import Counted, assemble, count_runs, recoded, room_for
 from shoal.engines.layout import published_queries, shown_texts
 from shoal.engines.published import PublishedFiles
 from shoal.engines.table import EngineTable
 
-__all__ = ["LaidOut"]
+__all__ = ["LaidOut", "without_places"]
+
+
+def without_places(plan: Plan) -> Plan:
+    """Give a plan without the places of rows, which are as many as rows in some plans.
+
+    Once it is applied the engine has them.
+    """
+    nothing = np.empty(0, dtype=np.int64)
+    return replace(plan, assign=Segments(*[nothing] * 6))
 
 
 class LaidOut(PublishedFiles):
@@ -56,10 +68,29 @@ class LaidOut(PublishedFiles):
         """The query of which row stands in which line, in the order of lines."""
         return f"SELECT row_key, bucket, line FROM published_{self._release}"
 
+    def shown_of_keys(self, keys: Sequence[str]) -> dict[str, dict[str, str | None]]:
+        """Give the bucket and the quasi-identifiers that are published of rows, by their keys."""
+        schema = self._table.schema
+        names = {column: f"p{schema.coded.index(column)}" for column in schema.quasi}
+        asked: Texts = np.array([*keys, None], dtype=object)[:-1]
+        self.engine.push("asked", {"row_key": asked})
+        fetched = self.engine.rows(
+            f"SELECT p.row_key, p.bucket, {', '.join(f'p.{name}' for name in names.values())} "
+            f"FROM published_{self._release} p JOIN asked a USING (row_key)"
+        )
+        self.engine.drop("asked")
+        texts = {column: shown_texts(self._table, self._plan, column) for column in schema.quasi}
+        return {
+            str(key): {BUCKET: str(fetched["bucket"][place])}
+            | {column: texts[column][fetched[name][place]] for column, name in names.items()}
+            for place, key in enumerate(fetched["row_key"])
+        }
+
     def published(
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
     ) -> Published:
         """Count lines and buckets as any reader of the files will."""
+        self.engine.make_room(room_for(manifest))
         if manifest.shape is Shape.BUCKETIZED:
             lines = self._grouped(manifest, Role.QUASI)
             return assemble(manifest, meanings, lines, self._grouped(manifest, Role.SENSITIVE))[0]
@@ -71,7 +102,7 @@ class LaidOut(PublishedFiles):
         names = [f"p{self._table.schema.coded.index(column)}" for column in columns]
         listed = ", ".join([*(["bucket"] if has_bucket else []), *names])
         kinds: dict[str, npt.DTypeLike] = {**dict.fromkeys(names, np.int32), "n": np.int64}
-        kinds |= {"bucket": np.int64} if has_bucket else {}
+        kinds |= {"bucket": smallest_type(self._plan.n_buckets + 1)} if has_bucket else {}
         if has_bucket and Role.QUASI in roles:
             # Sorted by what they show, so that equal lines stand together.
             del kinds["n"]

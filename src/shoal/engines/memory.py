@@ -8,12 +8,14 @@ from pathlib import Path
 from shoal.core.errors import ParameterError
 from shoal.engines.limits import bytes_of
 
-__all__ = ["engine_memory", "free_memory"]
+__all__ = ["engine_memory", "free_memory", "memory_beside"]
 
 _MEMINFO = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")
 _LEAST = 256 * 2**20
 """What DuckDB needs to do anything at all."""
+_PERCENT_OF_THE_REST = 85
+"""DuckDB holds some more than it is allowed, and so does Python before it holds any array."""
 
 
 def free_memory() -> int | None:
@@ -43,6 +45,25 @@ def engine_memory(memory: str | None) -> int | None:
             raise ParameterError("memory is not an amount of memory.", hint=error.hint) from None
     free = free_memory()
     return None if free is None else max(free // 4, _LEAST)
+
+
+def memory_beside(limit: int, n_bytes: int) -> int:
+    """Give the bytes that an engine may hold beside arrays that are larger than their half.
+
+    Parameters
+    ----------
+    limit
+        What it may usually hold, which is half of what the whole run is to stay within.
+    n_bytes
+        What the arrays take.
+
+    Examples
+    --------
+    >>> memory_beside(4 * 10**9, 10**9), memory_beside(4 * 10**9, 5 * 10**9)
+    (4000000000, 2550000000)
+    """
+    rest = _PERCENT_OF_THE_REST * (2 * limit - n_bytes) // 100
+    return min(limit, max(rest, _LEAST))
 
 
 def _available() -> int | None:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes
+from shoal.core.cells import Codes, smallest_type
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
 from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
 from shoal.core.schema import Role
-from shoal.engines.assembling import CHANGED, Counted, assemble, count_runs, domain_of
+from shoal.engines.assembling import CHANGED, Counted, assemble, count_runs, domain_of, room_for
 from shoal.engines.domains import type_of_engine
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import texts_of
@@ -93,6 +93,7 @@ class PublishedFiles:
             raise DataError("This version of Shoal cannot count a sliced release.")
         self._check_columns(manifest)
         _check_sensitive(manifest)
+        self.engine.make_room(room_for(manifest))
         if manifest.shape is Shape.BUCKETIZED:
             quasi = self._count("quasi", manifest, Role.QUASI)
             values = self._count("sensitive", manifest, Role.SENSITIVE, weight=COUNT)
@@ -117,11 +118,13 @@ class PublishedFiles:
         """
         first, counts = self._first_lines, published.lines.counts
         assert first is not None
-        order = np.arange(len(first)) if np.all(first[1:] > first[:-1]) else np.argsort(first)
-        ends = np.cumsum(counts[order])
-        if not np.array_equal(first[order][1:], ends[:-1] + 1):
+        order = np.arange(len(first), dtype=smallest_type(len(first)))
+        if not np.all(first[1:] > first[:-1]):
+            order = np.argsort(first).astype(order.dtype)
+            first, counts = first[order], counts[order]
+        if not np.array_equal(first[1:], np.cumsum(counts[:-1]) + 1):
             raise DataError("The lines are not sorted by what they hold.", hint=CHANGED)
-        return np.repeat(order, counts[order])
+        return cast("Codes", np.repeat(order, counts))
 
     def _count(
         self, name: str, manifest: Manifest, *roles: Role, weight: str | None = None
@@ -142,7 +145,7 @@ class PublishedFiles:
         lines = f"(SELECT {coded} FROM file_text t{''.join(joins)}) g"
         listed = ", ".join(names)
         kinds: dict[str, npt.DTypeLike] = dict.fromkeys(names, np.int32)
-        kinds |= {"b": np.int64} if has_bucket else {}
+        kinds |= {"b": self._type_of_buckets()} if has_bucket else {}
         if weight:
             # A value has one line a bucket, with its count.
             query = f"SELECT {listed}, w AS n FROM {lines} ORDER BY {listed}"
@@ -167,6 +170,10 @@ class PublishedFiles:
             n=fetched["n"],
             first=fetched.get("first"),
         )
+
+    def _type_of_buckets(self) -> type[np.signedinteger[Any]]:
+        found = self.engine.rows("SELECT coalesce(max(b), 0) AS n FROM file_text")
+        return smallest_type(int(found["n"][0]) + 1)
 
     def _stage_texts(
         self,

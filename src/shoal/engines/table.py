@@ -123,6 +123,21 @@ class EngineTable:
             for column, name in zip(columns, names, strict=True)
         }
 
+    def codes_of_keys(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Give the codes of the rows with some keys, by key and column."""
+        asked: Texts = np.array([*dict.fromkeys(keys), None], dtype=object)[:-1]
+        self.engine.push("asked", {"row_key": asked})
+        names = {column: self.code_name(column) for column in self._schema.coded}
+        listed = ", ".join(f"t.{name}" for name in names.values())
+        fetched = self.engine.rows(
+            f"SELECT t.row_key, {listed} FROM coded t JOIN asked a ON a.row_key = t.row_key"
+        )
+        self.engine.drop("asked")
+        return {
+            str(key): {column: int(fetched[name][place]) for column, name in names.items()}
+            for place, key in enumerate(fetched["row_key"])
+        }
+
     def code_name(self, column: str) -> str:
         """Give the name of a column's codes in the table `coded`."""
         return f"c{self._schema.coded.index(column)}"

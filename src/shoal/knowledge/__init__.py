@@ -2,3 +2,54 @@
 
 Code that methods and attacks both need lives here, since neither may import the other.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.core.registry import lazy_exports
+
+if TYPE_CHECKING:
+    from shoal.knowledge.beliefs import Beliefs
+    from shoal.knowledge.guided_hierarchy import guided_hierarchy
+    from shoal.knowledge.informed import prior_beliefs
+    from shoal.knowledge.known import Fact, Knowledge
+    from shoal.knowledge.miners import (
+        mine_negative_rules,
+        mine_positive_rules,
+        mine_summary_statistics,
+    )
+    from shoal.knowledge.negative_rules import NegativeRule
+    from shoal.knowledge.positive_rules import PositiveRule
+    from shoal.knowledge.statistics import Statistic
+
+__all__ = [
+    "Beliefs",
+    "Fact",
+    "Knowledge",
+    "NegativeRule",
+    "PositiveRule",
+    "Statistic",
+    "guided_hierarchy",
+    "mine_negative_rules",
+    "mine_positive_rules",
+    "mine_summary_statistics",
+    "prior_beliefs",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Beliefs": "shoal.knowledge.beliefs",
+        "Fact": "shoal.knowledge.known",
+        "Knowledge": "shoal.knowledge.known",
+        "NegativeRule": "shoal.knowledge.negative_rules",
+        "PositiveRule": "shoal.knowledge.positive_rules",
+        "Statistic": "shoal.knowledge.statistics",
+        "guided_hierarchy": "shoal.knowledge.guided_hierarchy",
+        "mine_negative_rules": "shoal.knowledge.miners",
+        "mine_positive_rules": "shoal.knowledge.miners",
+        "mine_summary_statistics": "shoal.knowledge.miners",
+        "prior_beliefs": "shoal.knowledge.informed",
+    },
+)

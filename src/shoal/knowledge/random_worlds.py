@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ __all__ = [
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_CHUNK = 2**22
+_CHUNK = 2**20
 """How many triples of a person, a bucket and a value are held at a time."""
 _NEARLY = 1e-9
 """Beliefs this close to the limit are compared exactly."""
@@ -184,7 +185,7 @@ class Belief:
     def of(self, place: Codes) -> tuple[Codes, Floats, Flags]:
         """Give value, posterior and breach at some places; none at all where a place is -1."""
         # The last entry, which -1 takes, is that of nowhere.
-        value = np.append(self.value, -1)[place]
+        value = np.append(self.value, self.value.dtype.type(-1))[place]
         posterior = np.append(self.posterior, 0.0)[place]
         return value, posterior, np.append(self.breached, False)[place]
 
@@ -194,7 +195,8 @@ def _no_belief(n_places: int) -> Belief:
         return np.zeros(n_places, dtype=np.float64)
 
     def none() -> Codes:
-        return np.full(n_places, -1, dtype=np.int64)
+        # Half the room: what is found has an entry a line.
+        return cast("Codes", np.full(n_places, -1, dtype=np.int32))
 
     no = np.zeros(n_places, dtype=bool)
     return Belief(none(), zeros(), zeros(), no, no.copy(), none(), zeros(), zeros(), zeros())
@@ -323,7 +325,8 @@ class _Candidates:
     @classmethod
     def of(cls, shares: _Shares, locations: Locations, chunk: slice) -> _Candidates:
         person, bucket = locations.person[chunk], locations.bucket[chunk]
-        source, entry = spread(shares.start[bucket], np.diff(shares.start)[bucket])
+        start = shares.start[bucket]
+        source, entry = spread(start, shares.start[bucket + 1] - start)
         rows, total = locations.n_rows[chunk][source], locations.totals[person[source]]
         count, size = shares.count[entry], shares.sizes[bucket[source]]
         n_targets = max(len(shares.prior), 1)

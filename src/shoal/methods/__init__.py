@@ -12,8 +12,9 @@ from shoal.core.registry import lazy_classes
 
 if TYPE_CHECKING:
     from shoal.methods.anatomy import Anatomy
+    from shoal.methods.injector import Injector
     from shoal.methods.mondrian import Mondrian
 
-__all__ = ["Anatomy", "Mondrian"]
+__all__ = ["Anatomy", "Injector", "Mondrian"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

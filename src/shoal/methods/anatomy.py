@@ -189,7 +189,7 @@ def _anatomize(cells: Cells, ell: int, secret: Secret) -> Segments:
     if n_buckets != n_rows // ell or left.max(initial=0) > 1:
         raise InternalError("Anatomy's draw left more than one row of a value.")
     bucket = _draw_lacking(residue, n_buckets, (run_group, run_bucket, run_length), secret)
-    return _segments_of_runs(
+    return Segments.of_runs(
         np.concatenate([run_group, residue]),
         np.concatenate([run_bucket, bucket]),
         np.concatenate([run_length, np.ones(len(residue), dtype=np.int64)]),
@@ -213,17 +213,6 @@ def _draw_lacking(
             raise InternalError("Anatomy's draw left a row that every bucket holds already.")
         chosen[place] = lacking[number % len(lacking)]
     return chosen
-
-
-def _segments_of_runs(group: Codes, bucket: Codes, length: Counts) -> Segments:
-    """Give ranks to the runs of each class, in the order in which they come."""
-    order = np.argsort(group, kind="stable")
-    group, bucket, length = group[order], bucket[order], length[order]
-    before = np.cumsum(length) - length
-    opens = np.r_[True, group[1:] != group[:-1]]
-    first = before - before[opens][np.cumsum(opens) - 1]
-    ones, zeros = np.ones(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
-    return Segments(group, first, first + length, bucket, ones, zeros)
 
 
 def _deal_round(counts: Counts, n_buckets: int, is_protected: Marks | None) -> Segments:
@@ -252,22 +241,8 @@ def _anatomize_protected(cells: Cells, ell: int, is_protected: Marks, secret: Se
     bucket = np.repeat(np.arange(n_buckets), room)
     n_over = len(rest) - len(bucket)
     joined = secret.numbers("anatomy: residue", n_over) % np.uint64(n_buckets)
-    return _segments_of_pairs(
+    return Segments.of_pairs(
         np.concatenate([protected, rest]),
         np.concatenate([np.arange(len(protected)), bucket, joined.astype(np.int64)]),
         n_buckets,
     )
-
-
-def _segments_of_pairs(group: Codes, bucket: Codes, n_buckets: int) -> Segments:
-    """Place one row of a class in a bucket for every pair."""
-    pairs, count = np.unique(group * n_buckets + bucket, return_counts=True)
-    group, bucket = pairs // n_buckets, pairs % n_buckets
-    # Single rows in consecutive buckets are one segment; several in one bucket are one too.
-    goes_on = (group[1:] == group[:-1]) & (bucket[1:] == bucket[:-1] + 1)
-    goes_on &= (count[1:] == 1) & (count[:-1] == 1)
-    opens = np.flatnonzero(np.r_[True, ~goes_on])
-    length = np.add.reduceat(count, opens)
-    runs = _segments_of_runs(group[opens], bucket[opens], length)
-    step = np.where(count[opens] == 1, 1, 0)
-    return Segments(runs.group, runs.first, runs.last, runs.base, step, runs.modulus)

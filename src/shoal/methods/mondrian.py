@@ -3,8 +3,9 @@
 Problem: hide everybody among others who are alike, and generalize no more than that needs.
 Idea: take the whole table as one bucket; cut it in two at the median of its widest column, and
 each half again, as long as both sides keep what is required.
-Guarantee: any of k-anonymity, l-diversity and t-closeness, in every bucket. Buckets are then
-published as regions of the quasi-identifiers, or bucketized with quasi-identifiers as they are.
+Guarantee: any of k-anonymity, l-diversity, t-closeness and a bound on what is learned about a
+row, in every bucket. Buckets are then published as regions of the quasi-identifiers, or bucketized
+with quasi-identifiers as they are.
 
 References
 ----------
@@ -25,6 +26,7 @@ from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.exact import Number, exact, whole
 from shoal.core.guarantees import (
+    BeliefGain,
     BucketSize,
     DistinctDiversity,
     EntropyDiversity,
@@ -40,6 +42,7 @@ from shoal.core.schema import Schema
 from shoal.methods.partition._kernels import Partitioner
 from shoal.methods.partition.axes import Axes
 from shoal.methods.partition.labels import Partition, label_buckets
+from shoal.methods.requirements.beliefs import BeliefBound
 from shoal.methods.requirements.table import Requirements, as_protect
 
 __all__ = ["Mondrian"]
@@ -49,12 +52,15 @@ Distance = Literal["equal", "ordered", "hierarchical"]
 Cuts = Literal["strict", "relaxed"]
 Publish = Literal["generalized", "bucketized"]
 
+_BANDWIDTH = Fraction(3, 10)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mondrian(Method):
     """Cut the table into buckets, each as small as the requirements allow.
 
-    At least one of `k`, `ell` and `t` is needed; every bucket keeps all that are given.
+    At least one of `k`, `ell`, `t` and `belief_gain` is needed; every bucket keeps all that are
+    given.
 
     Parameters
     ----------
@@ -67,6 +73,9 @@ class Mondrian(Method):
     t, distance
         How far a bucket's distribution of sensitive values may be from the table's, with values
         equally far apart, by rank, or by the sensitive column's hierarchy.
+    belief_gain, bandwidth
+        How much a bucket may add to what is believed of a row (Jensen-Shannon distance), by an
+        adversary who knows about people as near to it as the bandwidth, 0.3 where none is given.
     cuts
         Whether equal values stay on one side of a cut (``strict``), or those at the median go
         either way, so that halves are halves (``relaxed``).
@@ -108,6 +117,8 @@ class Mondrian(Method):
     [LeFevre06] strict and relaxed multidimensional partitioning; the greedy algorithm `Anonymize`.
     [Machanavajjhala06] A. Machanavajjhala et al.: l-diversity. ICDE 2006, Section 4.
     [Li07] N. Li, T. Li, S. Venkatasubramanian: t-closeness. ICDE 2007, Section 4.
+    [LiLZ09] T. Li, N. Li, J. Zhang: Modeling and Integrating Background Knowledge in Data
+    Anonymization. ICDE 2009: (B, t)-privacy.
 
     Examples
     --------
@@ -123,6 +134,8 @@ class Mondrian(Method):
     c: Number | None = None
     t: Number | None = None
     distance: Distance = "equal"
+    belief_gain: Number | None = None
+    bandwidth: Number | None = None
     cuts: Cuts = "strict"
     protect: Sequence[str | None] | None = field(default=None, repr=False)
     publish: Publish = "generalized"
@@ -149,7 +162,10 @@ class Mondrian(Method):
             default = "distinct" if self.protect is None else "frequency"
             object.__setattr__(self, "diversity", self.diversity or default)
             object.__setattr__(self, "ell", self._read_ell(self.ell))
-        for name, value in (("c", self.c), ("t", self.t)):
+        if self.belief_gain is not None and self.bandwidth is None:
+            object.__setattr__(self, "bandwidth", _BANDWIDTH)
+        for name in ("c", "t", "belief_gain", "bandwidth"):
+            value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, exact(name, value))
         self._check_protect()
@@ -157,10 +173,14 @@ class Mondrian(Method):
         assert self.guarantees
 
     def _check_combination(self) -> None:
-        if self.k is None and self.ell is None and self.t is None:
+        if self.k is None and not self._is_about_values:
             raise ParameterError(
-                "Mondrian needs at least one of k, ell and t; got none.",
+                "Mondrian needs at least one of k, ell and t, or belief_gain; got none.",
                 hint="for example k=5, ell=3.",
+            )
+        if self.bandwidth is not None and self.belief_gain is None:
+            raise ParameterError(
+                "bandwidth needs belief_gain; got none.", hint="for example belief_gain=0.3."
             )
         if self.ell is None and self.diversity is not None:
             raise ParameterError(
@@ -176,12 +196,17 @@ class Mondrian(Method):
             raise ParameterError(
                 f"distance={self.distance!r} needs t; got none.", hint="for example t=0.2."
             )
-        if self.publish == "bucketized" and self.ell is None and self.t is None:
+        if self.publish == "bucketized" and not self._is_about_values:
             raise ParameterError(
                 "A bucketized release with k alone would protect nothing: quasi-identifiers are "
                 "published as they are, and a bucket may hold one sensitive value only.",
                 hint="give ell or t too, or publish='generalized'.",
             )
+
+    @property
+    def _is_about_values(self) -> bool:
+        given = (self.ell, self.t, self.belief_gain)
+        return any(parameter is not None for parameter in given)
 
     def _check_protect(self) -> None:
         if self.protect is None:
@@ -221,6 +246,9 @@ class Mondrian(Method):
             found.append(self._diversity_guarantee(self.ell, protect))
         if self.t is not None:
             found.append(TCloseness(t=self.t, distance=self.distance, protect=protect))
+        if self.belief_gain is not None:
+            assert self.bandwidth is not None
+            found.append(BeliefGain(t=self.belief_gain, bandwidth=self.bandwidth))
         return tuple(found)
 
     def _diversity_guarantee(self, ell: Number, protect: Sequence[str | None]) -> Guarantee:
@@ -264,7 +292,9 @@ class Mondrian(Method):
         requirements.confirm_reachable()
         cells, quasi = problem.cells, problem.schema.quasi
         axes = Axes.of_cells(cells, quasi, problem.trees)
-        partition = _partition(axes, cells, requirements, is_relaxed=self.cuts == "relaxed")
+        beliefs = BeliefBound.of_problem(self.guarantees, problem)
+        is_relaxed = self.cuts == "relaxed"
+        partition = _partition(axes, cells, requirements, beliefs, is_relaxed=is_relaxed)
         recode: tuple[Recode, ...] = ()
         if self.shape is Shape.GENERALIZED:
             recode = tuple(
@@ -279,7 +309,13 @@ class Mondrian(Method):
                 )
                 for place, axis in enumerate(axes.axes)
             )
-        return Plan(cells, partition.n_buckets, _segments(partition, cells), recode)
+        return Plan(
+            cells,
+            partition.n_buckets,
+            _segments(partition, cells),
+            recode,
+            witnesses={} if beliefs is None else beliefs.witnesses,
+        )
 
 
 def _choice(name: str, got: object, allowed: tuple[str, ...], *, is_optional: bool) -> None:
@@ -288,7 +324,12 @@ def _choice(name: str, got: object, allowed: tuple[str, ...], *, is_optional: bo
 
 
 def _partition(
-    axes: Axes, cells: Cells, requirements: Requirements, *, is_relaxed: bool
+    axes: Axes,
+    cells: Cells,
+    requirements: Requirements,
+    beliefs: BeliefBound | None,
+    *,
+    is_relaxed: bool,
 ) -> Partition:
     """Cut the cells until no allowable cut is left."""
     limits, rules = requirements.rules()
@@ -302,6 +343,7 @@ def _partition(
         limits.count,
         least,
         is_relaxed,
+        None if beliefs is None else beliefs.keeps,
     )
     n_pieces = cells.n_rows if is_relaxed else cells.n_cells
     n_buckets = min(n_pieces, cells.n_rows // least)

@@ -22,12 +22,14 @@ from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.engines.apply import apply_plan
-from shoal.engines.laid_out import LaidOut
+from shoal.engines.laid_out import LaidOut, without_places
 from shoal.engines.table import EngineTable
+from shoal.pipeline.people import cells_of_keys
 from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import verify
+from shoal.pipeline.witnesses import seal_witnesses
 
-__all__ = ["anonymize"]
+__all__ = ["anonymize", "checked_release"]
 
 
 def anonymize(
@@ -83,13 +85,30 @@ def anonymize(
 
     step("count")
     cells = table.counts(method.class_columns(table.schema))
+    asked = cells_of_keys(table, cells, method.keys_asked)
     step("plan")
-    plan = method.plan(Problem(cells, table.schema, table.trees, secret))
+    plan = method.plan(Problem(cells, table.schema, table.trees, secret, asked))
     plan.check()
+    manifest = _manifest(table, method, plan, secret)
     step("place")
     number = apply_plan(table, plan, secret, method.shape)
-    files = LaidOut(table, plan, method.shape, number)
-    manifest = _manifest(table, method, plan, secret)
+    # The places of rows may take as much room as the rows, and the engine has them now.
+    plan = without_places(plan)
+    making = Making(
+        table=table,
+        plan=plan,
+        number=number,
+        secret=secret,
+        timings=timings,
+        hierarchies=_published_hierarchies(table, method, plan),
+    )
+    return checked_release(making, manifest, step)
+
+
+def checked_release(making: Making, manifest: Manifest, step: Progress) -> Release:
+    """Count what was laid out, and check that it keeps its guarantees."""
+    table, plan = making.table, making.plan
+    files = LaidOut(table, plan, manifest.shape, making.number)
     meanings = _meanings(table, plan, manifest.least_named)
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
@@ -99,14 +118,7 @@ def anonymize(
         meanings=meanings,
         files=files,
         published=replace(published, manifest=manifest),
-        making=Making(
-            table=table,
-            plan=plan,
-            number=number,
-            secret=secret,
-            timings=timings,
-            hierarchies=_published_hierarchies(table, method, plan),
-        ),
+        making=making,
     )
     step("verify")
     verification = verify(release)
@@ -160,6 +172,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         columns=columns,
         n_rows=table.n_rows - plan.drop.n_rows,
         n_buckets=0,
+        witnesses=seal_witnesses(secret, plan.witnesses),
         versions={"shoal": __version__, "engine": table.engine.name},
         is_test=secret.is_test,
     )

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Findings
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, InternalError, ParameterError, SchemaError
 from shoal.core.progress import Progress, silent
@@ -21,13 +22,16 @@ from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
 from shoal.engines.domains import retype
 from shoal.engines.duckdb import DuckDB
-from shoal.engines.engine import Columns
 from shoal.engines.table import EngineTable
+from shoal.knowledge.beliefs import Beliefs
+from shoal.knowledge.informed import prior_beliefs
+from shoal.knowledge.known import Knowledge
 from shoal.pipeline.read import read
 from shoal.pipeline.release import Release, open_release
 from shoal.pipeline.syncing import sync
+from shoal.pipeline.witnesses import known_to_maker
 
-__all__ = ["AttackReport", "attack", "read_people", "write_risk"]
+__all__ = ["AttackReport", "attack", "read_knowledge", "read_people", "read_prior", "write_risk"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ def attack(
     attacks
         What to try; every attack that fits the release's shape where none is given.
     knowledge
-        What the adversary knows beside the release.
+        What the adversary knows beside the release, such as `shoal.knowledge.Knowledge`; by default
+        what the release was made against, where that is at hand.
     people
         The people attacked: a table, frame or file with their quasi-identifiers. By default
         everybody in the release, found in their own line, which is the worst case; one line a
@@ -94,7 +99,9 @@ def attack(
     if not isinstance(release, Release):
         release = open_release(release)
     published = release.published
-    chosen = _chosen(attacks, published)
+    if knowledge is None:
+        knowledge = known_to_maker(release)
+    chosen = _chosen(attacks, published, has_knowledge=knowledge is not None)
     attacked = _everybody(published) if people is None else read_people(people, published)
     findings = []
     for one in chosen:
@@ -107,6 +114,11 @@ def attack(
         if release.folder is not None and release.internal is not None:
             _write_risk_anew(release, release.folder, release.internal)
     return AttackReport(tuple(findings))
+
+
+def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:
+    """Read what an adversary knows from a file that `shoal mine` wrote, or somebody edited."""
+    return Knowledge.from_file(path)
 
 
 def _write_risk_anew(attacked: Release, folder: Path, internal: Path) -> None:
@@ -122,10 +134,16 @@ def _write_risk_anew(attacked: Release, folder: Path, internal: Path) -> None:
         release.files.engine.close()
 
 
-def _chosen(attacks: Sequence[Attack], published: Published) -> list[Attack]:
+def _chosen(
+    attacks: Sequence[Attack], published: Published, *, has_knowledge: bool
+) -> list[Attack]:
     if not attacks:
         known: list[Attack] = [getattr(all_attacks, name)() for name in all_attacks.__all__]
-        return [one for one in known if one.fits(published)]
+        return [
+            one
+            for one in known
+            if one.fits(published) and (has_knowledge or not one.needs_knowledge)
+        ]
     for one in attacks:
         if not isinstance(one, Attack):
             raise ParameterError(
@@ -145,7 +163,7 @@ def _everybody(published: Published) -> People:
     return People(
         Cells(lines.domains[1:], lines.codes[:, 1:], lines.counts),
         bucket=lines.codes[:, 0],
-        line=np.arange(lines.n_cells),
+        line=np.arange(lines.n_cells, dtype=smallest_type(lines.n_cells)),
     )
 
 
@@ -169,17 +187,54 @@ def read_people(people: Any, published: Published) -> People:
                 hint="give every quasi-identifier of the release that role.",
             )
         return People(_as_released(people.counts(quasi), published))
-    engine = DuckDB()
-    try:
-        columns = tuple(engine.scan(people).types)
-    finally:
-        engine.close()
-    rest = [column for column in columns if column not in quasi]
+    rest = _other_columns(people, quasi)
     # As texts: strangers may carry what no value of the release's type is.
     types = dict.fromkeys(quasi, str(ColumnType.CATEGORICAL))
     table = read(people, Schema(quasi=quasi, identifying=rest, types=types))
     try:
         return People(_as_released(table.counts(quasi), published))
+    finally:
+        table.engine.close()
+
+
+def _other_columns(source: Any, wanted: Sequence[str]) -> list[str]:
+    """Name the columns of a source that are not asked for."""
+    engine = DuckDB()
+    try:
+        return [column for column in engine.scan(source).types if column not in wanted]
+    finally:
+        engine.close()
+
+
+def read_prior(source: Any, published: Published, bandwidth: Any) -> Beliefs:
+    """Estimate what somebody believes who has a table with the columns of a release.
+
+    Parameters
+    ----------
+    source
+        A table, frame or file with the release's quasi-identifiers and its sensitive column: the
+        table itself, or data like it. Distances are those of numbers and of equal texts.
+    published
+        The release.
+    bandwidth
+        How unlike people may be to count; see `shoal.knowledge.prior_beliefs`.
+    """
+    columns = [
+        column
+        for column in published.manifest.columns
+        if column.role in (Role.QUASI, Role.SENSITIVE)
+    ]
+    names = {role: [c.name for c in columns if c.role is role] for role in Role}
+    types: dict[str, Any] = {c.name: c.type if c.order is None else c.order for c in columns}
+    schema = Schema(
+        quasi=names[Role.QUASI],
+        sensitive=names[Role.SENSITIVE],
+        identifying=_other_columns(source, tuple(types)),
+        types={name: kind for name, kind in types.items() if kind is not ColumnType.ORDERED},
+    )
+    table = read(source, schema)
+    try:
+        return prior_beliefs(table, bandwidth)
     finally:
         table.engine.close()
 
@@ -216,35 +271,41 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     placement = engine.scan_own(internal / "placement.parquet", is_trusted=True).relation
     texts: list[str | None] = [None]
     if published.buckets is not None:
-        texts = [*published.buckets.domain.labels(), None]
+        texts = published.buckets.domain.labels()
     engine.push(
         "value_text",
         {"code": np.arange(len(texts)), "v": np.array([*texts, None], dtype=object)[:-1]},
     )
+    # What was counted has served; the scores of every line now take its room.
+    del published
+    release.forget_counts()
     text, join = engine.decode("value_text", "code", "s.value", len(texts))
     temporary = internal / ".new-risk.parquet"
     try:
         with contextlib.ExitStack() as lent:
             parts = []
+            line = np.arange(1, len(cell) + 1, dtype=smallest_type(len(cell) + 1))
             for found in findings:
-                # The last text is that of no value, -1.
-                value = np.where(found.value < 0, len(texts) - 1, found.value).astype(np.int32)
-                scores: Columns = {
-                    "line": np.arange(1, len(cell) + 1),
-                    "value": value[cell],
+                scores: dict[str, npt.NDArray[Any]] = {
+                    "line": line,
                     "posterior": found.posterior[cell],
                     "breached": found.breached[cell],
                 }
+                shown, joined = "CAST(NULL AS VARCHAR)", ""
+                if found.value.max(initial=-1) >= 0:
+                    # No value is -1, which has no text.
+                    scores |= {"value": found.value[cell]}
+                    shown, joined = text, join
                 # Both have one row a line, in the order of lines.
                 parts.append(
-                    f"SELECT p.row_key, '{found.attack}' AS attack, {text} AS value, "
+                    f"SELECT p.row_key, '{found.attack}' AS attack, {shown} AS value, "
                     f"s.posterior, s.breached FROM {placement} p POSITIONAL JOIN "
-                    f"{lent.enter_context(engine.lent(scores))} s{join} WHERE p.line = s.line"
+                    f"{lent.enter_context(engine.lent(scores))} s{joined} WHERE p.line = s.line"
                 )
             engine.write(" UNION ALL ".join(parts), temporary, "parquet")
         relation = engine.scan_own(temporary, is_trusted=True).relation
         written = engine.rows(f"SELECT count(*) AS n FROM {relation}")
-        if int(written["n"][0]) != len(findings) * published.lines.n_rows:
+        if int(written["n"][0]) != len(findings) * len(cell):
             raise InternalError("The risk file would not have one line a person.")
         sync(temporary)
         temporary.replace(internal / "risk.parquet")

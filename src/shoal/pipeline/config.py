@@ -16,21 +16,31 @@ from typing import Any, cast
 
 from shoal.core.attack import Attack
 from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalError
+from shoal.core.exact import Number
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Method
 from shoal.core.registry import find
 from shoal.core.release import Published
 from shoal.core.schema import Schema
+from shoal.core.table import Table
 from shoal.engines.limits import Limits
 from shoal.engines.opening import is_postgres_address
 from shoal.engines.postgres_connection import public_address
-from shoal.pipeline.attack import read_people
+from shoal.knowledge.beliefs import Beliefs
+from shoal.knowledge.informed import prior_beliefs
+from shoal.pipeline.attack import read_people, read_prior
 from shoal.pipeline.config_sections import Sections, check_sections
 from shoal.pipeline.make import Parameters, make, refuse_unknown
 
 __all__ = ["Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
 
 _POPULATION = "population"
+_PRIOR = "prior"
+_BANDWIDTH = "bandwidth"
+"""Of the beliefs that a prior is estimated as."""
+_DEFAULT = "0.3"
+_PATHS = (_POPULATION, _PRIOR, "rules")
+"""Parameters that name a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +61,47 @@ class ConfiguredAttack:
     parameters: Parameters = field(default_factory=dict)
     max_people: int | None = None
 
-    def make(self, published: Published) -> Attack:
-        """Make the attack; its population is read as the release's columns demand."""
+    def make(self, published: Published, table: Table | None = None) -> Attack:
+        """Make the attack; files that it names are read as the release's columns demand.
+
+        Parameters
+        ----------
+        table
+            What the release was made from, where that is at hand: prior beliefs are estimated from
+            it where only their bandwidth is given.
+        """
         parameters = dict(self.parameters)
         population = parameters.get(_POPULATION)
         if isinstance(population, str | Path):
             parameters[_POPULATION] = read_people(population, published).quasi
+        bandwidth, prior = parameters.pop(_BANDWIDTH, None), parameters.get(_PRIOR)
+        if isinstance(prior, str | Path):
+            chosen = _DEFAULT if bandwidth is None else bandwidth
+            parameters[_PRIOR] = read_prior(prior, published, chosen)
+        elif bandwidth is not None:
+            parameters[_PRIOR] = self._estimated(table, bandwidth)
         return cast(Attack, make("shoal.attacks", self.name, parameters))
+
+    def _estimated(self, table: Table | None, bandwidth: object) -> Beliefs:
+        if table is None:
+            raise ParameterError(
+                f"The bandwidth of {self.name} is that of beliefs, and there is nothing that they "
+                "could be estimated from.",
+                hint="name a file with the columns of the table, or of data like it: prior=... or "
+                "--prior FILE.",
+            )
+        return prior_beliefs(table, cast("Number", bandwidth))
 
     def check(self) -> None:
         """Refuse a name or a parameter that does not exist, before any work is done."""
-        given = {name: value for name, value in self.parameters.items() if name != _POPULATION}
+        read_later = (_POPULATION, _PRIOR, _BANDWIDTH)
+        given = {name: value for name, value in self.parameters.items() if name not in read_later}
         make("shoal.attacks", self.name, given)
-        if _POPULATION in self.parameters:
-            refuse_unknown(find("shoal.attacks", self.name), self.name, [_POPULATION])
+        named = [_PRIOR if name == _BANDWIDTH else name for name in read_later]
+        asked = [
+            name for name, given in zip(named, read_later, strict=True) if given in self.parameters
+        ]
+        refuse_unknown(find("shoal.attacks", self.name), self.name, asked)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -186,8 +223,14 @@ class Configuration:
         ParameterError
             Where there is none of that name, or it refuses a parameter.
         """
-        parameters = self._file.method.model_extra or {}
+        parameters = self._resolved(self._file.method.model_extra or {})
         return cast(Method, make("shoal.methods", self.method_name, parameters))
+
+    @property
+    def repair(self) -> dict[str, Any] | None:
+        """What buckets are merged for after the method; None where they are not."""
+        stated = self._file.repair
+        return None if stated is None else stated.model_dump()
 
     def attacks(self) -> tuple[ConfiguredAttack, ...]:
         """Give the attacks that the configuration names, in its order."""
@@ -205,11 +248,13 @@ class Configuration:
         return cast("dict[str, object]", _plain(self.given))
 
     def _resolved(self, parameters: Parameters) -> dict[str, object]:
-        given = dict(parameters)
-        population = given.get(_POPULATION)
-        if isinstance(population, str):
-            given[_POPULATION] = self.base / population
-        return given
+        """Let relative paths start from the folder of the configuration."""
+        paths = {
+            name: self.base / path
+            for name, path in parameters.items()
+            if name in _PATHS and isinstance(path, str)
+        }
+        return {**parameters, **paths}
 
     def __repr__(self) -> str:
         return f"Configuration({self.method_name} on {self.source_name})"

@@ -69,6 +69,11 @@ class _Attack(_Section):
     max_people: Annotated[int, Field(ge=0)] | None = None
 
 
+class _Repair(_Section):
+    belief_gain: float | int | str
+    bandwidth: float | int | str = "0.3"
+
+
 class _Release(_Section):
     folder: str = "release"
     format: Literal["csv", "parquet"] = "csv"
@@ -107,6 +112,7 @@ class Sections(_Section):
     types: dict[str, _Names] = {}
     hierarchies: dict[str, Any] = {}
     method: _Method
+    repair: _Repair | None = None
     attacks: dict[str, _Attack] = {}
     measures: dict[str, dict[str, Any]] = {}
     release: _Release = _Release()

@@ -7,9 +7,7 @@ file until the steward has given each of them a role.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.domain import ColumnType
+from shoal.core.toml_text import comment, inline, key, text
 from shoal.engines.survey import Values
 from shoal.pipeline.hints import is_postcode_like
 
@@ -26,7 +25,6 @@ _N_INTERVALS = 6
 _FEWEST_VALUES = 8
 # A cut tells next to nothing where at least so many rows lie on either side of it.
 _FEWEST_BEYOND = 5
-_ODD_CHARACTERS = "".join(map(chr, [0x7F, *range(0x80, 0xA0), 0x2028, 0x2029]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,54 +252,3 @@ def _round_step(width: float, *, is_whole: bool) -> float:
 
 def _plain(place: int, step: float) -> float:
     return place * step if isinstance(step, int) else float(f"{place * step:.12g}")
-
-
-# --- TOML ------------------------------------------------------------------------------------
-
-
-def text(value: str) -> str:
-    r"""Write a text as TOML does.
-
-    Examples
-    --------
-    >>> print(text('a "b"'))
-    "a \"b\""
-    """
-    quoted = json.dumps(value, ensure_ascii=False)
-    return "".join(
-        f"\\u{ord(letter):04x}" if letter in _ODD_CHARACTERS else letter for letter in quoted
-    )
-
-
-def key(name: str) -> str:
-    """Write a key as TOML does, bare where it can be.
-
-    Examples
-    --------
-    >>> key("age"), key("née")
-    ('age', '"née"')
-    """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text(name)
-
-
-def comment(value: str) -> str:
-    """Write a text so that it stays within its line."""
-    return text(value)[1:-1].replace('\\"', '"')
-
-
-def inline(table: Mapping[str, object]) -> str:
-    """Write a table of texts, numbers and lists of them in one line.
-
-    Examples
-    --------
-    >>> inline({"prefix": [5, 3, 1]})
-    '{ prefix = [5, 3, 1] }'
-    """
-    entries = ", ".join(f"{key} = {_value(value)}" for key, value in table.items())
-    return f"{{ {entries} }}"
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return text(value) if isinstance(value, str) else repr(value)

@@ -23,9 +23,18 @@ from shoal.core.tree import Tree
 from shoal.engines.domains import build_domain, infer_type, refuse_reserved
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
+from shoal.knowledge.guided_hierarchy import guided_hierarchy
 from shoal.pipeline.read import read
 
-__all__ = ["Outline", "build", "check", "domain_of_column", "domain_of_values", "read_values"]
+__all__ = [
+    "Outline",
+    "build",
+    "check",
+    "domain_of_column",
+    "domain_of_values",
+    "guided",
+    "read_values",
+]
 
 _MOST_SHOWN = 200
 
@@ -159,27 +168,69 @@ def domain_of_column(source: Any, column: str, **options: str | None) -> tuple[D
     options
         As for `shoal.read`: table, delimiter, quote, encoding.
     """
-    table = _read_column(source, column, options)
+    table = _read_columns(source, [column], options)
     try:
         return table.domains[column], table.counts([column]).counts.tolist()
     finally:
         table.engine.close()
 
 
-def _read_column(source: Any, column: str, options: Mapping[str, str | None]) -> EngineTable:
+def guided(
+    source: Any, column: str, by: str, *, levels: int | None = None, **options: str | None
+) -> tuple[Hierarchy, Domain]:
+    """Build a hierarchy that keeps values apart which differ in a sensitive column.
+
+    Parameters
+    ----------
+    source
+        As for `shoal.read`.
+    column
+        The column that it is for.
+    by
+        The sensitive column; no other is looked at.
+    levels
+        As for `shoal.knowledge.guided_hierarchy.guided_hierarchy`.
+    options
+        As for `shoal.read`: table, delimiter, quote, encoding.
+
+    Returns
+    -------
+    The hierarchy, and the values of the column.
+
+    Examples
+    --------
+    >>> people = {"age": [20, 21, 40, 41], "disease": ["flu", "flu", "pox", "flu"]}
+    >>> hierarchy, _ = guided(people, "age", "disease", levels=1)
+    >>> [row[1] for row in hierarchy.rows]
+    [']-inf, 30[', ']-inf, 30[', '[30, +inf[', '[30, +inf[']
+    """
+    columns = list(dict.fromkeys([column, by]))
+    table = _read_columns(source, columns, options)
+    try:
+        cells = table.counts(columns)
+        return guided_hierarchy(cells, column, by, levels=levels), table.domains[column]
+    finally:
+        table.engine.close()
+
+
+def _read_columns(
+    source: Any, wanted: Sequence[str], options: Mapping[str, str | None]
+) -> EngineTable:
     given: dict[str, Any] = {k: value for k, value in options.items() if value is not None}
     engine = DuckDB()
     try:
         columns = tuple(engine.scan(source, **given).types)
     finally:
         engine.close()
-    if column not in columns:
-        raise SchemaError(
-            f"The table has no column {column!r}.",
-            hint=f"its columns are {', '.join(map(repr, columns))}.",
-        )
-    rest = [name for name in columns if name != column]
-    return read(source, Schema(quasi=[column], identifying=rest), **given)
+    for column in wanted:
+        if column not in columns:
+            raise SchemaError(
+                f"The table has no column {column!r}.",
+                hint=f"its columns are {', '.join(map(repr, columns))}.",
+            )
+    rest = [name for name in columns if name not in wanted]
+    # Roles decide nothing here but which columns are looked at.
+    return read(source, Schema(quasi=wanted, identifying=rest), **given)
 
 
 def domain_of_values(column: str, values: Sequence[str]) -> Domain:

@@ -6,11 +6,13 @@ import datetime as dt
 import inspect
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from shoal.core.errors import ParameterError
 from shoal.core.log import internal_log
 from shoal.core.registry import find
+from shoal.knowledge.known import Knowledge
 
 __all__ = ["Parameters", "make", "refuse_unknown", "suggestion"]
 
@@ -27,7 +29,8 @@ def make(package: str, name: str, parameters: Parameters) -> Any:
     name
         Its name in snake case.
     parameters
-        Its parameters by name. A single text stands for a list of one.
+        Its parameters by name. A single text stands for a list of one, and knowledge is given as
+        the path of its file.
 
     Raises
     ------
@@ -73,8 +76,10 @@ def refuse_unknown(found: Any, name: str, given: list[str]) -> Mapping[str, insp
 
 
 def _as_taken(parameter: inspect.Parameter, value: object) -> object:
-    """Give a single value as a list where the parameter takes a list of texts."""
+    """Give a single value as a list where the parameter takes a list of texts, and read files."""
     annotation = str(parameter.annotation)
+    if "Knowledge" in annotation and isinstance(value, str | Path):
+        return Knowledge.from_file(value)
     if value is None or not ("Sequence[str" in annotation or "tuple[str" in annotation):
         return value
     values = value if isinstance(value, list | tuple) else [value]

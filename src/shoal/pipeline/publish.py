@@ -29,7 +29,9 @@ from shoal.pipeline.config import Configuration, ConfiguredAttack
 from shoal.pipeline.placing import claimed, internal_folder
 from shoal.pipeline.read import read
 from shoal.pipeline.release import Release, path_of
+from shoal.pipeline.repair import repair
 from shoal.pipeline.seal import check_writing, seal
+from shoal.pipeline.witnesses import known_to_maker
 
 __all__ = [
     "GateError",
@@ -257,6 +259,8 @@ def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tu
     table = read(configuration.source, schema, limits=configuration.limits, **configuration.reading)
     try:
         release = anonymize(table, method, seed=configuration.seed, progress=progress)
+        if configuration.repair is not None:
+            release = repair(release, **configuration.repair, progress=progress)
         assert release.making is not None
         release.making = dataclasses.replace(release.making, configuration=configuration.to_dict())
         yield release, table.scan
@@ -327,8 +331,15 @@ def _judge(
         for name in all_attacks.__all__
         if snake_case(name) not in named
     ]
-    made = [(entry, entry.make(published)) for entry in configured]
-    made += [(entry, one) for entry in others if (one := entry.make(published)).fits(published)]
+    table = None if release.making is None else release.making.table
+    made = [(entry, entry.make(published, table)) for entry in configured]
+    has_knowledge = known_to_maker(release) is not None
+    made += [
+        (entry, one)
+        for entry in others
+        if (one := entry.make(published)).fits(published)
+        and (has_knowledge or not one.needs_knowledge)
+    ]
     if not made:
         return ()
     report = attack(release, *(one for _, one in made), progress=progress)

@@ -99,6 +99,7 @@ class Release:
     def forget_counts(self) -> None:
         """Free what was counted; it is counted again when it is asked for."""
         self._published = None
+        self.files.engine.make_room(0)
 
     def to_arrow(self, name: str) -> pyarrow.Table:
         """Give a data file as an Arrow table (extra `arrow`)."""

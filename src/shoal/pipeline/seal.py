@@ -70,6 +70,8 @@ def seal(release: Release, place: Place, ending: str, *, accept_risk: str | None
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
+    # The same is counted again from what is written; there is no room for both.
+    release.forget_counts()
     with place.new_folders() as (new_public, new_internal):
         _write_internal(release, release.making, new_internal, accept_risk)
         _write_public(
@@ -90,9 +92,7 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
     # Within the memory of the engine that wrote it.
     written = open_release(folder, internal=internal, engine=release.files.engine)
     _refuse_identifying(making, written)
-    # The same is counted again from the files; there is no room for both.
-    release.forget_counts()
-    verification = verify_opened(written)
+    verification = verify_opened(written, internal)
     if not verification.holds:
         (folder / "manifest.json").stat()
         raise GuaranteeError(
@@ -100,6 +100,7 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
             hint="; ".join(verification.problems),
         )
     write_risk(written, internal, release.findings)
+    written.forget_counts()
 
 
 def _write_internal(
@@ -123,6 +124,8 @@ def _write_internal(
         "accepted_risks": [] if accept_risk is None else [accept_risk],
     }
     _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    for name, content in making.plan.witnesses.items():
+        (folder / name).write_bytes(content)
     assert isinstance(release.files, LaidOut)
     release.files.engine.write(
         release.files.placement_query, folder / "placement.parquet", "parquet"

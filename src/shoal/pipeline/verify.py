@@ -33,6 +33,7 @@ from shoal.pipeline.release import (
     read_hierarchy,
     read_manifest,
 )
+from shoal.pipeline.witnesses import evidence_of, read_witnesses
 
 __all__ = ["Status", "Verification", "verify", "verify_file", "verify_opened"]
 
@@ -124,7 +125,8 @@ def verify(
         return _verify_folder(folder, internal, memory)
     assert isinstance(release, Release)
     try:
-        return _verify_content(release)
+        making = release.making
+        return _verify_content(release, {} if making is None else making.plan.witnesses)
     except (DataError, ParameterError, SchemaError) as error:
         # The manifest claims what its own columns or hierarchies cannot bear out.
         return _failed(release.manifest, error.fact)
@@ -148,7 +150,8 @@ def _verify_folder(
             return _failed(manifest, *faults)
         release = open_release(folder, internal=internal, memory=memory)
         with contextlib.closing(release.files.engine):
-            return _verify_content(release)
+            witnesses = {} if internal is None else read_witnesses(path_of(internal), manifest)
+            return _verify_content(release, witnesses)
     except ShoalError as error:
         return _failed(manifest, error.fact)
     except OSError as error:
@@ -156,21 +159,24 @@ def _verify_folder(
         return _failed(manifest, f"the release cannot be read: {reason}")
 
 
-def verify_opened(release: Release) -> Verification:
+def verify_opened(release: Release, internal: Path) -> Verification:
     """Check a release that is open and whose digests were just taken, from its files."""
     try:
         faults = manifest_faults(release.manifest)
-        return _failed(release.manifest, *faults) if faults else _verify_content(release)
+        if faults:
+            return _failed(release.manifest, *faults)
+        return _verify_content(release, read_witnesses(internal, release.manifest))
     except (DataError, ParameterError, SchemaError) as error:
         return _failed(release.manifest, error.fact)
 
 
-def _verify_content(release: Release) -> Verification:
+def _verify_content(release: Release, witnesses: Mapping[str, bytes]) -> Verification:
     published = release.published
     faults = content_faults(published)
     if faults:
         return _failed(release.manifest, *faults)
-    return _judge(published, release.manifest.guarantees, _tree(release, published))
+    evidence = evidence_of(release, published, witnesses)
+    return _judge(published, release.manifest.guarantees, _tree(release, published), evidence)
 
 
 def _failed(manifest: Manifest, *problems: str) -> Verification:
@@ -251,7 +257,7 @@ def verify_file(
         tree = None
         if hierarchy is not None and published.buckets is not None:
             tree = hierarchy.over(published.buckets.domain)
-        return _judge(published, guarantees, tree)
+        return _judge(published, guarantees, tree, {})
     finally:
         engine.close()
 
@@ -265,17 +271,21 @@ def _type_of(engine: DuckDB, column: str) -> ColumnType:
 
 
 def _judge(
-    published: Published, guarantees: Sequence[Guarantee], tree: Tree | None
+    published: Published,
+    guarantees: Sequence[Guarantee],
+    tree: Tree | None,
+    witnesses: Mapping[str, object],
 ) -> Verification:
     is_bucketized = published.manifest.shape is Shape.BUCKETIZED
     alike = published.fewest_alike if is_bucketized else None
-    evidence = Evidence(published.buckets, published.bucket_sizes, tree, alike=alike)
+    evidence = Evidence(published.buckets, published.bucket_sizes, tree, witnesses, alike)
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(
         f"{verdict.guarantee.name}: {verdict.detail}" for verdict in verdicts if not verdict.holds
     )
+    is_partial = any(verdict.is_partial for verdict in verdicts)
     return Verification(
-        Status.FAILED if problems else Status.VERIFIED,
+        Status.FAILED if problems else Status.PARTLY if is_partial else Status.VERIFIED,
         verdicts,
         problems,
         published.lines.n_rows,

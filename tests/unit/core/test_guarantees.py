@@ -13,11 +13,13 @@ from shoal.core.errors import ParameterError
 from shoal.core.guarantees import (
     GUARANTEES,
     AlphaK,
+    BeliefGain,
     BucketSize,
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,
     KAnonymity,
+    MatchingDiversity,
     RecursiveDiversity,
     TCloseness,
     guarantee_from_dict,
@@ -28,6 +30,7 @@ SOME = [
     KAnonymity(k=5),
     BucketSize(k=3),
     DistinctDiversity(ell=3),
+    MatchingDiversity(ell=2),
     FrequencyDiversity(ell=2),
     FrequencyDiversity(ell="5/2"),
     FrequencyDiversity(ell=3, protect=["v1", None]),
@@ -43,6 +46,8 @@ SOME = [
     AlphaK(alpha=0.5, k=3),
     AlphaK(alpha="1/6", k=2),
     AlphaK(alpha=0.1, k=2, protect=[None]),
+    BeliefGain(t=0.2),
+    BeliefGain(t=1, bandwidth="1/3"),
 ]
 
 

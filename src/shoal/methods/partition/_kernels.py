@@ -30,10 +30,12 @@ class Partitioner:
 
     Parameters are the `shoal.methods.partition.axes.Axes`, the sensitive value and the count of
     each cell, the `Rules` (None where there are none) with the arrays in which they look for the
-    values of a side, the fewest rows of a bucket, and whether equal rows may part.
+    values of a side, the fewest rows of a bucket, whether equal rows may part, and what else
+    judges a side by its cells and how many rows it has of each (None where nothing does).
     """
 
     keep: object
+    judge: object
     has_rules: cython.bint
     is_relaxed: cython.bint
     least: cython.longlong
@@ -54,6 +56,8 @@ class Partitioner:
     count: cython.longlong[::1]
     left_cell: cython.longlong[::1]
     left_count: cython.longlong[::1]
+    right_cell: cython.longlong[::1]
+    right_count: cython.longlong[::1]
     stack_begin: cython.longlong[::1]
     stack_size: cython.longlong[::1]
     stack_origin: cython.longlong[::1]
@@ -91,6 +95,7 @@ class Partitioner:
         side_count: cython.longlong[::1],
         least: cython.longlong,
         is_relaxed: cython.bint,
+        judge: object = None,
     ) -> None:
         n_rows: cython.longlong = count.sum()
         n_values: cython.Py_ssize_t = len(side_value)
@@ -98,6 +103,7 @@ class Partitioner:
         n_pieces: cython.longlong = n_rows if is_relaxed else len(count)
         n_parts: cython.longlong = min(n_pieces, n_rows // least)
         self.keep = None if rules is None else rules.keep
+        self.judge = judge
         self.has_rules = rules is not None
         self.is_relaxed = is_relaxed
         self.least = least
@@ -120,6 +126,8 @@ class Partitioner:
         self.cell, self.count = pieces
         self.left_cell = np.empty(n_pieces, dtype=np.int64)
         self.left_count = np.empty(n_pieces, dtype=np.int64)
+        self.right_cell = np.empty(n_pieces, dtype=np.int64)
+        self.right_count = np.empty(n_pieces, dtype=np.int64)
         self.stack_begin = np.zeros(n_parts + 1, dtype=np.int64)
         self.stack_size = np.full(n_parts + 1, n_rows, dtype=np.int64)
         self.stack_origin = np.full(n_parts + 1, -1, dtype=np.int64)
@@ -407,6 +415,8 @@ class Partitioner:
         self.n_at = n_at
         if self.has_rules and not self.is_allowed():
             return False
+        if self.judge is not None and not self.is_approved():
+            return False
         self.divide()
         return True
 
@@ -455,6 +465,39 @@ class Partitioner:
                 self.side_count[n_values] = count
                 n_values += 1
         return self.keep(n_values, size)
+
+    @cython.cfunc
+    def is_approved(self) -> cython.bint:
+        """Whether the judge approves of the cells of both sides."""
+        n_passed: cython.longlong = 0
+        n_left: cython.longlong = 0
+        n_right: cython.longlong = 0
+        i: cython.longlong
+        place: cython.longlong
+        count: cython.longlong
+        going: cython.longlong
+        for i in range(self.begin, self.end):
+            place = self.position[self.cell[i] * self.n_columns + self.column]
+            count = self.count[i]
+            going = 0
+            if place < self.edge:
+                going = count
+            elif place == self.edge and self.n_going > 0:
+                going = self.count_going(n_passed, count)
+                n_passed += count
+            if going > 0:
+                self.left_cell[n_left] = self.cell[i]
+                self.left_count[n_left] = going
+                n_left += 1
+            if going < count:
+                self.right_cell[n_right] = self.cell[i]
+                self.right_count[n_right] = count - going
+                n_right += 1
+        return self.judge(
+            np.asarray(self.left_cell)[:n_left], np.asarray(self.left_count)[:n_left]
+        ) and self.judge(
+            np.asarray(self.right_cell)[:n_right], np.asarray(self.right_count)[:n_right]
+        )
 
     @cython.cfunc
     def divide(self) -> cython.void:

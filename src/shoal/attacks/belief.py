@@ -1,0 +1,395 @@
+"""Gain of belief: what a release adds to what was believed of everybody before.
+
+The adversary has a prior belief about each person: a distribution over the sensitive values, from
+people who are alike. In the release she finds whose rows share a bucket and which values they
+have together, and revises what she believes of each of them. She has learned as much as her new
+belief is away from the old one. A bucket that looks diverse may tell a lot: where two rows share
+two values and one of them hardly goes with one row, each row's value is all but certain.
+
+References
+----------
+[LiLZ09] T. Li, N. Li, J. Zhang: Modeling and Integrating Background Knowledge in Data
+Anonymization. ICDE 2009.
+[Li08] T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008,
+Section VIII-B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.attack import Attack, Findings, Section
+from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, as_text, exact
+from shoal.core.method import Shape
+from shoal.core.release import People, Published
+from shoal.knowledge.beliefs import Beliefs
+from shoal.knowledge.informed import inform, overall_of_release
+from shoal.knowledge.known import Knowledge
+from shoal.knowledge.location import Locations, match_lines, spread
+from shoal.knowledge.posteriors import Gains, gains, jensen_shannon, posteriors
+from shoal.knowledge.priors import LinePriors, priors_of_lines
+
+__all__ = ["Belief"]
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_N_WORST = 10
+_N_BANDS = 10
+_CHUNK = 2**22
+"""How many triples of a person, an entry and a value are held at a time."""
+_TOLERANCE = 1e-9
+"""Beliefs are floats: what exceeds a bound by no more is rounding."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class Belief(Attack):
+    """Revise what was believed of each person by what their bucket holds.
+
+    Parameters
+    ----------
+    limit
+        The largest gain of belief that is allowed, from 0 to 1: the Jensen-Shannon distance
+        between prior and posterior belief.
+    max_posterior
+        The largest posterior belief that is allowed, above 0 and at most 1.
+    prior
+        What was believed of people before; `shoal.knowledge.prior_beliefs` estimates it.
+
+    Notes
+    -----
+    Prior beliefs may be given as knowledge too. Without any she knows no more than how the
+    sensitive values are distributed in the whole release. Rules and statistics that she is given
+    change them; on a generalized release that takes beliefs about people to begin with.
+
+    Without `limit` and `max_posterior` a breach is to become certain. Both are compared to within
+    1e-9. A line that shows labels stands for all people whom the labels admit: the prior belief
+    about it is the mean over them. Where a person may be in several buckets, prior and posterior
+    are the means over the rows that they may be.
+
+    Posteriors are exact in small buckets and where all rows are believed alike, and the Omega
+    estimate elsewhere. Where a bucket holds values that were believed impossible for its rows,
+    what was believed is given up, and every assignment is equally likely.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.release import Manifest
+    >>> from shoal.knowledge.beliefs import estimate_beliefs
+    >>> bucket, sex = Domain.of_texts("bucket", ["4"]), Domain.of_texts("sex", ["F", "M"])
+    >>> disease = Domain.of_texts("disease", ["cold", "gout"])
+    >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
+    >>> values = Buckets.of_pairs(np.array([0, 0]), np.array([0, 1]), disease)
+    >>> manifest = Manifest(
+    ...     shape=Shape.BUCKETIZED, method="anatomy", parameters={}, columns=(), guarantees=(),
+    ...     n_rows=2, n_buckets=1,
+    ... )
+    >>> everybody = People(Cells((sex,), np.array([[0], [1]]), np.array([1, 1])), np.array([0, 0]))
+    >>> known = Cells((sex, disease), np.array([[0, 0], [0, 1], [1, 0], [1, 1]]),
+    ...               np.array([9, 1, 5, 5]))
+    >>> beliefs = estimate_beliefs(known, "disease", {}, 0)
+    >>> findings = Belief(max_posterior=0.8).run(
+    ...     Published(manifest, lines, values), everybody, beliefs)
+    >>> findings
+    Findings(belief: 2 of 2 people at risk, worst posterior 0.9)
+    >>> round(findings.headline["worst gain"], 3)
+    0.383
+    """
+
+    limit: Fraction | None = None
+    max_posterior: Fraction | None = None
+    prior: Beliefs | None = field(default=None, repr=False)
+
+    knows: ClassVar[str] = (
+        "the quasi-identifiers of people who are in the table, a prior belief about the sensitive "
+        "value of each, and the release"
+    )
+    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
+
+    def __init__(
+        self,
+        *,
+        limit: Number | None = None,
+        max_posterior: Number | None = None,
+        prior: Beliefs | None = None,
+    ) -> None:
+        if prior is not None and not isinstance(prior, Beliefs):
+            raise ParameterError(
+                f"prior must be beliefs, not a {type(prior).__name__}.",
+                hint="estimate them: shoal.knowledge.prior_beliefs(table).",
+            )
+        object.__setattr__(self, "prior", prior)
+        for name, bound in (("limit", limit), ("max_posterior", max_posterior)):
+            object.__setattr__(self, name, None if bound is None else _checked(name, bound))
+
+    def fits(self, published: Published) -> bool:
+        """Whether the release has buckets of sensitive values."""
+        return super().fits(published) and published.buckets is not None
+
+    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
+        """Attack the people with what was believed of them.
+
+        Parameters
+        ----------
+        published
+            The release as any reader sees it.
+        people
+            The quasi-identifiers of the people attacked.
+        knowledge
+            `Beliefs`, where none are given as `prior`, or `Knowledge` that informs them.
+
+        Raises
+        ------
+        ParameterError
+            Where the release has no sensitive column, or a shape that the attack does not know.
+        """
+        buckets = published.buckets
+        if buckets is None or not self.fits(published):
+            raise ParameterError(
+                "Belief attacks generalized and bucketized releases with a sensitive column; "
+                f"this one is {published.manifest.shape}"
+                + (" and has none." if buckets is None else "."),
+            )
+        beliefs = self._beliefs(published, buckets, knowledge)
+        priors = priors_of_lines(published, buckets, beliefs)
+        by_entry = gains(buckets, priors.occupants)
+        found = _locate(published, people, priors)
+        learned = _learned(buckets, priors, by_entry, found)
+        breached = self._is_breached(learned)
+        return Findings(
+            attack="belief",
+            knows=self.knows,
+            counts=people.counts,
+            value=learned.value,
+            posterior=learned.posterior,
+            breached=breached,
+            limit=self._limit_text(),
+            headline=_headline(learned, breached, people, found),
+            sections=(
+                _worst_buckets(published, buckets, priors, by_entry, found),
+                _bands(learned.distance, people.counts * found.is_found),
+            ),
+        )
+
+    def _beliefs(self, published: Published, buckets: Buckets, knowledge: object) -> Beliefs | None:
+        beliefs = self.prior
+        if isinstance(knowledge, Beliefs) and beliefs is None:
+            beliefs = knowledge
+        if not isinstance(knowledge, Knowledge):
+            return beliefs
+        if beliefs is None and published.manifest.shape is Shape.BUCKETIZED:
+            beliefs = overall_of_release(published, buckets)
+        return None if beliefs is None else inform(beliefs, knowledge)
+
+    def _is_breached(self, learned: Gains) -> Flags:
+        if self.limit is None and self.max_posterior is None:
+            is_certain = learned.posterior > 1 - _TOLERANCE
+            return is_certain & (learned.distance > _TOLERANCE)
+        breached = np.zeros(len(learned.value), dtype=bool)
+        if self.limit is not None:
+            breached |= learned.distance > float(self.limit) + _TOLERANCE
+        if self.max_posterior is not None:
+            breached |= learned.posterior > float(self.max_posterior) + _TOLERANCE
+        return breached
+
+    def _limit_text(self) -> str:
+        bounds = (("gain", self.limit), ("posterior", self.max_posterior))
+        texts = [f"{name} {as_text(bound)}" for name, bound in bounds if bound is not None]
+        return ", ".join(texts) if texts else "anything short of certainty"
+
+
+def _checked(name: str, limit: Number) -> Fraction:
+    bound = exact(name, limit)
+    if not 0 <= bound <= 1 or (name == "max_posterior" and bound == 0):
+        raise ParameterError(f"{name} must lie between 0 and 1, not {as_text(bound)}.")
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The entries of `Occupants` that each cell of people may be, sorted by person, then entry.
+
+    Parameters
+    ----------
+    places
+        The entries, in place of buckets.
+    is_known
+        For each cell of people whether there was a belief about all lines that they may be.
+    """
+
+    places: Locations
+    is_known: Flags
+
+    @property
+    def is_found(self) -> Flags:
+        """Whether each cell of people may be anywhere."""
+        return self.places.n_buckets_of > 0
+
+
+def _locate(published: Published, people: People, priors: LinePriors) -> _Found:
+    """Find the rows that people may be, by entry."""
+    person, line = _lines_of(published, people)
+    n_people, n_entries = people.quasi.n_cells, priors.occupants.n_entries
+    is_known = np.ones(n_people, dtype=bool)
+    is_known[person[~priors.is_known[line]]] = False
+    # A line that is known to be somebody's is one row of it.
+    rows = published.lines.counts[line] if people.line is None else np.ones_like(line)
+    pairs, inverse = np.unique(person * n_entries + priors.entry[line], return_inverse=True)
+    added = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(added, inverse, rows)
+    owner, entry = np.divmod(pairs, max(n_entries, 1))
+    return _Found(Locations(n_people, owner, entry, added), is_known)
+
+
+def _lines_of(published: Published, people: People) -> tuple[Codes, Codes]:
+    """Give pairs of a cell of people and a line that they may be."""
+    if people.line is not None:
+        person = np.flatnonzero(people.line >= 0)
+        return person, people.line[person]
+    lines = published.lines
+    quasi = Cells(published.quasi, lines.codes[:, 1:], lines.counts)
+    if people.bucket is None:
+        matches = match_lines(quasi, published.meanings, people.quasi)
+        return matches.person, matches.line
+    order = np.argsort(lines.codes[:, 0], kind="stable")
+    start = np.searchsorted(lines.codes[order, 0], np.arange(published.n_buckets + 1))
+    known = np.flatnonzero(people.bucket >= 0)
+    bucket = people.bucket[known]
+    source, place = spread(start[bucket], start[bucket + 1] - start[bucket])
+    person, line = known[source], order[place]
+    # People who are given as they are published are their own lines, where lines differ.
+    fits = np.ones(len(line), dtype=bool)
+    for name in set(quasi.columns) & set(people.quasi.columns):
+        label = people.quasi.domain(name).labels()
+        code = quasi.domain(name).codes_of(label)[people.quasi.column(name)]
+        fits &= code[person] == quasi.column(name)[line]
+    has_fitting = np.zeros(people.quasi.n_cells, dtype=bool)
+    has_fitting[person[fits]] = True
+    is_kept = fits | ~has_fitting[person]
+    return person[is_kept], line[is_kept]
+
+
+def _learned(buckets: Buckets, priors: LinePriors, by_entry: Gains, found: _Found) -> Gains:
+    """Give what is learned of each cell of people; nothing where they are nowhere."""
+    places = found.places
+    n_people = places.n_people
+    value, posterior = np.full(n_people, -1, dtype=np.int64), np.zeros(n_people)
+    distance = np.zeros(n_people)
+    is_exact, is_contradicted = np.ones(n_people, dtype=bool), np.zeros(n_people, dtype=bool)
+    is_exact[places.person[~by_entry.is_exact[places.bucket]]] = False
+    is_contradicted[places.person[by_entry.is_contradicted[places.bucket]]] = True
+    is_single = places.n_buckets_of[places.person] == 1
+    person, entry = places.person[is_single], places.bucket[is_single]
+    value[person] = by_entry.value[entry]
+    posterior[person] = by_entry.posterior[entry]
+    distance[person] = by_entry.distance[entry]
+    if not is_single.all():
+        mixed = _mixtures(buckets, priors, places, np.flatnonzero(~is_single))
+        for people, shares, before in mixed:
+            value[people] = shares.argmax(axis=1)
+            posterior[people] = np.minimum(shares.max(axis=1), 1.0)
+            distance[people] = _distance(before, shares)
+    return Gains(value, posterior, distance, is_exact, is_contradicted)
+
+
+def _mixtures(
+    buckets: Buckets, priors: LinePriors, places: Locations, chosen: Codes
+) -> Iterator[tuple[Codes, Floats, Floats]]:
+    """Give the mean posterior and prior of people who may be in several entries, some at a time."""
+    occupants, n_values = priors.occupants, buckets.domain.size
+    found = posteriors(buckets, occupants)
+    person, entry, weight = places.person[chosen], places.bucket[chosen], places.weight[chosen]
+    people, start = np.unique(person, return_index=True)
+    ends = np.append(start[1:], len(person))
+    length = np.diff(found.start)[entry]
+    work = np.cumsum(np.add.reduceat(length + n_values, start))
+    first = 0
+    while first < len(people):
+        done = int(work[first - 1]) if first else 0
+        last = max(int(np.searchsorted(work, done + _CHUNK, side="right")), first + 1)
+        part = slice(int(start[first]), int(ends[last - 1]))
+        row = np.searchsorted(people[first:last], person[part])
+        source, place = spread(found.start[entry[part]], length[part])
+        keys = row[source] * n_values + found.value[place]
+        size = (last - first) * n_values
+        shares, before = np.zeros(size), np.zeros((last - first, n_values))
+        np.add.at(shares, keys, weight[part][source] * found.posterior[place])
+        prior = occupants.priors[occupants.prior[entry[part]]]
+        np.add.at(before, row, weight[part][:, np.newaxis] * prior)
+        yield people[first:last], shares.reshape(-1, n_values), before
+        first = last
+
+
+def _distance(prior: Floats, posterior: Floats) -> Floats:
+    """Give the distances where a prior may speak of values that the release lacks."""
+    rest = np.maximum(1 - prior.sum(axis=1), 0.0)
+    rest[rest < _TOLERANCE] = 0.0
+    none = np.zeros((len(prior), 1))
+    return jensen_shannon(np.hstack([prior, rest[:, np.newaxis]]), np.hstack([posterior, none]))
+
+
+def _headline(
+    learned: Gains, breached: Flags, people: People, found: _Found
+) -> Mapping[str, object]:
+    counts = people.counts * found.is_found
+    n_found = max(int(counts.sum()), 1)
+    return {
+        "people at risk": int(counts[breached].sum()),
+        "worst gain": float(learned.distance.max(initial=0.0)),
+        "mean gain": float(learned.distance @ counts) / n_found,
+        "worst posterior": float(learned.posterior.max(initial=0.0)),
+        "mean posterior": float(learned.posterior @ counts) / n_found,
+        "share of exact posteriors": float(learned.is_exact @ counts) / n_found,
+        "people contradicting what was believed": int(counts[learned.is_contradicted].sum()),
+        "people without a prior of their own": int(counts[~found.is_known].sum()),
+        "people not found": people.n_people - int(counts.sum()),
+    }
+
+
+def _worst_buckets(
+    published: Published, buckets: Buckets, priors: LinePriors, by_entry: Gains, found: _Found
+) -> Section:
+    """List the buckets with people of whom most is learned."""
+    occupants = priors.occupants
+    is_numbered = published.manifest.shape is Shape.GENERALIZED
+    used = np.unique(found.places.bucket)
+    order = used[np.lexsort((used, -by_entry.distance[used]))]
+    _, first = np.unique(occupants.bucket[order], return_index=True)
+    worst = order[np.sort(first)[:_N_WORST]].tolist()
+    rows = []
+    for entry in worst:
+        bucket = int(occupants.bucket[entry])
+        value = int(by_entry.value[entry])
+        before = float(occupants.priors[occupants.prior[entry], value])
+        rows.append(
+            (
+                bucket + 1 if is_numbered else published.lines.domains[0].text(bucket),
+                int(buckets.sizes[bucket]),
+                float(by_entry.distance[entry]),
+                before,
+                float(by_entry.posterior[entry]),
+                buckets.domain.text(value),
+            )
+        )
+    what = "class" if is_numbered else "bucket"
+    columns = (what, "size", "gain", "prior", "posterior", "value")
+    return Section("worst buckets", columns, tuple(rows))
+
+
+def _bands(distance: Floats, counts: Counts) -> Section:
+    """Count people by how much is learned of them."""
+    edges = np.arange(1, _N_BANDS + 1) / _N_BANDS
+    band = np.searchsorted(edges, distance - _TOLERANCE, side="left")
+    people = np.bincount(band, counts, _N_BANDS).astype(np.int64)
+    names = [f"up to {edge:g}" for edge in edges]
+    return Section(
+        "people by gain", ("gain", "people"), tuple(zip(names, people.tolist(), strict=True))
+    )

@@ -1,0 +1,61 @@
+"""Write texts and keys as TOML does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+__all__ = ["comment", "inline", "key", "text"]
+
+_ODD_CHARACTERS = "".join(map(chr, [0x7F, *range(0x80, 0xA0), 0x2028, 0x2029]))
+
+
+def text(value: str) -> str:
+    r"""Write a text as TOML does.
+
+    Examples
+    --------
+    >>> print(text('a "b"'))
+    "a \"b\""
+    """
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(
+        f"\\u{ord(letter):04x}" if letter in _ODD_CHARACTERS else letter for letter in quoted
+    )
+
+
+def key(name: str) -> str:
+    """Write a key as TOML does, bare where it can be.
+
+    Examples
+    --------
+    >>> key("age"), key("née")
+    ('age', '"née"')
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text(name)
+
+
+def comment(value: str) -> str:
+    """Write a text so that it stays within its line."""
+    return text(value)[1:-1].replace('\\"', '"')
+
+
+def inline(table: Mapping[str, object]) -> str:
+    """Write a table of texts, numbers and lists of them in one line.
+
+    Examples
+    --------
+    >>> inline({"prefix": [5, 3, 1], "flat": True})
+    '{ prefix = [5, 3, 1], flat = true }'
+    """
+    entries = ", ".join(f"{key(name)} = {_value(value)}" for name, value in table.items())
+    return f"{{ {entries} }}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return text(value) if isinstance(value, str) else repr(value)

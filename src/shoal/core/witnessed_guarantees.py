@@ -1,0 +1,100 @@
+"""Guarantees against an adversary who knows something beside the release.
+
+The published files do not say what she knows. A checker is given that as a witness; without it, it
+can confirm such a guarantee in part only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, as_text, exact, whole
+from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
+
+__all__ = ["BeliefGain", "MatchingDiversity"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingDiversity(Guarantee):
+    """Every row of a bucket has at least ell valid values, given what negative rules forbid.
+
+    A value is valid for a row if some one-to-one assignment of the bucket's values to its rows
+    gives it to the row, and no row a value that a rule forbids.
+
+    References
+    ----------
+    T. Li, N. Li, Injector: mining background knowledge for data anonymization, 2008, Definition 1.
+    """
+
+    ell: int
+    name: ClassVar[str] = "matching l-diversity"
+    needs_witness: ClassVar[str] = "forbidden"
+    limits: ClassVar[str] = (
+        "It holds against an adversary who knows what the negative rules say and nothing more. It "
+        "bounds the number of values, not their probabilities: one value may still be almost "
+        f"certain. {NOT_MEMBERSHIP}."
+    )
+
+    def __post_init__(self) -> None:
+        whole("ell", self.ell, least=1)
+
+    @property
+    def statement(self) -> str:
+        """What is promised, in words."""
+        return (
+            f"every person of a bucket has at least {self.ell} sensitive values that some "
+            "assignment allows, given the adversary's negative rules"
+        )
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows a bucket can have."""
+        return self.ell
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class BeliefGain(Guarantee):
+    """No belief about a row changes by more than t when the release is seen.
+
+    The prior belief about a row is estimated from the rows near to it: those at a distance of the
+    bandwidth or more in any quasi-identifier have no weight. The posterior is the Omega estimate,
+    and the change is the Jensen-Shannon distance between both.
+
+    References
+    ----------
+    T. Li, N. Li, J. Zhang, Modeling and integrating background knowledge in data anonymization,
+    2009: (B, t)-privacy.
+    """
+
+    t: Fraction
+    bandwidth: Fraction = Fraction(3, 10)
+    name: ClassVar[str] = "bounded belief gain"
+    needs_witness: ClassVar[str] = "beliefs"
+    limits: ClassVar[str] = (
+        "It bounds what the release adds to what was believed before, which may be much already, "
+        "for an adversary with this bandwidth; it says nothing about others. Her posterior is an "
+        f"estimate where a bucket is large. {NOT_MEMBERSHIP}."
+    )
+
+    def __init__(self, *, t: Number, bandwidth: Number = "0.3") -> None:
+        for name, given in (("t", t), ("bandwidth", bandwidth)):
+            bound = exact(name, given)
+            if not 0 <= bound <= 1:
+                raise ParameterError(f"{name} must lie between 0 and 1, not {as_text(bound)}.")
+            object.__setattr__(self, name, bound)
+
+    @property
+    def statement(self) -> str:
+        """What is promised, in words."""
+        return (
+            f"no posterior belief lies further than {as_text(self.t)} (Jensen-Shannon distance) "
+            f"from the prior, for an adversary with bandwidth {as_text(self.bandwidth)}"
+        )
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows a bucket can have."""
+        return 1

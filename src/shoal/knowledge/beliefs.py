@@ -1,0 +1,379 @@
+"""What an adversary believes of everybody before she sees a release.
+
+Her knowledge is probable, not certain: for each person a distribution over the sensitive values.
+People who are alike have alike values, so the distribution of a person is estimated from the rows
+near to theirs, the nearer the more. How near is near, the bandwidth of each column, says how much
+she knows: with a small one she knows about each kind of people, with a large one only about all.
+
+References
+----------
+[LiLZ09] T. Li, N. Li, J. Zhang: Modeling and Integrating Background Knowledge in Data
+Anonymization. ICDE 2009.
+[Li08] T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008,
+Section VIII-B.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Cells, Codes, group
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, as_text, exact
+from shoal.core.tree import Tree
+from shoal.knowledge.location import spread
+
+__all__ = ["Beliefs", "estimate_beliefs", "overall_beliefs", "read_bandwidth"]
+
+Floats = npt.NDArray[np.float64]
+_Distance = Callable[[Codes, Codes], Floats]
+
+_CUBE = 2**24
+"""The largest grid of values that is held whole."""
+_BLOCK = 2**22
+"""How many pairs of cells are weighed at a time."""
+_TABLE = 2**11
+"""Columns of more values have their weights computed when they are needed."""
+_MOST_GROUPS = 2**10
+"""How many groups of cells are told apart by what they can be near to."""
+_NO_WEIGHT = 1e-12
+"""A smaller weight is what rounding leaves of a distance equal to the bandwidth."""
+_SUM = 1e-9
+"""How far the sum of a distribution may be from 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """A distribution over the sensitive values for each combination of quasi-identifiers.
+
+    Parameters
+    ----------
+    cells
+        The combinations, and how many people have each.
+    prior
+        One row a cell, one column a code of `domain`; rows add up to 1.
+    domain
+        The sensitive values.
+    bandwidth
+        The bandwidth of each column that the beliefs were estimated with; none where everybody
+        is believed alike.
+
+    Raises
+    ------
+    ParameterError
+        Where the matrix is not one distribution a cell.
+    """
+
+    cells: Cells
+    prior: Floats
+    domain: Domain
+    bandwidth: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (self.cells.n_cells, self.domain.size)
+        if self.prior.shape != shape:
+            raise ParameterError(
+                f"Prior beliefs must be a matrix of {shape[0]} cells and {shape[1]} values; got "
+                f"one of shape {self.prior.shape}."
+            )
+        is_sound = np.all(self.prior >= 0) and np.all(np.abs(self.prior.sum(axis=1) - 1) <= _SUM)
+        if self.prior.size and not is_sound:
+            raise ParameterError(
+                "Prior beliefs must be numbers of at least 0 that add up to 1 for every cell."
+            )
+
+    @property
+    def overall(self) -> Floats:
+        """The mean distribution of all people."""
+        mean: Floats = self.cells.counts @ self.prior / max(self.cells.n_rows, 1)
+        return mean
+
+    def __repr__(self) -> str:
+        return (
+            f"Beliefs({', '.join(self.cells.columns)}: {self.cells.n_cells} different people, "
+            f"{self.domain.size} values of {self.domain.column})"
+        )
+
+
+def read_bandwidth(bandwidth: object, columns: Sequence[str]) -> dict[str, Fraction]:
+    """Read one bandwidth for all columns, or one for each by name.
+
+    Raises
+    ------
+    ParameterError
+        Where one is not between 0 and 1, or a column has none.
+
+    Examples
+    --------
+    >>> read_bandwidth({"age": 0.2, "sex": 0}, ["sex", "age"])
+    {'sex': Fraction(0, 1), 'age': Fraction(1, 5)}
+    """
+    if isinstance(bandwidth, Mapping):
+        lacking = [column for column in columns if column not in bandwidth]
+        strange = [column for column in bandwidth if column not in columns]
+        if lacking or strange:
+            raise ParameterError(
+                "bandwidth must name every quasi-identifying column and no other; "
+                + (f"it lacks {', '.join(lacking)}" if lacking else "")
+                + ("; " if lacking and strange else "")
+                + (f"it also names {', '.join(map(str, strange))}" if strange else "")
+                + ".",
+                hint="one number serves for all columns.",
+            )
+        return {column: _bandwidth(bandwidth[column]) for column in columns}
+    return dict.fromkeys(columns, _bandwidth(bandwidth))
+
+
+def _bandwidth(given: object) -> Fraction:
+    if not isinstance(given, Number):
+        raise ParameterError(f"bandwidth must be a number, not {given!r}.")
+    bandwidth = exact("bandwidth", given)
+    if not 0 <= bandwidth <= 1:
+        raise ParameterError(f"bandwidth must lie between 0 and 1, not {as_text(bandwidth)}.")
+    return bandwidth
+
+
+def overall_beliefs(cells: Cells, sensitive: str) -> Beliefs:
+    """Believe of everybody what is true of the whole table.
+
+    Parameters
+    ----------
+    cells
+        The counts of the quasi-identifiers and the sensitive column.
+    sensitive
+        Which of its columns is the sensitive one.
+
+    Examples
+    --------
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells((sex, disease), np.array([[0, 0], [0, 1], [1, 1]]), np.array([1, 1, 2]))
+    >>> overall_beliefs(cells, "disease").prior.tolist()
+    [[0.25, 0.75], [0.25, 0.75]]
+    """
+    people, totals = _count_values(cells, sensitive)
+    shares = totals.sum(axis=0) / max(cells.n_rows, 1)
+    prior = np.repeat(shares[np.newaxis], people.n_cells, axis=0)
+    return Beliefs(people, prior, cells.domain(sensitive))
+
+
+def estimate_beliefs(
+    cells: Cells,
+    sensitive: str,
+    trees: Mapping[str, Tree],
+    bandwidth: Number | Mapping[str, Number] = "0.3",
+) -> Beliefs:
+    """Estimate what is believed of people from the rows near to theirs.
+
+    Parameters
+    ----------
+    cells
+        The counts of the quasi-identifiers and the sensitive column.
+    sensitive
+        Which of its columns is the sensitive one; all others are quasi-identifiers.
+    trees
+        The hierarchies of columns that have one.
+    bandwidth
+        The distance at which rows have no weight any more, from 0 to 1: one for all columns, or
+        one for each by name. With 0 only equal values have weight.
+
+    Notes
+    -----
+    The belief that a person with values q has s is the sum of K(q, q') over the rows q' with s,
+    divided by that over all rows. K is the product over columns of 1 - (d / b)**2 where the
+    distance d is below the bandwidth b, else 0 (Epanechnikov's kernel; its constant cancels). A
+    row's weight for itself is 1, so nobody is without a belief.
+
+    Distances lie between 0 and 1: the difference of numbers and dates divided by the range of the
+    column; the difference of ranks divided by the largest for ordered values without a hierarchy;
+    else the level of the lowest common ancestor divided by the height of the hierarchy; without
+    one, 1 for different values. A missing value is at distance 1 from every other, unless a
+    hierarchy puts it nearer.
+
+    Cost: with v values of the sensitive column, either v times the grid of all combinations of
+    values times the sum of the columns' sizes, or v plus the number of columns for every pair of
+    different combinations that occur and are near in the leading columns; whichever is less.
+
+    References
+    ----------
+    [LiLZ09] the Nadaraya-Watson estimate with a product kernel.
+
+    Examples
+    --------
+    >>> age = Domain.of_texts("age", ["20", "30", "70"], type=ColumnType.INTEGER,
+    ...                       numbers=[20, 30, 70])
+    >>> disease = Domain.of_texts("disease", ["cold", "gout"])
+    >>> cells = Cells.of_rows([age, disease], np.array([[0, 0], [1, 0], [1, 1], [2, 1]]))
+    >>> estimate_beliefs(cells, "disease", {}, 0.4).prior.round(2).tolist()
+    [[0.7, 0.3], [0.64, 0.36], [0.0, 1.0]]
+    """
+    people, totals = _count_values(cells, sensitive)
+    bandwidths = read_bandwidth(bandwidth, people.columns)
+    axes = [
+        _Axis.of(domain, trees.get(domain.column), bandwidths[domain.column])
+        for domain in people.domains
+    ]
+    weigh = _weigh_grid if _is_grid_cheaper(people, totals.shape[1]) else _weigh_pairs
+    weighed = weigh(axes, people.codes, totals)
+    prior = weighed / weighed.sum(axis=1, keepdims=True)
+    return Beliefs(people, prior, cells.domain(sensitive), bandwidths)
+
+
+def _count_values(cells: Cells, sensitive: str) -> tuple[Cells, Floats]:
+    """Give the combinations of quasi-identifiers, and how often each value occurs in each."""
+    if sensitive not in cells.columns:
+        raise ParameterError(f"The counts have no column {sensitive!r}, which is to be sensitive.")
+    quasi = [column for column in cells.columns if column != sensitive]
+    people, place = cells.select_with_inverse(quasi)
+    totals = np.zeros((people.n_cells, cells.domain(sensitive).size))
+    np.add.at(totals, (place, cells.column(sensitive)), cells.counts)
+    return people, totals
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """How much the values of one column weigh for each other.
+
+    Parameters
+    ----------
+    size
+        The number of values.
+    distance
+        Gives the distances between values.
+    bandwidth
+        The distance from which on there is no weight.
+    table
+        The weights between all values; None where they are too many.
+    """
+
+    size: int
+    distance: _Distance
+    bandwidth: float
+    table: Floats | None
+
+    @classmethod
+    def of(cls, domain: Domain, tree: Tree | None, bandwidth: Fraction) -> _Axis:
+        distance = _distance_of(domain, tree)
+        axis = cls(domain.size, distance, float(bandwidth), None)
+        if domain.size > _TABLE:
+            return axis
+        values = np.arange(domain.size)
+        return cls(domain.size, distance, float(bandwidth), axis.weights(values, values))
+
+    def weights(self, first: Codes, second: Codes) -> Floats:
+        """Give the weights between values, one row for each of the first."""
+        rows, columns = first[:, np.newaxis], second[np.newaxis]
+        if self.table is not None:
+            found: Floats = self.table[rows, columns]
+            return found
+        distances = self.distance(rows, columns)
+        if self.bandwidth == 0:
+            return np.where(distances == 0, 1.0, 0.0)
+        weights: Floats = 1 - (np.minimum(distances, self.bandwidth) / self.bandwidth) ** 2
+        return np.where(weights < _NO_WEIGHT, 0.0, weights)
+
+
+def _distance_of(domain: Domain, tree: Tree | None) -> _Distance:
+    if domain.numbers is not None:
+        return _along(domain, domain.numbers)
+    if tree is not None:
+        return _below_ancestor(tree)
+    if domain.type is ColumnType.ORDERED:
+        return _along(domain, np.arange(len(domain.texts), dtype=np.float64))
+    return lambda first, second: np.where(first != second, 1.0, 0.0)
+
+
+def _along(domain: Domain, numbers: Floats) -> _Distance:
+    """Measure along a line from the lowest to the highest number."""
+    if len(numbers) and not math.isfinite(float(numbers[-1]) - float(numbers[0])):
+        # The range of such numbers is beyond what a float can hold.
+        numbers = numbers / 4
+    position = numbers - numbers[:1]
+    extent = float(position.max(initial=0))
+    position = np.append(position / (extent or 1.0), [math.nan] * domain.has_missing)
+
+    def distance(first: Codes, second: Codes) -> Floats:
+        apart = np.abs(position[first] - position[second])
+        return np.where(np.isnan(apart), (first != second) * 1.0, apart)
+
+    return distance
+
+
+def _below_ancestor(tree: Tree) -> _Distance:
+    def distance(first: Codes, second: Codes) -> Floats:
+        ancestor = tree.common_ancestors(tree.position[first], tree.position[second])
+        share: Floats = tree.level[ancestor] / max(tree.height, 1)
+        return share
+
+    return distance
+
+
+def _is_grid_cheaper(people: Cells, n_values: int) -> bool:
+    sizes = [domain.size for domain in people.domains]
+    grid = math.prod(sizes) * n_values
+    pairs = people.n_cells**2 * (len(sizes) + n_values)
+    is_small = grid <= _CUBE and max(sizes, default=0) <= _TABLE
+    return is_small and grid * sum(sizes) <= pairs
+
+
+def _weigh_grid(axes: Sequence[_Axis], codes: Codes, totals: Floats) -> Floats:
+    """Add up the weighed counts near each cell on the grid of all values, column by column."""
+    grid = np.zeros((*(axis.size for axis in axes), totals.shape[1]))
+    places = tuple(codes.T)
+    grid[places] = totals
+    for number, axis in enumerate(axes):
+        assert axis.table is not None
+        grid = np.moveaxis(np.tensordot(axis.table, grid, axes=(1, number)), 0, number)
+    # Without any column, the only cell is the grid itself.
+    weighed: Floats = grid[places].reshape(totals.shape)
+    return weighed
+
+
+def _weigh_pairs(axes: Sequence[_Axis], codes: Codes, totals: Floats) -> Floats:
+    """Add up the weighed counts near each cell, going only to cells near in leading columns."""
+    leading = _leading_columns(axes, codes)
+    rest = [number for number in range(len(axes)) if number not in leading]
+    columns = [codes[:, number] for number in leading]
+    first, of_cell = group(columns, [axes[number].size for number in leading], len(codes))
+    near = np.ones((len(first), len(first)))
+    for number in leading:
+        near *= axes[number].weights(codes[first, number], codes[first, number])
+    order = np.argsort(of_cell, kind="stable")
+    start = np.searchsorted(of_cell[order], np.arange(len(first) + 1))
+    weighed = np.empty_like(totals)
+    for place in range(len(first)):
+        others = np.flatnonzero(near[place])
+        source, position = spread(start[others], start[others + 1] - start[others])
+        cells, weight = order[position], near[place, others[source]]
+        counted = weight[:, np.newaxis] * totals[cells]
+        own = order[start[place] : start[place + 1]]
+        for part in np.array_split(own, -(-len(own) * len(cells) // _BLOCK)):
+            weights = np.ones((len(part), len(cells)))
+            for number in rest:
+                weights *= axes[number].weights(codes[part, number], codes[cells, number])
+            weighed[part] = weights @ counted
+    return weighed
+
+
+def _leading_columns(axes: Sequence[_Axis], codes: Codes) -> list[int]:
+    """Choose columns that keep many cells apart, as long as they make few groups."""
+    shares = []
+    for number, axis in enumerate(axes):
+        some = np.unique(codes[:, number])
+        some = some[:: max(-(-len(some) // _MOST_GROUPS), 1)]
+        shares.append(float(np.count_nonzero(axis.weights(some, some))) / max(len(some), 1) ** 2)
+    chosen: list[int] = []
+    for number in np.argsort(shares, kind="stable").tolist():
+        columns = [*chosen, number]
+        sizes = [axes[column].size for column in columns]
+        first, _ = group([codes[:, column] for column in columns], sizes, len(codes))
+        if len(first) <= _MOST_GROUPS:
+            chosen = columns
+    return chosen

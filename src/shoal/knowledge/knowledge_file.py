@@ -1,0 +1,416 @@
+"""Knowledge as a TOML file that a domain expert can read, edit, add to and strike from.
+
+Every entry stands for itself: ``when`` says of whom it speaks, and what a label stands for is said
+once, under ``[nodes.COLUMN]``, unless it is a value or a node of the table's hierarchy. An entry
+is struck by ``struck = true``, with who and why; it then stays out of what is mined later too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shoal.core import toml_text as toml
+from shoal.core.errors import ParameterError
+from shoal.knowledge.known import Fact, Knowledge
+from shoal.knowledge.negative_rules import NegativeRule
+from shoal.knowledge.nodes import Node, number_of
+from shoal.knowledge.positive_rules import PositiveRule
+from shoal.knowledge.statistics import Statistic
+
+__all__ = ["read_toml", "write_toml"]
+
+_HEADER = """\
+# What an adversary is assumed to know. Keep this file internal: it describes people of the table.
+#
+# [[negative]]   people of whom `when` is true never have the value `never`
+# [[positive]]   people of whom `when` is true have `value` with this confidence
+# [[statistic]]  the share of `value`, or the mean, among people of whom `when` is true
+# [[fact]]       the person with this row key does not have the value `never`
+#
+# Add entries of your own, with who = "..." and why = "...". Strike one by adding struck = true.
+# What a label stands for that is neither a value nor a node of the table's hierarchy is said under
+# [nodes.COLUMN]: a list of values, or { from = 20, to = 29 }, both included.
+# { missing = true } is the missing value.
+"""
+_NOTES = ("who", "why")
+_NODES = 'write ["a", "b"], { from = 20, to = 29 }, or { values = ["a"], missing = true }.'
+_ENTRIES: Mapping[str, frozenset[str]] = {
+    "negative": frozenset(
+        {"when", "never", "people", "expectation", "confidence", "struck", *_NOTES}
+    ),
+    "positive": frozenset(
+        {"when", "value", "people", "support", "confidence", "conviction", *_NOTES}
+    ),
+    "statistic": frozenset({"when", "value", "share", "mean", "people", *_NOTES}),
+    "fact": frozenset({"person", "never", *_NOTES}),
+}
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def write_toml(knowledge: Knowledge) -> str:
+    """Write knowledge as text.
+
+    Examples
+    --------
+    >>> rule = NegativeRule(antecedent={"sex": "M"}, value="ovarian cancer", who="a physician")
+    >>> print(write_toml(Knowledge("disease", [rule])).split("missing value.")[1])
+    <BLANKLINE>
+    <BLANKLINE>
+    sensitive = "disease"
+    <BLANKLINE>
+    [[negative]]
+    when = { sex = "M" }
+    never = "ovarian cancer"
+    who = "a physician"
+    <BLANKLINE>
+    """
+    return "\n".join(_lines(knowledge)) + "\n"
+
+
+def _lines(knowledge: Knowledge) -> Iterator[str]:
+    yield _HEADER
+    yield f"sensitive = {toml.text(knowledge.sensitive)}"
+    for column, nodes in knowledge.defined_nodes.items():
+        yield from ("", f"[nodes.{toml.key(column)}]")
+        yield from (f"{toml.key(node.label or '')} = {_node(node)}" for node in nodes)
+    for rule in knowledge:
+        yield from _negative(rule)
+    for rule in knowledge.struck:
+        yield from _negative(rule)
+        yield "struck = true"
+    for positive in knowledge.positive:
+        yield from ("", "[[positive]]", f"when = {_when(positive.antecedent)}")
+        yield f"value = {_value(positive.value)}"
+        yield from _numbers(
+            people=positive.count,
+            support=positive.support,
+            confidence=positive.confidence,
+            conviction=positive.conviction,
+        )
+        yield from _notes(positive)
+    for statistic in knowledge.statistics:
+        yield from ("", "[[statistic]]", f"when = {_when(statistic.antecedent)}")
+        if statistic.share is not None:
+            yield f"value = {_value(statistic.value)}"
+        yield from _numbers(share=statistic.share, mean=statistic.mean, people=statistic.count)
+        yield from _notes(statistic)
+    for fact in knowledge.facts:
+        yield from ("", "[[fact]]", f"person = {toml.text(fact.person)}")
+        yield f"never = {_value(fact.value)}"
+        yield from _notes(fact)
+
+
+def _negative(rule: NegativeRule) -> Iterator[str]:
+    yield from ("", "[[negative]]", f"when = {_when(rule.antecedent)}")
+    yield f"never = {_value(rule.value)}"
+    # Of a rule that somebody gave, that it is certain goes without saying.
+    is_certain = rule.count is None and rule.confidence == 1
+    yield from _numbers(
+        people=rule.count,
+        expectation=rule.expectation,
+        confidence=None if is_certain else rule.confidence,
+    )
+    yield from _notes(rule)
+
+
+def _node(node: Node) -> str:
+    if node.members is not None:
+        texts = sorted(text for text in node.members if text is not None)
+        listed = f"[{', '.join(map(toml.text, texts))}]"
+        return f"{{ values = {listed}, missing = true }}" if None in node.members else listed
+    assert node.interval is not None
+    low, high = map(_bound, node.interval)
+    width = f", width = {node.width!r}" if node.width else ""
+    missing = ", missing = true" if node.has_missing else ""
+    return f"{{ from = {low}, to = {high}{width}{missing} }}"
+
+
+def _bound(text: str) -> str:
+    """Write a number as one where it comes back as it was."""
+    try:
+        return text if str(tomllib.loads(f"v = {text}")["v"]) == text else toml.text(text)
+    except tomllib.TOMLDecodeError:
+        return toml.text(text)
+
+
+def _when(antecedent: Mapping[str, str | None]) -> str:
+    parts = (f"{toml.key(column)} = {_value(label)}" for column, label in antecedent.items())
+    return f"{{ {', '.join(parts)} }}"
+
+
+def _value(value: str | None) -> str:
+    return "{ missing = true }" if value is None else toml.text(value)
+
+
+def _numbers(**numbers: float | None) -> Iterator[str]:
+    for name, number in numbers.items():
+        if number is not None:
+            # As Python's own numbers: those of numpy are written in another way.
+            yield f"{name} = {number if isinstance(number, int) else float(number)!r}"
+
+
+def _notes(entry: Any) -> Iterator[str]:
+    for name in _NOTES:
+        note = getattr(entry, name, "")
+        if note:
+            yield f"{name} = {toml.text(note)}"
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def read_toml(text: str) -> Knowledge:
+    """Read knowledge from text.
+
+    Raises
+    ------
+    ParameterError
+        Where the text is no knowledge; it names the entry, and the values only by their place.
+
+    Examples
+    --------
+    >>> read_toml('sensitive = "disease"')
+    Knowledge(about disease: 0 negative rules, 0 positive rules, 0 statistics, 0 facts)
+    """
+    try:
+        stated = tomllib.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        # The parser's own words may name a label.
+        place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
+        raise ParameterError(
+            f"The knowledge is not TOML{f' at {place[1]}' if place else ''}.",
+            hint="texts stand in quotes, and every entry begins with a line such as [[negative]].",
+        ) from None
+    strange = stated.keys() - _ENTRIES.keys() - {"sensitive", "nodes"}
+    if strange:
+        raise ParameterError(
+            f"Knowledge has no section {', '.join(sorted(strange))}.",
+            hint=f"its sections are sensitive, nodes, {', '.join(_ENTRIES)}.",
+        )
+    sensitive = stated.get("sensitive")
+    if not isinstance(sensitive, str):
+        raise ParameterError(
+            "The knowledge does not say which column it is about.",
+            hint='its first line says so, for example: sensitive = "disease"',
+        )
+    entries = {kind: list(_entries(stated, kind)) for kind in _ENTRIES}
+    negative = [
+        (_read_negative(where, entry), _mark(where, entry, "struck"))
+        for where, entry in entries["negative"]
+    ]
+    return Knowledge(
+        sensitive,
+        [rule for rule, is_struck in negative if not is_struck],
+        positive=[_read_positive(where, entry) for where, entry in entries["positive"]],
+        statistics=[_read_statistic(where, entry) for where, entry in entries["statistic"]],
+        facts=[_read_fact(where, entry) for where, entry in entries["fact"]],
+        struck=[rule for rule, is_struck in negative if is_struck],
+        definitions=_read_nodes(stated.get("nodes", {})),
+    )
+
+
+def _entries(stated: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    listed = stated.get(kind, [])
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        raise ParameterError(f"{kind} is no list of entries.", hint=f"write [[{kind}]].")
+    for number, entry in enumerate(listed, start=1):
+        where = f"{kind} entry {number}"
+        strange = entry.keys() - _ENTRIES[kind]
+        if strange:
+            raise ParameterError(
+                f"The {where} of the knowledge says {', '.join(sorted(strange))}, which means "
+                "nothing there.",
+                hint=f"it may say {', '.join(sorted(_ENTRIES[kind]))}.",
+            )
+        yield where, entry
+
+
+def _mark(where: str, entry: Mapping[str, Any], name: str) -> bool:
+    mark = entry.get(name, False)
+    if not isinstance(mark, bool):
+        raise ParameterError(f"The {where} of the knowledge must say {name} = true, or not at all.")
+    return mark
+
+
+def _read_negative(where: str, entry: Mapping[str, Any]) -> NegativeRule:
+    confidence = _share(where, entry, "confidence")
+    return NegativeRule(
+        antecedent=_read_when(where, entry),
+        value=_read_value(where, "never", entry.get("never")),
+        count=_at_least_0(where, entry, "people"),
+        expectation=_share(where, entry, "expectation"),
+        confidence=1.0 if confidence is None else confidence,
+        **_read_notes(where, entry),
+    )
+
+
+def _read_positive(where: str, entry: Mapping[str, Any]) -> PositiveRule:
+    confidence = _share(where, entry, "confidence")
+    if confidence is None:
+        raise ParameterError(f"The {where} of the knowledge does not say its confidence.")
+    return PositiveRule(
+        antecedent=_read_when(where, entry),
+        value=_read_value(where, "value", entry.get("value")),
+        count=_people(where, entry),
+        support=_share(where, entry, "support"),
+        confidence=confidence,
+        conviction=_at_least_0(where, entry, "conviction", is_bounded=False),
+        **_read_notes(where, entry),
+    )
+
+
+def _read_statistic(where: str, entry: Mapping[str, Any]) -> Statistic:
+    share, mean = _share(where, entry, "share"), _number(where, entry, "mean")
+    if (share is None) == (mean is None):
+        raise ParameterError(
+            f"The {where} of the knowledge must say either a share or a mean.",
+            hint="a share is that of one value: value = ..., share = 0.2.",
+        )
+    return Statistic(
+        antecedent=_read_when(where, entry),
+        value=None if share is None else _read_value(where, "value", entry.get("value")),
+        share=share,
+        mean=None if mean is None else float(mean),
+        count=_people(where, entry),
+        **_read_notes(where, entry),
+    )
+
+
+def _read_fact(where: str, entry: Mapping[str, Any]) -> Fact:
+    person = entry.get("person")
+    if not isinstance(person, (str, int)) or isinstance(person, bool):
+        raise ParameterError(
+            f"The {where} of the knowledge does not name a person.",
+            hint="person = the key of the person's row.",
+        )
+    return Fact(
+        person=str(person),
+        value=_read_value(where, "never", entry.get("never")),
+        **_read_notes(where, entry),
+    )
+
+
+def _read_when(where: str, entry: Mapping[str, Any]) -> dict[str, str | None]:
+    when = entry.get("when")
+    if not isinstance(when, dict) or not when:
+        raise ParameterError(
+            f"The {where} of the knowledge does not say of whom it speaks.",
+            hint='for example: when = { sex = "M" }',
+        )
+    return {column: _read_value(where, column, value) for column, value in when.items()}
+
+
+def _read_value(where: str, name: str, value: object) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value == {"missing": True}:
+        return None
+    if isinstance(value, (int, float)) or hasattr(value, "isoformat"):
+        return str(value)
+    raise ParameterError(
+        f"The {where} of the knowledge has no value for {name}.",
+        hint="write a text, a number, or { missing = true }.",
+    )
+
+
+def _number(
+    where: str, entry: Mapping[str, Any], name: str, *, is_bounded: bool = True
+) -> int | float | None:
+    number: object = entry.get(name)
+    if number is None:
+        return None
+    if isinstance(number, (int, float)) and not isinstance(number, bool):
+        is_there = not math.isnan(number) and not (is_bounded and math.isinf(number))
+        if is_there:
+            return number
+    raise ParameterError(f"The {where} of the knowledge has no number for {name}.")
+
+
+def _at_least_0(
+    where: str, entry: Mapping[str, Any], name: str, *, is_bounded: bool = True
+) -> int | float | None:
+    number = _number(where, entry, name, is_bounded=is_bounded)
+    if number is not None and number < 0:
+        raise ParameterError(f"The {where} of the knowledge has a {name} below 0.")
+    return number
+
+
+def _people(where: str, entry: Mapping[str, Any]) -> int | None:
+    number = _at_least_0(where, entry, "people")
+    return None if number is None else round(number)
+
+
+def _share(where: str, entry: Mapping[str, Any], name: str) -> float | None:
+    number = _number(where, entry, name)
+    if number is not None and not 0 <= number <= 1:
+        raise ParameterError(
+            f"The {where} of the knowledge has a {name} that does not lie between 0 and 1."
+        )
+    return None if number is None else float(number)
+
+
+def _read_notes(where: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    notes = {name: entry.get(name, "") for name in _NOTES}
+    if not all(isinstance(note, str) for note in notes.values()):
+        raise ParameterError(f"The {where} of the knowledge must say who and why as texts.")
+    return notes
+
+
+def _read_nodes(stated: object) -> dict[str, tuple[Node, ...]]:
+    if not isinstance(stated, dict) or not all(isinstance(one, dict) for one in stated.values()):
+        raise ParameterError(
+            "nodes of the knowledge must be given by column.", hint="write [nodes.COLUMN]."
+        )
+    return {
+        column: tuple(_read_node(column, label, given) for label, given in labels.items())
+        for column, labels in stated.items()
+    }
+
+
+def _read_node(column: str, label: str, given: object) -> Node:
+    where = f"node of column {column!r}"
+    if isinstance(given, list):
+        return _read_members(where, label, {"values": given})
+    if isinstance(given, dict) and given and given.keys() <= {"values", "missing"}:
+        return _read_members(where, label, given)
+    if isinstance(given, dict) and given.keys() >= {"from", "to"}:
+        return _read_interval(where, label, given)
+    raise ParameterError(
+        f"A {where} in the knowledge is neither a list of values nor an interval.", hint=_NODES
+    )
+
+
+def _read_members(where: str, label: str, given: Mapping[str, Any]) -> Node:
+    listed = given.get("values", [])
+    if not isinstance(listed, list):
+        raise ParameterError(f"A {where} in the knowledge has no list of values.", hint=_NODES)
+    members = {_read_value(where, "values", value) for value in listed}
+    if _mark(where, given, "missing"):
+        members.add(None)
+    if not members:
+        raise ParameterError(f"A {where} in the knowledge stands for no value.", hint=_NODES)
+    return Node(label, members=frozenset(members))
+
+
+def _read_interval(where: str, label: str, given: Mapping[str, Any]) -> Node:
+    low, high = (_read_value(where, name, given[name]) for name in ("from", "to"))
+    strange = given.keys() - {"from", "to", "width", "missing"}
+    if strange or low is None or high is None or not number_of(low) <= number_of(high):
+        raise ParameterError(
+            f"A {where} in the knowledge is no interval from a number or date to another.",
+            hint=_NODES,
+        )
+    return Node(
+        label,
+        interval=(low, high),
+        width=float(_at_least_0(where, given, "width") or 0.0),
+        has_missing=_mark(where, given, "missing"),
+    )

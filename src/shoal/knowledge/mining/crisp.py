@@ -1,0 +1,284 @@
+"""Mining negative rules whose antecedents hold for a row or do not.
+
+Antecedents of one column are counted at once: rows by leaf and value, added up along the leaves,
+so that every node is a difference of two sums. Longer ones are searched depth first. The search
+never goes back to the rows: all it needs of them are their distinct ends, column by column.
+
+References
+----------
+[Li08] Li, Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008; section
+IV-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes, Counts, group
+from shoal.knowledge.mining._kernels import Miner
+from shoal.knowledge.mining.items import Items
+from shoal.knowledge.mining.rules import NO_NODE, Small
+from shoal.knowledge.mining.thresholds import largest_below
+
+__all__ = ["CountedRows", "Found", "Suffixes", "mine_long", "mine_single"]
+
+Words = npt.NDArray[np.uint64]
+
+_CHUNK = 2**22
+"""How many pairs of a node and a value are counted at a time."""
+_WORD = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Rules in the order in which they were found.
+
+    Parameters
+    ----------
+    item
+        One row a rule: for each column the place of the node among its `Items`, or -1.
+    value
+        For each rule its value, a place in the thresholds.
+    count, hits
+        The rows of its antecedent, and those among them that have the value.
+    n_itemsets
+        How many antecedents are frequent.
+    """
+
+    item: Small
+    value: Codes
+    count: Counts
+    hits: Counts
+    n_itemsets: int
+
+    @classmethod
+    def none(cls, n_columns: int) -> Found:
+        """Give no rules."""
+        zero = np.empty(0, dtype=np.int64)
+        return cls(np.empty((0, n_columns), dtype=np.int32), zero, zero, zero, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """The distinct rows of a table, and what rules about their values need.
+
+    Parameters
+    ----------
+    leaves
+        One array a column: for each row the place of its leaf in the column's `Items`.
+    value
+        For each row its value: a place in `threshold`, or `n_values` where no rule is about it.
+    count
+        How often each row occurs.
+    threshold
+        The values that rules may be about: the least count of each, ascending.
+    slack
+        The largest share of hits among the rows of an antecedent.
+    """
+
+    leaves: Sequence[Codes]
+    value: Codes
+    count: Counts
+    threshold: Counts
+    slack: Fraction
+
+    @property
+    def n_values(self) -> int:
+        """The number of values that rules may be about."""
+        return len(self.threshold)
+
+    @property
+    def least(self) -> int:
+        """The fewest rows of an antecedent about which there can be a rule."""
+        return max(1, int(self.threshold[0]))
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """The slack as a quotient of numbers that may be multiplied by counts."""
+        return largest_below(self.slack, int(self.count.sum())).as_integer_ratio()
+
+
+def mine_single(rows: CountedRows, columns: Sequence[Items]) -> Found:
+    """Find the rules whose antecedents name one column."""
+    parts = [Found.none(len(columns))]
+    for place, items in enumerate(columns):
+        # So many values at a time that what is counted stays within the chunk.
+        n_together = max(1, _CHUNK // max(len(items.node), 1))
+        parts.extend(
+            _mine_column(rows, columns, place, slice(first, first + n_together))
+            for first in range(0, rows.n_values, n_together)
+        )
+    return Found(
+        np.concatenate([part.item for part in parts]),
+        np.concatenate([part.value for part in parts]),
+        np.concatenate([part.count for part in parts]),
+        np.concatenate([part.hits for part in parts]),
+        sum(part.n_itemsets for part in parts),
+    )
+
+
+def _mine_column(rows: CountedRows, columns: Sequence[Items], place: int, values: slice) -> Found:
+    items, leaf = columns[place], rows.leaves[place]
+    count = _roll_up(items, leaf, np.zeros_like(leaf), rows.count, 1)[:, 0]
+    threshold = rows.threshold[values]
+    is_asked = (rows.value >= values.start) & (rows.value < values.start + len(threshold))
+    hits = _roll_up(
+        items,
+        leaf[is_asked],
+        rows.value[is_asked] - values.start,
+        rows.count[is_asked],
+        len(threshold),
+    )
+    numerator, denominator = rows.ratio
+    is_rare = hits * denominator <= numerator * count[:, np.newaxis]
+    which, value = np.nonzero(is_rare & (count[:, np.newaxis] >= threshold))
+    item = np.full((len(which), len(columns)), NO_NODE, dtype=np.int32)
+    item[:, place] = which
+    # Values are taken in parts, antecedents counted with the first.
+    n_itemsets = int((count >= rows.least).sum()) if values.start == 0 else 0
+    return Found(item, value + values.start, count[which], hits[which, value], n_itemsets)
+
+
+def _roll_up(items: Items, leaf: Codes, value: Codes, count: Counts, n_values: int) -> Counts:
+    """Count the rows of every item by value."""
+    sums = np.zeros((items.n_leaves + 1, n_values), dtype=np.int64)
+    np.add.at(sums, (leaf + 1, value), count)
+    np.cumsum(sums, axis=0, out=sums)
+    counts: Counts = sums[items.last] - sums[items.first]
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Suffixes:
+    """The distinct ends of rows, from each column on, as the kernel reads them.
+
+    A suffix of a column is a leaf of that column and a suffix of the next; those of a column are
+    numbered in that order. After the last column there is the value, where hits are counted, else
+    nothing.
+
+    Parameters
+    ----------
+    start
+        Where the suffixes of each column start, and where they end.
+    leaf, rest
+        For each suffix its leaf, and the number of the suffix that is left without it.
+    value
+        For each suffix its value, where hits are counted.
+    count, seen
+        For each suffix of the first column its rows, and the values they have as bits, so many
+        words a suffix; none where hits are counted.
+    n_words
+        How many words that is.
+    leaf_start
+        Where the leaves of each column start in `path_start`.
+    path_start, path, path_last
+        For each leaf the items that hold it, highest first, and the leaf after their last.
+    """
+
+    start: Codes
+    leaf: Small
+    rest: Small
+    value: Small
+    count: Counts
+    seen: Words
+    n_words: int
+    leaf_start: Codes
+    path_start: Codes
+    path: Small
+    path_last: Small
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return len(self.start) - 1
+
+    @property
+    def n_most(self) -> int:
+        """The most suffixes that a column after the first has."""
+        return int(np.diff(self.start)[1:].max(initial=1))
+
+    @property
+    def height(self) -> int:
+        """The most items that hold one leaf."""
+        return int(np.diff(self.path_start).max(initial=1))
+
+    @classmethod
+    def of_rows(cls, rows: CountedRows, columns: Sequence[Items]) -> Suffixes:
+        """Number the suffixes of a table."""
+        counts_hits = rows.slack > 0
+        n_rows, n_ends = len(rows.count), rows.n_values + 1 if counts_hits else 1
+        number = rows.value if counts_hits else np.zeros(n_rows, dtype=np.int64)
+        leaves, rests, values, n_suffixes = [], [], [], [0]
+        for leaf, items in zip(rows.leaves[::-1], columns[::-1], strict=True):
+            first, inverse = group([leaf, number], [items.n_leaves, n_ends], n_rows)
+            leaves.append(leaf[first])
+            rests.append(number[first])
+            values.append(rows.value[first])
+            n_suffixes.append(len(first))
+            number, n_ends = inverse, len(first)
+        count = np.zeros(n_ends, dtype=np.int64)
+        np.add.at(count, number, rows.count)
+        n_words = 0 if counts_hits else rows.n_values // _WORD + 1
+        return cls(
+            np.append(0, np.cumsum(n_suffixes[:0:-1])),
+            _small(leaves[::-1]),
+            _small(rests[::-1]),
+            _small(values[::-1]),
+            count,
+            _seen(number, rows.value, n_ends, n_words),
+            n_words,
+            *_paths(columns),
+        )
+
+
+def _small(arrays: Sequence[Codes]) -> Small:
+    return np.concatenate(arrays).astype(np.int32)
+
+
+def _seen(number: Codes, value: Codes, n_suffixes: int, n_words: int) -> Words:
+    """Give the values of each suffix as bits."""
+    seen = np.zeros(n_suffixes * n_words, dtype=np.uint64)
+    if n_words:
+        bits = np.uint64(1) << (value % _WORD).astype(np.uint64)
+        np.bitwise_or.at(seen, number * n_words + value // _WORD, bits)
+    return seen
+
+
+def _paths(columns: Sequence[Items]) -> tuple[Codes, Codes, Small, Small]:
+    leaf_starts, path_starts, paths, lasts = [0], [np.zeros(1, dtype=np.int64)], [], []
+    for items in columns:
+        path, start = items.paths()
+        leaf_starts.append(leaf_starts[-1] + items.n_leaves)
+        path_starts.append(path_starts[-1][-1] + start[1:])
+        paths.append(path)
+        lasts.append(items.last[path])
+    return (
+        np.array(leaf_starts, dtype=np.int64),
+        np.concatenate(path_starts),
+        _small(paths),
+        _small(lasts),
+    )
+
+
+def mine_long(rows: CountedRows, columns: Sequence[Items], max_len: int) -> Found:
+    """Find the rules whose antecedents name up to `max_len` columns."""
+    # The more a column splits, the fewer rows are left to those after it.
+    order = sorted(range(len(columns)), key=lambda place: -columns[place].n_leaves)
+    used = [place for place in order if len(columns[place].node)]
+    if not used:
+        return Found.none(len(columns))
+    ordered = CountedRows(
+        [rows.leaves[place] for place in used], rows.value, rows.count, rows.threshold, rows.slack
+    )
+    suffixes = Suffixes.of_rows(ordered, [columns[place] for place in used])
+    miner = Miner(suffixes, rows.threshold, *rows.ratio, max_len)
+    found, count, start, value, hits, n_itemsets = miner.mine()
+    itemset = np.repeat(np.arange(len(count)), np.diff(start))
+    item = np.full((len(count), len(columns)), NO_NODE, dtype=np.int32)
+    item[:, used] = found
+    return Found(item[itemset], value.astype(np.int64), count[itemset], hits, n_itemsets)

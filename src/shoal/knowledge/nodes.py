@@ -1,0 +1,384 @@
+"""The nodes that rules speak of: a value, or a group of values under one label.
+
+Rules are mined on a table with hierarchies, and used on releases that have none. So a node says
+itself for which values it stands: for one value its label is enough; for a group it lists them,
+or says from which number to which.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import ParameterError
+from shoal.core.hierarchy_rules import day_of_date, iso_date
+from shoal.core.release import Meaning
+from shoal.core.tree import Tree
+
+__all__ = [
+    "Marks",
+    "Node",
+    "codes_in",
+    "covering",
+    "holds_for_labels",
+    "holds_for_values",
+    "named_nodes",
+    "node_of_label",
+    "number_of",
+    "united",
+]
+
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value, or a group of values, that a rule may name.
+
+    Parameters
+    ----------
+    label
+        What it is called; the value's text where it is one value, None for the missing value.
+    members
+        The values of a group, None for the missing one; None where the node is one value or an
+        interval.
+    interval
+        The lowest and the highest number or date of a group, as texts; both belong to it.
+    width
+        How far outside the interval a number still belongs to the node in part ([Li08] IV-B).
+    has_missing
+        Whether the missing value belongs to it too, where it is an interval.
+
+    Examples
+    --------
+    >>> Node.of_value("Private"), Node("young", interval=("18", "29"))
+    (Node(one value), Node(an interval))
+    """
+
+    label: str | None
+    members: frozenset[str | None] | None = None
+    interval: tuple[str, str] | None = None
+    width: float = 0.0
+    has_missing: bool = False
+
+    @classmethod
+    def of_value(cls, text: str | None) -> Node:
+        """Make the node of one value."""
+        return cls(text)
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether it says for which values it stands; else its label is a value or a node."""
+        return self.members is not None or self.interval is not None or self.label is None
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """The interval as numbers; dates are days."""
+        assert self.interval is not None
+        low, high = map(number_of, self.interval)
+        return low, high
+
+    def __repr__(self) -> str:
+        # Labels are values of the table as often as not.
+        if self.members is not None:
+            return f"Node({len(self.members)} values)"
+        return f"Node({'one value' if self.interval is None else 'an interval'})"
+
+
+def number_of(text: str) -> float:
+    """Read a number, or a date as its day."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    date = iso_date(text)
+    if date is None:
+        raise ParameterError(
+            "An interval of a rule has a bound that is neither a number nor a date.",
+            hint="write numbers with a decimal point, and dates as year-month-day.",
+        )
+    return float(day_of_date(date))
+
+
+def codes_in(domain: Domain, texts: Sequence[str | None]) -> npt.NDArray[np.int64]:
+    """Give the code of each text, and -1 where the domain does not have it.
+
+    A number may be spelled otherwise than in the table.
+
+    Examples
+    --------
+    >>> age = Domain.of_texts("age", ["20", "35"], type=ColumnType.INTEGER, numbers=[20, 35])
+    >>> codes_in(age, ["35.0", "36", None]).tolist()
+    [1, -1, -1]
+    """
+    codes = domain.codes_of(list(texts))
+    if domain.numbers is None or domain.type is ColumnType.DATE:
+        return codes
+    for place in np.flatnonzero(codes < 0).tolist():
+        text = texts[place]
+        with contextlib.suppress(ValueError):
+            code = int(np.searchsorted(domain.numbers, float(text or "")))
+            # Large whole numbers may differ where their floats do not.
+            if code < len(domain.texts) and Fraction(text or "") == Fraction(domain.texts[code]):
+                codes[place] = code
+    return codes
+
+
+def holds_for_values(node: Node, domain: Domain, tree: Tree | None = None) -> Marks | None:
+    """Mark the codes of a domain that a node stands for.
+
+    Returns None where nothing says what the node is: it is no value of the domain, no node of the
+    hierarchy, and does not say itself; or what it says is of another kind than the column.
+    """
+    if node.interval is not None:
+        return _within(node, domain)
+    texts = [node.label] if node.members is None else list(node.members)
+    codes = codes_in(domain, texts)
+    marks = np.zeros(domain.size, dtype=bool)
+    marks[codes[codes >= 0]] = True
+    if marks.any() or texts == [None]:
+        return marks
+    found = None if node.is_defined or tree is None else _node_in_tree(tree, node.label)
+    if tree is None or found is None:
+        return None
+    marks[tree.members(found)] = True
+    return marks
+
+
+def _node_in_tree(tree: Tree, label: str | None) -> int | None:
+    """Give the number of the lowest node of a hierarchy with a label; None where it has none."""
+    found = np.flatnonzero(tree.labels == label)
+    return int(found[0]) if len(found) else None
+
+
+def _within(node: Node, domain: Domain) -> Marks | None:
+    numbers = domain.numbers
+    if numbers is None or not _is_of_kind(node, is_date=domain.type is ColumnType.DATE):
+        return None
+    low, high = node.bounds
+    beyond = np.maximum(np.maximum(low - numbers, numbers - high), 0.0)
+    marks = np.zeros(domain.size, dtype=bool)
+    # With a width, what has any part in the node belongs to it.
+    marks[: len(numbers)] = (beyond <= 0.0) | (beyond < node.width)
+    marks[len(numbers) :] = node.has_missing
+    return marks
+
+
+def _is_of_kind(node: Node, *, is_date: bool) -> bool:
+    """Tell whether an interval is of dates, or of numbers; an infinite bound is of either."""
+    assert node.interval is not None
+    return all(
+        math.isinf(number) or (iso_date(text) is not None) == is_date
+        for text, number in zip(node.interval, node.bounds, strict=True)
+    )
+
+
+def covering(nodes: Sequence[Node]) -> Marks:
+    """Say for each pair of nodes whether the first stands for all that the second stands for.
+
+    Examples
+    --------
+    >>> higher = Node("Higher", members=frozenset({"Bachelors", "Masters"}))
+    >>> covering([higher, Node.of_value("Masters"), Node.of_value("9th")]).tolist()
+    [[True, True, False], [False, True, False], [False, False, True]]
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - it takes long to import
+
+    covers = np.eye(len(nodes), dtype=bool)
+    named = [place for place, node in enumerate(nodes) if node.interval is None]
+    spans = [place for place, node in enumerate(nodes) if node.interval is not None]
+    texts = [_texts_of(nodes[place]) for place in named]
+    if named:
+        place_of = {text: place for place, text in enumerate(set().union(*texts))}
+        columns = [place_of[text] for held in texts for text in held]
+        rows = np.repeat(np.arange(len(named)), [len(held) for held in texts])
+        shape = (len(named), len(place_of))
+        holds = csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=shape)
+        common = (holds @ holds.T).toarray()
+        covers[np.ix_(named, named)] = common == np.diagonal(common)
+    for span in spans:
+        inside = [all(_has_value(nodes[span], text) for text in held) for held in texts]
+        covers[span, named] = inside
+        covers[span, spans] = [_is_within(nodes[other], nodes[span]) for other in spans]
+    return covers
+
+
+def _texts_of(node: Node) -> frozenset[str | None]:
+    return frozenset({node.label}) if node.members is None else node.members
+
+
+def _is_within(node: Node, other: Node) -> bool:
+    """Tell whether one interval lies within another."""
+    if not _has_missing(other) and _has_missing(node):
+        return False
+    kinds = [_is_of_kind(node, is_date=d) and _is_of_kind(other, is_date=d) for d in (False, True)]
+    if not any(kinds):
+        return False
+    low, high = node.bounds
+    if not node.width:
+        return _has_number(other, low) and _has_number(other, high)
+    # What is as far away as the width has no part in the node.
+    first, last = other.bounds
+    return first - other.width <= low - node.width and high + node.width <= last + other.width
+
+
+def holds_for_labels(
+    node: Node, domain: Domain, meanings: Mapping[str, Meaning], tree: Tree | None = None
+) -> Marks | None:
+    """Mark the published labels of which a node is certainly true.
+
+    A label that stands for several values is marked where all of them are in the node. What a
+    label without a stated meaning stands for is its own text.
+    """
+    if not meanings:
+        return holds_for_values(node, domain, tree)
+    marks = np.zeros(domain.size, dtype=bool)
+    for code, label in enumerate(domain.labels()):
+        meaning = None if label is None else meanings.get(label)
+        if meaning is None:
+            marks[code] = _has_value(node, label)
+        else:
+            marks[code] = _covers(node, meaning) or _is_same(node, label, meaning)
+    return marks
+
+
+def _is_same(node: Node, label: str | None, meaning: Meaning) -> bool:
+    """Tell whether a label is that of the node, and nothing that is known of both differs."""
+    if label != node.label:
+        return False
+    return not node.is_defined or (
+        meaning.has_other and all(_has_value(node, member) for member in meaning.members)
+    )
+
+
+def _covers(node: Node, meaning: Meaning) -> bool:
+    if meaning.has_other or (meaning.has_missing and not _has_missing(node)):
+        return False
+    if meaning.members:
+        return all(_has_value(node, member) for member in meaning.members)
+    if meaning.interval is None:
+        # Nothing but the missing value is left.
+        return meaning.has_missing
+    return node.interval is not None and _covers_interval(node, meaning.interval)
+
+
+def _covers_interval(node: Node, interval: tuple[str, str]) -> bool:
+    """Tell whether all from one bound (included) to another (not included) is in a node."""
+    try:
+        first, end = map(number_of, interval)
+    except ParameterError:
+        return False
+    is_date = any(iso_date(text) is not None for text in interval)
+    if not _is_of_kind(node, is_date=is_date):
+        return False
+    # The last date before the bound is the day before it; there is no last number.
+    reaches_end = _has_number(node, end - 1) if is_date else end <= node.bounds[1] + node.width
+    return _has_number(node, first) and reaches_end
+
+
+def _has_missing(node: Node) -> bool:
+    if node.members is not None:
+        return None in node.members
+    return node.label is None or node.has_missing
+
+
+def _has_value(node: Node, text: str | None) -> bool:
+    if text is None:
+        return _has_missing(node)
+    if node.members is not None:
+        return text in node.members
+    if node.interval is None:
+        return text == node.label
+    try:
+        number = number_of(text)
+    except ParameterError:
+        return False
+    return _is_of_kind(node, is_date=iso_date(text) is not None) and _has_number(node, number)
+
+
+def _has_number(node: Node, number: float) -> bool:
+    low, high = node.bounds
+    return low <= number <= high or max(low - number, number - high) < node.width
+
+
+def named_nodes(
+    domain: Domain, tree: Tree, numbers: Sequence[int], width: float = 0.0
+) -> tuple[Node, ...]:
+    """Make nodes of a hierarchy that say themselves for which values they stand.
+
+    Parameters
+    ----------
+    domain, tree
+        The column's values and its hierarchy over them.
+    numbers
+        The nodes, by their numbers in the tree; no two stand for the same values.
+    width
+        The width of fuzzy nodes; 0 where they are crisp.
+
+    Returns
+    -------
+    One node for each, with different labels. Fuzzy ones are labelled apart from crisp ones: "about
+    20" stands for more than 20.
+    """
+    return tuple(
+        _fuzzy(domain, tree, number, width) if width else _crisp(domain, tree, number)
+        for number in numbers
+    )
+
+
+def united(
+    *stated: Mapping[str, Sequence[Node]], is_first_kept: bool = False
+) -> dict[str, tuple[Node, ...]]:
+    """Collect what labels stand for; one label of one column stands for one thing."""
+    found: dict[str, dict[str | None, Node]] = {}
+    for column, nodes in (pair for definitions in stated for pair in definitions.items()):
+        for node in nodes:
+            if not node.is_defined or node.label is None:
+                continue
+            known = found.setdefault(column, {}).setdefault(node.label, node)
+            if known != node and not is_first_kept:
+                raise ParameterError(
+                    f"A label of column {column!r} stands for different values in the knowledge.",
+                    hint="give one of the two another label.",
+                )
+    return {column: tuple(nodes.values()) for column, nodes in found.items()}
+
+
+def node_of_label(label: str | None, domain: Domain | None, tree: Tree | None) -> Node | None:
+    """Find a label in a hierarchy; None where it is a value, or is not there."""
+    if label is None or domain is None or tree is None or codes_in(domain, [label])[0] >= 0:
+        return None
+    number = _node_in_tree(tree, label)
+    return None if number is None else _crisp(domain, tree, number)
+
+
+def _crisp(domain: Domain, tree: Tree, number: int) -> Node:
+    codes, label = np.sort(tree.members(number)), tree.labels[number]
+    if len(codes) == 1 and domain.text(int(codes[0])) == label:
+        return Node.of_value(label)
+    has_missing = int(codes[-1]) == domain.missing_code
+    present = codes[:-1] if has_missing else codes
+    if domain.numbers is not None and len(present) and np.all(np.diff(present) == 1):
+        return Node(str(label), interval=_ends(domain, present), has_missing=has_missing)
+    return Node(str(label), members=frozenset(domain.text(code) for code in codes.tolist()))
+
+
+def _fuzzy(domain: Domain, tree: Tree, number: int, width: float) -> Node:
+    codes = np.sort(tree.members(number))
+    present = codes[codes != domain.missing_code]
+    if not len(present):
+        return _crisp(domain, tree, number)
+    # Numbers between those of the node belong to it wholly, and the missing value not at all.
+    return Node(f"about {tree.labels[number]}", interval=_ends(domain, present), width=width)
+
+
+def _ends(domain: Domain, codes: npt.NDArray[np.int64]) -> tuple[str, str]:
+    return str(domain.texts[codes[0]]), str(domain.texts[codes[-1]])

@@ -1,0 +1,1 @@
+"""Bucketization of classes with counts, as Injector does it."""

@@ -1,0 +1,290 @@
+"""Injector: buckets that withstand what an adversary knows of people of some kind.
+
+A man cannot have ovarian cancer, so a bucket in which he is the only man and all others have it
+tells his disease. Injector mines such negative rules from the table itself, and puts rows
+together whose values each of them could have: everybody in a bucket keeps at least ell values
+that some assignment of the bucket's values to its rows allows (matching l-diversity).
+
+References
+----------
+[Li08] T. Li, N. Li, Injector: mining background knowledge for data anonymization, 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from shoal.core.errors import InfeasibleError, ParameterError
+from shoal.core.exact import Number, whole
+from shoal.core.forbidden import ForbiddenSets
+from shoal.core.guarantees import Guarantee, MatchingDiversity
+from shoal.core.method import Method, Problem, Shape
+from shoal.core.plan import Drop, Plan, Segments
+from shoal.core.schema import Schema
+from shoal.knowledge.known import Knowledge
+from shoal.knowledge.miners import Fuzzy, negative_knowledge
+from shoal.knowledge.mining import read_min_conf, read_min_exp
+from shoal.methods.bucketizing.classes import Classes, Marks
+from shoal.methods.bucketizing.grouping import Choose, bucketize, feasible_sets
+from shoal.methods.requirements.table import confirm_countable
+
+__all__ = ["Injector"]
+
+_MANY_RULES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injector(Method):
+    """Group rows so that everybody keeps `ell` possible values, whatever the rules exclude.
+
+    Parameters
+    ----------
+    ell
+        How many values each person must still be able to have.
+    min_exp, min_conf, max_len, fuzzy, width
+        Which rules are mined; see `shoal.knowledge.mine_negative_rules`.
+    choose
+        How the next row of a bucket is chosen: `balanced` takes the most frequent compatible
+        value, which leaves the fewest rows over; `similar` takes of that value's rows those that
+        exclude most alike; `printed` is [Li08] Figure 2, which spends rare values first.
+    on_infeasible
+        What happens to rows that no release can give `ell` values: `error`, or `suppress` them.
+    rules
+        Knowledge that is given, beside what is mined.
+    mine
+        Whether rules are mined from the table.
+
+    Notes
+    -----
+    Guarantee: matching l-diversity against the negative rules and facts, mined and given. They
+    are kept in the internal folder; the manifest never states them.
+
+    Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
+    from it.
+
+    References
+    ----------
+    [Li08] Sections IV and V; Figure 2 is `choose="printed"`.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> shoal.anonymize(table, Injector(ell=2), seed=1)
+    Release(bucketized by injector: 9 rows in 4 buckets, test)
+    """
+
+    ell: int = 6
+    min_exp: Number = Fraction(9, 10)
+    min_conf: Number = Fraction(1)
+    max_len: int | None = 1
+    fuzzy: Fuzzy | None = None
+    width: Mapping[str, float] = field(default_factory=dict)
+    choose: Choose = "balanced"
+    on_infeasible: Literal["error", "suppress"] = "error"
+    rules: Knowledge | None = field(default=None, repr=False)
+    mine: bool = True
+
+    deviations: ClassVar[tuple[str, ...]] = (
+        (
+            "Figure 1 never tests that a row can take a value, and rejects every group of exactly "
+            "ell rows: valid values are found by matching and components instead."
+        ),
+        "Figure 2 line 9 also restores the row that is set aside, which would count it twice.",
+        (
+            "Figure 2 line 22 takes any values that a bucket lacks: only those that the row can "
+            "take count here."
+        ),
+        (
+            "Rows that cannot have ell values even in one bucket of all rows are found first; the "
+            "figure would merge without end."
+        ),
+        (
+            "Figure 2 line 13 minimizes the rows that clash with the bucket, which spends "
+            "the rarest values first and leaves a quarter of Adult's rows over; choose='balanced', "
+            "the default, takes the most frequent compatible value instead."
+        ),
+        "Antecedents name one column unless max_len says otherwise: that is what Figure 3 counts.",
+    )
+    internal_parameters: ClassVar[frozenset[str]] = frozenset({"rules"})
+    example: ClassVar[Mapping[str, object]] = {"ell": 2}
+
+    def __post_init__(self) -> None:
+        whole("ell", self.ell, least=2)
+        object.__setattr__(self, "min_exp", read_min_exp(self.min_exp))
+        object.__setattr__(self, "min_conf", read_min_conf(self.min_conf))
+        object.__setattr__(self, "width", dict(self.width))
+        if self.max_len is not None:
+            whole("max_len", self.max_len, least=1)
+        for name, kind in (("choose", Choose), ("fuzzy", Fuzzy)):
+            value = getattr(self, name)
+            if value not in get_args(kind) and not (name == "fuzzy" and value is None):
+                raise ParameterError(
+                    f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}."
+                )
+        if self.on_infeasible not in ("error", "suppress"):
+            raise ParameterError(
+                f"on_infeasible must be error or suppress, not {self.on_infeasible!r}."
+            )
+        if self.rules is not None and not isinstance(self.rules, Knowledge):
+            raise ParameterError(
+                f"rules must be knowledge, not a {type(self.rules).__name__}.",
+                hint="for example shoal.knowledge.Knowledge.from_file('rules.toml').",
+            )
+        if not self.mine and self.rules is None:
+            raise ParameterError(
+                "mine=False leaves Injector without any rule.",
+                hint="give rules, or let it mine them.",
+            )
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that is published."""
+        return Shape.BUCKETIZED
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What a release promises."""
+        return (MatchingDiversity(ell=self.ell),)
+
+    @property
+    def keys_asked(self) -> tuple[str, ...]:
+        """The keys of the people that facts are about."""
+        return () if self.rules is None else tuple({fact.person: None for fact in self.rules.facts})
+
+    def class_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Name the columns that rules relate; rows with one value and forbidden set are a class."""
+        return (*schema.quasi, *schema.sensitive)
+
+    def plan(self, problem: Problem) -> Plan:
+        """Plan the buckets.
+
+        Raises
+        ------
+        DataError
+            Where the table has no rows.
+        InfeasibleError
+            Where somebody cannot have `ell` values even in one bucket of all rows, and is not to
+            be suppressed.
+        ParameterError
+            Where a given rule names what the table does not have, or contradicts the table.
+        """
+        confirm_countable(problem.cells)
+        knowledge = self._knowledge(problem)
+        forbidden = _forbidden(problem, knowledge)
+        sensitive = problem.schema.sensitive[0]
+        value, domain = problem.cells.column(sensitive), problem.cells.domain(sensitive)
+        classes, class_of_cell = Classes.of_cells(value, forbidden, problem.cells.counts, domain)
+        self._refuse_contradiction(classes)
+        is_kept = self._feasible(classes)
+        kept = Classes(
+            classes.value[is_kept],
+            classes.which[is_kept],
+            classes.counts[is_kept],
+            classes.sets,
+            domain,
+        )
+        grouping = bucketize(kept, self.ell, self.choose)
+        numbers = np.flatnonzero(is_kept)
+        dropped = np.flatnonzero(~is_kept)
+        return Plan(
+            problem.cells,
+            grouping.n_buckets,
+            Segments.of_pairs(numbers[grouping.row_class], grouping.bucket, grouping.n_buckets),
+            drop=Drop(
+                dropped,
+                np.zeros(len(dropped), dtype=np.int64),
+                classes.counts[dropped],
+                f"fewer than {self.ell} values are possible for them in any release",
+            ),
+            merged=class_of_cell,
+            witnesses={"knowledge.toml": knowledge.to_toml().encode()},
+        )
+
+    def _knowledge(self, problem: Problem) -> Knowledge:
+        sensitive = problem.schema.sensitive[0]
+        known = Knowledge(sensitive)
+        if self.mine:
+            known = negative_knowledge(
+                problem.cells,
+                sensitive,
+                problem.trees,
+                min_exp=self.min_exp,
+                min_conf=self.min_conf,
+                max_len=self.max_len,
+                fuzzy=self.fuzzy,
+                width=self.width,
+            )
+            if len(known) > _MANY_RULES:
+                # What follows from more general rules forbids nothing more.
+                known = known.most_general()
+        if self.rules is None:
+            return known
+        # On the release, which is checked by them, the hierarchies are not at hand.
+        domains = {domain.column: domain for domain in problem.cells.domains}
+        return known | self.rules.explained_by(domains, problem.trees)
+
+    def _refuse_contradiction(self, classes: Classes) -> None:
+        """Refuse certain knowledge that excludes what somebody has."""
+        is_certain = self.min_conf == 1 or not self.mine
+        n_wrong = int(classes.counts[classes.forbids_own].sum())
+        if is_certain and n_wrong:
+            raise ParameterError(
+                f"The given rules exclude the value that {n_wrong} rows have.",
+                hint="correct or strike the rules that are not true of this table.",
+            )
+
+    def _feasible(self, classes: Classes) -> Marks:
+        """Mark the classes whose rows can have `ell` values; what is left out changes others."""
+        is_kept = np.ones(classes.n_classes, dtype=bool)
+        while True:
+            counts = np.where(is_kept, classes.counts, 0)
+            kept = Classes(classes.value, classes.which, counts, classes.sets, classes.domain)
+            n_valid = feasible_sets(kept)[classes.which]
+            fails = is_kept & (n_valid < self.ell)
+            if not fails.any():
+                return is_kept
+            if self.on_infeasible == "error" or fails[is_kept].all():
+                n_rows = int(classes.counts[fails].sum())
+                best = int(n_valid[is_kept].min())
+                raise InfeasibleError(
+                    f"Of {int(classes.counts.sum())} rows {n_rows} could have fewer than "
+                    f"{self.ell} different values even in one bucket of all rows, given the "
+                    "rules.",
+                    hint=(f"ell = {best} can be reached; else " if best >= 2 else "")
+                    + "suppress such rows (on_infeasible='suppress'), or take fewer rules (a "
+                    "higher min_exp, a lower max_len).",
+                    best={"ell": best} if best >= 2 else {},
+                )
+            is_kept &= ~fails
+
+
+def _forbidden(problem: Problem, knowledge: Knowledge) -> ForbiddenSets:
+    """Find the values that the rows of each cell cannot take."""
+    cells = problem.cells
+    quasi, quasi_of_cell = cells.select_with_inverse(problem.schema.quasi)
+    domain = cells.domain(problem.schema.sensitive[0])
+    found = knowledge.sets_of(quasi, domain, problem.trees, is_strict=True)
+    which = found.which[quasi_of_cell]
+    if not knowledge.facts:
+        return ForbiddenSets(which, found.sets)
+    marks = found.sets[which]
+    for fact in knowledge.facts:
+        # Rows that are alike cannot be told apart here, so all rows like that person's are taken
+        # to lack the value: what is known is never less than what is planned against.
+        marks[problem.cell_of_key[fact.person], _code(domain.labels(), fact.value)] = True
+    return ForbiddenSets.of_marks(marks)
+
+
+def _code(labels: list[str | None], value: str | None) -> int:
+    if value not in labels:
+        raise ParameterError(
+            "A fact excludes a value that the sensitive column does not have.",
+            hint="correct it in the file of knowledge.",
+        )
+    return labels.index(value)

@@ -1,0 +1,169 @@
+"""What a guarantee is checked by beside the published files, and is not published.
+
+The internal folder holds it, under a name that the manifest states with an HMAC of its content, so
+that nobody can check a release by other knowledge than it was made against.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from shoal.checks.matching_diversity import Witness
+from shoal.core.cells import Codes
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.forbidden import Marks
+from shoal.core.release import Manifest, Published
+from shoal.core.secret import Secret
+from shoal.knowledge.belief_file import BELIEFS, beliefs_from_json, occupants_of_release
+from shoal.knowledge.known import Fact, Knowledge
+from shoal.knowledge.nodes import codes_in
+from shoal.pipeline.people import lines_of_keys
+from shoal.pipeline.release import Release
+
+__all__ = [
+    "KNOWLEDGE",
+    "evidence_of",
+    "known_to_maker",
+    "read_witnesses",
+    "seal_witnesses",
+]
+
+KNOWLEDGE = "knowledge.toml"
+"""The internal file with what the adversary is assumed to know."""
+
+
+def seal_witnesses(secret: Secret, witnesses: Mapping[str, bytes]) -> dict[str, str]:
+    """Give the HMAC of each witness, as the manifest states it."""
+    key = secret.derive("witnesses")
+    return {
+        name: hmac.new(key, name.encode() + b"\x00" + content, hashlib.sha256).hexdigest()
+        for name, content in witnesses.items()
+    }
+
+
+def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
+    """Read the witnesses of a release from its internal folder, and check that they are its own.
+
+    Raises
+    ------
+    DataError
+        Where the manifest names none although the release cannot do without, or where one is
+        missing or is not the one that the release was made with.
+    """
+    needed = {guarantee.needs_witness for guarantee in manifest.guarantees}
+    if "forbidden" in needed and KNOWLEDGE not in manifest.witnesses:
+        raise DataError(f"The manifest does not name the witness {KNOWLEDGE} that it needs.")
+    if not manifest.witnesses:
+        return {}
+    if not all(name.isprintable() and Path(name).name == name for name in manifest.witnesses):
+        raise DataError("The manifest names a witness that is no file of its own.")
+    secret = _secret_of(internal)
+    found: dict[str, bytes] = {}
+    for name in manifest.witnesses:
+        try:
+            found[name] = (internal / name).read_bytes()
+        except OSError:
+            raise DataError(f"The internal folder lacks the witness {name}.") from None
+    sealed = seal_witnesses(secret, found)
+    for name, code in manifest.witnesses.items():
+        if not hmac.compare_digest(sealed[name].encode(), str(code).encode()):
+            raise DataError(
+                f"The witness {name} is not the one that the release was made with.",
+                hint="is it the internal folder of this release, and was nothing changed in it?",
+            )
+    return found
+
+
+def _secret_of(internal: Path) -> Secret:
+    try:
+        record = json.loads((internal / "record.json").read_text(encoding="utf-8"))
+        return Secret.from_hex(record["secret"], is_test=bool(record["test"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise DataError(
+            "The internal folder has no record.json that can be read.",
+            hint="name the internal folder that was written with this release.",
+        ) from None
+
+
+def known_to_maker(release: Release) -> Knowledge | None:
+    """Give the knowledge that a release was made against, where its maker or folder has it."""
+    if release.making is not None:
+        witnesses: Mapping[str, bytes] = release.making.plan.witnesses
+    elif release.internal is not None and KNOWLEDGE in release.manifest.witnesses:
+        witnesses = read_witnesses(release.internal, release.manifest)
+    else:
+        return None
+    return _knowledge(witnesses[KNOWLEDGE]) if KNOWLEDGE in witnesses else None
+
+
+def evidence_of(
+    release: Release, published: Published, witnesses: Mapping[str, bytes]
+) -> dict[str, object]:
+    """Give what checkers need, by the names that guarantees have for it."""
+    if published.buckets is None:
+        return {}
+    found: dict[str, object] = {}
+    if KNOWLEDGE in witnesses:
+        knowledge = _knowledge(witnesses[KNOWLEDGE])
+        found["forbidden"] = _forbidden(release, published, knowledge)
+    if BELIEFS in witnesses:
+        beliefs = beliefs_from_json(witnesses[BELIEFS])
+        occupants = occupants_of_release(published, published.buckets, beliefs)
+        # Where labels leave open who is in which bucket, the claim stays unconfirmed.
+        if occupants is not None:
+            found["beliefs"] = occupants
+    return found
+
+
+def _knowledge(content: bytes) -> Knowledge:
+    try:
+        return Knowledge.from_toml(content.decode("utf-8"))
+    except (ParameterError, UnicodeDecodeError):
+        raise DataError(f"The witness {KNOWLEDGE} cannot be read.") from None
+
+
+def _forbidden(release: Release, published: Published, knowledge: Knowledge) -> Witness:
+    """Say what the people of every bucket cannot have, by the rules and by facts about them."""
+    buckets = published.buckets
+    assert buckets is not None
+    looks, look = published.looks
+    found = knowledge.sets_of(looks, buckets.domain, meanings=published.meanings)
+    bucket, which = published.lines.codes[:, 0], found.which[look]
+    if not knowledge.facts:
+        return Witness(bucket, which, published.lines.counts, found.sets)
+    return _with_facts(release, published, knowledge.facts, bucket, found.sets[which])
+
+
+def _with_facts(
+    release: Release,
+    published: Published,
+    facts: Sequence[Fact],
+    bucket: Codes,
+    marks: Marks,
+) -> Witness:
+    """Take each person of a fact out of their line, and mark what they do not have."""
+    assert published.buckets is not None
+    count = published.lines.counts.copy()
+    line_of = lines_of_keys(release, published, list({fact.person: None for fact in facts}))
+    own = {person: marks[line].copy() for person, line in line_of.items()}
+    for fact in facts:
+        code = int(codes_in(published.buckets.domain, [fact.value])[0])
+        if fact.person in own and code >= 0:
+            own[fact.person][code] = True
+    for line in line_of.values():
+        count[line] -= 1
+    kept = count > 0
+    lines = np.array(list(line_of.values()), dtype=np.int64)
+    rows = np.concatenate([marks[kept], np.array(list(own.values())).reshape(-1, marks.shape[1])])
+    return Witness(
+        np.concatenate([bucket[kept], bucket[lines]]),
+        np.arange(len(rows)),
+        np.concatenate([count[kept], np.ones(len(lines), dtype=np.int64)]),
+        rows.astype(bool),
+    )

@@ -1,0 +1,241 @@
+"""Injector against slow twins: who has how many values, and what no release can reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.checks import valid_values
+from shoal.core.cells import Cells
+from shoal.core.domain import Domain
+from shoal.core.errors import InfeasibleError
+from shoal.core.forbidden import ForbiddenSets
+from shoal.core.method import Problem
+from shoal.core.schema import Schema
+from shoal.core.secret import Secret
+from shoal.knowledge import Fact, Knowledge, NegativeRule
+from shoal.methods.bucketizing.classes import Classes
+from shoal.methods.bucketizing.grouping import bucketize
+from shoal.methods.injector import Injector
+
+CHOICES = ("balanced", "similar", "printed")
+CITIES, VALUES = "abcd", "stuvwx"
+
+
+@st.composite
+def tables(draw, max_rows=24, n_values=5):
+    """Rows of a city, a sex and a value, and rules that forbid nobody's own value."""
+    row = st.tuples(
+        st.sampled_from(CITIES), st.sampled_from("FM"), st.sampled_from(VALUES[:n_values])
+    )
+    rows = draw(st.lists(row, min_size=1, max_size=max_rows))
+    conditions = [{"city": city} for city in CITIES] + [{"sex": sex} for sex in "FM"]
+    conditions += [{"city": city, "sex": sex} for city in CITIES for sex in "FM"]
+    chosen = draw(
+        st.lists(
+            st.tuples(st.sampled_from(conditions), st.sampled_from(VALUES[:n_values])), max_size=6
+        )
+    )
+    rules = [
+        NegativeRule(antecedent=when, value=value)
+        for when, value in chosen
+        if not any(holds(when, row) and row[2] == value for row in rows)
+        and any(row[2] == value for row in rows)
+        and all(any(row[at] == label for row in rows) for at, label in labels(when))
+    ]
+    return rows, rules
+
+
+def labels(when):
+    return [({"city": 0, "sex": 1}[column], label) for column, label in when.items()]
+
+
+def holds(when, row):
+    return all(row[at] == label for at, label in labels(when))
+
+
+def forbidden_of(rules, row):
+    return frozenset(rule.value for rule in rules if holds(rule.antecedent, row))
+
+
+def problem_of(rows, cell_of_key=None):
+    domains = [
+        Domain.of_texts(column, sorted({row[at] for row in rows}))
+        for at, column in enumerate(("city", "sex", "value"))
+    ]
+    codes = np.array([[int(d.codes_of([t])[0]) for d, t in zip(domains, row, strict=True)]
+                      for row in rows])  # fmt: skip
+    cells = Cells.of_rows(domains, codes)
+    schema = Schema(quasi=["city", "sex"], sensitive="value")
+    return Problem(cells, schema, {}, Secret.from_seed(1), cell_of_key or {})
+
+
+def bucket_contents(plan):
+    """Give the cells of the rows of each bucket, expanding ranks; ranks are interchangeable."""
+    members = {}
+    for cell, number in enumerate(plan.class_of_cell.tolist()):
+        members.setdefault(number, []).extend([cell] * int(plan.classes.counts[cell]))
+    buckets = {}
+    for number, rank, bucket in zip(*(a.tolist() for a in plan.assign.expand()), strict=True):
+        buckets.setdefault(bucket, []).append(members[number][rank])
+    return buckets
+
+
+def row_of(plan, cell):
+    return tuple(
+        domain.text(int(code))
+        for domain, code in zip(plan.classes.domains, plan.classes.codes[cell], strict=True)
+    )
+
+
+@given(tables(), st.integers(2, 4), st.sampled_from(CHOICES), st.booleans())
+@settings(max_examples=400)
+def test_everybody_keeps_ell_values_or_no_release_could_give_them(case, ell, choose, suppresses):
+    rows, rules = case
+    known = Knowledge("value", rules)
+    method = Injector(
+        ell=ell, choose=choose, rules=known, mine=False,
+        on_infeasible="suppress" if suppresses else "error",
+    )  # fmt: skip
+    whole = valid_values([row[2] for row in rows], [forbidden_of(rules, row) for row in rows])
+    is_feasible = all(len(valid) >= ell for valid in whole)
+    try:
+        plan = method.plan(problem_of(rows))
+    except InfeasibleError as error:
+        assert not is_feasible
+        fewest = min(map(len, whole))
+        if not suppresses:
+            assert error.best.get("ell", fewest) == fewest  # noqa: PT017 - or it does not raise
+        return
+    assert is_feasible or suppresses
+    plan.check()
+    if is_feasible:
+        assert plan.drop.n_rows == 0
+    buckets = bucket_contents(plan)
+    assert set(buckets) == set(range(plan.n_buckets))
+    placed = Counter()
+    for cells in buckets.values():
+        held = [row_of(plan, cell) for cell in cells]
+        placed.update(held)
+        valid = valid_values([row[2] for row in held], [forbidden_of(rules, row) for row in held])
+        assert min(map(len, valid)) >= ell
+    left_out = Counter(rows) - placed
+    assert sum(left_out.values()) == plan.drop.n_rows
+    assert not placed - Counter(rows)
+
+
+@given(tables(max_rows=16), st.integers(2, 3))
+@settings(max_examples=150)
+def test_suppression_leaves_out_no_row_that_could_stay(case, ell):
+    rows, rules = case
+    method = Injector(ell=ell, rules=Knowledge("value", rules), mine=False,
+                      on_infeasible="suppress")  # fmt: skip
+    left = list(rows)
+    while left:
+        valid = valid_values([row[2] for row in left], [forbidden_of(rules, row) for row in left])
+        kept = [row for row, values in zip(left, valid, strict=True) if len(values) >= ell]
+        if len(kept) == len(left):
+            break
+        left = kept
+    try:
+        plan = method.plan(problem_of(rows))
+    except InfeasibleError:
+        assert not left
+        return
+    assert plan.drop.n_rows == len(rows) - len(left)
+
+
+@given(tables(), st.sampled_from(CHOICES))
+@settings(max_examples=150)
+def test_what_is_mined_from_a_table_forbids_nobody_their_own_value(case, choose):
+    rows, _ = case
+    method = Injector(ell=2, min_exp=0.5, max_len=None, choose=choose, on_infeasible="suppress")
+    problem = problem_of(rows)
+    try:
+        plan = method.plan(problem)
+    except InfeasibleError:
+        return
+    known = Knowledge.from_toml(plan.witnesses["knowledge.toml"].decode())
+    for cells in bucket_contents(plan).values():
+        held = [row_of(plan, cell) for cell in cells]
+        forbidden = [forbidden_of(known, row) for row in held]
+        assert all(row[2] not in excluded for row, excluded in zip(held, forbidden, strict=True))
+        valid = valid_values([row[2] for row in held], forbidden)
+        assert min(map(len, valid)) >= 2
+
+
+@given(tables(), st.sampled_from(CHOICES))
+@settings(max_examples=200)
+def test_rules_that_are_not_certain_never_break_a_bucket(case, choose):
+    """With min_conf below 1 somebody's own value may be forbidden: buckets go by flow alone."""
+    rows, _ = case
+    method = Injector(ell=2, min_exp=0.3, min_conf=0.6, choose=choose, on_infeasible="suppress")
+    try:
+        plan = method.plan(problem_of(rows))
+    except InfeasibleError:
+        return
+    known = Knowledge.from_toml(plan.witnesses["knowledge.toml"].decode())
+    for cells in bucket_contents(plan).values():
+        held = [row_of(plan, cell) for cell in cells]
+        valid = valid_values([row[2] for row in held], [forbidden_of(known, row) for row in held])
+        assert min(map(len, valid)) >= 2
+
+
+@pytest.mark.parametrize("choose", CHOICES)
+def test_a_row_that_can_have_one_value_only_is_never_hidden_in_a_bucket(choose):
+    """Rows (a, {}), (b, {}), (b, {a}): one bucket of all would leave the last with b alone."""
+    rows = [("a", "F", "a"), ("a", "F", "b"), ("a", "M", "b")]
+    known = Knowledge("value", [NegativeRule(antecedent={"sex": "M"}, value="a")])
+    method = Injector(ell=2, rules=known, mine=False, choose=choose)
+    with pytest.raises(InfeasibleError) as raised:
+        method.plan(problem_of(rows))
+    assert raised.value.best == {}
+    plan = replace(method, on_infeasible="suppress").plan(problem_of(rows))
+    assert (plan.n_buckets, plan.drop.n_rows) == (1, 1)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_more_values_than_a_word_has_bits(data):
+    n_values = data.draw(st.integers(65, 140))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    n_classes = data.draw(st.integers(20, 60))
+    value = np.sort(rng.integers(0, n_values, n_classes))
+    marks = rng.random((n_classes, n_values)) < 0.1
+    marks[np.arange(n_classes), value] = False
+    domain = Domain.of_texts("value", [f"v{i:03d}" for i in range(n_values)])
+    classes, _ = Classes.of_cells(
+        value, ForbiddenSets.of_marks(marks), rng.integers(1, 4, n_classes), domain
+    )
+    sets = [frozenset(np.flatnonzero(row).tolist()) for row in classes.sets]
+    members = np.repeat(np.arange(classes.n_classes), classes.counts).tolist()
+    whole = valid_values([int(classes.value[m]) for m in members],
+                         [sets[classes.which[m]] for m in members])  # fmt: skip
+    if min(map(len, whole)) < 3:
+        return
+    choose = data.draw(st.sampled_from(CHOICES))
+    grouping = bucketize(classes, 3, choose)
+    assert Counter(grouping.row_class.tolist()) == Counter(members)
+    for bucket in range(grouping.n_buckets):
+        held = grouping.row_class[grouping.bucket == bucket].tolist()
+        valid = valid_values([int(classes.value[m]) for m in held],
+                             [sets[classes.which[m]] for m in held])  # fmt: skip
+        assert min(map(len, valid)) >= 3
+
+
+def test_a_fact_about_one_person_holds_for_all_rows_like_theirs():
+    rows = [("a", "F", value) for value in "sstttu"]
+    problem = problem_of(rows, {"7": 0})
+    known = Knowledge("value", facts=[Fact(person="7", value="u")])
+    plan = Injector(ell=2, rules=known, mine=False).plan(problem)
+    cell_of_fact = 0
+    for cells in bucket_contents(plan).values():
+        held = [row_of(plan, cell) for cell in cells]
+        forbidden = [{"u"} if cell == cell_of_fact else set() for cell in cells]
+        valid = valid_values([row[2] for row in held], forbidden)
+        assert min(map(len, valid)) >= 2
