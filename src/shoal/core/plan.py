@@ -226,6 +226,8 @@ class Plan:
         of several cells are interchangeable; None where every cell is a class.
     witnesses
         What the guarantee was kept against, by the name of the internal file that keeps it.
+    remarks
+        Sentences for the public codebook.
     """
 
     classes: Cells
@@ -237,6 +239,7 @@ class Plan:
     redraw: Redraw = field(default_factory=Redraw)
     merged: Int | None = None
     witnesses: Mapping[str, bytes] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def class_of_cell(self) -> Int:

@@ -248,7 +248,7 @@ class Knowledge:
         >>> import shoal
         >>> table = shoal.read(shoal.datasets.papers.injector_patients())
         >>> rules = Knowledge(
-        ...     "disease", [NegativeRule(antecedent={"sex": "M"}, value="ovarian cancer")]
+        ...     "disease", [NegativeRule(antecedent={"sex": "M"}, value="Ovarian Cancer")]
         ... )
         >>> len(rules.forbidden(table))
         9
@@ -317,6 +317,11 @@ class Knowledge:
                 f"Rules speak of column {column!r}, which is no quasi-identifier.",
                 hint="correct or strike them in the file of knowledge.",
             )
+
+    def state(self, rule: NegativeRule) -> str:
+        """Say in words what a rule says that has no exception."""
+        who = " and ".join(f"{column} {_shown(node)}" for column, node in rule.antecedent.items())
+        return f"Nobody with {who} has {self.sensitive} {_shown(rule.value)}."
 
     def explain(self, rule: NegativeRule) -> str:
         """Say in words what a rule says, and how strong it is.

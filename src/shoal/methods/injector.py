@@ -58,6 +58,9 @@ class Injector(Method):
         Knowledge that is given, beside what is mined.
     mine
         Whether rules are mined from the table.
+    list_rules
+        Whether the public codebook names the rules that hold without exception. By default no
+        public file does.
 
     Notes
     -----
@@ -89,6 +92,7 @@ class Injector(Method):
     on_infeasible: Literal["error", "suppress"] = "error"
     rules: Knowledge | None = field(default=None, repr=False)
     mine: bool = True
+    list_rules: bool = False
 
     deviations: ClassVar[tuple[str, ...]] = (
         (
@@ -204,6 +208,7 @@ class Injector(Method):
             ),
             merged=class_of_cell,
             witnesses={"knowledge.toml": knowledge.to_toml().encode()},
+            remarks=self._remarks(problem, knowledge) if self.list_rules else (),
         )
 
     def _knowledge(self, problem: Problem) -> Knowledge:
@@ -228,6 +233,23 @@ class Injector(Method):
         # On the release, which is checked by them, the hierarchies are not at hand.
         domains = {domain.column: domain for domain in problem.cells.domains}
         return known | self.rules.explained_by(domains, problem.trees)
+
+    def _remarks(self, problem: Problem, knowledge: Knowledge) -> tuple[str, ...]:
+        """Name the absolute rules, but for those about people or values too rare to be named."""
+        rules = knowledge.negative
+        certain = knowledge.with_rules(rules.take(rules.confidences == 1)).most_general()
+        people = problem.cells.select(problem.schema.quasi)
+        n_people = certain.holding(people) @ people.counts
+        values = problem.cells.select(problem.schema.sensitive)
+        n_of_value = {
+            values.domains[0].text(int(code)): int(count)
+            for code, count in zip(values.codes[:, 0], values.counts, strict=True)
+        }
+        return tuple(
+            certain.state(rule)
+            for rule, n_meant in zip(certain, n_people.tolist(), strict=True)
+            if min(n_meant, n_of_value.get(rule.value, 0)) >= self.ell
+        )
 
     def _refuse_contradiction(self, classes: Classes) -> None:
         """Refuse certain knowledge that excludes what somebody has."""

@@ -160,7 +160,7 @@ def _write_public(
         format=ending,
         is_sealed=is_accepted or not release.manifest.is_test,
     )
-    _write_text(folder / "codebook.md", codebook(manifest, release.meanings))
+    _write_text(folder / "codebook.md", codebook(manifest, release.meanings, making.plan.remarks))
     digests = {
         path.relative_to(folder).as_posix(): _digest(path)
         for path in folder.rglob("*")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning
@@ -32,7 +32,11 @@ _ENCODING = (
 )
 
 
-def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
+def codebook(
+    manifest: Manifest,
+    meanings: Mapping[str, Mapping[str, Meaning]],
+    remarks: Sequence[str] = (),
+) -> str:
     """Write the codebook in Markdown.
 
     Parameters
@@ -41,6 +45,8 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         What the release says of itself.
     meanings
         What the labels of recoded columns stand for.
+    remarks
+        Sentences about the people that a reader may know, one a line.
     """
     lines = [
         "# Codebook",
@@ -68,6 +74,9 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     ]
     for guarantee in manifest.guarantees:
         lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
+    if remarks:
+        lines += ["", "## What is known of everybody", ""]
+        lines += [f"- {_cell(remark)}" for remark in remarks]
     for column, labels in meanings.items():
         lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
