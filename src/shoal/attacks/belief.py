@@ -113,6 +113,7 @@ class Belief(Attack):
         "value of each, and the release"
     )
     shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
+    needs_knowledge: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -20,8 +20,16 @@ from pathlib import Path
 
 from shoal.core.errors import DataError, ParameterError
 from shoal.engines.limits import Limits, size_of
+from shoal.engines.paths import literal, pattern
 
-__all__ = ["Dialect", "check_kind", "find_dialect", "refuse_like_names", "unusable_names"]
+__all__ = [
+    "Dialect",
+    "check_kind",
+    "csv_relation",
+    "find_dialect",
+    "refuse_like_names",
+    "unusable_names",
+]
 
 _BLANK = " \t\r\n"
 _SAMPLE_RECORDS = 200
@@ -52,6 +60,11 @@ class Dialect:
     encoding: str
     columns: tuple[str, ...]
     is_compressed: bool
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What was given or found out, as `shoal.read` takes it."""
+        return {"delimiter": self.delimiter, "quote": self.quote, "encoding": self.encoding}
 
 
 def check_kind(path: Path, magic: bytes, offset: int, kind: str) -> None:
@@ -279,3 +292,15 @@ def refuse_like_names(source: str, names: Iterable[str]) -> None:
             f"{', '.join(map(str, alike[:10]))} of {len(listed)}.",
             hint="rename all but one of them; the first line must hold the names.",
         )
+
+
+def csv_relation(path: Path, dialect: Dialect, limits: Limits) -> str:
+    """Give what stands behind FROM for a CSV file in UTF-8, all its values texts."""
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dialect.columns)
+    return (
+        f"read_csv({pattern(path)}, auto_detect = false, "
+        f"header = true, delim = {literal(dialect.delimiter)}, "
+        f"quote = {literal(dialect.quote)}, escape = {literal(dialect.quote)}, "
+        f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}}, "
+        f"max_line_size = {limits.max_line}, buffer_size = {limits.line_buffer})"
+    )

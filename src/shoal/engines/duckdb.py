@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
 from shoal.core.log import internal_log
-from shoal.engines.csv_dialect import Dialect, check_kind, find_dialect
+from shoal.engines.csv_dialect import Dialect, check_kind, csv_relation, find_dialect
 from shoal.engines.duckdb_errors import guarded
 from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
@@ -23,7 +23,15 @@ from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory, memory_beside
 from shoal.engines.paths import check_readable, digest, literal, pattern
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.engines.sources import as_registrable, check_column_names, column_names, read_arrow
+from shoal.engines.sources import (
+    SOURCES,
+    as_registrable,
+    check_column_names,
+    column_names,
+    read_arrow,
+    refuse_options,
+    text_option,
+)
 from shoal.engines.transcoding import copy_as_utf8, digest_of_lines, is_plain_utf8
 from shoal.engines.watched_file import WatchedFile
 
@@ -32,10 +40,6 @@ __all__ = ["DuckDB"]
 _CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 _DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
-_SOURCES = (
-    "CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet), Arrow (.arrow, .feather), a DuckDB file "
-    "(.duckdb) with a table, an Arrow table, a pandas or polars frame, or a mapping of columns"
-)
 
 
 _SETTINGS = {
@@ -248,13 +252,13 @@ class DuckDB:
         """Make a source readable: a path, a frame, a relation or a mapping of columns."""
         if isinstance(source, (str, Path)):
             return self._scan_path(Path(source), options)
-        _refuse_options(options, "frames")
+        refuse_options(options, "frames")
         view = self._new_name()
         try:
             frame = as_registrable(source)
             if frame is None:
                 raise ParameterError(
-                    f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {_SOURCES}."
+                    f"Shoal cannot read a {type(source).__name__}.", hint=f"it reads {SOURCES}."
                 )
             check_column_names(type(source).__name__, column_names(frame), self.limits)
             self._connection.register(view, frame)
@@ -302,27 +306,27 @@ class DuckDB:
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
         ending = suffixes[-2] if suffixes[-1] == ".gz" and len(suffixes) > 1 else suffixes[-1]
         if ending == ".parquet" or path.is_dir():
-            _refuse_options(options, "Parquet")
+            refuse_options(options, "Parquet")
             return self._scan_parquet(path)
         if ending in _CSV_ENDINGS:
             return self._scan_csv(path, ending, options)
         if ending in _ARROW_ENDINGS:
-            _refuse_options(options, "Arrow")
+            refuse_options(options, "Arrow")
             return self._scan_arrow(path)
         if ending in _DUCKDB_ENDINGS:
             table = options.pop("table", None)
-            _refuse_options(options, "DuckDB files")
+            refuse_options(options, "DuckDB files")
             return self._scan_database(path, None if table is None else str(table))
         raise ParameterError(
-            f"{path.name} has an ending that Shoal does not know.", hint=f"it reads {_SOURCES}."
+            f"{path.name} has an ending that Shoal does not know.", hint=f"it reads {SOURCES}."
         )
 
     def _scan_csv(self, path: Path, ending: str, options: dict[str, object]) -> Scan:
         given = {
-            name: _text_option(name, options.pop(name, None))
+            name: text_option(name, options.pop(name, None))
             for name in ("delimiter", "quote", "encoding")
         }
-        _refuse_options(options, "CSV")
+        refuse_options(options, "CSV")
         if ending in (".tsv", ".tab") and given["delimiter"] is None:
             given["delimiter"] = "\t"
         dialect = find_dialect(path, **given, limits=self.limits)
@@ -333,26 +337,14 @@ class DuckDB:
         return self._csv_scan(path, copy, dialect, digest(path))
 
     def _csv_scan(self, path: Path, readable: Path, dialect: Dialect, digest: str | None) -> Scan:
-        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dialect.columns)
-        relation = (
-            f"read_csv({pattern(readable)}, auto_detect = false, "
-            f"header = true, delim = {literal(dialect.delimiter)}, "
-            f"quote = {literal(dialect.quote)}, escape = {literal(dialect.quote)}, "
-            f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}}, "
-            f"max_line_size = {self.limits.max_line}, buffer_size = {self.limits.line_buffer})"
-        )
         return Scan(
-            relation=relation,
+            relation=csv_relation(readable, dialect, self.limits),
             types=dict.fromkeys(dialect.columns, "VARCHAR"),
             line="row_number() OVER ()",
             is_text=True,
             name=path.name,
             digest=digest,
-            options={
-                "delimiter": dialect.delimiter,
-                "quote": dialect.quote,
-                "encoding": dialect.encoding,
-            },
+            options=dialect.options,
         )
 
     def _scan_parquet(self, path: Path) -> Scan:
@@ -360,7 +352,7 @@ class DuckDB:
             if not any(path.glob("*.parquet")):
                 raise DataError(
                     f"The folder {path.name} holds no Parquet file.",
-                    hint=f"Shoal reads {_SOURCES}.",
+                    hint=f"Shoal reads {SOURCES}.",
                 )
             files = f"{pattern(path)[:-1]}/*.parquet'"
             self._refuse_expanding(path, files)
@@ -454,22 +446,3 @@ class DuckDB:
     def _run(self, statement: str) -> duckdb.DuckDBPyConnection:
         with guarded(statement):
             return self._connection.execute(statement)
-
-
-def _refuse_options(options: dict[str, object], kind: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise ParameterError(
-            f"{', '.join(given)} has no meaning for {kind}.",
-            hint="delimiter, quote and encoding go with CSV, table with a DuckDB file.",
-        )
-
-
-def _text_option(name: str, value: object) -> str | None:
-    if value is None:
-        return None
-    if name == "encoding" and not isinstance(value, str):
-        raise ParameterError(f"encoding must be a name such as 'cp1252', not {value!r}.")
-    if not isinstance(value, str) or (name != "encoding" and len(value) != 1):
-        raise ParameterError(f"{name} must be one character, not {value!r}.")
-    return value

@@ -14,8 +14,21 @@ from shoal.core.log import internal_log
 from shoal.engines.csv_dialect import check_kind, refuse_like_names, unusable_names
 from shoal.engines.limits import Limits
 
-__all__ = ["as_registrable", "check_column_names", "column_names", "read_arrow"]
+__all__ = [
+    "SOURCES",
+    "as_registrable",
+    "check_column_names",
+    "column_names",
+    "read_arrow",
+    "refuse_options",
+    "text_option",
+]
 
+SOURCES = (
+    "CSV (.csv, .tsv, .txt, also .gz), Parquet (.parquet), Arrow (.arrow, .feather), a DuckDB file "
+    "(.duckdb) with a table, an Arrow table, a pandas or polars frame, or a mapping of columns"
+)
+"""What the embedded engine reads."""
 _STREAM_MARK = b"\xff\xff\xff\xff"
 
 
@@ -134,3 +147,24 @@ def column_names(frame: Any) -> list[str]:
     """Name the columns of what `as_registrable` gave."""
     names = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
     return [str(name) for name in (names if names is not None else getattr(frame, "columns", ()))]
+
+
+def refuse_options(options: dict[str, object], kind: str) -> None:
+    """Refuse options that have no meaning for a kind of source."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(
+            f"{', '.join(given)} has no meaning for {kind}.",
+            hint="delimiter, quote and encoding go with CSV, table with a DuckDB file.",
+        )
+
+
+def text_option(name: str, value: object) -> str | None:
+    """Read an option of CSV files."""
+    if value is None:
+        return None
+    if name == "encoding" and not isinstance(value, str):
+        raise ParameterError(f"encoding must be a name such as 'cp1252', not {value!r}.")
+    if not isinstance(value, str) or (name != "encoding" and len(value) != 1):
+        raise ParameterError(f"{name} must be one character, not {value!r}.")
+    return value

@@ -15,7 +15,7 @@ from shoal import checks
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
-from shoal.core.guarantees import Guarantee
+from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Published, PublishedColumn
@@ -277,7 +277,9 @@ def _judge(
     witnesses: Mapping[str, object],
 ) -> Verification:
     is_bucketized = published.manifest.shape is Shape.BUCKETIZED
-    alike = published.fewest_alike if is_bucketized else None
+    # Other guarantees do not ask for it, and it takes room.
+    needs_alike = any(isinstance(guarantee, KAnonymity | AlphaK) for guarantee in guarantees)
+    alike = published.fewest_alike if is_bucketized and needs_alike else None
     evidence = Evidence(published.buckets, published.bucket_sizes, tree, witnesses, alike)
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(

@@ -222,7 +222,8 @@ LIKELY = f'when = {{ sex = "{SECRET}" }}\nvalue = "{SECRET}"\n'
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        (f'sensitive = "disease"\n"{SECRET}', r"not TOML at line 2, column \d+"),
+        (f'sensitive = "disease"\n"{SECRET}', "not TOML at end of document"),
+        (f'sensitive = "disease"\n{SECRET} {SECRET}', r"not TOML at line 2, column \d+"),
         (f'sensitive = "disease\n[nodes."{SECRET}', "not TOML at line 1"),
         (f'[nodes.age."{SECRET}"]\n[nodes.age."{SECRET}"]', "not TOML at line 2"),
         (f'sensitive = "d"\n[nodes.age]\n"{SECRET}" = ["a"]\n"{SECRET}" = ["b"]', "not TOML"),

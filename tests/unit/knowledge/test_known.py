@@ -37,7 +37,9 @@ def rules_of(known: Knowledge) -> set:
 
 
 def table_of(rows, columns=("sex", "age", "disease"), **options):
-    data = {name: list(values) for name, values in zip(columns, zip(*rows, strict=True), strict=True)}
+    data = {
+        name: list(values) for name, values in zip(columns, zip(*rows, strict=True), strict=True)
+    }
     schema = shoal.Schema(quasi=columns[:-1], sensitive=columns[-1], **options)
     import pyarrow
 
@@ -103,9 +105,7 @@ def test_forbidden_sets_are_the_union_over_rules(data):
     """Compare with going through every rule and every row."""
     texts = st.sampled_from(["a", "b", "ü", None])
     rows = data.draw(st.lists(st.tuples(texts, texts), min_size=1, max_size=8))
-    domains = tuple(
-        Domain.of_texts(name, ["a", "b", "ü"], has_missing=True) for name in ("x", "y")
-    )
+    domains = tuple(Domain.of_texts(name, ["a", "b", "ü"], has_missing=True) for name in ("x", "y"))
     codes = np.array([[d.labels().index(t) for d, t in zip(domains, r, strict=True)] for r in rows])
     cells = Cells.of_rows(domains, codes)
     values = [f"s{number}" for number in range(data.draw(st.sampled_from([1, 3, 70])))]
