@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import HERE
+from measure import HERE, failure
 
 __all__ = ["PEERS", "SHOAL", "Environment", "install"]
 
@@ -100,16 +100,29 @@ PEERS = {
     "pycanon": _peer("pycanon", "numpy", "pandas"),
     "anjana": _peer("anjana", "pycanon", "numpy", "pandas"),
     "anonypyx": _peer("anonypyx", "numpy", "pandas"),
+    "mlxtend": _peer("mlxtend", "numpy", "pandas"),
+    "pyfim": _peer("pyfim"),
 }
 
 
-def install(peers: Sequence[Environment]) -> None:
-    """Make the environment of each peer that lacks one, and install the peer into it."""
+def install(peers: Sequence[Environment]) -> dict[str, str]:
+    """Make the environment of each peer that lacks one, and install the peer into it.
+
+    Returns
+    -------
+    For each peer that could not be installed, why; pyfim, for one, needs a C compiler.
+    """
+    problems = {}
     for peer in peers:
         if peer.is_installed():
             continue
         venv.create(peer.python.parents[1], with_pip=True, clear=True)
-        subprocess.run(
+        finished = subprocess.run(
             [str(peer.python), "-m", "pip", "install", "--quiet", "-r", str(peer.requirements)],
-            check=True,
+            capture_output=True,
+            text=True,
+            check=False,
         )
+        if finished.returncode:
+            problems[peer.name] = failure(finished.returncode, finished.stderr)
+    return problems

@@ -17,6 +17,7 @@ from pathlib import Path
 import anonymizing
 import checking
 import engines
+import injector
 import publishing
 import scaling
 import starting
@@ -34,10 +35,11 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "checking": checking.run,
     "starting": starting.run,
     "scaling": scaling.run,
+    "injector": injector.run,
     "publishing": publishing.run,
     "engines": engines.run,
 }
-_USUAL = ("anonymizing", "checking", "starting", "scaling")
+_USUAL = ("anonymizing", "checking", "starting", "scaling", "injector")
 """What runs where none is named; the others take an hour."""
 _BYTES_A_GIGABYTE = 2**30
 _INSTALL = "python benchmarks/run.py --install"
@@ -49,7 +51,9 @@ def main() -> None:
     console = Console(width=None if os.isatty(1) else 150)
     if arguments.install:
         with console.status("installing the peers"):
-            install(list(PEERS.values()))
+            problems = install(list(PEERS.values()))
+        for name, problem in problems.items():
+            console.print(f"{name} could not be installed: {problem}", highlight=False)
     versions = _versions()
     _introduce(console, versions, arguments.adult)
     sheets: list[Sheet] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,11 @@ def plan(
     if is_plain:
         use_plain_kernels()
     planned = _planner(_method(method, parameters), shoal.read(table["path"], _schema(table)))
-    return lambda: {"buckets": planned().n_buckets}
+    return lambda: _describe_plan(planned())
+
+
+def _describe_plan(made: Any) -> object:
+    return {"buckets": made.n_buckets, "dropped": made.drop.n_rows}
 
 
 def anonymize(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
@@ -149,6 +154,53 @@ def _counted(name: str, table: Table, method: str, parameters: Mapping[str, Any]
     return call
 
 
+# --- mining knowledge -------------------------------------------------------------------------
+
+
+def mine(table: Table, parameters: Mapping[str, Any]) -> Call:
+    """Count a table in memory and find its negative rules."""
+    from shoal.knowledge import mine_negative_rules
+
+    source = shoal.read(table["path"], _schema(table))
+    return lambda: {"rules": len(mine_negative_rules(source, **parameters))}
+
+
+def mine_counted(table: Table, parameters: Mapping[str, Any], min_exp: str) -> Call:
+    """Find negative rules from counts; the minimum expectation is a fraction, as a text."""
+    from shoal.knowledge.mining import mine
+
+    source = shoal.read(table["path"], _schema(table))
+    cells = source.counts(source.schema.coded)
+
+    def call() -> object:
+        found = mine(
+            cells, table["sensitive"], source.trees, min_exp=Fraction(min_exp), **parameters
+        )
+        return {"rules": len(found), "itemsets": found.n_itemsets}
+
+    return call
+
+
+def bucketize(table: Table, parameters: Mapping[str, Any]) -> Call:
+    """Plan Injector's buckets from counts, by rules that were mined before."""
+    from shoal.knowledge import mine_negative_rules
+
+    source = shoal.read(table["path"], _schema(table))
+    method = shoal.Injector(rules=mine_negative_rules(source), mine=False, **parameters)
+    planned = _planner(method, source)
+    return lambda: _describe_plan(planned())
+
+
+def check_matching(table: Table, parameters: Mapping[str, Any]) -> Call:
+    """Check a release of Injector in memory: read the rules, find who cannot have what, match."""
+    made = _release(table, "Injector", parameters)
+
+    def call() -> object:
+        return dict(shoal.verify(made).verdicts[0].reached)
+
+    return call
+
+
 # --- growing ----------------------------------------------------------------------------------
 
 
@@ -166,7 +218,7 @@ def grow(step: str, n_rows: int, method: str, parameters: Mapping[str, Any]) -> 
     table = shoal.read(dataset)
     if step == "plan":
         planned = _planner(chosen, table)
-        return lambda: {"buckets": planned().n_buckets}
+        return lambda: _describe_plan(planned())
     return lambda: _describe(shoal.anonymize(table, chosen))
 
 
@@ -176,6 +228,10 @@ if __name__ == "__main__":
         "anonymize": anonymize,
         "publish": publish,
         "release": release,
+        "mine": mine,
+        "mine counted": mine_counted,
+        "bucketize": bucketize,
+        "check matching": check_matching,
         "grow": grow,
     }
     serve(

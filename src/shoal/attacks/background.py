@@ -21,6 +21,7 @@ import numpy as np
 
 from shoal.core.attack import Attack, Findings, Section
 from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
 from shoal.core.forbidden import Marks
@@ -174,6 +175,10 @@ def _claimed(published: Published) -> int:
     return max([2, *(int(ell) for ell in claimed if ell is not None)])
 
 
+def _whole_columns(published: Published) -> set[str]:
+    return {c.name for c in published.manifest.columns if c.type is ColumnType.INTEGER}
+
+
 @dataclass(frozen=True, eq=False)
 class _Room:
     """What is possible for the lines of a release.
@@ -204,7 +209,9 @@ class _Room:
         buckets = published.buckets
         assert buckets is not None
         looks, look = published.looks
-        found = rules.sets_of(looks, buckets.domain, meanings=published.meanings)
+        found = rules.sets_of(
+            looks, buckets.domain, meanings=published.meanings, whole=_whole_columns(published)
+        )
         bucket, which = published.lines.codes[:, 0], found.which[look]
         occupants = Occupants.of_rows(
             bucket, which, published.n_buckets, len(found.sets), published.lines.counts
@@ -286,7 +293,7 @@ def _rule_section(published: Published, room: _Room, rules: Knowledge, ell: int)
         cells = Cells(
             published.quasi, published.lines.codes[lines, 1:], published.lines.counts[lines]
         )
-        holds = general.holding(cells, published.meanings)
+        holds = general.holding(cells, published.meanings, _whole_columns(published))
         values = room.buckets.domain.codes_of([rule.value for rule in general])
         present = np.zeros((published.n_buckets, room.buckets.domain.size + 1), dtype=bool)
         present[room.buckets.bucket, room.buckets.value] = True

@@ -110,6 +110,14 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(metavar="COLUMN", help="The sensitive column.", rich_help_panel=_PANEL),
         ] = None,
+        identifying: Annotated[
+            ColumnNames,
+            typer.Option(
+                metavar="columns",
+                help="Columns that nothing is mined about: names, keys and any others.",
+                rich_help_panel=_PANEL,
+            ),
+        ] = None,
         type: Annotated[  # noqa: A002 - the name of the option
             ColumnNames,
             typer.Option(metavar="column=type", help="A type.", rich_help_panel=_PANEL),
@@ -145,7 +153,11 @@ def register(app: typer.Typer) -> None:
                 "quote": quote,
                 "encoding": encoding,
             },
-            "columns": {"quasi": parsing.read_columns(quasi), "sensitive": sensitive},
+            "columns": {
+                "identifying": parsing.read_columns(identifying),
+                "quasi": parsing.read_columns(quasi),
+                "sensitive": sensitive,
+            },
             "engine": {"name": engine, "memory": memory},
             "types": {c: parsing.read_type(t) for c, t in parsing.read_pairs(type, "--type")},
             "hierarchies": parsing.read_hierarchies(hierarchy),

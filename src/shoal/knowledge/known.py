@@ -12,7 +12,7 @@ References
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -217,7 +217,10 @@ class Knowledge:
         return self.with_rules(self.negative.take(np.sort(order[:n_rules])))
 
     def holding(
-        self, cells: Cells, meanings: Mapping[str, Mapping[str, Meaning]] | None = None
+        self,
+        cells: Cells,
+        meanings: Mapping[str, Mapping[str, Meaning]] | None = None,
+        whole: Collection[str] = (),
     ) -> Marks:
         """Say for each negative rule of which cells its antecedent is true."""
         rules = self.negative
@@ -226,7 +229,8 @@ class Knowledge:
             place = rules.place[:, at]
             if column in cells.columns:
                 labels = (meanings or {}).get(column, {})
-                extents = _extents(nodes, cells.domain(column), labels, None, is_strict=False)
+                domain, is_whole = cells.domain(column), column in whole
+                extents = _extents(nodes, domain, labels, None, is_whole=is_whole, is_strict=False)
                 true = extents[:, cells.column(column)]
             else:
                 true = np.zeros((len(nodes), cells.n_cells), dtype=bool)
@@ -270,6 +274,7 @@ class Knowledge:
         trees: Mapping[str, Tree] | None = None,
         *,
         meanings: Mapping[str, Mapping[str, Meaning]] | None = None,
+        whole: Collection[str] = (),
         is_strict: bool = False,
     ) -> ForbiddenSets:
         """Give the values that each cell cannot take.
@@ -284,6 +289,8 @@ class Knowledge:
             Hierarchies, for nodes that do not say themselves what they stand for.
         meanings
             What labels stand for; a rule holds where it holds for all that a label stands for.
+        whole
+            The columns whose values are whole numbers.
         is_strict
             Whether a rule that names what is not there is refused; else it holds for nobody.
         """
@@ -301,7 +308,14 @@ class Knowledge:
         for at, (column, nodes) in enumerate(rules.nodes.items()):
             if column in cells.columns:
                 tree, labels = trees.get(column), (meanings or {}).get(column, {})
-                found = _extents(nodes, cells.domain(column), labels, tree, is_strict=is_strict)
+                found = _extents(
+                    nodes,
+                    cells.domain(column),
+                    labels,
+                    tree,
+                    is_whole=column in whole,
+                    is_strict=is_strict,
+                )
                 codes[:, at] = cells.column(column)
             else:
                 self._refuse_column(column, is_strict=is_strict)
@@ -410,6 +424,7 @@ def _extents(
     meanings: Mapping[str, Meaning],
     tree: Tree | None,
     *,
+    is_whole: bool,
     is_strict: bool,
 ) -> Marks:
     """Mark for each node the codes of a column that it is true of."""
@@ -423,7 +438,7 @@ def _extents(
         is_value[plain[codes >= 0]] = True
     n_unknown = 0
     for place in np.flatnonzero(~is_value).tolist():
-        found = holds_for_labels(nodes[place], domain, meanings, tree)
+        found = holds_for_labels(nodes[place], domain, meanings, tree, is_whole=is_whole)
         if found is None:
             n_unknown += 1
         else:

@@ -231,12 +231,18 @@ def _is_within(node: Node, other: Node) -> bool:
 
 
 def holds_for_labels(
-    node: Node, domain: Domain, meanings: Mapping[str, Meaning], tree: Tree | None = None
+    node: Node,
+    domain: Domain,
+    meanings: Mapping[str, Meaning],
+    tree: Tree | None = None,
+    *,
+    is_whole: bool = False,
 ) -> Marks | None:
     """Mark the published labels of which a node is certainly true.
 
     A label that stands for several values is marked where all of them are in the node. What a
-    label without a stated meaning stands for is its own text.
+    label without a stated meaning stands for is its own text. Where all values are whole numbers,
+    an interval ends with the last of them.
     """
     if not meanings:
         return holds_for_values(node, domain, tree)
@@ -246,7 +252,8 @@ def holds_for_labels(
         if meaning is None:
             marks[code] = _has_value(node, label)
         else:
-            marks[code] = _covers(node, meaning) or _is_same(node, label, meaning)
+            is_covered = _covers(node, meaning, is_whole=is_whole)
+            marks[code] = is_covered or _is_same(node, label, meaning)
     return marks
 
 
@@ -259,7 +266,7 @@ def _is_same(node: Node, label: str | None, meaning: Meaning) -> bool:
     )
 
 
-def _covers(node: Node, meaning: Meaning) -> bool:
+def _covers(node: Node, meaning: Meaning, *, is_whole: bool) -> bool:
     if meaning.has_other or (meaning.has_missing and not _has_missing(node)):
         return False
     if meaning.members:
@@ -267,10 +274,12 @@ def _covers(node: Node, meaning: Meaning) -> bool:
     if meaning.interval is None:
         # Nothing but the missing value is left.
         return meaning.has_missing
-    return node.interval is not None and _covers_interval(node, meaning.interval)
+    if node.interval is None:
+        return False
+    return _covers_interval(node, meaning.interval, is_whole=is_whole)
 
 
-def _covers_interval(node: Node, interval: tuple[str, str]) -> bool:
+def _covers_interval(node: Node, interval: tuple[str, str], *, is_whole: bool) -> bool:
     """Tell whether all from one bound (included) to another (not included) is in a node."""
     try:
         first, end = map(number_of, interval)
@@ -279,8 +288,10 @@ def _covers_interval(node: Node, interval: tuple[str, str]) -> bool:
     is_date = any(iso_date(text) is not None for text in interval)
     if not _is_of_kind(node, is_date=is_date):
         return False
-    # The last date before the bound is the day before it; there is no last number.
-    reaches_end = _has_number(node, end - 1) if is_date else end <= node.bounds[1] + node.width
+    # The last date before the bound is the day before it; of all numbers there is no last one.
+    has_last = is_date or is_whole
+    last = math.ceil(end) - 1 if has_last and math.isfinite(end) else end
+    reaches_end = _has_number(node, last) if has_last else end <= node.bounds[1] + node.width
     return _has_number(node, first) and reaches_end
 
 

@@ -179,12 +179,12 @@ class Injector(Method):
             Where a given rule names what the table does not have, or contradicts the table.
         """
         confirm_countable(problem.cells)
+        self._refuse_contradiction(problem)
         knowledge = self._knowledge(problem)
         forbidden = _forbidden(problem, knowledge)
         sensitive = problem.schema.sensitive[0]
         value, domain = problem.cells.column(sensitive), problem.cells.domain(sensitive)
         classes, class_of_cell = Classes.of_cells(value, forbidden, problem.cells.counts, domain)
-        self._refuse_contradiction(classes)
         is_kept = self._feasible(classes)
         kept = Classes(
             classes.value[is_kept],
@@ -251,14 +251,29 @@ class Injector(Method):
             if min(n_meant, n_of_value.get(rule.value, 0)) >= self.ell
         )
 
-    def _refuse_contradiction(self, classes: Classes) -> None:
-        """Refuse certain knowledge that excludes what somebody has."""
-        is_certain = self.min_conf == 1 or not self.mine
-        n_wrong = int(classes.counts[classes.forbids_own].sum())
-        if is_certain and n_wrong:
+    def _refuse_contradiction(self, problem: Problem) -> None:
+        """Refuse certain knowledge that excludes what somebody has; what is mined never does."""
+        if self.rules is None:
+            return
+        cells, sensitive = problem.cells, problem.schema.sensitive[0]
+        value, domain = cells.column(sensitive), cells.domain(sensitive)
+        stated = self.rules.negative
+        certain = self.rules.with_rules(stated.take(stated.confidences == 1))
+        quasi, quasi_of_cell = cells.select_with_inverse(problem.schema.quasi)
+        found = certain.sets_of(quasi, domain, problem.trees, is_strict=True)
+        excludes_own = found.sets[found.which[quasi_of_cell], value]
+        n_wrong = int(cells.counts[excludes_own].sum())
+        n_facts = sum(
+            domain.text(int(value[problem.cell_of_key[fact.person]])) == fact.value
+            for fact in self.rules.facts
+        )
+        if n_wrong or n_facts:
+            what = f"rules exclude the value that {n_wrong} rows have"
+            if not n_wrong:
+                what = f"facts exclude the value that {n_facts} people have"
             raise ParameterError(
-                f"The given rules exclude the value that {n_wrong} rows have.",
-                hint="correct or strike the rules that are not true of this table.",
+                f"The given {what}.",
+                hint="correct or strike what is not true of this table.",
             )
 
     def _feasible(self, classes: Classes) -> Marks:

@@ -454,20 +454,26 @@ def test_strongest_rules_are_those_that_concern_most_people():
             NegativeRule(
                 antecedent={"sex": "M"}, value="flu", confidence=0.9, who="Ann", why="I know."
             ),
-            "At most 10% of people with sex M have disease flu. It was given, not mined. "
-            "Added by Ann. Reason: I know.",
+            (
+                "At most 10% of people with sex M have disease flu. It was given, not mined. "
+                "Added by Ann. Reason: I know."
+            ),
         ),
         (
             NegativeRule(antecedent={"sex": "M"}, value="flu", count=1200, expectation=0.98765),
-            "None of the 1200 people with sex M has disease flu. Had the two nothing to do with "
-            "each other, somebody would with probability 0.9877.",
+            (
+                "None of the 1200 people with sex M has disease flu. Had the two nothing to do "
+                "with each other, somebody would with probability 0.9877."
+            ),
         ),
         (
             NegativeRule(
                 antecedent={"sex": "M"}, value="flu", count=12.25, expectation=0.5, confidence=0.999
             ),
-            "At most 0.1% of the 12.25 people with sex M have disease flu. Had the two nothing to "
-            "do with each other, somebody would with probability 0.5.",
+            (
+                "At most 0.1% of the 12.25 people with sex M have disease flu. Had the two nothing "
+                "to do with each other, somebody would with probability 0.5."
+            ),
         ),
     ],
 )
