@@ -18,7 +18,7 @@ import numpy as np
 from context import Context
 from measure import Limits, Outcome, run_command
 from report import Line, Sheet
-from tables import MeasuredTable
+from tables import MeasuredTable, load
 
 import shoal
 from shoal.core.cells import Cells
@@ -63,9 +63,7 @@ def run(context: Context) -> Iterator[Sheet]:
     """Measure the steps of Injector, the same on many rows, and mining beside the peers."""
     yield _steps(context)
     yield _steps_of_many(context)
-    job = _Job.of_table(context)
-    yield _beside_peers(context, job, _SUPPORT, job.expectation(_SUPPORT))
-    yield _beside_peers(context, job, job.least(_LONG_MIN_EXP), _LONG_MIN_EXP)
+    yield _beside_peers(context)
 
 
 # --- the steps of Injector --------------------------------------------------------------------
@@ -224,8 +222,6 @@ class _Job:
     @classmethod
     def of_table(cls, context: Context) -> _Job:
         """Write the items of every distinct row."""
-        from tables import load
-
         context.say("the items of every row")
         table = shoal.read(context.table.path, load(context.table.adult, n_rows=200).schema)
         cells, quasi = table.counts(table.schema.coded), table.schema.quasi
@@ -268,29 +264,46 @@ def _told(people: Cells, columns: list[Items]) -> dict[str, object]:
     return {"items": names, "rows": rows, "counts": people.counts.tolist()}
 
 
-def _beside_peers(context: Context, job: _Job, support: int, min_exp: Fraction) -> Sheet:
-    ours = _mine_counted(context, context.table, min_exp, None)
-    options = {"path": str(job.path), "support": support, "most": job.n_columns}
-    lines = [Line(what="Shoal: list rules of any length", outcome=ours, found=_found(ours))]
-    for what, (peer, measure) in _PEERS.items():
-        outcome = context.peer(peer, measure, options)
-        lines.append(Line(what=what, outcome=outcome, against=ours, found=_found(outcome)))
+def _beside_peers(context: Context) -> Sheet:
+    job = _Job.of_table(context)
+    lines: list[Line] = []
     remarks = [_ITEMS, _NESTED, _NONE_LISTED]
-    remarks += _compare(ours, context.peer("pyfim", "antecedents", options))
-    remarks += _judge_peers(lines[1:])
+    for support, min_exp in (
+        (_SUPPORT, job.expectation(_SUPPORT)),
+        (job.least(_LONG_MIN_EXP), _LONG_MIN_EXP),
+    ):
+        ours = _mine_counted(context, context.table, min_exp, None)
+        options = {"path": str(job.path), "support": support, "most": job.n_columns}
+        theirs = _peer_lines(context, ours, options)
+        what = f"Shoal: list rules, from {support} rows"
+        lines += [Line(what=what, outcome=ours, found=_found(ours)), *theirs]
+        remarks += _compare(ours, context.peer("pyfim", "antecedents", options), support)
+        remarks += _judge_peers(theirs)
     return Sheet(
-        title=f"Mining from {support} rows on {context.table.name}",
+        title=f"Mining rules of any length beside mining itemsets, on {context.table.name}",
         lines=tuple(lines),
         remarks=tuple(remarks),
     )
 
 
-def _compare(ours: Outcome, theirs: Outcome) -> Iterator[str]:
+def _peer_lines(context: Context, ours: Outcome, options: Mapping[str, object]) -> list[Line]:
+    lines = []
+    for label, (peer, measure) in _PEERS.items():
+        outcome = context.peer(peer, measure, options)
+        what = f"{label}, from {options['support']} rows"
+        lines.append(Line(what=what, outcome=outcome, against=ours, found=_found(outcome)))
+    return lines
+
+
+def _compare(ours: Outcome, theirs: Outcome, support: int) -> Iterator[str]:
     if ours.answer is None or theirs.answer is None:
         return
     n_ours, n_theirs = ours.answer["itemsets"], theirs.answer["itemsets"]
-    verdict = "as many as Shoal has antecedents" if n_ours == n_theirs else "Shoal has another"
-    yield f"Of pyfim's itemsets {n_theirs:,} name no column twice: {verdict} ({n_ours:,})."
+    verdict = "as many as" if n_ours == n_theirs else f"unlike the {n_ours:,} that"
+    yield (
+        f"Of pyfim's itemsets from {support} rows {n_theirs:,} name no column twice, {verdict} "
+        "Shoal has as antecedents."
+    )
 
 
 def _judge_peers(lines: list[Line]) -> Iterator[str]:

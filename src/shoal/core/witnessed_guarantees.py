@@ -75,8 +75,9 @@ class BeliefGain(Guarantee):
     needs_witness: ClassVar[str] = "beliefs"
     limits: ClassVar[str] = (
         "It bounds what the release adds to what was believed before, which may be much already, "
-        "for an adversary with this bandwidth; it says nothing about others. Her posterior is an "
-        f"estimate where a bucket is large. {NOT_MEMBERSHIP}."
+        "for an adversary with this bandwidth; it says nothing about others. It bounds the Omega "
+        "estimate of her posterior; in small buckets the exact one may be further away. "
+        f"{NOT_MEMBERSHIP}."
     )
 
     def __init__(self, *, t: Number, bandwidth: Number = "0.3") -> None:

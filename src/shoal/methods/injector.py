@@ -85,7 +85,7 @@ class Injector(Method):
     ell: int = 6
     min_exp: Number = Fraction(9, 10)
     min_conf: Number = Fraction(1)
-    max_len: int | None = 1
+    max_len: int | Literal["any"] | None = 1
     fuzzy: Fuzzy | None = None
     width: Mapping[str, float] = field(default_factory=dict)
     choose: Choose = "balanced"
@@ -123,7 +123,8 @@ class Injector(Method):
         object.__setattr__(self, "min_exp", read_min_exp(self.min_exp))
         object.__setattr__(self, "min_conf", read_min_conf(self.min_conf))
         object.__setattr__(self, "width", dict(self.width))
-        if self.max_len is not None:
+        # TOML has no word for None.
+        if self.max_len not in (None, "any"):
             whole("max_len", self.max_len, least=1)
         for name, kind in (("choose", Choose), ("fuzzy", Fuzzy)):
             value = getattr(self, name)
@@ -221,7 +222,7 @@ class Injector(Method):
                 problem.trees,
                 min_exp=self.min_exp,
                 min_conf=self.min_conf,
-                max_len=self.max_len,
+                max_len=None if self.max_len == "any" else self.max_len,
                 fuzzy=self.fuzzy,
                 width=self.width,
             )

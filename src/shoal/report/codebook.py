@@ -16,8 +16,8 @@ _READING = {
     ),
     Shape.BUCKETIZED: (
         "Two files, joined by `bucket`: `quasi` has one line a person with the quasi-identifiers "
-        "as they are, `sensitive` says how often each value occurs in a bucket. Within a bucket "
-        "every assignment of values to lines is equally likely."
+        "as they are, `sensitive` says how often each value occurs in a bucket. Which value "
+        "belongs to which line of a bucket is not published."
     ),
     Shape.SLICED: (
         "One file a column of attributes, joined by `bucket`; within a bucket the columns are "
