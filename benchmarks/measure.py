@@ -130,6 +130,7 @@ def serve(measures: Mapping[str, Callable[..., Call]]) -> None:
     request = json.load(sys.stdin)
     limits = Limits(**request["limits"])
     _end_after(limits.seconds + limits.enough)
+    _stay_within_half_the_memory()
     # Some peers print; the answer must stay alone on the standard output.
     with contextlib.redirect_stdout(sys.stderr):
         call = measures[request["measure"]](**request["options"])
@@ -141,6 +142,14 @@ def _end_after(seconds: float) -> None:
     """Let the system end this process once it has used so many CPU seconds."""
     _, greatest = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), greatest))
+
+
+def _stay_within_half_the_memory() -> None:
+    """Let what asks for more fail by itself, before the system ends whatever it finds largest."""
+    half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    _, greatest = resource.getrlimit(resource.RLIMIT_DATA)
+    most = half if greatest == resource.RLIM_INFINITY else min(half, greatest)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, greatest))
 
 
 @dataclass(frozen=True, kw_only=True)

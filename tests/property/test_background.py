@@ -97,7 +97,7 @@ def test_the_values_left_are_those_of_all_assignments(rows, rules, ell):
     assert findings.n_breached == len(at_risk) == findings.headline["people at risk"]
     simple = [row for row, possible, _ in slow if 0 < len(possible) < ell]
     assert findings.headline["people at risk by the simple count"] == len(simple)
-    contradicted = [row for row, possible, valid in slow if possible and not valid]
+    contradicted = [row for row, _, valid in slow if not valid]
     assert findings.headline["people whose bucket contradicts the rules"] == len(contradicted)
     by_line = {}
     for row, _, valid in slow:
@@ -149,3 +149,36 @@ def test_on_a_generalized_release_a_rule_holds_where_it_holds_for_all_of_a_label
     nurse = People(Cells.of_rows([job, sex], np.array([[0, 0]])))
     found = Background(rules=rules).run(published, nurse)
     assert (found.n_breached, published.buckets.domain.text(int(found.value[0]))) == (1, "flu")
+
+
+@given(ROWS, RULES)
+@settings(max_examples=300)
+def test_where_all_of_a_generalized_bucket_are_known_their_own_values_are_matched(rows, rules):
+    """Jobs are hidden behind one label; sexes name the bucket, so that everybody is found."""
+    rows = [(SEXES.index(row[2]), *row[1:]) for row in rows]
+    meanings = {"job": {"any": Meaning(members=frozenset(JOBS))}}
+    shown = [(row[0], "any", *row[2:]) for row in rows]
+    domains = [Domain.of_texts("job", sorted(JOBS)), Domain.of_texts("sex", sorted(SEXES))]
+    codes = np.array([[sorted(JOBS).index(row[1]), sorted(SEXES).index(row[2])] for row in rows])
+    people = People(Cells.of_rows(domains, codes))
+    published = published_of(shown, Shape.GENERALIZED, meanings)
+    findings = Background(rules=knowledge_of(rules), ell=2).run(published, people)
+    possible = {(row[1], row[2]): valid for row, _, valid in possible_slowly(rows, rules)}
+    labels = [domain.labels() for domain in domains]
+    for place, (job, sex) in enumerate(people.quasi.codes.tolist()):
+        valid = possible[labels[0][job], labels[1][sex]]
+        assert findings.posterior[place] == (1 / len(valid) if valid else 0)
+
+
+def test_somebody_who_may_be_left_out_leaves_a_bucket_as_its_labels_say():
+    rows = [(0, "any", "F", "cold"), (0, "any", "F", "flu"), (0, "any", "F", "flu")]
+    published = published_of(rows, Shape.GENERALIZED,
+                             {"job": {"any": Meaning(members=frozenset(JOBS))}})  # fmt: skip
+    rules = knowledge_of([({"job": "nurse"}, "cold"), ({"job": "clerk"}, "cold")])
+    domains = [Domain.of_texts("job", sorted(JOBS)), Domain.of_texts("sex", sorted(SEXES))]
+    nurse, clerk, baker = [2, 0], [1, 0], [0, 0]
+    for codes, n_possible in (([nurse, clerk, baker], 1), ([nurse, baker], 2)):
+        people = People(Cells.of_rows(domains, np.array(codes)))
+        found = Background(rules=rules).run(published, people)
+        # The baker is the first: of the three of them she alone can have the cold.
+        assert found.posterior[0] == 1 / n_possible

@@ -24,7 +24,7 @@ from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
-from shoal.core.forbidden import Marks
+from shoal.core.forbidden import ForbiddenSets, Marks
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
 from shoal.knowledge.known import Knowledge
@@ -67,7 +67,8 @@ class Background(Attack):
     counted apart.
 
     On a generalized release a rule holds for a line where it holds for all that its labels stand
-    for. Give people with their exact values to attack them with more.
+    for. Give people with their exact values to attack them with more: where they are all who can be
+    in a bucket, its values are matched by what each of them cannot have.
 
     Examples
     --------
@@ -114,9 +115,8 @@ class Background(Attack):
         rules = self._rules(published, knowledge)
         ell = _claimed(published) if self.ell is None else self.ell
         room = _Room.of(published, rules)
-        simple, matching = room.possible(people, rules)
+        simple, matching, is_found = room.possible(people, rules)
         n_simple, n_valid = count_values(simple), count_values(matching)
-        is_found = n_simple > 0
         contradicted = is_found & (n_valid == 0)
         breached = (n_valid > 0) & (n_valid < ell)
         certain = n_valid == 1
@@ -135,13 +135,13 @@ class Background(Attack):
             headline={
                 "people at risk": int(counts[breached].sum()),
                 "people at risk by the simple count": int(
-                    counts[is_found & (n_simple < ell)].sum()
+                    counts[(n_simple > 0) & (n_simple < ell)].sum()
                 ),
                 "people certain": int(counts[certain].sum()),
                 "fewest possible values": int(min(n_valid[n_valid > 0], default=0)),
                 "mean possible values": float(n_valid @ counts) / max(int(counts.sum()), 1),
                 "people whose bucket contradicts the rules": int(counts[contradicted].sum()),
-                "people not found": int(counts[~is_found & (n_valid == 0)].sum()),
+                "people not found": int(counts[~is_found].sum()),
                 "rules": len(rules),
             },
             sections=(
@@ -229,11 +229,12 @@ class _Room:
             matching_values(occupants, found.sets, buckets),
         )
 
-    def possible(self, people: People, rules: Knowledge) -> tuple[Words, Words]:
-        """Give the values possible for each person, by either count."""
+    def possible(self, people: People, rules: Knowledge) -> tuple[Words, Words, Marks]:
+        """Give the values possible for each person, by either count, and who was found at all."""
+        is_found = np.ones(people.quasi.n_cells, dtype=bool)
         if people.line is not None:
             entry = self.entry[people.line]
-            return self.simple[entry], self.matching[entry]
+            return self.simple[entry], self.matching[entry], is_found
         lines = self.published.lines
         quasi = Cells(self.published.quasi, lines.codes[:, 1:], lines.counts)
         matches = match_lines(quasi, self.published.meanings, people.quasi)
@@ -249,7 +250,42 @@ class _Room:
             # Somebody who may be in several lines may have what is possible in any of them.
             np.bitwise_or.at(united, person, words[self.entry[line]])
             found.append(united & allowed)
-        return found[0], found[1]
+        if self.published.manifest.shape is Shape.GENERALIZED:
+            self._match_known(people, person, lines.codes[line, 0], own, found[1])
+        is_found = np.bincount(person, minlength=people.quasi.n_cells) > 0
+        return found[0], found[1], is_found
+
+    def _match_known(
+        self, people: People, person: Codes, bucket: Codes, own: ForbiddenSets, matching: Words
+    ) -> None:
+        """Match where all of a bucket are known: by their own sets, which exclude more.
+
+        They are all of it where as many people as it has rows can be there and nowhere else.
+        """
+        sizes = self.buckets.sizes
+        lowest = np.full(people.quasi.n_cells, len(sizes), dtype=np.int64)
+        highest = np.full(people.quasi.n_cells, -1, dtype=np.int64)
+        np.minimum.at(lowest, person, bucket)
+        np.maximum.at(highest, person, bucket)
+        sure = np.flatnonzero(lowest == highest)
+        n_sure = np.zeros(len(sizes), dtype=np.int64)
+        np.add.at(n_sure, lowest[sure], people.counts[sure])
+        is_known = n_sure == sizes
+        number = np.cumsum(is_known) - 1
+        sure = sure[is_known[lowest[sure]]]
+        seat, which, n_sets = number[lowest[sure]], own.which[sure], len(own.sets)
+        held = is_known[self.buckets.bucket]
+        domain, n_known = self.buckets.domain, int(np.count_nonzero(is_known))
+        values = Buckets.of_pairs(
+            number[self.buckets.bucket[held]],
+            self.buckets.value[held],
+            domain,
+            self.buckets.count[held],
+        )
+        occupants = Occupants.of_rows(seat, which, n_known, n_sets, people.counts[sure])
+        key = occupants.bucket * n_sets + occupants.which
+        words = matching_values(occupants, own.sets, values)
+        matching[sure] = words[np.searchsorted(key, seat * n_sets + which)]
 
 
 # --- figures ---------------------------------------------------------------------------------

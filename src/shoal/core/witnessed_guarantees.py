@@ -33,8 +33,9 @@ class MatchingDiversity(Guarantee):
     name: ClassVar[str] = "matching l-diversity"
     needs_witness: ClassVar[str] = "forbidden"
     limits: ClassVar[str] = (
-        "It holds against an adversary who knows what the negative rules say and nothing more. It "
-        "bounds the number of values, not their probabilities: one value may still be almost "
+        "It holds against an adversary who knows what the negative rules say and nothing more: one "
+        "who also knows how buckets are formed may learn more about rows that joined a bucket "
+        "late. It bounds the number of values, not their probabilities: one value may still be almost "
         f"certain. {NOT_MEMBERSHIP}."
     )
 

@@ -7,6 +7,7 @@ is struck by ``struck = true``, with who and why; it then stays out of what is m
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import tomllib
@@ -328,9 +329,9 @@ def _number(
     if number is None:
         return None
     if isinstance(number, (int, float)) and not isinstance(number, bool):
-        is_there = not math.isnan(number) and not (is_bounded and math.isinf(number))
-        if is_there:
-            return number
+        with contextlib.suppress(OverflowError):
+            if not math.isnan(number) and not (is_bounded and math.isinf(number)):
+                return number
     raise ParameterError(f"The {where} of the knowledge has no number for {name}.")
 
 

@@ -26,6 +26,7 @@ from shoal.core.forbidden import Forbidden, ForbiddenSets
 from shoal.core.release import Meaning
 from shoal.core.table import Table
 from shoal.core.tree import Tree
+from shoal.knowledge.extents import extents_in
 from shoal.knowledge.mining import forbidden_marks, most_general
 from shoal.knowledge.negative_rules import NegativeRule, NegativeRules
 from shoal.knowledge.nodes import (
@@ -33,7 +34,6 @@ from shoal.knowledge.nodes import (
     Node,
     codes_in,
     covering,
-    holds_for_labels,
     node_of_label,
     united,
 )
@@ -230,7 +230,9 @@ class Knowledge:
             if column in cells.columns:
                 labels = (meanings or {}).get(column, {})
                 domain, is_whole = cells.domain(column), column in whole
-                extents = _extents(nodes, domain, labels, None, is_whole=is_whole, is_strict=False)
+                extents = extents_in(
+                    nodes, domain, labels, None, is_whole=is_whole, is_strict=False
+                )
                 true = extents[:, cells.column(column)]
             else:
                 true = np.zeros((len(nodes), cells.n_cells), dtype=bool)
@@ -308,7 +310,7 @@ class Knowledge:
         for at, (column, nodes) in enumerate(rules.nodes.items()):
             if column in cells.columns:
                 tree, labels = trees.get(column), (meanings or {}).get(column, {})
-                found = _extents(
+                found = extents_in(
                     nodes,
                     cells.domain(column),
                     labels,
@@ -416,38 +418,3 @@ def _distinct(entries: Sequence[Told]) -> list[Told]:
 
 def _shown(label: str | None) -> str:
     return "missing" if label is None else label
-
-
-def _extents(
-    nodes: Sequence[Node],
-    domain: Domain,
-    meanings: Mapping[str, Meaning],
-    tree: Tree | None,
-    *,
-    is_whole: bool,
-    is_strict: bool,
-) -> Marks:
-    """Mark for each node the codes of a column that it is true of."""
-    marks = np.zeros((len(nodes), max(domain.size, 1)), dtype=bool)
-    is_value = np.zeros(len(nodes), dtype=bool)
-    if not meanings:
-        # Most nodes are values, and all of them are looked up at once.
-        plain = np.flatnonzero([not node.is_defined for node in nodes])
-        codes = codes_in(domain, [nodes[place].label for place in plain.tolist()])
-        marks[plain[codes >= 0], codes[codes >= 0]] = True
-        is_value[plain[codes >= 0]] = True
-    n_unknown = 0
-    for place in np.flatnonzero(~is_value).tolist():
-        found = holds_for_labels(nodes[place], domain, meanings, tree, is_whole=is_whole)
-        if found is None:
-            n_unknown += 1
-        else:
-            marks[place, : domain.size] = found
-    if n_unknown and is_strict:
-        raise ParameterError(
-            f"Rules name {n_unknown} nodes of column {domain.column!r} that are neither values nor "
-            "nodes of its hierarchy, or stand for nothing that it could hold.",
-            hint=f"correct them, or say what they stand for under [nodes.{domain.column}] in the "
-            "file of knowledge.",
-        )
-    return marks

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
+from shoal.core.exact import exact
 from shoal.core.hierarchy_rules import day_of_date, iso_date
 from shoal.core.release import Meaning
 from shoal.core.tree import Tree
@@ -127,7 +128,9 @@ def codes_in(domain: Domain, texts: Sequence[str | None]) -> npt.NDArray[np.int6
         with contextlib.suppress(ValueError):
             code = int(np.searchsorted(domain.numbers, float(text or "")))
             # Large whole numbers may differ where their floats do not.
-            if code < len(domain.texts) and Fraction(text or "") == Fraction(domain.texts[code]):
+            if code < len(domain.texts) and exact("a value", text or "") == Fraction(
+                domain.texts[code]
+            ):
                 codes[place] = code
     return codes
 

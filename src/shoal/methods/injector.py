@@ -65,7 +65,8 @@ class Injector(Method):
     Notes
     -----
     Guarantee: matching l-diversity against the negative rules and facts, mined and given. They
-    are kept in the internal folder; the manifest never states them.
+    are kept in the internal folder; the manifest never states them. A fact about one person
+    is held against all rows that are like theirs, which may exclude more than is known.
 
     Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
     from it.
@@ -205,7 +206,7 @@ class Injector(Method):
                 dropped,
                 np.zeros(len(dropped), dtype=np.int64),
                 classes.counts[dropped],
-                f"fewer than {self.ell} values are possible for them in any release",
+                f"the rules exclude their value, or leave fewer than {self.ell} in any release",
             ),
             merged=class_of_cell,
             witnesses={"knowledge.toml": knowledge.to_toml().encode()},
@@ -287,19 +288,38 @@ class Injector(Method):
             fails = is_kept & (n_valid < self.ell)
             if not fails.any():
                 return is_kept
+            wrong = is_kept & classes.forbids_own
+            is_contradicted = not n_valid[is_kept].any() and bool(wrong.any())
+            if self.on_infeasible == "error" and is_contradicted:
+                raise _contradicted(int(classes.counts[wrong].sum()))
+            if is_contradicted:
+                # Nobody has a valid value where there is no assignment at all. Without the rows
+                # whose own value is excluded there is one: everybody has their own.
+                fails = wrong
             if self.on_infeasible == "error" or fails[is_kept].all():
-                n_rows = int(classes.counts[fails].sum())
-                best = int(n_valid[is_kept].min())
-                raise InfeasibleError(
-                    f"Of {int(classes.counts.sum())} rows {n_rows} could have fewer than "
-                    f"{self.ell} different values even in one bucket of all rows, given the "
-                    "rules.",
-                    hint=(f"ell = {best} can be reached; else " if best >= 2 else "")
-                    + "suppress such rows (on_infeasible='suppress'), or take fewer rules (a "
-                    "higher min_exp, a lower max_len).",
-                    best={"ell": best} if best >= 2 else {},
-                )
+                raise self._infeasible(classes, fails, int(n_valid[is_kept].min()))
             is_kept &= ~fails
+
+    def _infeasible(self, classes: Classes, fails: Marks, best: int) -> InfeasibleError:
+        n_rows = int(classes.counts[fails].sum())
+        suppress = "suppress such rows (on_infeasible='suppress'), or "
+        return InfeasibleError(
+            f"Of {int(classes.counts.sum())} rows {n_rows} could have fewer than {self.ell} "
+            "different values even in one bucket of all rows, given the rules.",
+            hint=(f"ell = {best} can be reached; else " if best >= 2 else "")
+            + (suppress if self.on_infeasible == "error" else "")
+            + "take fewer rules (a higher min_exp, a lower max_len).",
+            best={"ell": best} if best >= 2 else {},
+        )
+
+
+def _contradicted(n_wrong: int) -> InfeasibleError:
+    return InfeasibleError(
+        f"The rules exclude the value that {n_wrong} rows have, and no assignment of all values "
+        "keeps to them.",
+        hint="suppress such rows (on_infeasible='suppress'), or take fewer rules (a higher "
+        "min_conf or min_exp).",
+    )
 
 
 def _forbidden(problem: Problem, knowledge: Knowledge) -> ForbiddenSets:

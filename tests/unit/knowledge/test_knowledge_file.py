@@ -246,6 +246,7 @@ LIKELY = f'when = {{ sex = "{SECRET}" }}\nvalue = "{SECRET}"\n'
         (entry("negative", RULE + "people = -1"), "people below 0"),
         (entry("negative", RULE + "people = nan"), "no number for people"),
         (entry("negative", RULE + "people = inf"), "no number for people"),
+        (entry("negative", RULE + f"people = 1{'0' * 400}"), "no number for people"),
         (entry("negative", RULE + f'people = "{SECRET}"'), "no number for people"),
         (entry("negative", RULE + "confidence = 1.5"), "between 0 and 1"),
         (entry("negative", RULE + "expectation = true"), "no number for expectation"),

@@ -386,6 +386,18 @@ def test_one_label_with_two_meanings_is_refused():
     assert SECRET not in f"{caught.value.fact} {caught.value.hint}"
 
 
+def test_a_label_that_is_a_value_of_the_table_cannot_stand_for_others(patients):
+    """Else what was mined about the value would turn into a rule about somebody else."""
+    mined = Knowledge("disease", [never("ovarian", sex="M")])
+    for members in (["F"], ["F", "M"]):
+        women = Node("M", members=frozenset(members))
+        given = Knowledge("disease", definitions={"sex": [women]})
+        with pytest.raises(ParameterError, match=r"1 labels under \[nodes.sex\]"):
+            (mined | given).forbidden(patients)
+    same = Knowledge("disease", definitions={"sex": [Node("M", members=frozenset({"M"}))]})
+    assert dict((mined | same).forbidden(patients)) == dict(mined.forbidden(patients))
+
+
 def test_knowledge_about_different_columns_does_not_combine():
     with pytest.raises(ParameterError, match="'disease' and about column 'income'"):
         Knowledge("disease") | Knowledge("income")

@@ -276,3 +276,13 @@ def test_rules_that_say_the_same_are_kept_once():
     # Nodes 0 and 2 are two names of one set.
     covers = np.array([[True, False, True], [False, True, False], [True, False, True]])
     assert most_general(nodes, value, [covers]).tolist() == [True, False, False, True]
+
+
+def test_more_rules_than_anybody_can_use_are_refused(monkeypatch):
+    monkeypatch.setattr("shoal.knowledge.mining.crisp._MOST_RULES", 3)
+    city, disease = Domain.of_texts("city", list("abcd")), Domain.of_texts("disease", list("stuv"))
+    sex = Domain.of_texts("sex", ["F", "M"])
+    codes = np.array([[i, i % 2, i] for i in range(4)])
+    cells = Cells.of_rows((city, sex, disease), codes)
+    with pytest.raises(ParameterError, match="more than 3 rules"):
+        mine(cells, "disease", {}, min_exp=0.1, max_len=None)

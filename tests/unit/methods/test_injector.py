@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import shoal
@@ -58,6 +60,19 @@ def test_what_cannot_be_reached_is_said_with_the_best_that_can(patients):
     assert raised.value.best == {"ell": 3}
     release = shoal.anonymize(patients, shoal.Injector(ell=3, rules=known, mine=False))
     assert release.manifest.n_rows == 9
+
+
+def test_rows_whose_value_the_rules_exclude_are_left_out_where_they_leave_no_assignment():
+    """A value that few of every kind have is excluded for all: nobody could be given it."""
+    sex, disease = ["F", "M"] * 30, ["cold", "cold", "flu", "flu", "gout", "gout"] * 10
+    disease[:2] = ["rare", "rare"]
+    table = shoal.read({"sex": sex, "disease": disease},
+                       shoal.Schema(quasi=["sex"], sensitive="disease"))  # fmt: skip
+    method = shoal.Injector(ell=2, min_exp=0.5, min_conf=0.9)
+    with pytest.raises(InfeasibleError, match="that 2 rows have, and no assignment"):
+        shoal.anonymize(table, method)
+    release = shoal.anonymize(table, replace(method, on_infeasible="suppress"))
+    assert release.manifest.n_rows == 58
 
 
 def test_rows_that_are_left_out_are_counted_and_explained(patients):

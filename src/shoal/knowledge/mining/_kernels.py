@@ -28,7 +28,8 @@ class Miner:
 
     Parameters are the `shoal.knowledge.mining.crisp.Suffixes`, the least count of each value,
     ascending, the numerator and the denominator of the largest share of hits, which is 0 where
-    suffixes carry the values seen, and the most columns that an antecedent names.
+    suffixes carry the values seen, the most columns that an antecedent names, and how many rules
+    may be found before `mine` raises OverflowError.
     """
 
     n_columns: cython.Py_ssize_t
@@ -36,6 +37,7 @@ class Miner:
     n_values: cython.Py_ssize_t
     height: cython.Py_ssize_t
     max_len: cython.Py_ssize_t
+    most_rules: cython.Py_ssize_t
     least: cython.longlong
     numerator: cython.longlong
     denominator: cython.longlong
@@ -80,6 +82,7 @@ class Miner:
         numerator: cython.longlong,
         denominator: cython.longlong,
         max_len: cython.Py_ssize_t,
+        most_rules: cython.Py_ssize_t,
     ) -> None:
         n_suffixes: cython.Py_ssize_t = len(suffixes.leaf)
         n_first: cython.Py_ssize_t = len(suffixes.count)
@@ -88,6 +91,7 @@ class Miner:
         self.n_values = len(threshold)
         self.height = suffixes.height
         self.max_len = max_len
+        self.most_rules = most_rules
         self.least = max(1, threshold[0])
         self.numerator = numerator
         self.denominator = denominator
@@ -334,6 +338,8 @@ class Miner:
     ) -> cython.Py_ssize_t:
         """Keep a rule of the chosen items, and the items where it is their first."""
         column: cython.Py_ssize_t
+        if self.n_rules == self.most_rules:
+            raise OverflowError
         if is_new:
             if self.n_with_rules == self.count.shape[0]:
                 self.item = grown(self.item)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts, group
+from shoal.core.errors import ParameterError
 from shoal.knowledge.mining._kernels import Miner
 from shoal.knowledge.mining.items import Items
 from shoal.knowledge.mining.rules import NO_NODE, Small
@@ -32,6 +33,7 @@ Words = npt.NDArray[np.uint64]
 _CHUNK = 2**22
 """How many pairs of a node and a value are counted at a time."""
 _WORD = 64
+_MOST_RULES = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,8 +278,14 @@ def mine_long(rows: CountedRows, columns: Sequence[Items], max_len: int) -> Foun
         [rows.leaves[place] for place in used], rows.value, rows.count, rows.threshold, rows.slack
     )
     suffixes = Suffixes.of_rows(ordered, [columns[place] for place in used])
-    miner = Miner(suffixes, rows.threshold, *rows.ratio, max_len)
-    found, count, start, value, hits, n_itemsets = miner.mine()
+    miner = Miner(suffixes, rows.threshold, *rows.ratio, max_len, _MOST_RULES)
+    try:
+        found, count, start, value, hits, n_itemsets = miner.mine()
+    except OverflowError:
+        raise ParameterError(
+            f"There are more than {_MOST_RULES} rules, too many to be of use to anybody.",
+            hint="let antecedents name fewer columns (max_len), or raise min_exp.",
+        ) from None
     itemset = np.repeat(np.arange(len(count)), np.diff(start))
     item = np.full((len(count), len(columns)), NO_NODE, dtype=np.int32)
     item[:, used] = found
