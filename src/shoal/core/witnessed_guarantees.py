@@ -35,8 +35,8 @@ class MatchingDiversity(Guarantee):
     limits: ClassVar[str] = (
         "It holds against an adversary who knows what the negative rules say and nothing more: one "
         "who also knows how buckets are formed may learn more about rows that joined a bucket "
-        "late. It bounds the number of values, not their probabilities: one value may still be almost "
-        f"certain. {NOT_MEMBERSHIP}."
+        "late. It bounds the number of values, not their probabilities: one value may still be "
+        f"almost certain. {NOT_MEMBERSHIP}."
     )
 
     def __post_init__(self) -> None:
