@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.occupants import Occupants
 from shoal.knowledge import assignments, beliefs, posteriors
 from shoal.knowledge.assignments import exact_posterior
 from shoal.knowledge.beliefs import estimate_beliefs, overall_beliefs
@@ -204,7 +204,7 @@ def release_of(n_values, priors, rows_by_bucket):
     value = np.array([value for rows in rows_by_bucket for _, value in rows])
     domain = Domain.of_texts("value", [f"v{i}" for i in range(n_values)])
     matrix = np.array([[float(one) for one in row] for row in priors])
-    occupants = Occupants.of_pairs(bucket, prior, matrix)
+    occupants = BelievedRows.of_pairs(bucket, prior, matrix)
     return Buckets.of_pairs(bucket, value, domain), occupants
 
 

@@ -216,7 +216,7 @@ def _checked(name: str, limit: Number) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """The entries of `Occupants` that each cell of people may be, sorted by person, then entry.
+    """The entries of `BelievedRows` that each cell of people may be, sorted by person, then entry.
 
     Parameters
     ----------

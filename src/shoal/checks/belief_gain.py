@@ -6,7 +6,7 @@ before (the Omega estimate). The gain of belief is the square root of the Jensen
 between both, in bits.
 
 What was believed before is no part of a release: it comes as the witness "beliefs", an
-`shoal.core.occupants.Occupants`.
+`shoal.core.believed_rows.BelievedRows`.
 
 References
 ----------
@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from shoal.checks._entries import confirm_occupied
 from shoal.checks.verdict import Evidence, Verdict
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import as_text
 from shoal.core.guarantees import BeliefGain
-from shoal.core.occupants import Occupants
 
 __all__ = ["check", "largest_gain"]
 
@@ -48,7 +48,7 @@ def check(guarantee: BeliefGain, evidence: Evidence) -> Verdict:
     guarantee
         What the release claims.
     evidence
-        What its published files hold, and `Occupants` named "beliefs".
+        What its published files hold, and `BelievedRows` named "beliefs".
 
     Raises
     ------
@@ -62,7 +62,7 @@ def check(guarantee: BeliefGain, evidence: Evidence) -> Verdict:
     >>> from shoal.core.domain import Domain
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> buckets = Buckets.of_pairs(np.array([0, 0]), np.array([0, 1]), disease)
-    >>> beliefs = Occupants.of_pairs(np.array([0, 0]), np.array([0, 1]),
+    >>> beliefs = BelievedRows.of_pairs(np.array([0, 0]), np.array([0, 1]),
     ...                              np.array([[0.5, 0.5], [0.9, 0.1]]))
     >>> check(BeliefGain(t=0.1), Evidence(buckets, buckets.sizes, witnesses={"beliefs": beliefs}))
     Verdict(bounded belief gain fails in 1 of 1 buckets, reached t=0.174084)
@@ -73,9 +73,9 @@ def check(guarantee: BeliefGain, evidence: Evidence) -> Verdict:
     witness = evidence.witnesses.get(guarantee.needs_witness)
     if witness is None:
         return _unchecked(guarantee, buckets)
-    if not isinstance(witness, Occupants):
+    if not isinstance(witness, BelievedRows):
         raise ParameterError(
-            f"The witness {guarantee.needs_witness!r} must be Occupants, not a "
+            f"The witness {guarantee.needs_witness!r} must be BelievedRows, not a "
             f"{type(witness).__name__}."
         )
     divergences = _divergences(buckets, witness)
@@ -107,7 +107,7 @@ def _reached(divergences: _Floats, t: Fraction) -> str:
     return as_text(min(gain, t) if worst <= float(t**2) + _ROUNDING else gain)
 
 
-def largest_gain(buckets: Buckets, beliefs: Occupants) -> float:
+def largest_gain(buckets: Buckets, beliefs: BelievedRows) -> float:
     """Give the largest gain of belief about a row of a release.
 
     Parameters
@@ -122,14 +122,14 @@ def largest_gain(buckets: Buckets, beliefs: Occupants) -> float:
     >>> from shoal.core.domain import Domain
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> buckets = Buckets.of_pairs(np.array([0]), np.array([0]), disease)
-    >>> beliefs = Occupants.of_pairs(np.array([0]), np.array([0]), np.array([[0.5, 0.5]]))
+    >>> beliefs = BelievedRows.of_pairs(np.array([0]), np.array([0]), np.array([[0.5, 0.5]]))
     >>> round(largest_gain(buckets, beliefs), 3)
     0.558
     """
     return math.sqrt(float(_divergences(confirm_occupied(buckets), beliefs).max()))
 
 
-def _divergences(buckets: Buckets, beliefs: Occupants) -> _Floats:
+def _divergences(buckets: Buckets, beliefs: BelievedRows) -> _Floats:
     """Give the largest divergence between prior and posterior of a row, for each bucket."""
     _confirm(buckets, beliefs)
     counts = np.zeros(buckets.domain.size)
@@ -177,7 +177,7 @@ def _entropy(shares: _Floats, middle: _Floats) -> _Floats:
     return total
 
 
-def _confirm(buckets: Buckets, beliefs: Occupants) -> None:
+def _confirm(buckets: Buckets, beliefs: BelievedRows) -> None:
     beliefs.confirm_sizes(buckets.sizes)
     priors = beliefs.priors
     if priors.ndim != 2 or priors.shape[1] != buckets.domain.size:

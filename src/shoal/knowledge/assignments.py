@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Codes, Counts, group
 from shoal.core.errors import DataError
-from shoal.core.occupants import Occupants
 from shoal.knowledge.location import spread
 
 __all__ = ["MAX_STEPS", "exact_posterior", "exact_shares", "find_small"]
@@ -87,7 +87,7 @@ def find_small(buckets: Buckets, max_steps: int) -> Flags:
 
 
 def exact_shares(
-    buckets: Buckets, occupants: Occupants, chosen: Codes
+    buckets: Buckets, occupants: BelievedRows, chosen: Codes
 ) -> Iterator[tuple[Codes, Floats, Flags]]:
     """Do some buckets exactly.
 
@@ -117,7 +117,7 @@ def exact_shares(
 
 
 def _exact_part(
-    buckets: Buckets, occupants: Occupants, chosen: Codes, places: Codes, counts: Counts
+    buckets: Buckets, occupants: BelievedRows, chosen: Codes, places: Codes, counts: Counts
 ) -> tuple[Codes, Floats, Flags]:
     """Do buckets with the same counts; `places` are their values, the most frequent first."""
     starts = occupants.starts

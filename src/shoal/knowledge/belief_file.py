@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import as_text
 from shoal.core.method import Shape
-from shoal.core.occupants import Occupants
 from shoal.core.release import Published
 from shoal.knowledge.beliefs import Beliefs, read_bandwidth
 from shoal.knowledge.location import match_lines
@@ -109,7 +109,7 @@ def _domain_of(stated: Mapping[str, Any]) -> Domain:
 
 def occupants_of_release(
     published: Published, buckets: Buckets, beliefs: Beliefs
-) -> Occupants | None:
+) -> BelievedRows | None:
     """Say which beliefs meet in the buckets of a release, where that can be told.
 
     Parameters
@@ -148,4 +148,4 @@ def occupants_of_release(
     prior = np.arange(beliefs.cells.n_cells)
     renamed = rename_values(beliefs, buckets.domain)
     found_in = bucket_of_look[matches.line]
-    return Occupants.of_pairs(found_in, prior, renamed, beliefs.cells.counts)
+    return BelievedRows.of_pairs(found_in, prior, renamed, beliefs.cells.counts)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Codes, Counts
-from shoal.core.occupants import Occupants
 from shoal.knowledge.assignments import MAX_STEPS, exact_shares, find_small
 from shoal.knowledge.location import spread
 
@@ -46,7 +46,7 @@ _ROUNDING = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """What is believed of each entry of `Occupants`, value by value.
+    """What is believed of each entry of `BelievedRows`, value by value.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Posteriors:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """How far she has come with each entry of `Occupants`.
+    """How far she has come with each entry of `BelievedRows`.
 
     Parameters
     ----------
@@ -155,7 +155,9 @@ def _weighed_log(skew: Floats) -> Floats:
     return logs
 
 
-def posteriors(buckets: Buckets, occupants: Occupants, *, max_steps: int = MAX_STEPS) -> Posteriors:
+def posteriors(
+    buckets: Buckets, occupants: BelievedRows, *, max_steps: int = MAX_STEPS
+) -> Posteriors:
     """Give what is believed of everybody in a release.
 
     Parameters
@@ -185,7 +187,7 @@ def posteriors(buckets: Buckets, occupants: Occupants, *, max_steps: int = MAX_S
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> buckets = Buckets.of_pairs(np.array([0, 0]), np.array([0, 1]), disease)
     >>> priors = np.array([[0.5, 0.5], [0.9, 0.1]])
-    >>> occupants = Occupants.of_pairs(np.array([0, 0]), np.array([0, 1]), priors)
+    >>> occupants = BelievedRows.of_pairs(np.array([0, 0]), np.array([0, 1]), priors)
     >>> posteriors(buckets, occupants).posterior.round(3).tolist()
     [0.1, 0.9, 0.9, 0.1]
     >>> posteriors(buckets, occupants, max_steps=0).posterior.round(3).tolist()
@@ -195,7 +197,7 @@ def posteriors(buckets: Buckets, occupants: Occupants, *, max_steps: int = MAX_S
     return _posteriors_of(buckets, occupants, slice(0, buckets.n_buckets), max_steps)
 
 
-def omega_posterior(buckets: Buckets, occupants: Occupants) -> Posteriors:
+def omega_posterior(buckets: Buckets, occupants: BelievedRows) -> Posteriors:
     """Give the Omega estimate of what is believed of everybody in a release."""
     return posteriors(buckets, occupants, max_steps=0)
 
@@ -234,7 +236,7 @@ def omega_distances(priors: Floats, n_rows: Counts, counts: Counts) -> Floats:
     return distances
 
 
-def gains(buckets: Buckets, occupants: Occupants, *, max_steps: int = MAX_STEPS) -> Gains:
+def gains(buckets: Buckets, occupants: BelievedRows, *, max_steps: int = MAX_STEPS) -> Gains:
     """Measure how much is learned of everybody, some buckets at a time; see `posteriors`."""
     occupants.confirm_sizes(buckets.sizes)
     found = [
@@ -253,7 +255,7 @@ def _gains_of(found: Posteriors) -> Gains:
     return Gains(value, posterior, found.distances(), found.is_exact, found.is_contradicted)
 
 
-def _parts(buckets: Buckets, occupants: Occupants) -> Iterator[slice]:
+def _parts(buckets: Buckets, occupants: BelievedRows) -> Iterator[slice]:
     """Cut the buckets into parts of bounded work."""
     n_values = np.diff(np.append(buckets.starts, len(buckets.value)))
     work = np.cumsum(n_values * np.diff(occupants.starts))
@@ -288,7 +290,7 @@ class _Pairs:
     believed: Floats
 
     @classmethod
-    def of(cls, buckets: Buckets, occupants: Occupants) -> _Pairs:
+    def of(cls, buckets: Buckets, occupants: BelievedRows) -> _Pairs:
         starts = np.append(buckets.starts, len(buckets.value))
         length = np.diff(starts)[occupants.bucket]
         entry, place = spread(starts[occupants.bucket], length)
@@ -298,7 +300,7 @@ class _Pairs:
 
 
 def _posteriors_of(
-    buckets: Buckets, occupants: Occupants, part: slice, max_steps: int
+    buckets: Buckets, occupants: BelievedRows, part: slice, max_steps: int
 ) -> Posteriors:
     own_buckets, own = _cut_buckets(buckets, part), _cut_occupants(occupants, part)
     pairs = _Pairs.of(own_buckets, own)
@@ -326,7 +328,7 @@ def _posteriors_of(
     )
 
 
-def _omega(pairs: _Pairs, buckets: Buckets, occupants: Occupants) -> tuple[Floats, Flags]:
+def _omega(pairs: _Pairs, buckets: Buckets, occupants: BelievedRows) -> tuple[Floats, Flags]:
     """Give the Omega estimate of each pair, and which buckets contradict what was believed."""
     rows = occupants.count[pairs.entry]
     expected = np.bincount(pairs.place, rows * pairs.believed, len(buckets.value))
@@ -360,9 +362,9 @@ def _cut_buckets(buckets: Buckets, part: slice) -> Buckets:
     )
 
 
-def _cut_occupants(occupants: Occupants, part: slice) -> Occupants:
+def _cut_occupants(occupants: BelievedRows, part: slice) -> BelievedRows:
     own = slice(occupants.starts[part.start], occupants.starts[part.stop])
-    return Occupants(
+    return BelievedRows(
         occupants.bucket[own] - part.start,
         occupants.prior[own],
         occupants.count[own],

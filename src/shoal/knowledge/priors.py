@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Codes, Counts
 from shoal.core.domain import Domain
-from shoal.core.occupants import Occupants
 from shoal.core.release import Published
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.location import match_lines
@@ -43,7 +43,7 @@ class LinePriors:
         For each line whether there was a belief about somebody whom it admits.
     """
 
-    occupants: Occupants
+    occupants: BelievedRows
     entry: Codes
     is_known: Flags
 
@@ -51,7 +51,7 @@ class LinePriors:
     def of(cls, published: Published, prior: Codes, priors: Floats, is_known: Flags) -> LinePriors:
         """Count the rows of buckets, given the prior of each line."""
         bucket = published.lines.codes[:, 0]
-        occupants = Occupants.of_pairs(bucket, prior, priors, published.lines.counts)
+        occupants = BelievedRows.of_pairs(bucket, prior, priors, published.lines.counts)
         keys = occupants.bucket * len(priors) + occupants.prior
         entry = np.searchsorted(keys, bucket * len(priors) + prior).astype(np.int64)
         return cls(occupants, entry, is_known)

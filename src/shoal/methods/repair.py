@@ -23,10 +23,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Codes, Counts
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.occupants import Occupants
 from shoal.knowledge.posteriors import gains, omega_distances
 
 __all__ = ["merge_until"]
@@ -39,7 +39,7 @@ _THOUSAND = 1000
 
 
 def merge_until(
-    buckets: Buckets, occupants: Occupants, t: Number, *, n_candidates: int = 16
+    buckets: Buckets, occupants: BelievedRows, t: Number, *, n_candidates: int = 16
 ) -> Codes:
     """Merge buckets until no belief changes by more than t.
 
@@ -74,7 +74,7 @@ def merge_until(
     >>> from shoal.core.domain import Domain
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> buckets = Buckets.of_pairs(np.array([0, 1, 2, 2]), np.array([0, 1, 0, 1]), disease)
-    >>> occupants = Occupants.of_pairs(buckets.bucket, np.zeros(4, int), np.array([[0.5, 0.5]]))
+    >>> occupants = BelievedRows.of_pairs(buckets.bucket, np.zeros(4, int), np.array([[0.5, 0.5]]))
     >>> merge_until(buckets, occupants, 0.1).tolist()
     [0, 0, 1]
     """
@@ -142,7 +142,7 @@ class _Merging:
     taken_by: Codes
 
     @classmethod
-    def of(cls, buckets: Buckets, occupants: Occupants) -> _Merging:
+    def of(cls, buckets: Buckets, occupants: BelievedRows) -> _Merging:
         n_buckets, n_values = buckets.n_buckets, buckets.domain.size
         counts = np.zeros((n_buckets, n_values), dtype=np.int64)
         counts[buckets.bucket, buckets.value] = buckets.count

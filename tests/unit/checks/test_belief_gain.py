@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.checks import Evidence, check, largest_gain
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import BeliefGain, guarantee_from_dict
-from shoal.core.occupants import Occupants
 from shoal.knowledge.posteriors import gains
 
 
@@ -22,7 +22,7 @@ def beliefs_of(priors, *buckets):
     """Make the witness from lists of priors, one list a bucket."""
     bucket = np.repeat(np.arange(len(buckets)), [len(rows) for rows in buckets])
     prior = np.array([row for rows in buckets for row in rows], dtype=np.int64)
-    return Occupants.of_pairs(bucket, prior, np.array(priors, dtype=float))
+    return BelievedRows.of_pairs(bucket, prior, np.array(priors, dtype=float))
 
 
 def judge(buckets, beliefs, **parameters):
@@ -84,13 +84,13 @@ def test_release_without_buckets_reaches_nothing():
     domain = Domain.of_texts("disease", ["cold"])
     none = np.empty(0, dtype=np.int64)
     buckets = Buckets(0, none, none, none, domain)
-    verdict = judge(buckets, Occupants(none, none, none, np.ones((1, 1))), t=0)
+    verdict = judge(buckets, BelievedRows(none, none, none, np.ones((1, 1))), t=0)
     assert verdict.holds
     assert verdict.reached == {}
 
 
 def test_witness_of_another_kind_is_refused(buckets_of):
-    with pytest.raises(ParameterError, match="must be Occupants, not a dict"):
+    with pytest.raises(ParameterError, match="must be BelievedRows, not a dict"):
         judge(buckets_of(["cold"]), {}, t=1)
 
 

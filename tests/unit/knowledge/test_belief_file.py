@@ -8,12 +8,12 @@ import pytest
 
 import shoal
 from shoal.checks import Evidence, check, largest_gain
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
 from shoal.core.guarantees import BeliefGain
 from shoal.core.method import Problem
-from shoal.core.occupants import Occupants
 from shoal.core.secret import Secret
 from shoal.knowledge.belief_file import (
     BELIEFS,
@@ -107,7 +107,7 @@ def test_a_release_is_checked_against_the_beliefs_that_it_was_made_with(table, p
     buckets = Buckets.of_pairs(bucket, cells.column("disease")[row], cells.domain("disease"))
     people, person = cells.select_with_inverse(["age", "sex"])
     assert people.codes.tolist() == beliefs.cells.codes.tolist()
-    occupants = Occupants.of_pairs(bucket, person[row], beliefs.prior)
+    occupants = BelievedRows.of_pairs(bucket, person[row], beliefs.prior)
     planned = largest_gain(buckets, occupants)
     assert planned > 0.1
     assert largest_gain(published.buckets, found) == pytest.approx(planned)

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.occupants import Occupants
 from shoal.core.plan import Plan, Segments
 from shoal.knowledge.assignments import exact_posterior
 from shoal.knowledge.beliefs import Beliefs, estimate_beliefs, overall_beliefs, place_beliefs
@@ -163,7 +163,7 @@ def test_beliefs_about_another_table_are_refused():
 
 def test_other_sizes_than_those_of_the_buckets_are_refused():
     buckets = Buckets.of_pairs(np.array([0, 0]), np.array([0, 1]), DISEASE)
-    alone = Occupants.of_pairs(np.array([0]), np.array([0]), np.ones((1, 3)) / 3)
+    alone = BelievedRows.of_pairs(np.array([0]), np.array([0]), np.ones((1, 3)) / 3)
     for measure in (posteriors, gains):
         with pytest.raises(DataError, match="1 in 1 buckets, and 2 in 1"):
             measure(buckets, alone)
@@ -174,7 +174,7 @@ def test_other_sizes_than_those_of_the_buckets_are_refused():
 def test_a_release_without_rows_has_no_posteriors():
     none = np.empty(0, dtype=np.int64)
     buckets = Buckets(0, none, none, none, DISEASE)
-    occupants = Occupants(none, none, none, np.ones((1, 3)) / 3)
+    occupants = BelievedRows(none, none, none, np.ones((1, 3)) / 3)
     found = posteriors(buckets, occupants)
     assert found.distances().tolist() == found.strongest()[0].tolist() == []
     assert gains(buckets, occupants).distance.tolist() == []

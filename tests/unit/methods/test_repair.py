@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.checks import largest_gain
+from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.occupants import Occupants
 from shoal.methods.repair import merge_until
 
 
@@ -26,13 +26,13 @@ def buckets_and_beliefs(draw):
     prior = np.array([random.randrange(3) for _ in bucket])
     value = np.array([random.randrange(n_values) for _ in bucket])
     domain = Domain.of_texts("disease", [f"v{i}" for i in range(n_values)])
-    return Buckets.of_pairs(bucket, value, domain), Occupants.of_pairs(bucket, prior, priors)
+    return Buckets.of_pairs(bucket, value, domain), BelievedRows.of_pairs(bucket, prior, priors)
 
 
 def merged(buckets, occupants, target):
     return (
         Buckets.of_pairs(target[buckets.bucket], buckets.value, buckets.domain, buckets.count),
-        Occupants.of_pairs(
+        BelievedRows.of_pairs(
             target[occupants.bucket], occupants.prior, occupants.priors, occupants.count
         ),
     )
@@ -62,7 +62,7 @@ def skewed():
     """Two buckets of one value each, whose rows are believed to have either."""
     disease = Domain.of_texts("disease", ["cold", "flu"])
     buckets = Buckets.of_pairs(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), disease)
-    return buckets, Occupants.of_pairs(buckets.bucket.repeat(2), np.zeros(4, int), PRIOR)
+    return buckets, BelievedRows.of_pairs(buckets.bucket.repeat(2), np.zeros(4, int), PRIOR)
 
 
 PRIOR = np.array([[0.5, 0.5]])
@@ -70,7 +70,9 @@ PRIOR = np.array([[0.5, 0.5]])
 
 def test_bound_that_not_even_the_whole_table_keeps_is_refused():
     buckets, _ = skewed()
-    wrong = Occupants.of_pairs(buckets.bucket.repeat(2), np.zeros(4, int), np.array([[0.9, 0.1]]))
+    wrong = BelievedRows.of_pairs(
+        buckets.bucket.repeat(2), np.zeros(4, int), np.array([[0.9, 0.1]])
+    )
     with pytest.raises(InfeasibleError, match="No merging of buckets keeps") as caught:
         merge_until(buckets, wrong, 0.01)
     assert 0.01 < float(caught.value.best["t"]) < 1

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from shoal.core.cells import Codes, Counts, group
 from shoal.core.errors import DataError
 
-__all__ = ["Occupants"]
+__all__ = ["BelievedRows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Occupants:
+class BelievedRows:
     """How many rows of each bucket have each prior belief, sorted by bucket, then prior.
 
     Parameters
@@ -33,8 +33,8 @@ class Occupants:
     Examples
     --------
     >>> priors = np.array([[0.5, 0.5], [0.9, 0.1]])
-    >>> Occupants.of_pairs(np.array([1, 0, 1]), np.array([1, 0, 1]), priors)
-    Occupants(3 rows in 2 buckets, 2 priors)
+    >>> BelievedRows.of_pairs(np.array([1, 0, 1]), np.array([1, 0, 1]), priors)
+    BelievedRows(3 rows in 2 buckets, 2 priors)
     """
 
     bucket: Codes
@@ -49,7 +49,7 @@ class Occupants:
         prior: Codes,
         priors: npt.NDArray[np.float64],
         count: Counts | None = None,
-    ) -> Occupants:
+    ) -> BelievedRows:
         """Count pairs of a bucket and a prior; equal pairs are added up."""
         n_buckets = int(bucket.max(initial=-1)) + 1
         first, inverse = group([bucket, prior], [n_buckets, len(priors)], len(bucket))
@@ -96,6 +96,6 @@ class Occupants:
 
     def __repr__(self) -> str:
         return (
-            f"Occupants({self.count.sum()} rows in {self.n_buckets} buckets, "
+            f"BelievedRows({self.count.sum()} rows in {self.n_buckets} buckets, "
             f"{len(self.priors)} priors)"
         )
