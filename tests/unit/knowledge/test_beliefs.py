@@ -10,9 +10,8 @@ from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.plan import Plan, Segments
 from shoal.knowledge.assignments import exact_posterior
-from shoal.knowledge.beliefs import Beliefs, estimate_beliefs, overall_beliefs, place_beliefs
+from shoal.knowledge.beliefs import Beliefs, estimate_beliefs, overall_beliefs
 from shoal.knowledge.posteriors import gains, jensen_shannon, posteriors
 from shoal.knowledge.reweighing import Mean, Share, reweigh
 
@@ -132,30 +131,6 @@ def test_the_repr_shows_no_value():
 def test_the_overall_belief_is_that_of_the_table():
     assert overall_beliefs(CELLS, "disease").overall == pytest.approx([0.3, 0.2, 0.5])
     assert estimate_beliefs(CELLS, "disease", {}, 0).overall == pytest.approx([0.3, 0.2, 0.5])
-
-
-# --- plans ------------------------------------------------------------------------------------
-
-
-def test_rows_of_a_plan_are_placed_with_their_beliefs():
-    beliefs = estimate_beliefs(CELLS, "disease", {}, 0)
-    four, zero = np.arange(4), np.zeros(4, dtype=np.int64)
-    steps = Segments(four, zero, CELLS.counts, zero, zero + 1, zero + 2)
-    found = place_beliefs(beliefs, Plan(CELLS, 2, steps))
-    assert list(zip(found.bucket, found.prior, found.count, strict=True)) == [
-        (0, 0, 3),
-        (0, 1, 4),
-        (1, 0, 1),
-        (1, 1, 2),
-    ]
-
-
-def test_beliefs_about_another_table_are_refused():
-    beliefs = estimate_beliefs(CELLS, "disease", {}, 0)
-    women = Cells(CELLS.domains, CELLS.codes[:2], CELLS.counts[:2])
-    plan = Plan(women, 1, Segments.whole_classes(np.zeros(2, dtype=np.int64), women.counts))
-    with pytest.raises(ParameterError, match="another table"):
-        place_beliefs(beliefs, plan)
 
 
 # --- posteriors -------------------------------------------------------------------------------
