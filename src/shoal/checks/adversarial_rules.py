@@ -1,0 +1,188 @@
+"""No rule that anybody could mine from what is visible betrays a private cell.
+
+A rule says: who shows all this has that value in that column. It betrays private cells where
+enough rows show its antecedent and its column, a share delta of them has the value, and it fires
+at a private cell; where hidden values count, a share delta of the cells it fires at must have the
+value too. All rules are counted anew here, one set of columns after the other: rows that show
+these columns are grouped by their values, and each group is asked about every other column.
+
+References
+----------
+[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
+KDD 2006; section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes, Counts
+from shoal.core.errors import ParameterError
+
+__all__ = ["RemainingRules", "remaining_rules"]
+
+_VISIBLE, _PRIVATE = 0, 1
+_KEYS_A_ROW = 8
+
+
+@dataclass(frozen=True)
+class RemainingRules:
+    """The rules that are left, without any value of the table.
+
+    Parameters
+    ----------
+    n_rules
+        How many there are.
+    by_column
+        How many predict each column, by its place; columns without are left out.
+    examples
+        For each of these columns the places of the columns that one such rule goes by.
+    """
+
+    n_rules: int
+    by_column: Mapping[int, int]
+    examples: Mapping[int, tuple[int, ...]]
+
+
+def remaining_rules(
+    codes: npt.NDArray[np.integer[Any]],
+    state: npt.NDArray[np.integer[Any]],
+    *,
+    delta: Fraction,
+    gamma: int,
+    use_hidden: bool,
+) -> RemainingRules:
+    """Count the rules that betray private cells.
+
+    Parameters
+    ----------
+    codes
+        One row a row, one column a column: numbers from 0 on that stand for values. Those of
+        private cells matter only where hidden values count.
+    state
+        For each cell 0 where it is visible, 1 where it is private, 2 where it is blanked otherwise.
+    delta
+        The least confidence; a tie betrays.
+    gamma
+        The fewest rows that show a rule's antecedent and its column, at least 1.
+    use_hidden
+        Whether hidden values count.
+
+    Raises
+    ------
+    ParameterError
+        Where codes and states differ in shape, or a threshold is out of range.
+
+    Examples
+    --------
+    >>> codes, state = np.array([[0, 1], [0, 1], [0, 1]]), np.array([[0, 0], [0, 0], [0, 1]])
+    >>> remaining_rules(codes, state, delta=Fraction(4, 5), gamma=2, use_hidden=True)
+    RemainingRules(n_rules=1, by_column=mappingproxy({1: 1}), examples=mappingproxy({1: (0,)}))
+    """
+    if codes.ndim != 2 or codes.shape != state.shape:
+        raise ParameterError("Codes and states must be tables of one shape.")
+    if not 0 < delta <= 1 or gamma < 1:
+        raise ParameterError("delta must be above 0 and at most 1, and gamma at least 1.")
+    search = _Search(codes, state, delta, gamma, use_hidden)
+    everybody = np.arange(len(codes))
+    search.extend(everybody, np.zeros(len(codes), dtype=np.int64), ())
+    return RemainingRules(
+        sum(search.by_column.values()),
+        MappingProxyType(dict(sorted(search.by_column.items()))),
+        MappingProxyType(dict(sorted(search.examples.items()))),
+    )
+
+
+class _Search:
+    """Goes through all sets of columns, each with the groups of rows that show it."""
+
+    def __init__(
+        self,
+        codes: npt.NDArray[np.integer[Any]],
+        state: npt.NDArray[np.integer[Any]],
+        delta: Fraction,
+        gamma: int,
+        use_hidden: bool,
+    ) -> None:
+        self.n_columns = codes.shape[1]
+        self.values = [_numbered(codes[:, column])[0] for column in range(self.n_columns)]
+        self.is_visible = [state[:, column] == _VISIBLE for column in range(self.n_columns)]
+        self.is_private = [state[:, column] == _PRIVATE for column in range(self.n_columns)]
+        self.has_private = (state == _PRIVATE).any(axis=1)
+        self.gamma = gamma
+        self.use_hidden = use_hidden
+        share = (delta.numerator, delta.denominator)
+        # For so many rows the fewest hits that are a share delta of them.
+        self.least = np.array([-(-share[0] * n // share[1]) for n in range(len(codes) + 1)])
+        self.by_column: dict[int, int] = {}
+        self.examples: dict[int, tuple[int, ...]] = {}
+
+    def extend(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
+        """Name one more column, after those named: group the rows that show it, and ask them."""
+        for column in range(named[-1] + 1 if named else 0, self.n_columns):
+            shows = self.is_visible[column][rows]
+            values = self.values[column]
+            key = group[shows] * (int(values.max(initial=0)) + 1) + values[rows[shows]]
+            kept, finer = self.keep_groups(rows[shows], key)
+            if len(kept):
+                self.ask(kept, finer, (*named, column))
+                self.extend(kept, finer, (*named, column))
+
+    def keep_groups(self, rows: Codes, key: Codes) -> tuple[Codes, Codes]:
+        """Leave out groups that have too few rows, or none with a private cell."""
+        group, n_groups = _numbered(key)
+        is_kept = np.bincount(group, minlength=n_groups) >= self.gamma
+        is_kept &= np.bincount(group[self.has_private[rows]], minlength=n_groups) > 0
+        number = np.cumsum(is_kept) - 1
+        stays = is_kept[group]
+        return rows[stays], number[group[stays]]
+
+    def ask(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
+        """Count the rules about every other column that these groups are antecedents of."""
+        for column in range(self.n_columns):
+            if column in named:
+                continue
+            is_private = self.is_private[column][rows]
+            n_hidden = np.bincount(group[is_private], minlength=int(group.max()) + 1)
+            asked = (n_hidden > 0)[group]
+            if not asked.any():
+                continue
+            n_rules = self.count_rules(column, rows[asked], group[asked], n_hidden)
+            if n_rules:
+                self.by_column[column] = self.by_column.get(column, 0) + n_rules
+                self.examples.setdefault(column, named)
+
+    def count_rules(self, column: int, rows: Codes, group: Codes, n_hidden: Counts) -> int:
+        """Count the pairs of group and value that are rules about a column."""
+        n_values = int(self.values[column].max(initial=0)) + 1
+        is_public = self.is_visible[column][rows]
+        n_public = np.bincount(group[is_public], minlength=len(n_hidden))
+        key = group * n_values + self.values[column][rows]
+        pairs, hits = np.unique(key[is_public], return_counts=True)
+        of_group = pairs // n_values
+        is_rule = (n_public[of_group] >= self.gamma) & (hits >= self.least[n_public[of_group]])
+        pairs, of_group = pairs[is_rule], of_group[is_rule]
+        if self.use_hidden and len(pairs):
+            hidden = np.sort(key[self.is_private[column][rows]])
+            hits = np.searchsorted(hidden, pairs, "right") - np.searchsorted(hidden, pairs, "left")
+            return int((hits >= self.least[n_hidden[of_group]]).sum())
+        return len(pairs)
+
+
+def _numbered(key: npt.NDArray[np.integer[Any]]) -> tuple[Codes, int]:
+    """Number the different keys from 0 on, in their order; give also how many there are."""
+    largest = int(key.max(initial=-1))
+    if largest >= _KEYS_A_ROW * len(key):
+        present, number = np.unique(key, return_inverse=True)
+        return number.astype(np.int64), len(present)
+    is_there = np.zeros(largest + 1, dtype=bool)
+    is_there[key] = True
+    numbers = np.cumsum(is_there) - 1
+    return numbers[key], int(is_there.sum())
