@@ -435,8 +435,8 @@ class Follower:
     use_hidden: cython.bint
     code: cython.int[:, ::1]
     n_values: cython.int[::1]
-    # The rows of each antecedent, the antecedents of each row, and the rules of each antecedent;
-    # `last` and `rule_end` say up to where these still count.
+    # The rows of each antecedent, the antecedents of each row, of which those before `last` still
+    # count, and the rules of each antecedent.
     antecedent: cython.int[:, ::1]
     member_start: cython.longlong[::1]
     member: cython.int[::1]
@@ -444,7 +444,6 @@ class Follower:
     last: cython.longlong[::1]
     of_row: cython.int[::1]
     rule_start: cython.longlong[::1]
-    rule_end: cython.longlong[::1]
     column: cython.longlong[::1]
     value: cython.longlong[::1]
     n_public: cython.longlong[::1]
@@ -478,9 +477,8 @@ class Follower:
                 self.of_row[self.last[row]] = a
                 self.last[row] += 1
         self.rule_start = followed.rule_start
-        self.rule_end = followed.rule_start[1:].copy()
-        self.column = followed.column.copy()
-        self.value = followed.value.copy()
+        self.column = followed.column
+        self.value = followed.value
         self.n_public = np.zeros(n_rules, dtype=np.int64)
         self.public_hits = np.zeros(n_rules, dtype=np.int64)
         self.n_hidden = np.zeros(n_rules, dtype=np.int64)
@@ -503,7 +501,7 @@ class Follower:
     def add_member(self, a: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Count a row for all rules of an antecedent."""
         rule: cython.Py_ssize_t
-        for rule in range(self.rule_start[a], self.rule_end[a]):
+        for rule in range(self.rule_start[a], self.rule_start[a + 1]):
             self.add_row(rule, self.code[self.column[rule], row], 1)
         return 0
 
@@ -561,8 +559,17 @@ class Hider(Follower):
     for its public rows in steps that foresee some of them leaving.
     """
 
-    n_alive: cython.Py_ssize_t
+    n_left: cython.Py_ssize_t
     unit: cython.longlong
+    # For each antecedent how many of its rules are left, and for each rule its antecedent and
+    # whether it is left.
+    n_left_of: cython.longlong[::1]
+    of_rule: cython.longlong[::1]
+    is_left: cython.uchar[::1]
+    # The rules that lost rows in this round, and the hidden rows that each had before.
+    n_touched: cython.Py_ssize_t
+    touched: cython.longlong[::1]
+    n_hidden_before: cython.longlong[::1]
     # For each rule what its public rows were told that it weighs, at most.
     told: cython.longlong[::1]
     bound: cython.longlong[::1]
@@ -586,11 +593,19 @@ class Hider(Follower):
         Follower.__init__(self, packed, followed, limits)
         row: cython.Py_ssize_t
         rule: cython.Py_ssize_t
-        self.n_alive = len(followed.column)
+        n_rules = len(followed.column)
+        n_left_of = np.diff(followed.rule_start)
+        self.n_left = n_rules
+        self.n_left_of = n_left_of
+        self.of_rule = np.repeat(np.arange(len(n_left_of)), n_left_of)
+        self.is_left = np.ones(n_rules, dtype=np.uint8)
+        self.n_touched = 0
+        self.touched = np.zeros(n_rules, dtype=np.int64)
+        self.n_hidden_before = np.full(n_rules, -1, dtype=np.int64)
         # A cell's weight is below the number of rules, and so its sum below 2**62.
-        self.unit = 2**62 // max(len(followed.column), 2**22)
-        self.told = np.zeros(len(followed.column), dtype=np.int64)
-        for rule in range(self.n_alive):
+        self.unit = 2**62 // max(n_rules, 2**22)
+        self.told = np.zeros(n_rules, dtype=np.int64)
+        for rule in range(self.n_left):
             self.told[rule] = self.foreseen(rule)
         self.bound = np.zeros(self.n_rows, dtype=np.int64)
         self.block = np.zeros((self.n_rows >> 7) + 1, dtype=np.int64)
@@ -613,12 +628,13 @@ class Hider(Follower):
         first: cython.Py_ssize_t
         i: cython.Py_ssize_t
         self.n_blanked = 0
-        while self.n_alive > 0:
+        while self.n_left > 0:
             self.choose()
             first = self.n_blanked
             self.keep_chosen(n_rounds)
             for i in range(first, self.n_blanked):
                 self.blank(self.blanked[i] % self.n_rows, self.blanked[i] // self.n_rows)
+            self.settle()
             n_rounds += 1
         return (
             np.asarray(self.blanked)[: self.n_blanked].copy(),
@@ -655,14 +671,16 @@ class Hider(Follower):
             self.high[c] = 0
         while i < self.last[row]:
             a = self.of_row[i]
-            if self.rule_end[a] == self.rule_start[a]:
+            if self.n_left_of[a] == 0:
                 self.last[row] -= 1
                 self.of_row[i] = self.of_row[self.last[row]]
                 continue
             i += 1
             weight = 0
             high = 0
-            for rule in range(self.rule_start[a], self.rule_end[a]):
+            for rule in range(self.rule_start[a], self.rule_start[a + 1]):
+                if not self.is_left[rule]:
+                    continue
                 y = self.column[rule]
                 code = self.code[y, row]
                 if code == self.value[rule]:
@@ -795,7 +813,7 @@ class Hider(Follower):
 
     @cython.cfunc
     def blank(self, row: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Blank a cell; rules that are adversarial no more go (Fig. 2, line 7)."""
+        """Blank a cell: the row leaves the public or hidden sets of the rules it counts for."""
         i: cython.Py_ssize_t = self.first[row]
         a: cython.Py_ssize_t
         rule: cython.Py_ssize_t
@@ -803,10 +821,13 @@ class Hider(Follower):
         while i < self.last[row]:
             a = self.of_row[i]
             is_named = self.antecedent[a, column] >= 0
-            # Backwards, since the last rule takes the place of one that goes.
-            for rule in range(self.rule_end[a] - 1, self.rule_start[a] - 1, -1):
-                if is_named or self.column[rule] == column:
-                    self.leave(a, rule, row)
+            for rule in range(self.rule_start[a], self.rule_start[a + 1]):
+                if self.is_left[rule] and (is_named or self.column[rule] == column):
+                    if self.n_hidden_before[rule] < 0:
+                        self.n_hidden_before[rule] = self.n_hidden[rule]
+                        self.touched[self.n_touched] = rule
+                        self.n_touched += 1
+                    self.add_row(rule, self.code[self.column[rule], row], -1)
             if is_named:
                 self.last[row] -= 1
                 self.of_row[i] = self.of_row[self.last[row]]
@@ -816,46 +837,42 @@ class Hider(Follower):
         return 0
 
     @cython.cfunc
-    def leave(
-        self, a: cython.Py_ssize_t, rule: cython.Py_ssize_t, row: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """Take a row out of the public or the hidden set of a rule."""
+    def settle(self) -> cython.Py_ssize_t:
+        """Remove the rules that are adversarial no more (Fig. 2, line 7), and post the others."""
+        i: cython.Py_ssize_t
+        rule: cython.Py_ssize_t
+        for i in range(self.n_touched):
+            rule = self.touched[i]
+            if not self.is_adversarial(rule):
+                self.is_left[rule] = 0
+                self.n_left -= 1
+                self.n_left_of[self.of_rule[rule]] -= 1
+            else:
+                self.post(rule)
+            self.n_hidden_before[rule] = -1
+        self.n_touched = 0
+        return 0
+
+    @cython.cfunc
+    def post(self, rule: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Raise the bounds of the rows in which a rule weighs more than they know."""
+        a: cython.Py_ssize_t = self.of_rule[rule]
         y: cython.Py_ssize_t = self.column[rule]
-        code: cython.Py_ssize_t = self.code[y, row]
-        n_values: cython.Py_ssize_t = self.n_values[y]
         i: cython.Py_ssize_t
         by: cython.longlong
-        self.add_row(rule, code, -1)
-        if not self.is_adversarial(rule):
-            self.remove(a, rule)
-        elif code > n_values + 1:
-            by = self.unit // self.n_hidden[rule] - self.unit // (self.n_hidden[rule] + 1)
+        if self.n_hidden[rule] < self.n_hidden_before[rule]:
+            by = self.unit // self.n_hidden[rule] - self.unit // self.n_hidden_before[rule]
             for i in range(self.member_start[a], self.member_start[a + 1]):
                 if self.member[i] >= self.n_private:
                     break
-                if self.code[y, self.member[i]] > n_values + 1:
+                if self.code[y, self.member[i]] > self.n_values[y] + 1:
                     self.raise_bound(self.member[i], by)
-        elif self.unit // self.n_public[rule] > self.told[rule]:
+        if self.unit // self.n_public[rule] > self.told[rule]:
             by = self.foreseen(rule) - self.told[rule]
             self.told[rule] += by
             for i in range(self.member_start[a], self.member_start[a + 1]):
                 if self.code[y, self.member[i]] == self.value[rule]:
                     self.raise_bound(self.member[i], by)
-        return 0
-
-    @cython.cfunc
-    def remove(self, a: cython.Py_ssize_t, rule: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Remove a rule; the last of its antecedent takes its place."""
-        last: cython.Py_ssize_t = self.rule_end[a] - 1
-        self.rule_end[a] = last
-        self.n_alive -= 1
-        self.column[rule] = self.column[last]
-        self.value[rule] = self.value[last]
-        self.n_public[rule] = self.n_public[last]
-        self.public_hits[rule] = self.public_hits[last]
-        self.n_hidden[rule] = self.n_hidden[last]
-        self.hidden_hits[rule] = self.hidden_hits[last]
-        self.told[rule] = self.told[last]
         return 0
 
 
@@ -911,7 +928,7 @@ class Restorer(Follower):
             if not self.appears(a, row, -1):
                 continue
             is_named = self.antecedent[a, column] >= 0
-            for rule in range(self.rule_start[a], self.rule_end[a]):
+            for rule in range(self.rule_start[a], self.rule_start[a + 1]):
                 if is_named or self.column[rule] == column:
                     self.add_row(rule, self.code[self.column[rule], row], by)
                     if self.is_adversarial(rule):
