@@ -435,9 +435,11 @@ class Follower:
     use_hidden: cython.bint
     code: cython.int[:, ::1]
     n_values: cython.int[::1]
-    # The rows of each antecedent, the antecedents of each row, of which those before `last` still
-    # count, and the rules of each antecedent.
+    # The columns that each antecedent names, its rows, the antecedents of each row, of which those
+    # before `last` still count, and the rules of each antecedent.
     antecedent: cython.int[:, ::1]
+    named_start: cython.longlong[::1]
+    named: cython.longlong[::1]
     member_start: cython.longlong[::1]
     member: cython.int[::1]
     first: cython.longlong[::1]
@@ -465,6 +467,9 @@ class Follower:
         self.code = packed.code
         self.n_values = packed.n_values
         self.antecedent = followed.antecedent
+        which, named = np.nonzero(followed.antecedent >= 0)
+        self.named = np.ascontiguousarray(named)
+        self.named_start = np.searchsorted(which, np.arange(len(followed.antecedent) + 1))
         self.member_start = followed.member_start
         self.member = followed.member
         ends = np.cumsum(np.bincount(followed.member, minlength=self.n_rows))
@@ -485,7 +490,7 @@ class Follower:
         self.hidden_hits = np.zeros(n_rules, dtype=np.int64)
         for a in range(self.antecedent.shape[0]):
             for i in range(self.member_start[a], self.member_start[a + 1]):
-                if self.appears(a, self.member[i], -1):
+                if self.appears(a, self.member[i]):
                     self.add_member(a, self.member[i])
 
     def counts(self) -> tuple:
@@ -522,17 +527,13 @@ class Follower:
         return 0
 
     @cython.cfunc
-    def appears(
-        self, a: cython.Py_ssize_t, row: cython.Py_ssize_t, but: cython.Py_ssize_t
-    ) -> cython.bint:
-        """Whether an antecedent publicly appears in a row, leaving one column out of account."""
+    def appears(self, a: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.bint:
+        """Whether an antecedent publicly appears in a row."""
+        i: cython.Py_ssize_t
         c: cython.Py_ssize_t
-        for c in range(self.n_columns):
-            if (
-                c != but
-                and self.antecedent[a, c] >= 0
-                and self.antecedent[a, c] != self.code[c, row]
-            ):
+        for i in range(self.named_start[a], self.named_start[a + 1]):
+            c = self.named[i]
+            if self.antecedent[a, c] != self.code[c, row]:
                 return False
         return True
 
@@ -555,8 +556,8 @@ class Hider(Follower):
     Weights are whole multiples of 1 / unit, so that a sum does not depend on its order. For each
     row a bound on the weights of its cells is kept, and for each block of rows the largest of
     these bounds; weights are added up only for rows whose bound is among the largest. Bounds fall
-    when weights are added up. They rise when a rule weighs more: at once for its hidden rows, and
-    for its public rows in steps that foresee some of them leaving.
+    when weights are added up. They rise when a rule weighs more, in steps that foresee some of its
+    rows leaving.
     """
 
     n_left: cython.Py_ssize_t
@@ -566,12 +567,16 @@ class Hider(Follower):
     n_left_of: cython.longlong[::1]
     of_rule: cython.longlong[::1]
     is_left: cython.uchar[::1]
-    # The rules that lost rows in this round, and the hidden rows that each had before.
+    # The rules that lost rows in this round.
     n_touched: cython.Py_ssize_t
     touched: cython.longlong[::1]
-    n_hidden_before: cython.longlong[::1]
-    # For each rule what its public rows were told that it weighs, at most.
-    told: cython.longlong[::1]
+    is_touched: cython.uchar[::1]
+    # For each rule what it weighs in a public and in a hidden row, and what these were told that
+    # it weighs, at most.
+    public_weight: cython.longlong[::1]
+    hidden_weight: cython.longlong[::1]
+    public_told: cython.longlong[::1]
+    hidden_told: cython.longlong[::1]
     bound: cython.longlong[::1]
     block: cython.longlong[::1]
     # By column: the weights of the row that is looked at, and the bounds on them.
@@ -601,12 +606,16 @@ class Hider(Follower):
         self.is_left = np.ones(n_rules, dtype=np.uint8)
         self.n_touched = 0
         self.touched = np.zeros(n_rules, dtype=np.int64)
-        self.n_hidden_before = np.full(n_rules, -1, dtype=np.int64)
+        self.is_touched = np.zeros(n_rules, dtype=np.uint8)
         # A cell's weight is below the number of rules, and so its sum below 2**62.
         self.unit = 2**62 // max(n_rules, 2**22)
-        self.told = np.zeros(n_rules, dtype=np.int64)
-        for rule in range(self.n_left):
-            self.told[rule] = self.foreseen(rule)
+        self.public_weight = self.unit // np.asarray(self.n_public)
+        self.hidden_weight = self.unit // np.asarray(self.n_hidden)
+        self.public_told = np.zeros(n_rules, dtype=np.int64)
+        self.hidden_told = np.zeros(n_rules, dtype=np.int64)
+        for rule in range(n_rules):
+            self.public_told[rule] = self.foresee(self.n_public[rule])
+            self.hidden_told[rule] = self.foresee(self.n_hidden[rule])
         self.bound = np.zeros(self.n_rows, dtype=np.int64)
         self.block = np.zeros((self.n_rows >> 7) + 1, dtype=np.int64)
         self.weight = np.zeros(self.n_columns, dtype=np.int64)
@@ -642,9 +651,9 @@ class Hider(Follower):
         )
 
     @cython.cfunc
-    def foreseen(self, rule: cython.Py_ssize_t) -> cython.longlong:
-        """Give what a rule weighs in a public row when one in 64 of these will have left."""
-        return self.unit // (self.n_public[rule] - (self.n_public[rule] >> 6))
+    def foresee(self, count: cython.longlong) -> cython.longlong:
+        """Give what a rule weighs in a row when one in 16 of so many rows will have left."""
+        return self.unit // (count - (count >> 4))
 
     @cython.cfunc
     def raise_bound(self, row: cython.Py_ssize_t, by: cython.longlong) -> cython.Py_ssize_t:
@@ -658,6 +667,7 @@ class Hider(Follower):
     def weigh(self, row: cython.Py_ssize_t) -> cython.longlong:
         """Add up the weights of a row's cells (Fig. 2, lines 3 to 5); give a bound on them."""
         i: cython.Py_ssize_t = self.first[row]
+        j: cython.Py_ssize_t
         c: cython.Py_ssize_t
         rule: cython.Py_ssize_t
         a: cython.Py_ssize_t
@@ -684,18 +694,18 @@ class Hider(Follower):
                 y = self.column[rule]
                 code = self.code[y, row]
                 if code == self.value[rule]:
-                    self.weight[y] += self.unit // self.n_public[rule]
-                    weight += self.unit // self.n_public[rule]
-                    self.high[y] += self.told[rule]
-                    high += self.told[rule]
+                    self.weight[y] += self.public_weight[rule]
+                    weight += self.public_weight[rule]
+                    self.high[y] += self.public_told[rule]
+                    high += self.public_told[rule]
                 elif code > self.n_values[y] + 1:
-                    weight += self.unit // self.n_hidden[rule]
-                    high += self.unit // self.n_hidden[rule]
+                    weight += self.hidden_weight[rule]
+                    high += self.hidden_told[rule]
             if high > 0:
-                for c in range(self.n_columns):
-                    if self.antecedent[a, c] >= 0:
-                        self.weight[c] += weight
-                        self.high[c] += high
+                for j in range(self.named_start[a], self.named_start[a + 1]):
+                    c = self.named[j]
+                    self.weight[c] += weight
+                    self.high[c] += high
         for c in range(self.n_columns):
             largest = max(largest, self.high[c])
         return largest
@@ -823,8 +833,8 @@ class Hider(Follower):
             is_named = self.antecedent[a, column] >= 0
             for rule in range(self.rule_start[a], self.rule_start[a + 1]):
                 if self.is_left[rule] and (is_named or self.column[rule] == column):
-                    if self.n_hidden_before[rule] < 0:
-                        self.n_hidden_before[rule] = self.n_hidden[rule]
+                    if not self.is_touched[rule]:
+                        self.is_touched[rule] = True
                         self.touched[self.n_touched] = rule
                         self.n_touched += 1
                     self.add_row(rule, self.code[self.column[rule], row], -1)
@@ -849,7 +859,7 @@ class Hider(Follower):
                 self.n_left_of[self.of_rule[rule]] -= 1
             else:
                 self.post(rule)
-            self.n_hidden_before[rule] = -1
+            self.is_touched[rule] = False
         self.n_touched = 0
         return 0
 
@@ -860,18 +870,21 @@ class Hider(Follower):
         y: cython.Py_ssize_t = self.column[rule]
         i: cython.Py_ssize_t
         by: cython.longlong
-        if self.n_hidden[rule] < self.n_hidden_before[rule]:
-            by = self.unit // self.n_hidden[rule] - self.unit // self.n_hidden_before[rule]
+        self.public_weight[rule] = self.unit // self.n_public[rule]
+        self.hidden_weight[rule] = self.unit // self.n_hidden[rule]
+        if self.public_weight[rule] > self.public_told[rule]:
+            by = self.foresee(self.n_public[rule]) - self.public_told[rule]
+            self.public_told[rule] += by
+            for i in range(self.member_start[a], self.member_start[a + 1]):
+                if self.code[y, self.member[i]] == self.value[rule]:
+                    self.raise_bound(self.member[i], by)
+        if self.hidden_weight[rule] > self.hidden_told[rule]:
+            by = self.foresee(self.n_hidden[rule]) - self.hidden_told[rule]
+            self.hidden_told[rule] += by
             for i in range(self.member_start[a], self.member_start[a + 1]):
                 if self.member[i] >= self.n_private:
                     break
                 if self.code[y, self.member[i]] > self.n_values[y] + 1:
-                    self.raise_bound(self.member[i], by)
-        if self.unit // self.n_public[rule] > self.told[rule]:
-            by = self.foreseen(rule) - self.told[rule]
-            self.told[rule] += by
-            for i in range(self.member_start[a], self.member_start[a + 1]):
-                if self.code[y, self.member[i]] == self.value[rule]:
                     self.raise_bound(self.member[i], by)
         return 0
 
@@ -925,7 +938,7 @@ class Restorer(Follower):
         is_safe: cython.bint = True
         for i in range(self.first[row], self.last[row]):
             a = self.of_row[i]
-            if not self.appears(a, row, -1):
+            if not self.appears(a, row):
                 continue
             is_named = self.antecedent[a, column] >= 0
             for rule in range(self.rule_start[a], self.rule_start[a + 1]):
