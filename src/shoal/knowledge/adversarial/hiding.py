@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts
-from shoal.core.errors import ParameterError
+from shoal.core.errors import InternalError, ParameterError
 from shoal.core.exact import Number, exact, whole
 from shoal.knowledge.adversarial._kernels import Follower, Hider, Restorer, Searcher
 from shoal.knowledge.adversarial.cells import BLANKED, HiddenTable, Small, States
@@ -291,7 +291,10 @@ class _Work:
             if not len(others):
                 self.cells, self.round = self.cells[~restored], self.round[~restored]
                 return int(restored.sum())
+            n_known = len(rules)
             rules, _ = PackedRules.joined([rules, others])
+            if len(rules) == n_known:
+                raise InternalError("A rule came back that cells were kept blank against.")
             self.packed.code[:] = blanked
 
     def blank_columns(self) -> Mapping[int, tuple[int, ...]]:
