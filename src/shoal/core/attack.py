@@ -57,6 +57,9 @@ class Findings:
         The figures of the summary, by name.
     sections
         Further small tables: the worst buckets, the share of each column.
+    is_by_line
+        Whether there is one entry a published line, in their order, instead of one a cell of
+        `People`.
     """
 
     attack: str
@@ -68,6 +71,7 @@ class Findings:
     limit: str | None
     headline: Mapping[str, object]
     sections: tuple[Section, ...] = field(default=())
+    is_by_line: bool = False
 
     @property
     def n_people(self) -> int:

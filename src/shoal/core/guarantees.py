@@ -17,7 +17,7 @@ from typing import ClassVar, cast
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
-from shoal.core.witnessed_guarantees import BeliefGain, MatchingDiversity
+from shoal.core.witnessed_guarantees import BeliefGain, MatchingDiversity, RuleProtection
 
 __all__ = [
     "DISTANCES",
@@ -32,6 +32,7 @@ __all__ = [
     "KAnonymity",
     "MatchingDiversity",
     "RecursiveDiversity",
+    "RuleProtection",
     "TCloseness",
     "guarantee_from_dict",
 ]
@@ -361,6 +362,7 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             TCloseness,
             AlphaK,
             BeliefGain,
+            RuleProtection,
         ),
     )
 }

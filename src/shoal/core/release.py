@@ -20,6 +20,7 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
 from shoal.core.method import Shape
+from shoal.core.rows import Rows
 from shoal.core.schema import Role
 
 __all__ = [
@@ -290,12 +291,16 @@ class Published:
         The sensitive values of each bucket; None where no column is sensitive.
     meanings
         What the labels of a recoded column stand for, by column and label.
+    rows
+        The lines one by one, where the release is suppressed: its quasi-identifiers, then its
+        sensitive columns.
     """
 
     manifest: Manifest
     lines: Cells
     buckets: Buckets | None
     meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict, repr=False)
+    rows: Rows | None = None
 
     @property
     def quasi(self) -> tuple[Domain, ...]:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain, Texts
+from shoal.core.private_cells import Marks, PrivateCells
+from shoal.core.rows import Rows
 from shoal.core.schema import Schema
 from shoal.core.tree import Tree
 
@@ -37,3 +39,9 @@ class Table(Protocol):
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
         """Give the texts of some columns, row by row; refused above `cap` rows."""
+
+    def row_codes(self, cap: int) -> Rows:
+        """Give the codes of all coded columns, row by row; refused above `cap` rows."""
+
+    def marked(self, cells: PrivateCells, cap: int) -> Marks:
+        """Mark the cells that are named: one row a row of `row_codes`, in its order."""

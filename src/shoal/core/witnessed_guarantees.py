@@ -13,8 +13,9 @@ from typing import ClassVar
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
+from shoal.core.rule_thresholds import check_gamma, read_delta
 
-__all__ = ["BeliefGain", "MatchingDiversity"]
+__all__ = ["BeliefGain", "MatchingDiversity", "RuleProtection"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,4 +100,79 @@ class BeliefGain(Guarantee):
     @property
     def least_bucket(self) -> int:
         """The fewest rows a bucket can have."""
+        return 1
+
+
+_PREDICTS = {
+    "public": "fires at a private cell",
+    "paper": "fires at private cells and is right about a share of at least {delta} of them",
+    "oblivious": "fires at a private cell; for each column that has private cells the same columns "
+    "are blanked wherever it is private, whatever the values are",
+}
+"""What no rule does, by the mode in which cells were blanked."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class RuleProtection(Guarantee):
+    """No rule that can be mined from the visible cells predicts a private one.
+
+    A rule says: who shows all this has that value in that column. Its support is the number of
+    rows that show its antecedent and its column, its confidence the share of these that has the
+    value.
+
+    Parameters
+    ----------
+    delta
+        The least confidence of a rule.
+    gamma
+        Its least support: a whole number of rows, or a share of them.
+    mode
+        Whether a rule fires at private cells at all (`public`), is right about them (`paper`), or
+        neither fires nor has the choice of blanked cells depend on values (`oblivious`).
+
+    References
+    ----------
+    C. C. Aggarwal, J. Pei, B. Zhang, On privacy preservation against adversarial data mining,
+    2006, Sections 2 and 3.
+    """
+
+    delta: Fraction
+    gamma: int | Fraction
+    mode: str = "public"
+    name: ClassVar[str] = "no adversarial rule"
+    is_about_sensitive: ClassVar[bool] = False
+    needs_witness: ClassVar[str] = "private cells"
+    limits: ClassVar[str] = (
+        "It is about rules of that confidence and support whose antecedent names at least one "
+        "column: rules of lower support, and values that are common in their whole column, may "
+        "still give private cells away. It does not bind a learner: one who knows the algorithm "
+        "and takes the pattern of blanks into account predicts many private cells better. It "
+        f"hides cells, not people: who knows other cells of a row may find it. {NOT_MEMBERSHIP}."
+    )
+
+    def __init__(self, *, delta: Number, gamma: Number, mode: str = "public") -> None:
+        if mode not in _PREDICTS:
+            raise ParameterError(f"mode must be one of {', '.join(_PREDICTS)}, not {mode!r}.")
+        # A share that a manifest states is a text, a number of rows a number.
+        values = {"delta": read_delta(delta), "gamma": check_gamma(gamma), "mode": mode}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def statement(self) -> str:
+        """What is promised, in words."""
+        support = (
+            f"{self.gamma} rows"
+            if isinstance(self.gamma, int)
+            else f"{as_text(self.gamma)} of the rows"
+        )
+        predicts = _PREDICTS[self.mode].format(delta=as_text(self.delta))
+        return (
+            f"no rule that holds for at least {support} and whose confidence there is at least "
+            f"{as_text(self.delta)} {predicts}"
+        )
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows a bucket can have; rows are not grouped."""
         return 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from shoal.core.errors import DataError, ParameterError
+from shoal.core.rule_thresholds import read_delta, read_gamma
 from shoal.knowledge.adversarial import (
     BLANKED,
     PRIVATE,
@@ -20,8 +21,6 @@ from shoal.knowledge.adversarial import (
     categorize,
     hide,
     mine,
-    read_delta,
-    read_gamma,
 )
 from shoal.knowledge.adversarial.thresholds import Limits
 

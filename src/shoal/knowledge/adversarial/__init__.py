@@ -13,7 +13,6 @@ from shoal.knowledge.adversarial.hiding import Fate, Hiding, Mode, hide
 from shoal.knowledge.adversarial.hitting import minimum_hitting_set
 from shoal.knowledge.adversarial.mining import base_rates, mine
 from shoal.knowledge.adversarial.rules import AdversarialRule, AdversarialRules
-from shoal.knowledge.adversarial.thresholds import read_delta, read_gamma
 
 __all__ = [
     "BLANKED",
@@ -31,6 +30,4 @@ __all__ = [
     "hide",
     "mine",
     "minimum_hitting_set",
-    "read_delta",
-    "read_gamma",
 ]

@@ -9,51 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-import numpy as np
-
-from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, exact, whole
+from shoal.core.exact import Number
+from shoal.core.rule_thresholds import read_delta, read_gamma
 from shoal.knowledge.mining.thresholds import largest_below
 
-__all__ = ["Limits", "read_delta", "read_gamma"]
-
-
-def read_delta(value: Number) -> Fraction:
-    """Read a least confidence, which is above 0 and at most 1.
-
-    Examples
-    --------
-    >>> read_delta(0.8)
-    Fraction(4, 5)
-    """
-    delta = exact("delta", value)
-    if not 0 < delta <= 1:
-        raise ParameterError(
-            f"delta must be above 0 and at most 1, not {value}.", hint="for example 0.8."
-        )
-    return delta
-
-
-def read_gamma(value: Number, n_rows: int) -> int:
-    """Read a least support: a whole number of rows, or a share of them, which is rounded up.
-
-    Examples
-    --------
-    >>> read_gamma(2, 10_000), read_gamma(0.001, 10_001), read_gamma(1.0, 10)
-    (2, 11, 10)
-    """
-    if isinstance(value, (int, np.integer)):
-        return whole("gamma", value, least=1)
-    share = exact("gamma", value)
-    if not 0 < share <= 1:
-        raise ParameterError(
-            f"gamma must be a whole number of at least 1, or a share of the rows above 0 and at "
-            f"most 1, not {value}.",
-            hint="for example 0.001; an integer 1 is one row, a float 1.0 all of them.",
-        )
-    return max(1, math.ceil(share * n_rows))
+__all__ = ["Limits"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,278 @@
+"""Which cells must not be known: people choose cell by cell.
+
+Private cells are given as a table of booleans, as a list of (row key, column), as conditions (a
+column and, where not all of it is private, a filter) or as a file that holds one of the first two.
+Several of these together mean all the cells that any of them names. Which rows they are is known
+only where the table is: see `shoal.core.table.Table.marked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.errors import ParameterError
+
+__all__ = ["CellFile", "CellList", "CellMask", "CellText", "Condition", "Marks", "PrivateCells"]
+
+Marks = npt.NDArray[np.bool_]
+RowFilter = Callable[[Mapping[str, Any]], object]
+
+_HINT = (
+    "for example a table of booleans, [(key, column), ...], 'disease', 'disease where age > 60', "
+    "{'column': 'disease', 'sql': 'age > 60'}, or the path of a file."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellMask:
+    """Cells by position.
+
+    Parameters
+    ----------
+    marks
+        One row a row, in the order of the source.
+    columns
+        The columns, by name; None for all columns of the source, in its order.
+    """
+
+    marks: Marks
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class CellList:
+    """Cells by the key of their row, as a text or number, and by column, as a name or place."""
+
+    keys: tuple[str | int, ...]
+    columns: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Condition:
+    """The cells of a column in rows that a filter lets through, or in all rows.
+
+    Parameters
+    ----------
+    column
+        The column.
+    sql
+        A condition in the SQL of the table's engine.
+    python
+        An expression over the columns, such as ``"age > 60 and sex == 'F'"``, or a function of a
+        row, which is a mapping of columns to values.
+    """
+
+    column: str
+    sql: str | None = None
+    python: str | RowFilter | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class CellText:
+    """A column, `column where SQL`, `column if PYTHON`, or the path of a file.
+
+    Parameters
+    ----------
+    text
+        What was given. Which of these it is, the names of the columns decide.
+    base
+        The folder that a relative path starts from.
+    """
+
+    text: str
+    base: Path = Path()
+
+    def among(self, columns: Iterable[str]) -> CellFile | Condition:
+        """Read the text as the columns of a table demand.
+
+        Raises
+        ------
+        ParameterError
+            Where it begins with no column and there is no such file.
+
+        Examples
+        --------
+        >>> found = CellText("age where age > 60").among(["sex", "age"])
+        >>> found.column, found.sql
+        ('age', 'age > 60')
+        """
+        named = sorted(columns, key=len, reverse=True)
+        if self.text in named:
+            return Condition(self.text)
+        for column in named:
+            if self.text.startswith(column):
+                word, _, rest = self.text[len(column) :].strip().partition(" ")
+                if word.lower() == "where" and rest.strip():
+                    return Condition(column, sql=rest.strip())
+                if word.lower() == "if" and rest.strip():
+                    return Condition(column, python=rest.strip())
+        path = self.base / self.text
+        if len(self.text) < 1024 and "\n" not in self.text and path.is_file():
+            return CellFile(path)
+        raise ParameterError(
+            "Private cells are given as a text that begins with no column and names no file.",
+            hint="write COLUMN, 'COLUMN where SQL', 'COLUMN if PYTHON' or a path; the columns are "
+            f"{', '.join(columns)}.",
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class CellFile:
+    """A file with a table of booleans, or with the columns `key` and `column`."""
+
+    path: Path
+
+
+Part = CellMask | CellList | Condition | CellText | CellFile
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateCells:
+    """Private cells, in all the ways in which they were given.
+
+    Parameters
+    ----------
+    parts
+        Each names cells; all of them are private.
+
+    Examples
+    --------
+    >>> PrivateCells.of([(7, "disease"), (9, "age")])
+    PrivateCells(1 part)
+    >>> PrivateCells.of(["disease", {"column": "age", "sql": "age > 60"}])
+    PrivateCells(2 parts)
+    """
+
+    parts: tuple[Part, ...] = ()
+
+    @classmethod
+    def of(cls, given: object, base: Path = Path()) -> PrivateCells:
+        """Read private cells in any form.
+
+        Parameters
+        ----------
+        given
+            A table of booleans (an array of the table's shape, or a frame or mapping of some
+            columns by name), a list of (row key, column), a column, a text such as
+            ``"disease where age > 60"``, a mapping with `column` and `sql` or `python`, a path, or
+            a list of any of these.
+        base
+            The folder that relative paths start from.
+
+        Raises
+        ------
+        ParameterError
+            Where it is none of these.
+        """
+        if given is None:
+            return cls()
+        if isinstance(given, PrivateCells):
+            return given
+        return cls(tuple(_parts(given, base)))
+
+    def __or__(self, other: PrivateCells) -> PrivateCells:
+        """Name the cells that either names."""
+        return PrivateCells(self.parts + other.parts)
+
+    def __bool__(self) -> bool:
+        """Whether anything was given; it may still name no cell."""
+        return bool(self.parts)
+
+    def __repr__(self) -> str:
+        return f"PrivateCells({len(self.parts)} part{'s' * (len(self.parts) != 1)})"
+
+
+def _parts(given: object, base: Path) -> list[Part]:
+    if isinstance(given, CellMask | CellList | Condition | CellText | CellFile):
+        return [given]
+    if isinstance(given, str | Path):
+        return [CellText(given, base) if isinstance(given, str) else CellFile(base / given)]
+    if isinstance(given, Mapping):
+        return [_of_mapping(given, base)]
+    if isinstance(given, np.ndarray) or hasattr(given, "columns") or hasattr(given, "column_names"):
+        return [_mask(given)]
+    if not isinstance(given, Iterable):
+        raise ParameterError(
+            f"Private cells cannot be given as a {type(given).__name__}.", hint=_HINT
+        )
+    entries = list(given)
+    if entries and all(_is_row_of_marks(entry) for entry in entries):
+        return [_mask(np.array(entries))]
+    pairs = [entry for entry in entries if _is_pair(entry)]
+    others = [entry for entry in entries if not _is_pair(entry)]
+    parts: list[Part] = []
+    if pairs:
+        keys, columns = zip(*pairs, strict=True)
+        parts.append(CellList(tuple(map(_plain, keys)), tuple(map(_plain, columns))))
+    for entry in others:
+        parts += _parts(entry, base)
+    return parts
+
+
+def _is_row_of_marks(entry: object) -> bool:
+    return isinstance(entry, list | tuple | np.ndarray) and all(
+        isinstance(mark, bool | np.bool_) for mark in entry
+    )
+
+
+def _is_pair(entry: object) -> bool:
+    return (
+        isinstance(entry, list | tuple)
+        and len(entry) == 2
+        and all(isinstance(part, str | int | np.integer) for part in entry)
+    )
+
+
+def _plain(part: Any) -> str | int:
+    return part if isinstance(part, str) else int(part)
+
+
+def _of_mapping(given: Mapping[Any, Any], base: Path) -> Part:
+    if "column" in given and isinstance(given["column"], str):
+        stray = [str(key) for key in given if key not in ("column", "sql", "python")]
+        if stray or ("sql" in given and "python" in given):
+            raise ParameterError(
+                "A condition has a column and one filter, in SQL or in Python"
+                + (f"; it has no {stray[0]!r}." if stray else "; this one has both."),
+                hint=_HINT,
+            )
+        return Condition(given["column"], given.get("sql"), given.get("python"))
+    if set(given) == {"file"}:
+        return CellFile(base / str(given["file"]))
+    return _mask(given)
+
+
+def _mask(given: Any) -> CellMask:
+    """Read a table of booleans: an array, or columns by name."""
+    columns: tuple[str, ...] | None = None
+    if isinstance(given, np.ndarray):
+        marks = given
+    else:
+        names = given if isinstance(given, Mapping) else getattr(given, "columns", None)
+        if hasattr(given, "column_names"):
+            names = given.column_names
+        columns = tuple(names if names is not None else ())
+        taken = [np.asarray(given[column]) for column in columns]
+        marks = np.column_stack(taken) if taken else np.empty((0, 0), dtype=bool)
+    if marks.dtype == object:
+        if not all(isinstance(mark, bool | np.bool_) for mark in marks.ravel().tolist()):
+            raise _no_mask()
+        marks = marks.astype(bool)
+    if marks.ndim != 2 or marks.dtype != bool:
+        raise _no_mask()
+    if columns is not None and not all(isinstance(column, str) for column in columns):
+        columns = None
+    return CellMask(marks, columns)
+
+
+def _no_mask() -> ParameterError:
+    return ParameterError(
+        "A table that marks private cells holds true or false for every cell, and nothing else.",
+        hint=_HINT,
+    )
