@@ -201,6 +201,56 @@ def check_matching(table: Table, parameters: Mapping[str, Any]) -> Call:
     return call
 
 
+# --- adversarial rules ------------------------------------------------------------------------
+
+
+def mine_adversarial(table: Table, seed: int, delta: str, gamma: str, mode: str) -> Call:
+    """Find the adversarial rules of a table of codes in memory."""
+    from marked_tables import MarkedTable
+
+    from shoal.knowledge import adversarial
+
+    marked = MarkedTable(**table)
+    codes = marked.codes()
+    state = marked.state(codes, seed)
+    limits = {"delta": Fraction(delta), "gamma": Fraction(gamma), "use_hidden": mode == "paper"}
+    return lambda: {"rules": len(adversarial.mine(codes, state, **limits))}
+
+
+def hide_adversarial(
+    table: Table,
+    seed: int,
+    delta: str,
+    gamma: str,
+    parameters: Mapping[str, Any],
+    n_draws: int,
+) -> Call:
+    """Blank cells of a table of codes in memory until no adversarial rule is left.
+
+    How many cells this takes is also told for several draws of private cells, which is not timed.
+    """
+    from marked_tables import MarkedTable
+
+    from shoal.knowledge import adversarial
+
+    marked = MarkedTable(**table)
+    codes = marked.codes()
+    chosen = {"delta": Fraction(delta), "gamma": Fraction(gamma), **parameters}
+
+    def hide(draw: int) -> Any:
+        return adversarial.hide(codes, marked.state(codes, seed + draw), **chosen)
+
+    n_cells = [len(hide(draw).cells) for draw in range(n_draws)] if n_draws > 1 else []
+    told = {"fewest": min(n_cells), "most": max(n_cells)} if n_cells else {}
+    state = marked.state(codes, seed)
+
+    def call() -> object:
+        done = adversarial.hide(codes, state, **chosen)
+        return {"cells": len(done.cells), "rules": len(done.rules), "passes": done.n_passes} | told
+
+    return call
+
+
 # --- growing ----------------------------------------------------------------------------------
 
 
@@ -232,6 +282,8 @@ if __name__ == "__main__":
         "mine counted": mine_counted,
         "bucketize": bucketize,
         "check matching": check_matching,
+        "mine adversarial": mine_adversarial,
+        "hide adversarial": hide_adversarial,
         "grow": grow,
     }
     serve(

@@ -29,6 +29,17 @@ def _mine(miner: Miner, target: str, path: str, support: int, most: int) -> Call
     return lambda: {"itemsets": len(miner(rows, target=target, supp=-support, zmax=most))}
 
 
+def rules(path: str, support: int, most: int) -> Call:
+    """List rules that name one item or more, by the rows that have their antecedent."""
+    rows = _rows(path)
+
+    def call() -> object:
+        found = fim.fpgrowth(rows, target="r", supp=-support, conf=80, zmin=2, zmax=most)
+        return {"rules": len(found)}
+
+    return call
+
+
 def count(path: str, support: int, most: int) -> Call:
     """Count itemsets by their size and support; none is listed."""
     rows = _rows(path)
@@ -58,6 +69,7 @@ if __name__ == "__main__":
             "fpgrowth": partial(_mine, fim.fpgrowth, "s"),
             "eclat": partial(_mine, fim.eclat, "s"),
             "generators": partial(_mine, fim.fpgrowth, "g"),
+            "rules": rules,
             "count": count,
             "antecedents": count_antecedents,
         }

@@ -12,7 +12,8 @@ import pytest
 import shoal
 from shoal.core.schema import Schema
 from shoal.engines.duckdb import DuckDB
-from shoal.engines.table import EngineTable, texts_of, whole_row
+from shoal.engines.table import EngineTable, whole_row
+from shoal.engines.texts import texts_of
 
 N_ROWS = 240
 METHODS = {

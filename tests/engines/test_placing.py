@@ -20,7 +20,8 @@ from shoal.engines.apply import apply_plan
 from shoal.engines.laid_out import LaidOut
 from shoal.engines.layout import published_queries
 from shoal.engines.published import PublishedFiles
-from shoal.engines.table import EngineTable, texts_of
+from shoal.engines.table import EngineTable
+from shoal.engines.texts import texts_of
 
 QUASI = ("age", "pläce")
 SENSITIVE = "disease"
@@ -113,7 +114,7 @@ def shown_slowly(table, rows, plan, secret):
     bucket = placed_slowly(table, rows, plan, secret)
     drawn = redrawn_slowly(bucket, codes, plan.redraw, secret)
     published_id = secret.permutation("bucket numbers", plan.n_buckets) + 1
-    blanked = set(zip(plan.blank.key, plan.blank.column, strict=True))
+    blanked = {(key, column) for column, keys in plan.blank.keys.items() for key in keys}
     recodes = {recode.column: recode for recode in plan.recode}
     shown = {}
     for key, place in bucket.items():
@@ -197,7 +198,10 @@ def plans(draw, table, keys):
     )
     blanks = draw(st.sets(st.tuples(st.sampled_from(sorted(keys)), st.sampled_from(COLUMNS)),
                           max_size=5))  # fmt: skip
-    blank = Blank(tuple(key for key, _ in blanks), tuple(column for _, column in blanks))
+    columns = sorted({column for _, column in blanks})
+    blank = Blank(
+        {c: np.array([key for key, column in blanks if column == c], dtype=object) for c in columns}
+    )
     return Plan(classes, n_buckets, assign, recode, drop, blank, merged=merged)
 
 
@@ -301,7 +305,7 @@ def test_what_is_laid_out_is_counted_as_its_lines_are(engine, data, shape):
     table, _, plan, secret = data.draw(cases(engine))
     number = apply_plan(table, plan, secret, shape)
     laid_out = LaidOut(table, plan, shape, number)
-    recoded = {recode.column for recode in plan.recode} | set(plan.blank.column)
+    recoded = {recode.column for recode in plan.recode} | set(plan.blank.counts)
     roles = {**dict.fromkeys(QUASI, Role.QUASI), INSENSITIVE: Role.INSENSITIVE,
              SENSITIVE: Role.SENSITIVE}  # fmt: skip
     columns = tuple(

@@ -16,7 +16,8 @@ from shoal.core.log import internal_log
 from shoal.core.schema import Schema
 from shoal.engines.postgres import Postgres
 from shoal.engines.postgres_connection import public_address, without_password
-from shoal.engines.table import EngineTable, texts_of
+from shoal.engines.table import EngineTable
+from shoal.engines.texts import texts_of
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -25,7 +25,8 @@ from shoal.engines.apply import apply_plan
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.layout import published_queries
 from shoal.engines.published import PublishedFiles, open_files
-from shoal.engines.table import EngineTable, texts_of
+from shoal.engines.table import EngineTable
+from shoal.engines.texts import texts_of
 
 HARD = [
     "plain", "", " spaces ", "comma, and", "semi;colon", 'a "quote"', "'single'", "line\nbreak",
@@ -60,7 +61,7 @@ def write(engine, table, plan, shape, folder, ending="csv", secret=None):
 
 
 def manifest(table, plan, shape):
-    recoded = {recode.column for recode in plan.recode} | set(plan.blank.column)
+    recoded = {recode.column for recode in plan.recode} | set(plan.blank.counts)
     columns = tuple(
         PublishedColumn(column, role, table.type_of(column), is_recoded=column in recoded)
         for column, role in table.schema.roles.items()
@@ -92,7 +93,7 @@ def test_csv_tells_missing_empty_and_suppressed_apart(engine, tmp_path):
         {"k": ["1", "2", "3"], "a": ["", None, "x"], "s": ["p", "q", None]},
         quasi="a", sensitive="s", key="k",
     )  # fmt: skip
-    plan = whole(table, blank=Blank(("3",), ("a",)))
+    plan = whole(table, blank=Blank({"a": np.array(["3"], dtype=object)}))
     write(engine, table, plan, Shape.GENERALIZED, tmp_path)
     assert (tmp_path / "table.csv").read_bytes() == b'a,s\n*,\n"",p\n,q\n'
 
@@ -269,7 +270,7 @@ def test_a_reader_of_a_generalized_release_takes_equal_labels_for_one_bucket(
 def test_a_blanked_number_can_still_be_counted(engine, tmp_path):
     columns = {"k": ["1", "2"], "n": [10, 9], "s": ["x", "y"]}
     table = staged(engine, columns, quasi="n", sensitive="s", key="k")
-    plan = whole(table, blank=Blank(("1",), ("n",)))
+    plan = whole(table, blank=Blank({"n": np.array(["1"], dtype=object)}))
     for ending in ("csv", "parquet"):
         files = write(engine, table, plan, Shape.GENERALIZED, tmp_path, ending)
         published = files.published(manifest(table, plan, Shape.GENERALIZED), {})

@@ -23,7 +23,8 @@ from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.engines import spark_session
 from shoal.engines.spark import Spark
-from shoal.engines.table import EngineTable, texts_of
+from shoal.engines.table import EngineTable
+from shoal.engines.texts import texts_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from shoal.attacks.background import Background
     from shoal.attacks.belief import Belief
     from shoal.attacks.homogeneity import Homogeneity
+    from shoal.attacks.learned import Learned
     from shoal.attacks.linkage import Linkage
+    from shoal.attacks.rules import Rules
 
-__all__ = ["Background", "Belief", "Homogeneity", "Linkage"]
+__all__ = ["Background", "Belief", "Homogeneity", "Learned", "Linkage", "Rules"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

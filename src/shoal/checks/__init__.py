@@ -18,6 +18,7 @@ from shoal.core.errors import ParameterError
 from shoal.core.registry import lazy_exports
 
 if TYPE_CHECKING:
+    from shoal.checks.adversarial_rules import remaining_rules
     from shoal.checks.alpha_k import largest_share
     from shoal.checks.belief_gain import largest_gain
     from shoal.checks.bucket_size import smallest_bucket
@@ -48,6 +49,7 @@ __all__ = [
     "largest_gain",
     "largest_share",
     "recursive_diversity",
+    "remaining_rules",
     "smallest_bucket",
     "valid_values",
 ]
@@ -63,6 +65,7 @@ CHECKERS: Mapping[str, str] = {
     "t-closeness": "t_closeness",
     "(alpha, k)-anonymity": "alpha_k",
     "bounded belief gain": "belief_gain",
+    "no adversarial rule": "adversarial_rules",
 }
 """The module that checks each guarantee, by the guarantee's name."""
 
@@ -81,6 +84,7 @@ __getattr__, __dir__ = lazy_exports(
         "largest_gain": "shoal.checks.belief_gain",
         "largest_share": "shoal.checks.alpha_k",
         "recursive_diversity": "shoal.checks.l_diversity",
+        "remaining_rules": "shoal.checks.adversarial_rules",
         "smallest_bucket": "shoal.checks.bucket_size",
         "valid_values": "shoal.checks.matching_diversity",
     },

@@ -23,13 +23,122 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Codes, Counts
-from shoal.core.errors import ParameterError
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.guarantees import Guarantee, RuleProtection
+from shoal.core.private_cells import Marks
+from shoal.core.rows import RowCodes, Rows
+from shoal.core.rule_thresholds import read_gamma
 
-__all__ = ["RemainingRules", "remaining_rules"]
+__all__ = ["RemainingRules", "Witnessed", "check", "remaining_rules"]
 
-_VISIBLE, _PRIVATE = 0, 1
+_VISIBLE, _PRIVATE, _BLANKED = 0, 1, 2
 _KEYS_A_ROW = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Witnessed:
+    """What the internal witness says of the published lines.
+
+    Parameters
+    ----------
+    codes
+        One row a line, one column a column, hidden values included.
+    is_private
+        The cells that somebody wanted hidden.
+    """
+
+    codes: RowCodes
+    is_private: Marks
+
+
+def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
+    """Mine the release anew for rules that predict private cells.
+
+    Without the witness nobody can tell private cells from those that are blanked to protect them.
+    Where no rule fires at any suppressed cell, the guarantee holds all the same; in mode oblivious
+    but in part.
+
+    Raises
+    ------
+    ParameterError
+        Where the guarantee is another, or the release is not a suppressed one.
+    DataError
+        Where the witness does not fit the release.
+    """
+    if not isinstance(guarantee, RuleProtection) or evidence.rows is None:
+        raise ParameterError(f"{guarantee.name} is about suppressed cells; the release has none.")
+    witness = evidence.witnesses.get(str(guarantee.needs_witness))
+    if witness is None:
+        return _check_public(guarantee, evidence.rows)
+    if not isinstance(witness, Witnessed) or witness.codes.shape != evidence.rows.codes.shape:
+        raise DataError("The witness of private cells does not fit the release.")
+    is_hidden = evidence.rows.is_hidden
+    if np.any(witness.is_private & ~is_hidden):
+        raise DataError("A private cell is not suppressed.")
+    is_paper = guarantee.mode == "paper"
+    found = _remaining(guarantee, witness.codes, witness.is_private, is_hidden, use_hidden=is_paper)
+    n_uneven = 0
+    if guarantee.mode == "oblivious":
+        n_uneven = _n_uneven(witness.is_private, is_hidden)
+    n_columns = len(found.by_column)
+    detail = f"{found.n_rules or 'no'} rules predict private cells of {n_columns} columns"
+    if n_uneven:
+        detail += f"; in {n_uneven} rows other columns are blanked than in rows private alike"
+    return Verdict(
+        guarantee=guarantee,
+        holds=not found.n_rules and not n_uneven,
+        reached={},
+        n_buckets=int(witness.is_private.any(axis=0).sum()),
+        n_failing=n_columns,
+        detail=detail,
+        unit="columns",
+    )
+
+
+def _check_public(guarantee: RuleProtection, rows: Rows) -> Verdict:
+    """Take every suppressed cell for a private one."""
+    is_hidden = rows.is_hidden
+    found = _remaining(guarantee, rows.codes, is_hidden, is_hidden, use_hidden=False)
+    return Verdict(
+        guarantee=guarantee,
+        holds=True,
+        reached={},
+        n_buckets=int(is_hidden.any(axis=0).sum()),
+        n_failing=0,
+        detail=f"{found.n_rules or 'no'} rules fire at suppressed cells, private or not",
+        is_partial=found.n_rules > 0 or guarantee.mode == "oblivious",
+        unit="columns",
+    )
+
+
+def _remaining(
+    guarantee: RuleProtection, codes: RowCodes, private: Marks, hidden: Marks, *, use_hidden: bool
+) -> RemainingRules:
+    state = np.where(private, _PRIVATE, np.where(hidden, _BLANKED, _VISIBLE))
+    # Hidden codes that are not known must still be codes.
+    return remaining_rules(
+        np.maximum(codes, 0),
+        state,
+        delta=guarantee.delta,
+        gamma=read_gamma(guarantee.gamma, len(codes)),
+        use_hidden=use_hidden,
+    )
+
+
+def _n_uneven(private: Marks, hidden: Marks) -> int:
+    """Count the rows whose blanks do not follow from which of their columns are private.
+
+    For each column the largest set of others that is hidden wherever it is private is taken: if
+    any choice of sets explains all blanks, this one does.
+    """
+    explained = np.zeros_like(hidden)
+    for column in range(private.shape[1]):
+        chosen = private[:, column]
+        if chosen.any():
+            explained[chosen] |= hidden[chosen].all(axis=0)
+    return int((hidden & ~private & ~explained).any(axis=1).sum())
 
 
 @dataclass(frozen=True)

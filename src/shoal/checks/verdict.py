@@ -12,6 +12,7 @@ from shoal.checks._entries import Marks, confirm, confirm_sizes
 from shoal.core.cells import Buckets, Counts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee
+from shoal.core.rows import Rows
 from shoal.core.tree import Tree
 
 __all__ = ["Evidence", "Verdict"]
@@ -35,6 +36,8 @@ class Evidence:
         For each bucket, how many rows of the release show the quasi-identifiers of its rarest
         row. Needed where the rows of a bucket differ in them (a bucketized release); else the
         rows of a bucket are those that look alike, and their number is its size.
+    rows
+        The published lines one by one, where cells of them are suppressed.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class Evidence:
     tree: Tree | None = None
     witnesses: Mapping[str, object] = field(default_factory=dict)
     alike: Counts | None = None
+    rows: Rows | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
@@ -115,6 +119,8 @@ class Verdict:
     is_partial
         Whether a witness was missing, so that only a part was checked: where that part holds, the
         guarantee may still be broken.
+    unit
+        What is counted: buckets, unless the guarantee is about something else.
 
     Examples
     --------
@@ -131,6 +137,7 @@ class Verdict:
     n_failing: int
     detail: str
     is_partial: bool = False
+    unit: str = "buckets"
 
     @classmethod
     def of_failures(
@@ -185,6 +192,6 @@ class Verdict:
         extent = " as far as checked" if self.is_partial else ""
         reached = ", ".join(f"{name}={value}" for name, value in self.reached.items())
         return (
-            f"Verdict({self.guarantee.name} {where} {self.n_buckets} buckets{extent}"
+            f"Verdict({self.guarantee.name} {where} {self.n_buckets} {self.unit}{extent}"
             f"{f', reached {reached}' if reached else ''})"
         )

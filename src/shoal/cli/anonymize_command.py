@@ -86,6 +86,15 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(metavar="COLUMN", help="Whose row it is.", rich_help_panel=_PANEL),
         ] = None,
+        private: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="CELLS",
+                help="Cells that must not be known, for rule_hiding: COLUMN, 'COLUMN where SQL', "
+                "'COLUMN if PYTHON', or a file; give the option once for each.",
+                rich_help_panel=_PANEL,
+            ),
+        ] = None,
         method: MethodName = None,
         parameter: Parameters = None,
         out: Annotated[
@@ -148,7 +157,10 @@ def register(app: typer.Typer) -> None:
         for section, entries in sections.items():
             _update(given, section, entries)
         _update_columns(given, columns, parsing.read_pairs(role, "--role"))
-        _update_method(given, method, parsing.read_parameters(parameter))
+        parameters = parsing.read_parameters(parameter)
+        if private:
+            parameters["private"] = parsing.read_private(private)
+        _update_method(given, method, parameters)
         _run(output, given, Path() if config is None else config.parent)
 
 

@@ -9,6 +9,15 @@ import typer
 
 from shoal.cli import parsing
 from shoal.cli.command import command
+from shoal.cli.mine_private import (
+    RULE_HIDING,
+    Delta,
+    Gamma,
+    Private,
+    mine_private_cells,
+    refuse_others,
+    stated_options,
+)
 from shoal.cli.options import (
     ColumnNames,
     Delimiter,
@@ -39,6 +48,7 @@ def register(app: typer.Typer) -> None:
     def mine(
         output: Output,
         *,
+        context: typer.Context,
         source: Annotated[str, source_argument(", or a shoal.toml")],
         min_exp: Annotated[
             str,
@@ -53,7 +63,8 @@ def register(app: typer.Typer) -> None:
         max_len: Annotated[
             str,
             typer.Option(
-                metavar="NUMBER|any", help="How many columns a rule may name before its 'never'."
+                metavar="NUMBER|any",
+                help="How many columns a rule may name before its 'never'; any with --private.",
             ),
         ] = "1",
         fuzzy: Annotated[
@@ -84,6 +95,9 @@ def register(app: typer.Typer) -> None:
                 rich_help_panel=_OTHERS,
             ),
         ] = "0.01",
+        private: Private = None,
+        delta: Delta = None,
+        gamma: Gamma = None,
         rules: Annotated[
             Path | None,
             typer.Option(
@@ -94,7 +108,11 @@ def register(app: typer.Typer) -> None:
         ] = None,
         out: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Write the knowledge to this TOML file, to edit."),
+            typer.Option(
+                metavar="FILE",
+                help="Write the knowledge to this TOML file, to edit; rules about private cells as "
+                "CSV.",
+            ),
         ] = None,
         replace: Replace = False,
         show: Annotated[
@@ -109,6 +127,14 @@ def register(app: typer.Typer) -> None:
         sensitive: Annotated[
             str | None,
             typer.Option(metavar="COLUMN", help="The sensitive column.", rich_help_panel=_PANEL),
+        ] = None,
+        key: Annotated[
+            str | None,
+            typer.Option(
+                metavar="COLUMN",
+                help="What tells rows apart, where files name private cells by it.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         identifying: Annotated[
             ColumnNames,
@@ -137,7 +163,10 @@ def register(app: typer.Typer) -> None:
         engine: EngineName = None,
         memory: Memory = None,
     ) -> None:
-        """Find what an adversary may know: what people of some kind never have."""
+        """Find what an adversary may know: what people of some kind never have.
+
+        With --private, by which rules private cells can be guessed from what is left.
+        """
         from shoal.core.errors import ParameterError  # noqa: PLC0415 - help imports no engine
         from shoal.pipeline import mine as job  # noqa: PLC0415
         from shoal.pipeline.attack import read_knowledge  # noqa: PLC0415
@@ -149,6 +178,7 @@ def register(app: typer.Typer) -> None:
         described: dict[str, dict[str, Any]] = {
             "table": {
                 "table": table,
+                "key": key,
                 "delimiter": delimiter,
                 "quote": quote,
                 "encoding": encoding,
@@ -162,7 +192,22 @@ def register(app: typer.Typer) -> None:
             "types": {c: parsing.read_type(t) for c, t in parsing.read_pairs(type, "--type")},
             "hierarchies": parsing.read_hierarchies(hierarchy),
         }
-        configuration = _configured(source, described)
+        configuration = _configured(source, described, is_private=bool(private))
+        stated = stated_options(context)
+        is_private = bool(private) or configuration.method_name == RULE_HIDING
+        refuse_others(stated, is_private=is_private)
+        if is_private:
+            mine_private_cells(
+                output,
+                configuration,
+                private=private or (),
+                delta=delta,
+                gamma=gamma,
+                max_len=_read_length(max_len if "max_len" in stated else "any"),
+                show=show,
+                out=out,
+            )
+            return
         mining = job.Mining(
             min_exp=min_exp,
             min_conf=min_conf,
@@ -176,7 +221,7 @@ def register(app: typer.Typer) -> None:
             given=None if rules is None else read_knowledge(rules),
         )
         with output.progress() as progress:
-            known, _ = job.mine(configuration, mining, progress=progress)
+            known, _ = job.mine(configuration, mining.of, progress=progress)
         sections = job.sections_of(known, show)
         output.document(
             {
@@ -197,7 +242,9 @@ def register(app: typer.Typer) -> None:
             output.line(f"  shoal attack RELEASE --knowledge {out}")
 
 
-def _configured(source: str, described: dict[str, dict[str, Any]]) -> Configuration:
+def _configured(
+    source: str, described: dict[str, dict[str, Any]], *, is_private: bool
+) -> Configuration:
     """Read the configuration of a source, or make one of what the command line says of it."""
     from shoal.pipeline.config import configure, read_toml  # noqa: PLC0415 - imports engines
 
@@ -211,14 +258,23 @@ def _configured(source: str, described: dict[str, dict[str, Any]]) -> Configurat
         if any(stated.values()):
             message = "the shoal.toml describes the table: change it there."
             raise typer.BadParameter(message)
-        given = read_toml(Path(source)) | method
+        given = read_toml(Path(source))
+        if not _hides_rules(given):
+            given |= method
         given.pop("attacks", None)
         return configure(given, base=Path(source).parent)
-    if not {"quasi", "sensitive"} <= stated["columns"].keys():
-        message = "say which columns: --quasi and --sensitive, or give a shoal.toml."
+    needed = {"quasi"} if is_private else {"quasi", "sensitive"}
+    if not needed <= stated["columns"].keys():
+        options = " and ".join(f"--{name}" for name in sorted(needed))
+        message = f"say which columns: {options}, or give a shoal.toml."
         raise typer.BadParameter(message)
     stated["table"]["source"] = _stated(source, stated["engine"].get("name"))
     return configure(stated | method, base=Path())
+
+
+def _hides_rules(given: dict[str, Any]) -> bool:
+    method = given.get("method")
+    return isinstance(method, dict) and method.get("name") == RULE_HIDING
 
 
 def _stated(source: str, engine: str | None) -> str:

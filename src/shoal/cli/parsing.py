@@ -14,6 +14,7 @@ __all__ = [
     "read_hierarchy",
     "read_pairs",
     "read_parameters",
+    "read_private",
     "read_type",
 ]
 
@@ -106,6 +107,18 @@ def read_hierarchy(text: str) -> str | dict[str, Any]:
         return {kind: values[0] if is_single and len(values) == 1 else values}
     # Relative to where the command is given, not to a configuration.
     return str(Path(text).absolute())
+
+
+def read_private(given: Sequence[str] | None) -> list[str]:
+    """Read which cells are private; a file is found from where the command is given."""
+    return [str(Path(text).absolute()) if _is_file(text) else text for text in given or ()]
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _value(text: str) -> object:

@@ -194,7 +194,7 @@ def show_publication(output: Output, published: Publication) -> None:
     """Print what was published and where it is."""
     stated = published.manifest
     output.line(
-        f"{stated.n_rows} rows in {stated.n_buckets} buckets, {stated.shape}, "
+        f"{stated.extent}, {stated.shape}, "
         f"{'sealed' if stated.is_sealed else 'not sealed'}"
         f"{', a test release' if stated.is_test else ''}:"
     )

@@ -162,9 +162,12 @@ def _show(output: Output, found: Verification) -> None:
         output.line(f"Checked as {role}: {', '.join(map(repr, columns)) or 'no column'}.")
     for problem in found.problems:
         output.line(f"Problem: {problem}", style="red")
-    output.line(
-        f"{str(found.status).capitalize()}: {found.n_rows} rows, {found.n_buckets} buckets."
+    extent = (
+        f"{found.n_buckets} buckets"
+        if found.n_suppressed is None
+        else f"{found.n_suppressed} cells suppressed"
     )
+    output.line(f"{str(found.status).capitalize()}: {found.n_rows} rows, {extent}.")
 
 
 def _explain_part(output: Output, found: Verification, *, is_internal_given: bool) -> None:

@@ -121,6 +121,11 @@ class Attack(ABC):
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every attack."""
 
+    @classmethod
+    def is_installed(cls) -> bool:
+        """Whether the libraries are there that it needs beside those of the base install."""
+        return True
+
     def fits(self, published: Published) -> bool:
         """Whether the attack makes sense on a release."""
         return published.manifest.shape in self.shapes

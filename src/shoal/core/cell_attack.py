@@ -7,7 +7,7 @@ somebody wanted hidden, she cannot know: only the pipeline joins the truth, to s
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -23,8 +23,9 @@ from shoal.core.method import Shape
 from shoal.core.registry import snake_case
 from shoal.core.release import Manifest, People, Published
 from shoal.core.rows import RowCodes, Rows
+from shoal.core.witnessed_guarantees import RuleProtection
 
-__all__ = ["CellAttack", "Experiment", "Guesses"]
+__all__ = ["CellAttack", "Experiment", "Guesses", "protection_of"]
 
 Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
@@ -57,6 +58,41 @@ class Guesses:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    def at(self, which: Marks) -> Guesses:
+        """Give those of the guesses that are marked."""
+        return Guesses(
+            self.row[which],
+            self.column[which],
+            self.value[which],
+            self.belief[which],
+            self.reason[which],
+            self.reasons,
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[Guesses]) -> Guesses:
+        """Put guesses about different cells together, those of the first part first."""
+        empty = np.empty(0, dtype=np.int64)
+        shift = np.cumsum([0, *(len(part.reasons) for part in parts)])
+        reason = [
+            np.where(part.reason < 0, -1, part.reason + by)
+            for part, by in zip(parts, shift[:-1], strict=True)
+        ]
+        return cls(
+            row=np.concatenate([empty, *(part.row for part in parts)]),
+            column=np.concatenate([empty, *(part.column for part in parts)]),
+            value=np.concatenate([empty, *(part.value for part in parts)]),
+            belief=np.concatenate([np.empty(0), *(part.belief for part in parts)]),
+            reason=np.concatenate([empty, *reason]),
+            reasons=tuple(text for part in parts for text in part.reasons),
+        )
+
+
+def protection_of(manifest: Manifest) -> RuleProtection | None:
+    """Give the promise of a release that no rule betrays its private cells, where it has one."""
+    stated = (one for one in manifest.guarantees if isinstance(one, RuleProtection))
+    return next(stated, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +143,10 @@ class CellAttack(Attack):
         What each kind of adversary fills in, the weakest first.
         """
 
+    def notes(self, rows: Rows, manifest: Manifest) -> tuple[Section, ...]:  # noqa: ARG002
+        """Give further small tables for the findings; none where there is nothing to add."""
+        return ()
+
     def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
         """Fill in suppressed cells, without knowing which of them somebody wanted hidden.
 
@@ -154,6 +194,7 @@ class CellAttack(Attack):
                         for place, column in enumerate(rows.columns)
                     ),
                 ),
+                *self.notes(rows, published.manifest),
             ),
             is_by_line=True,
         )

@@ -384,7 +384,7 @@ def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
             f"{name!r} is not a guarantee that this version of Shoal knows.",
             hint=f"the guarantees are {', '.join(GUARANTEES)}.",
         )
-    parameters = {key: value for key, value in stated.items() if key != "name"}
+    parameters = {key: value for key, value in stated.items() if key not in ("name", "statement")}
     try:
         return known(**parameters)
     except TypeError:

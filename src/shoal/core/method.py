@@ -18,6 +18,8 @@ from shoal.core.errors import SchemaError
 from shoal.core.exact import as_text
 from shoal.core.guarantees import Guarantee
 from shoal.core.plan import Plan
+from shoal.core.private_cells import Marks, PrivateCells
+from shoal.core.rows import Rows
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.tree import Tree
@@ -50,6 +52,10 @@ class Problem:
         Where draws come from.
     cell_of_key
         The cell of each row that the method asked for by its key.
+    rows
+        The rows, where the method asks for them.
+    private
+        For each cell of `rows` whether it is private.
     """
 
     cells: Cells
@@ -57,6 +63,8 @@ class Problem:
     trees: Mapping[str, Tree]
     secret: Secret
     cell_of_key: Mapping[str, int] = field(default_factory=dict)
+    rows: Rows | None = None
+    private: Marks | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +94,11 @@ class Method(ABC):
     def keys_asked(self) -> tuple[str, ...]:
         """The keys of rows that the method must know the cells of; most know none."""
         return ()
+
+    @property
+    def private_cells(self) -> PrivateCells | None:
+        """The cells that must not be known, where the method hides cells: it is given rows then."""
+        return None
 
     @abstractmethod
     def class_columns(self, schema: Schema) -> tuple[str, ...]:

@@ -8,14 +8,15 @@ by a keyed hash, so which of several equal rows goes where is secret and the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Cells, Counts
+from shoal.core.domain import Texts
 from shoal.core.errors import InternalError
 
 __all__ = ["Blank", "Drop", "Label", "Plan", "Recode", "Redraw", "Segments"]
@@ -191,10 +192,14 @@ class Drop:
 
 @dataclass(frozen=True, eq=False)
 class Blank:
-    """Cells to suppress: row keys, as texts, and the column of each."""
+    """Cells to suppress: by column the keys of their rows, as texts."""
 
-    key: Sequence[str] = ()
-    column: Sequence[str] = ()
+    keys: Mapping[str, Texts] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells of each column are suppressed, where any is."""
+        return {column: len(keys) for column, keys in self.keys.items() if len(keys)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +231,14 @@ class Plan:
         of several cells are interchangeable; None where every cell is a class.
     witnesses
         What the guarantee was kept against, by the name of the internal file that keeps it.
+    tables
+        Internal files that are tables, by name: columns of texts and numbers.
     remarks
         Sentences for the public codebook.
+    warnings
+        What the steward should know, in words without any value of the table.
+    notes
+        Figures for the internal record, by name.
     """
 
     classes: Cells
@@ -239,7 +250,10 @@ class Plan:
     redraw: Redraw = field(default_factory=Redraw)
     merged: Int | None = None
     witnesses: Mapping[str, bytes] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def class_of_cell(self) -> Int:

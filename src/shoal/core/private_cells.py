@@ -106,8 +106,9 @@ class CellText:
         if self.text in named:
             return Condition(self.text)
         for column in named:
-            if self.text.startswith(column):
-                word, _, rest = self.text[len(column) :].strip().partition(" ")
+            behind = self.text.removeprefix(column)
+            if behind != self.text and behind[:1].isspace():
+                word, _, rest = behind.strip().partition(" ")
                 if word.lower() == "where" and rest.strip():
                     return Condition(column, sql=rest.strip())
                 if word.lower() == "if" and rest.strip():
@@ -132,7 +133,7 @@ class CellFile:
 Part = CellMask | CellList | Condition | CellText | CellFile
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class PrivateCells:
     """Private cells, in all the ways in which they were given.
 

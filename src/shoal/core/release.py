@@ -69,6 +69,8 @@ class PublishedColumn:
         Whether labels stand in place of the values.
     order
         The values of an ordered sensitive column, from lowest to highest.
+    n_suppressed
+        How many of its cells are suppressed; why each of them is, no public file says.
     """
 
     name: str
@@ -76,6 +78,7 @@ class PublishedColumn:
     type: ColumnType
     is_recoded: bool = False
     order: tuple[str, ...] | None = field(default=None, repr=False)
+    n_suppressed: int = 0
 
     def to_dict(self) -> dict[str, object]:
         """Give the column as the manifest states it."""
@@ -85,6 +88,8 @@ class PublishedColumn:
             "type": str(self.type),
             "recoded": self.is_recoded,
         }
+        if self.n_suppressed:
+            stated["suppressed"] = self.n_suppressed
         return stated if self.order is None else stated | {"order": list(self.order)}
 
     @classmethod
@@ -97,6 +102,7 @@ class PublishedColumn:
             type=ColumnType(stated["type"]),
             is_recoded=_truth(stated["recoded"]),
             order=None if order is None else tuple(map(str, order)),
+            n_suppressed=_number(stated.get("suppressed", 0)),
         )
 
 
@@ -122,6 +128,9 @@ class Manifest:
         Whether it was made from a caller's seed, which others may guess.
     is_sealed
         Whether it is meant to be shipped; a test release is sealed only with an accepted risk.
+    statements
+        What a manifest that was read says of each guarantee in words; one that is written says
+        what the guarantees themselves say.
     """
 
     shape: Shape
@@ -137,10 +146,19 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=dict)
     is_test: bool = False
     is_sealed: bool = False
+    statements: tuple[str, ...] = field(default=(), compare=False)
 
     def columns_of(self, role: Role) -> tuple[str, ...]:
         """Name the columns of a role, in the order of the release."""
         return tuple(column.name for column in self.columns if column.role is role)
+
+    @property
+    def extent(self) -> str:
+        """How much the release holds, in words."""
+        if self.shape is Shape.SUPPRESSED:
+            n_suppressed = sum(column.n_suppressed for column in self.columns)
+            return f"{self.n_rows} rows, {n_suppressed} cells suppressed"
+        return f"{self.n_rows} rows in {self.n_buckets} buckets"
 
     @property
     def least_named(self) -> int:
@@ -157,7 +175,10 @@ class Manifest:
             "format_version": FORMAT_VERSION,
             "shape": str(self.shape),
             "method": {"name": self.method, "parameters": dict(self.parameters)},
-            "guarantees": [guarantee.to_dict() for guarantee in self.guarantees],
+            "guarantees": [
+                guarantee.to_dict() | {"statement": guarantee.statement}
+                for guarantee in self.guarantees
+            ],
             "columns": [column.to_dict() for column in self.columns],
             "rows": self.n_rows,
             "buckets": self.n_buckets,
@@ -195,7 +216,8 @@ class Manifest:
                 shape=Shape(stated["shape"]),
                 method=str(stated["method"]["name"]),
                 parameters=dict(stated["method"]["parameters"]),
-                guarantees=tuple(guarantee_from_dict(entry) for entry in stated["guarantees"]),
+                guarantees=tuple(map(guarantee_from_dict, stated["guarantees"])),
+                statements=tuple(str(entry["statement"]) for entry in stated["guarantees"]),
                 columns=tuple(map(PublishedColumn.from_dict, stated["columns"])),
                 n_rows=_number(stated["rows"]),
                 n_buckets=_number(stated["buckets"]),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Buckets, Cells, Codes, Counts, group, lexicographic_order
-from shoal.core.domain import ColumnType, Domain, NumberedDomain
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
 from shoal.core.release import BUCKET, Manifest, Meaning, Published
+from shoal.core.rows import HIDDEN, Rows
 from shoal.core.schema import Role
 from shoal.engines.domains import build_domain
 
@@ -26,6 +27,7 @@ __all__ = [
     "domain_of",
     "recoded",
     "room_for",
+    "suppressed",
 ]
 
 CHANGED = "was it changed after it was sealed?"
@@ -233,3 +235,44 @@ def _generalized(
         domain, value = counted.columns[n_quasi]
         buckets = Buckets.of_pairs(bucket, value, domain, counted.n)
     return Published(manifest, Cells(domains, _matrix(looks), total), buckets, meanings), first
+
+
+def suppressed(
+    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], columns: Sequence[Coded]
+) -> tuple[Published, Codes]:
+    """Put together what a suppressed release shows, line by line.
+
+    Parameters
+    ----------
+    columns
+        The quasi-identifying columns, then the sensitive ones, with the code of every line.
+
+    Returns
+    -------
+    published
+        What any reader can count. Where several columns are sensitive, it has no buckets of values.
+    first
+        Of each entry of `published.lines` the first line that shows it.
+    """
+    n_quasi = len(manifest.columns_of(Role.QUASI))
+    # At most one sensitive column can be counted by bucket.
+    counted = list(columns[: n_quasi + 1] if len(columns) == n_quasi + 1 else columns[:n_quasi])
+    n_lines = len(columns[0][1])
+    lines = Counted(None, counted, np.ones(n_lines, dtype=np.int64), np.arange(1, n_lines + 1))
+    published, first = _generalized(manifest, meanings, lines)
+    assert first is not None
+    without = [_without_blanks(domain, codes) for domain, codes in columns]
+    codes = np.column_stack([codes for _, codes in without]).astype(np.int32)
+    return replace(published, rows=Rows(tuple(domain for domain, _ in without), codes)), first
+
+
+def _without_blanks(domain: Domain, codes: Codes) -> Coded:
+    """Take `*` out of the values of a column; its code becomes that of hidden cells."""
+    if SUPPRESSED not in domain.texts:
+        return domain, codes
+    place = domain.texts.tolist().index(SUPPRESSED)
+    texts = np.delete(domain.texts, place)
+    new_code = np.arange(domain.size) - (np.arange(domain.size) > place)
+    new_code[place] = HIDDEN
+    # Labels are texts: none of them has a number.
+    return Domain(domain.column, domain.type, texts, None, domain.has_missing), new_code[codes]

@@ -8,16 +8,25 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import smallest_type
+from shoal.core.cells import Codes, smallest_type
 from shoal.core.domain import Texts
 from shoal.core.method import Shape
 from shoal.core.plan import Plan, Segments
 from shoal.core.release import BUCKET, Manifest, Meaning, Published
 from shoal.core.schema import Role
-from shoal.engines.assembling import Counted, assemble, count_runs, recoded, room_for
+from shoal.engines.assembling import (
+    Coded,
+    Counted,
+    assemble,
+    count_runs,
+    recoded,
+    room_for,
+    suppressed,
+)
 from shoal.engines.layout import published_queries, shown_texts
 from shoal.engines.published import PublishedFiles
 from shoal.engines.table import EngineTable
+from shoal.engines.texts import texts_of
 
 __all__ = ["LaidOut", "without_places"]
 
@@ -94,7 +103,35 @@ class LaidOut(PublishedFiles):
         if manifest.shape is Shape.BUCKETIZED:
             lines = self._grouped(manifest, Role.QUASI)
             return assemble(manifest, meanings, lines, self._grouped(manifest, Role.SENSITIVE))[0]
+        if manifest.shape is Shape.SUPPRESSED:
+            return suppressed(manifest, meanings, self._columns(manifest))[0]
         return assemble(manifest, meanings, self._grouped(manifest, Role.QUASI, Role.SENSITIVE))[0]
+
+    @property
+    def keys_of_lines(self) -> Texts:
+        """The key of the row that stands in each line."""
+        query = f"SELECT row_key FROM published_{self._release} ORDER BY line"
+        keys: Texts = np.array([*texts_of(self.engine.rows(query)["row_key"]), None], dtype=object)
+        return keys[:-1]
+
+    def _columns(self, manifest: Manifest) -> list[Coded]:
+        """Give the coded columns, line by line."""
+        coded = self._table.schema.coded
+        names = [f"p{place}" for place in range(len(coded))]
+        fetched = self.engine.arrays(
+            f"SELECT {', '.join(names)} FROM published_{self._release} ORDER BY line",
+            dict.fromkeys(names, np.int32),
+        )
+        return [
+            self._shown_as(manifest, column, fetched[name])
+            for column, name in zip(coded, names, strict=True)
+        ]
+
+    def _shown_as(self, manifest: Manifest, column: str, codes: Codes) -> Coded:
+        texts = shown_texts(self._table, self._plan, column)
+        # A blank is -1: the last text.
+        codes[codes < 0] = len(texts) - 1
+        return recoded(manifest, column, codes, texts)
 
     def _grouped(self, manifest: Manifest, *roles: Role) -> Counted:
         columns = [column for role in roles for column in manifest.columns_of(role)]
@@ -112,11 +149,8 @@ class LaidOut(PublishedFiles):
             if has_bucket and Role.SENSITIVE in roles:
                 counted = f"n FROM values_{self._release}"
             fetched = self.engine.arrays(f"SELECT {listed}, {counted} ORDER BY {listed}", kinds)
-        coded = []
-        for column, name in zip(columns, names, strict=True):
-            texts = shown_texts(self._table, self._plan, column)
-            # A blank is -1: the last text.
-            codes = fetched.pop(name)
-            codes[codes < 0] = len(texts) - 1
-            coded.append(recoded(manifest, column, codes, texts))
+        coded = [
+            self._shown_as(manifest, column, fetched.pop(name))
+            for column, name in zip(columns, names, strict=True)
+        ]
         return Counted(fetched["bucket"] if has_bucket else None, coded, fetched["n"])

@@ -146,11 +146,9 @@ def shown_texts(table: EngineTable, plan: Plan, column: str) -> list[str | None]
 
 
 def _push_blanks(table: EngineTable, plan: Plan) -> None:
-    columns: npt.NDArray[np.object_] = np.array(plan.blank.column, dtype=object)
-    keys: npt.NDArray[np.object_] = np.array(plan.blank.key, dtype=object)
-    for column in set(plan.blank.column):
+    for column, keys in plan.blank.keys.items():
+        blanked = np.unique(keys.astype(str)).astype(object)
         place = table.schema.coded.index(column)
-        blanked = np.unique(keys[columns == column].astype(str)).astype(object)
         table.engine.publisher.push(f"blank_{place}", {"row_key": blanked})
 
 
@@ -164,7 +162,7 @@ def _shown(table: EngineTable, column: str, plan: Plan) -> tuple[str, str]:
     elif by == "value":
         join = f" JOIN recode_{place} l{place} ON l{place}.code = {expression}"
         expression = f"l{place}.label"
-    if column in plan.blank.column:
+    if column in plan.blank.keys:
         # The hidden code must not decide where the line is sorted.
         expression = f"CASE WHEN b{place}.row_key IS NULL THEN {expression} ELSE -1 END"
         join += f" LEFT JOIN blank_{place} b{place} ON b{place}.row_key = r.row_key"
@@ -224,7 +222,7 @@ def _decoded(
         )
         n_texts = len(shown_texts(table, plan, column))
         expression, join = engine.decode(f"{source}_{place}", number, f"p.p{place}", n_texts)
-        if column in plan.blank.column:
+        if column in plan.blank.keys:
             expression = f"CASE WHEN p.p{place} < 0 THEN '{SUPPRESSED}' ELSE {expression} END"
         decoded.append((expression, engine.quote(column), join))
     return decoded

@@ -17,11 +17,21 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
 from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
+from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role
-from shoal.engines.assembling import CHANGED, Counted, assemble, count_runs, domain_of, room_for
+from shoal.engines.assembling import (
+    CHANGED,
+    Coded,
+    Counted,
+    assemble,
+    count_runs,
+    domain_of,
+    room_for,
+    suppressed,
+)
 from shoal.engines.domains import type_of_engine
 from shoal.engines.duckdb import DuckDB
-from shoal.engines.table import texts_of
+from shoal.engines.texts import texts_of
 
 __all__ = ["PublishedFiles", "open_files"]
 
@@ -104,6 +114,10 @@ class PublishedFiles:
                 )
             published, self._first_lines = assemble(manifest, meanings, quasi, values)
             return published
+        if manifest.shape is Shape.SUPPRESSED:
+            columns = self._lines("table", manifest, Role.QUASI, Role.SENSITIVE)
+            published, self._first_lines = suppressed(manifest, meanings, columns)
+            return published
         lines = self._count("table", manifest, Role.QUASI, Role.SENSITIVE)
         published, self._first_lines = assemble(manifest, meanings, lines)
         return published
@@ -170,6 +184,22 @@ class PublishedFiles:
             n=fetched["n"],
             first=fetched.get("first"),
         )
+
+    def _lines(self, name: str, manifest: Manifest, *roles: Role) -> list[Coded]:
+        """Give the columns of a file, line by line."""
+        _refuse_many(manifest)
+        columns = [column for role in roles for column in manifest.columns_of(role)]
+        self._stage_texts(name, columns, (), may_be_texts=True)
+        coded: list[Coded] = []
+        for place, column in enumerate(columns):
+            domain, missing = self._push_dictionary(place, manifest, column)
+            query = (
+                f"SELECT coalesce(d.code, {missing}) AS c FROM file_text t "
+                f"LEFT JOIN seen_{place} d ON d.v = t.v{place} ORDER BY t.line"
+            )
+            coded.append((domain, self.engine.arrays(query, {"c": np.int32})["c"]))
+        self.engine.drop("file_text")
+        return coded
 
     def _type_of_buckets(self) -> type[np.signedinteger[Any]]:
         found = self.engine.rows("SELECT coalesce(max(b), 0) AS n FROM file_text")
@@ -259,9 +289,17 @@ def _expected_columns(manifest: Manifest, name: str) -> tuple[str, ...]:
     return (*quasi, *insensitive, *sensitive)
 
 
+def _refuse_many(manifest: Manifest) -> None:
+    if manifest.n_rows > MOST_ROWS:
+        raise DataError(
+            f"The release has {manifest.n_rows} rows; a suppressed one is read line by line, up to "
+            f"{MOST_ROWS}."
+        )
+
+
 def _check_sensitive(manifest: Manifest) -> None:
     sensitive = manifest.columns_of(Role.SENSITIVE)
-    if len(sensitive) > 1:
+    if len(sensitive) > 1 and manifest.shape is not Shape.SUPPRESSED:
         raise DataError(f"The release has {len(sensitive)} sensitive columns, not one.")
     if not sensitive and manifest.shape is Shape.BUCKETIZED:
         raise DataError("A bucketized release needs a sensitive column; this has none.")

@@ -16,7 +16,8 @@ from shoal.core.domain import ColumnType, Texts
 from shoal.core.errors import DataError
 from shoal.engines.domains import infer_type, type_of_engine
 from shoal.engines.engine import Engine, Scan
-from shoal.engines.table import canonical_text, count_times_of_day, texts_of
+from shoal.engines.table import canonical_text, count_times_of_day
+from shoal.engines.texts import texts_of
 
 __all__ = ["Survey", "Values"]
 

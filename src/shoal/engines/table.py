@@ -16,6 +16,8 @@ import numpy as np
 from shoal.core.cells import Cells, Counts
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, ParameterError
+from shoal.core.private_cells import Marks, PrivateCells
+from shoal.core.rows import Rows
 from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.tree import Tree
 from shoal.engines.domains import (
@@ -25,8 +27,10 @@ from shoal.engines.domains import (
     type_of_engine,
 )
 from shoal.engines.engine import Engine, Scan
+from shoal.engines.marking import mark_cells
+from shoal.engines.texts import texts_of
 
-__all__ = ["EngineTable", "canonical_text", "count_times_of_day", "texts_of", "whole_row"]
+__all__ = ["EngineTable", "canonical_text", "count_times_of_day", "whole_row"]
 
 _FEW = 3
 """A value that fewer rows than this share singles people out nearly as well as one of their own."""
@@ -107,21 +111,42 @@ class EngineTable:
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
         """Give the texts of some coded columns, row by row, in the order of their keys."""
-        if self._n_rows > cap:
-            raise ParameterError(
-                f"The table has {self._n_rows} rows; work row by row is capped at {cap}.",
-                hint="raise the cap where the memory allows it.",
-            )
-        names = [self.code_name(column) for column in columns]
-        fetched = self.engine.rows(f"SELECT {', '.join(names)} FROM coded ORDER BY row_key")
+        rows = self.row_codes(cap)
         labels = {
             column: np.array([*self._domains[column].labels(), None], dtype=object)[:-1]
             for column in columns
         }
-        return {
-            column: labels[column][fetched[name]]
-            for column, name in zip(columns, names, strict=True)
-        }
+        place = {column: place for place, column in enumerate(rows.columns)}
+        return {column: labels[column][rows.codes[:, place[column]]] for column in columns}
+
+    def row_codes(self, cap: int) -> Rows:
+        """Give the codes of all coded columns, row by row, in the order of their keys.
+
+        Raises
+        ------
+        ParameterError
+            Where the table has more than `cap` rows, whichever engine holds it.
+        """
+        if self._n_rows > cap:
+            raise ParameterError(
+                f"The table has {self._n_rows} rows; work row by row, such as hiding single cells, "
+                f"is done in memory, for at most {cap}, whichever engine holds the table.",
+                hint="publish a sample of the rows, or parts of the table one by one.",
+            )
+        names = [self.code_name(column) for column in self._schema.coded]
+        fetched = self.engine.rows(
+            f"SELECT {', '.join(['row_key', *names])} FROM coded ORDER BY row_key"
+        )
+        codes = np.empty((self._n_rows, len(names)), dtype=np.int32)
+        for place, name in enumerate(names):
+            codes[:, place] = fetched[name]
+        domains = tuple(self._domains[column] for column in self._schema.coded)
+        keys: Texts = np.array([*texts_of(fetched["row_key"]), None], dtype=object)[:-1]
+        return Rows(domains, codes, keys)
+
+    def marked(self, cells: PrivateCells, cap: int) -> Marks:
+        """Mark the cells that are named: one row a row of `row_codes`, in its order."""
+        return mark_cells(self, cells, self.row_codes(cap))
 
     def codes_of_keys(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
         """Give the codes of the rows with some keys, by key and column."""
@@ -137,6 +162,19 @@ class EngineTable:
             str(key): {column: int(fetched[name][place]) for column, name in names.items()}
             for place, key in enumerate(fetched["row_key"])
         }
+
+    @property
+    def key_expression(self) -> str:
+        """The expression of a row's key, over the source.
+
+        Rows that nothing in the source tells apart have the same; their keys in the table have a
+        number beside it.
+        """
+        if self._schema.key is not None:
+            return self._text(self._schema.key)
+        if self.scan.line is not None:
+            return self.engine.cast(self.scan.line, "VARCHAR")
+        return self.engine.hash(whole_row(self.engine, self.scan))
 
     def code_name(self, column: str) -> str:
         """Give the name of a column's codes in the table `coded`."""
@@ -158,14 +196,8 @@ class EngineTable:
             for place, column in enumerate(self._schema.insensitive)
         )
         columns = f"{person}{coded}{carried}"
-        if key is not None:
-            row_key = self._text(key)
-        elif self.scan.line is not None:
-            row_key = self.engine.cast(self.scan.line, "VARCHAR")
-        else:
-            row_key = self.engine.hash(whole_row(self.engine, self.scan))
         self.engine.stage(
-            "source", f"SELECT {row_key} AS row_key{columns} FROM {self.scan.relation}"
+            "source", f"SELECT {self.key_expression} AS row_key{columns} FROM {self.scan.relation}"
         )
         if key is None and self.scan.line is None:
             self._tell_equal_rows_apart()
@@ -367,15 +399,3 @@ def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:
         f"WHERE {name} <> {engine.cast(engine.cast(name, 'DATE'), 'TIMESTAMP')}"
     )
     return int(fetched["n"][0])
-
-
-def texts_of(fetched: object) -> list[str | None]:
-    """Give fetched values as texts, None where missing."""
-    if isinstance(fetched, np.ma.MaskedArray):
-        return [
-            None if masked else str(v)
-            for v, masked in zip(
-                fetched.data.tolist(), np.ma.getmaskarray(fetched).tolist(), strict=True
-            )
-        ]
-    return [None if v is None else str(v) for v in np.asarray(fetched).tolist()]

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from shoal.core.registry import lazy_exports
 
 if TYPE_CHECKING:
+    from shoal.knowledge.adversarial.categories import Category
+    from shoal.knowledge.adversarial_rules import (
+        AdversarialRule,
+        AdversarialRules,
+        mine_adversarial_rules,
+    )
     from shoal.knowledge.beliefs import Beliefs
     from shoal.knowledge.guided_hierarchy import guided_hierarchy
     from shoal.knowledge.informed import prior_beliefs
@@ -24,13 +30,17 @@ if TYPE_CHECKING:
     from shoal.knowledge.statistics import Statistic
 
 __all__ = [
+    "AdversarialRule",
+    "AdversarialRules",
     "Beliefs",
+    "Category",
     "Fact",
     "Knowledge",
     "NegativeRule",
     "PositiveRule",
     "Statistic",
     "guided_hierarchy",
+    "mine_adversarial_rules",
     "mine_negative_rules",
     "mine_positive_rules",
     "mine_summary_statistics",
@@ -40,13 +50,17 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "AdversarialRule": "shoal.knowledge.adversarial_rules",
+        "AdversarialRules": "shoal.knowledge.adversarial_rules",
         "Beliefs": "shoal.knowledge.beliefs",
+        "Category": "shoal.knowledge.adversarial.categories",
         "Fact": "shoal.knowledge.known",
         "Knowledge": "shoal.knowledge.known",
         "NegativeRule": "shoal.knowledge.negative_rules",
         "PositiveRule": "shoal.knowledge.positive_rules",
         "Statistic": "shoal.knowledge.statistics",
         "guided_hierarchy": "shoal.knowledge.guided_hierarchy",
+        "mine_adversarial_rules": "shoal.knowledge.adversarial_rules",
         "mine_negative_rules": "shoal.knowledge.miners",
         "mine_positive_rules": "shoal.knowledge.miners",
         "mine_summary_statistics": "shoal.knowledge.miners",

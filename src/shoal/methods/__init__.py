@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from shoal.methods.anatomy import Anatomy
     from shoal.methods.injector import Injector
     from shoal.methods.mondrian import Mondrian
+    from shoal.methods.rule_hiding import RuleHiding
 
-__all__ = ["Anatomy", "Injector", "Mondrian"]
+__all__ = ["Anatomy", "Injector", "Mondrian", "RuleHiding"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

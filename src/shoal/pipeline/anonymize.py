@@ -17,19 +17,21 @@ from shoal.core.plan import Label, Plan
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, PublishedColumn
+from shoal.core.rows import MOST_ROWS, Rows
 from shoal.core.schema import Role
 from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.engines.apply import apply_plan
 from shoal.engines.laid_out import LaidOut, without_places
+from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
 from shoal.pipeline.people import cells_of_keys
 from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import verify
-from shoal.pipeline.witnesses import seal_witnesses
+from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
-__all__ = ["anonymize", "checked_release"]
+__all__ = ["anonymize", "checked_release", "problem_of"]
 
 
 def anonymize(
@@ -84,11 +86,11 @@ def anonymize(
         progress(name)
 
     step("count")
-    cells = table.counts(method.class_columns(table.schema))
-    asked = cells_of_keys(table, cells, method.keys_asked)
+    problem = problem_of(table, method, secret)
     step("plan")
-    plan = method.plan(Problem(cells, table.schema, table.trees, secret, asked))
+    plan = method.plan(problem)
     plan.check()
+    plan = with_tables_written(plan, table.engine.publisher)
     manifest = _manifest(table, method, plan, secret)
     step("place")
     number = apply_plan(table, plan, secret, method.shape)
@@ -105,6 +107,17 @@ def anonymize(
     return checked_release(making, manifest, step)
 
 
+def problem_of(table: EngineTable, method: Method, secret: Secret) -> Problem:
+    """Count what a method asks for; fetch rows only for those that hide single cells."""
+    cells = table.counts(method.class_columns(table.schema))
+    asked = cells_of_keys(table, cells, method.keys_asked)
+    problem = Problem(cells, table.schema, table.trees, secret, asked)
+    if method.private_cells is None:
+        return problem
+    rows = table.row_codes(MOST_ROWS)
+    return replace(problem, rows=rows, private=mark_cells(table, method.private_cells, rows))
+
+
 def checked_release(making: Making, manifest: Manifest, step: Progress) -> Release:
     """Count what was laid out, and check that it keeps its guarantees."""
     table, plan = making.table, making.plan
@@ -112,12 +125,14 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     meanings = _meanings(table, plan, manifest.least_named)
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
+    if published.rows is not None:
+        meanings = _shown_meanings(published.rows, meanings)
     manifest = replace(manifest, n_buckets=published.n_buckets)
     release = Release(
         manifest=manifest,
         meanings=meanings,
         files=files,
-        published=replace(published, manifest=manifest),
+        published=replace(published, manifest=manifest, meanings=meanings),
         making=making,
     )
     step("verify")
@@ -152,7 +167,7 @@ def _check(table: EngineTable, method: Method) -> None:
 
 def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) -> Manifest:
     schema = table.schema
-    recoded = {recode.column for recode in plan.recode} | set(plan.blank.column)
+    recoded = {recode.column for recode in plan.recode} | set(plan.blank.counts)
     roles = schema.roles
     columns = tuple(
         PublishedColumn(
@@ -160,7 +175,8 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             role=roles[column],
             type=table.type_of(column),
             is_recoded=column in recoded,
-            order=_order(table, column) if roles[column] is Role.SENSITIVE else None,
+            order=_order(table, column, method) if roles[column] is Role.SENSITIVE else None,
+            n_suppressed=plan.blank.counts.get(column, 0),
         )
         for column in schema.published
     )
@@ -178,9 +194,11 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
     )
 
 
-def _order(table: EngineTable, column: str) -> tuple[str, ...] | None:
+def _order(table: EngineTable, column: str, method: Method) -> tuple[str, ...] | None:
     domain = table.domains[column]
-    return tuple(domain.texts.tolist()) if domain.type is ColumnType.ORDERED else None
+    # Some values may stand in suppressed cells alone.
+    is_stated = domain.type is ColumnType.ORDERED and method.shape is not Shape.SUPPRESSED
+    return tuple(domain.texts.tolist()) if is_stated else None
 
 
 def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str, Meaning]]:
@@ -197,6 +215,17 @@ def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str,
                 meaning = _meaning(label, domain, counts, bound)
                 found[label.text] = _united(found.get(label.text), meaning)
     return meanings
+
+
+def _shown_meanings(
+    rows: Rows, meanings: Mapping[str, Mapping[str, Meaning]]
+) -> dict[str, dict[str, Meaning]]:
+    """Leave out labels that only suppressed cells would show."""
+    texts = {domain.column: set(domain.texts.tolist()) for domain in rows.domains}
+    return {
+        column: {label: meaning for label, meaning in labels.items() if label in texts[column]}
+        for column, labels in meanings.items()
+    }
 
 
 def _value_counts(table: EngineTable, column: str) -> Counts:
@@ -235,6 +264,9 @@ def _published_hierarchies(
 ) -> Mapping[str, list[list[str | None]]]:
     """Give the leaf-first rows of the hierarchies that a reader needs, cut to what is published."""
     rows: dict[str, list[list[str | None]]] = {}
+    if method.shape is Shape.SUPPRESSED:
+        # What is cut into intervals follows no hierarchy.
+        return rows
     for recode in plan.recode:
         tree = table.trees.get(recode.column)
         if tree is not None:

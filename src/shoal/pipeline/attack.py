@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Findings
+from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, InternalError, ParameterError, SchemaError
@@ -26,12 +27,21 @@ from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
+from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.read import read
-from shoal.pipeline.release import Release, open_release
+from shoal.pipeline.release import PLACEMENT, Release, open_release
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.witnesses import known_to_maker
 
-__all__ = ["AttackReport", "attack", "read_knowledge", "read_people", "read_prior", "write_risk"]
+__all__ = [
+    "AttackReport",
+    "attack",
+    "attacks_that_apply",
+    "read_knowledge",
+    "read_people",
+    "read_prior",
+    "write_risk",
+]
 
 
 @dataclass(frozen=True)
@@ -101,12 +111,24 @@ def attack(
     published = release.published
     if knowledge is None:
         knowledge = known_to_maker(release)
-    chosen = _chosen(attacks, published, has_knowledge=knowledge is not None)
+    if attacks:
+        _check_chosen(attacks, published, is_everybody=people is None)
+    else:
+        attacks = tuple(
+            one
+            for one in attacks_that_apply(published, has_knowledge=knowledge is not None)
+            if people is None or not isinstance(one, CellAttack)
+        )
     attacked = _everybody(published) if people is None else read_people(people, published)
+    has_cells = any(isinstance(one, CellAttack) for one in attacks)
+    truth = uncovered(release, published) if has_cells else None
     findings = []
-    for one in chosen:
+    for one in attacks:
         progress(f"attack: {type(one).__name__}")
-        findings.append(one.run(published, attacked, knowledge))
+        if isinstance(one, CellAttack) and truth is not None:
+            findings.append(attack_cells(one, published, truth))
+        else:
+            findings.append(one.run(published, attacked, knowledge))
     if people is None:
         fresh = {found.attack for found in findings}
         kept = tuple(found for found in release.findings if found.attack not in fresh)
@@ -134,16 +156,17 @@ def _write_risk_anew(attacked: Release, folder: Path, internal: Path) -> None:
         release.files.engine.close()
 
 
-def _chosen(
-    attacks: Sequence[Attack], published: Published, *, has_knowledge: bool
-) -> list[Attack]:
-    if not attacks:
-        known: list[Attack] = [getattr(all_attacks, name)() for name in all_attacks.__all__]
-        return [
-            one
-            for one in known
-            if one.fits(published) and (has_knowledge or not one.needs_knowledge)
-        ]
+def attacks_that_apply(published: Published, *, has_knowledge: bool) -> list[Attack]:
+    """Give every attack that is run on a release without being named, as it is by default."""
+    known: list[Attack] = [getattr(all_attacks, name)() for name in all_attacks.__all__]
+    return [
+        one
+        for one in known
+        if one.fits(published) and (has_knowledge or not one.needs_knowledge) and one.is_installed()
+    ]
+
+
+def _check_chosen(attacks: Sequence[Attack], published: Published, *, is_everybody: bool) -> None:
     for one in attacks:
         if not isinstance(one, Attack):
             raise ParameterError(
@@ -154,7 +177,12 @@ def _chosen(
                 f"{type(one).__name__} does not apply to this {published.manifest.shape} release.",
                 hint="leave it out, or give no attack: then all that apply are run.",
             )
-    return list(attacks)
+        if isinstance(one, CellAttack) and not is_everybody:
+            raise ParameterError(
+                f"{type(one).__name__} attacks the cells of a release, not people who are to be "
+                "found in it.",
+                hint="leave people out.",
+            )
 
 
 def _everybody(published: Published) -> People:
@@ -268,7 +296,7 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     published = release.published
     engine = release.files.engine
     cell = release.files.cell_of_lines(published)
-    placement = engine.scan_own(internal / "placement.parquet", is_trusted=True).relation
+    placement = engine.scan_own(internal / PLACEMENT, is_trusted=True).relation
     texts: list[str | None] = [None]
     if published.buckets is not None:
         texts = published.buckets.domain.labels()
@@ -286,15 +314,16 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
             parts = []
             line = np.arange(1, len(cell) + 1, dtype=smallest_type(len(cell) + 1))
             for found in findings:
+                entry = line - 1 if found.is_by_line else cell
                 scores: dict[str, npt.NDArray[Any]] = {
                     "line": line,
-                    "posterior": found.posterior[cell],
-                    "breached": found.breached[cell],
+                    "posterior": found.posterior[entry],
+                    "breached": found.breached[entry],
                 }
                 shown, joined = "CAST(NULL AS VARCHAR)", ""
                 if found.value.max(initial=-1) >= 0:
                     # No value is -1, which has no text.
-                    scores |= {"value": found.value[cell]}
+                    scores |= {"value": found.value[entry]}
                     shown, joined = text, join
                 # Both have one row a line, in the order of lines.
                 parts.append(

@@ -19,6 +19,7 @@ from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalErr
 from shoal.core.exact import Number
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Method
+from shoal.core.private_cells import PrivateCells
 from shoal.core.registry import find
 from shoal.core.release import Published
 from shoal.core.schema import Schema
@@ -39,6 +40,8 @@ _PRIOR = "prior"
 _BANDWIDTH = "bandwidth"
 """Of the beliefs that a prior is estimated as."""
 _DEFAULT = "0.3"
+_PRIVATE = "private"
+"""Cells that must not be known; files among what names them are relative too."""
 _PATHS = (_POPULATION, _PRIOR, "rules")
 """Parameters that name a file."""
 
@@ -254,7 +257,10 @@ class Configuration:
             for name, path in parameters.items()
             if name in _PATHS and isinstance(path, str)
         }
-        return {**parameters, **paths}
+        resolved = {**parameters, **paths}
+        if _PRIVATE in resolved:
+            resolved[_PRIVATE] = PrivateCells.of(resolved[_PRIVATE], self.base)
+        return resolved
 
     def __repr__(self) -> str:
         return f"Configuration({self.method_name} on {self.source_name})"

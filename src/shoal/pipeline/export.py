@@ -271,7 +271,7 @@ def _comment(manifest: Manifest, stated: bytes) -> str:
     )
     test = " It is a test release." if manifest.is_test else ""
     return (
-        f"{_MARK}: {manifest.n_rows} rows in {manifest.n_buckets} buckets, {manifest.shape} by "
+        f"{_MARK}: {manifest.extent}, {manifest.shape} by "
         f"{manifest.method}.{test} {promises} SHA-256 of manifest.json: "
         f"{hashlib.sha256(stated).hexdigest()}"
     )

@@ -18,6 +18,7 @@ import numpy as np
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.method import Shape
 from shoal.core.release import FORMATS, Manifest, Published, PublishedColumn, data_files
+from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.pipeline.release import hierarchy_file
 
@@ -41,6 +42,8 @@ def manifest_faults(manifest: Manifest) -> list[str]:
         ]
     if not manifest.guarantees:
         faults.append("the manifest states no guarantee")
+    if manifest.statements != tuple(guarantee.statement for guarantee in manifest.guarantees):
+        faults.append("the manifest says in words what its guarantees do not promise")
     if manifest.columns_of(Role.IDENTIFYING):
         faults.append("the manifest states an identifying column")
     return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
@@ -153,13 +156,24 @@ def _count_faults(published: Published) -> list[str]:
 def _suppression_faults(published: Published) -> list[str]:
     """Find `*` where nothing is suppressed: it would count as one more value."""
     manifest = published.manifest
-    if manifest.shape is Shape.SUPPRESSED:
-        return []
+    if published.rows is not None:
+        return _suppressed_cell_faults(manifest, published.rows)
     recoded = {column.name for column in manifest.columns if column.is_recoded}
     return [
         f"the column {domain.column!r} holds {SUPPRESSED!r}, but no value of it is suppressed"
         for domain in _domains(published)
         if domain.column not in recoded and SUPPRESSED in domain.texts
+    ]
+
+
+def _suppressed_cell_faults(manifest: Manifest, rows: Rows) -> list[str]:
+    stated = {column.name: column.n_suppressed for column in manifest.columns}
+    counted = dict(zip(rows.columns, rows.is_hidden.sum(axis=0).tolist(), strict=True))
+    return [
+        f"the manifest states {stated[column]} suppressed cells of column {column!r}, the data "
+        f"have {n_suppressed}"
+        for column, n_suppressed in counted.items()
+        if n_suppressed != stated[column]
     ]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
 
 from shoal.core.attack import Section
 from shoal.core.exact import Number
@@ -23,6 +23,8 @@ from shoal.pipeline.config import Configuration
 from shoal.pipeline.read import read
 
 __all__ = ["Mining", "mine", "sections_of"]
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +82,22 @@ class Mining:
 
 
 def mine(
-    configuration: Configuration, mining: Mining, *, progress: Progress = silent
-) -> tuple[Knowledge, EngineTable]:
+    configuration: Configuration,
+    mine_table: Callable[[EngineTable], Found],
+    *,
+    progress: Progress = silent,
+) -> tuple[Found, EngineTable]:
     """Read the table of a configuration and mine it.
+
+    Parameters
+    ----------
+    mine_table
+        What is mined: `Mining.of`, or `shoal.pipeline.mine_private.PrivateMining.of`.
 
     Returns
     -------
-    knowledge
-        What was mined and given.
+    found
+        What was mined: knowledge, or rules about private cells.
     table
         The table; its engine is closed.
     """
@@ -101,7 +111,7 @@ def mine(
     assert isinstance(table, EngineTable)
     with contextlib.closing(table.engine):
         progress("mine")
-        return mining.of(table), table
+        return mine_table(table), table
 
 
 def sections_of(knowledge: Knowledge, n_shown: int) -> tuple[Section, ...]:

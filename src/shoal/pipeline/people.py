@@ -12,7 +12,7 @@ from shoal.core.errors import DataError, InternalError, ParameterError
 from shoal.core.release import Published
 from shoal.engines.laid_out import LaidOut
 from shoal.engines.table import EngineTable
-from shoal.pipeline.release import Release
+from shoal.pipeline.release import PLACEMENT, Release
 
 __all__ = ["cells_of_keys", "lines_of_keys"]
 
@@ -85,7 +85,7 @@ def _read_lines(
 ) -> dict[str, int]:
     """Look up in the internal placement in which line of the files a person stands."""
     engine = release.files.engine
-    placement = engine.scan_own(internal / "placement.parquet", is_trusted=False).relation
+    placement = engine.scan_own(internal / PLACEMENT, is_trusted=False).relation
     engine.push("asked", {"row_key": np.array([*keys, None], dtype=object)[:-1]})
     try:
         fetched = engine.rows(

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from shoal import attacks as all_attacks
 from shoal.core.attack import Findings
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.core.progress import Progress, silent
@@ -24,7 +23,7 @@ from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
 from shoal.engines.engine import Scan
 from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack
+from shoal.pipeline.attack import attack, attacks_that_apply
 from shoal.pipeline.config import Configuration, ConfiguredAttack
 from shoal.pipeline.placing import claimed, internal_folder
 from shoal.pipeline.read import read
@@ -219,7 +218,7 @@ def publish(
         manifest=release.manifest,
         judgements=judgements,
         accepted=accepted,
-        warnings=tuple(map(_republished, earlier)),
+        warnings=(*_warnings(release), *map(_republished, earlier)),
     )
 
 
@@ -247,8 +246,12 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
         manifest=release.manifest,
         judgements=(),
         accepted=None,
-        warnings=tuple(map(_republished, earlier)),
+        warnings=(*_warnings(release), *map(_republished, earlier)),
     )
+
+
+def _warnings(release: Release) -> tuple[str, ...]:
+    return () if release.making is None else release.making.plan.warnings
 
 
 @contextlib.contextmanager
@@ -325,21 +328,14 @@ def _judge(
 ) -> tuple[Judgement, ...]:
     """Run the attacks that are named and every other that fits, and judge those with a limit."""
     published = release.published
-    named = {entry.name: entry for entry in configured}
-    others = [
-        ConfiguredAttack(name=snake_case(name))
-        for name in all_attacks.__all__
-        if snake_case(name) not in named
-    ]
     table = None if release.making is None else release.making.table
     made = [(entry, entry.make(published, table)) for entry in configured]
     has_knowledge = known_to_maker(release) is not None
-    made += [
-        (entry, one)
-        for entry in others
-        if (one := entry.make(published)).fits(published)
-        and (has_knowledge or not one.needs_knowledge)
-    ]
+    named = {entry.name for entry in configured}
+    for one in attacks_that_apply(published, has_knowledge=has_knowledge):
+        name = snake_case(type(one).__name__)
+        if name not in named:
+            made.append((ConfiguredAttack(name=name), one))
     if not made:
         return ()
     report = attack(release, *(one for _, one in made), progress=progress)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Making", "Release", "hierarchy_file", "open_release"]
+__all__ = ["PLACEMENT", "Making", "Release", "hierarchy_file", "open_release"]
+
+PLACEMENT = "placement.parquet"
+"""The internal file that says which row stands in which bucket and line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +175,7 @@ class Release:
     def __repr__(self) -> str:
         stated = self.manifest
         test = ", test" if stated.is_test else ""
-        return (
-            f"Release({stated.shape} by {stated.method}: {stated.n_rows} rows in "
-            f"{stated.n_buckets} buckets{test})"
-        )
+        return f"Release({stated.shape} by {stated.method}: {stated.extent}{test})"
 
 
 def hierarchy_file(column: str) -> str:

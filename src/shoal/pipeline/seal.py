@@ -13,14 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from shoal.core.errors import DataError, GuaranteeError, ParameterError
+from shoal.core.hidden_cells import HiddenCells
 from shoal.core.hierarchy_file import write_rows
 from shoal.core.release import FORMAT_VERSION, FORMATS
 from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.attack import write_risk
 from shoal.pipeline.placing import Place, claimed
-from shoal.pipeline.release import Making, Release, hierarchy_file, open_release
+from shoal.pipeline.release import PLACEMENT, Making, Release, hierarchy_file, open_release
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.verify import verify_opened
+from shoal.pipeline.witnesses import seal_witnesses
 from shoal.report.codebook import codebook
 
 __all__ = ["check_writing", "seal", "write_release"]
@@ -121,15 +123,19 @@ def _write_internal(
         "versions": dict(manifest.versions),
         "seconds": {step: round(at, 6) for step, at in making.timings.items()},
         "dropped": {"rows": making.plan.drop.n_rows, "reason": making.plan.drop.reason},
+        **making.plan.notes,
         "accepted_risks": [] if accept_risk is None else [accept_risk],
     }
     _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     for name, content in making.plan.witnesses.items():
         (folder / name).write_bytes(content)
     assert isinstance(release.files, LaidOut)
-    release.files.engine.write(
-        release.files.placement_query, folder / "placement.parquet", "parquet"
-    )
+    placement = folder / PLACEMENT
+    release.files.engine.write(release.files.placement_query, placement, "parquet")
+    if HiddenCells.FILE in manifest.witnesses:
+        # Which line a private cell stands in, it says alone.
+        sealed = seal_witnesses(making.secret, {PLACEMENT: placement.read_bytes()})
+        release.manifest = replace(manifest, witnesses={**manifest.witnesses, **sealed})
 
 
 def _write_public(

@@ -24,7 +24,7 @@ from shoal.core.tree import Tree
 from shoal.engines.domains import infer_type
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.published import PublishedFiles
-from shoal.engines.table import texts_of
+from shoal.engines.texts import texts_of
 from shoal.pipeline.faults import content_faults, file_faults, manifest_faults
 from shoal.pipeline.release import (
     Release,
@@ -62,6 +62,8 @@ class Verification:
         What is wrong, in words; empty where nothing is.
     n_rows, n_buckets
         How much was checked.
+    n_suppressed
+        How many cells are suppressed; None where the release has another shape.
     roles
         The columns that were checked as quasi-identifying, sensitive and insensitive. They are
         taken from the manifest: whether a column has the right role, no checker can see.
@@ -73,6 +75,7 @@ class Verification:
     n_rows: int
     n_buckets: int
     roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict)
+    n_suppressed: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -280,7 +283,9 @@ def _judge(
     # Other guarantees do not ask for it, and it takes room.
     needs_alike = any(isinstance(guarantee, KAnonymity | AlphaK) for guarantee in guarantees)
     alike = published.fewest_alike if is_bucketized and needs_alike else None
-    evidence = Evidence(published.buckets, published.bucket_sizes, tree, witnesses, alike)
+    evidence = Evidence(
+        published.buckets, published.bucket_sizes, tree, witnesses, alike, published.rows
+    )
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(
         f"{verdict.guarantee.name}: {verdict.detail}" for verdict in verdicts if not verdict.holds
@@ -293,6 +298,7 @@ def _judge(
         published.lines.n_rows,
         published.n_buckets,
         _roles(published.manifest),
+        None if published.rows is None else int(published.rows.is_hidden.sum()),
     )
 
 

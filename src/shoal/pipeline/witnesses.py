@@ -10,19 +10,26 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from shoal.checks.adversarial_rules import Witnessed
 from shoal.checks.matching_diversity import Witness
 from shoal.core.cells import Codes
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.forbidden import Marks
+from shoal.core.hidden_cells import HiddenCells
+from shoal.core.plan import Plan
 from shoal.core.release import Manifest, Published
 from shoal.core.secret import Secret
+from shoal.engines.duckdb import DuckDB
+from shoal.engines.parquet_bytes import parquet_of_columns
 from shoal.knowledge.belief_file import BELIEFS, beliefs_from_json, occupants_of_release
 from shoal.knowledge.known import Fact, Knowledge
 from shoal.knowledge.nodes import codes_in
+from shoal.pipeline.hidden_cells import uncover
 from shoal.pipeline.people import lines_of_keys
 from shoal.pipeline.release import Release
 
@@ -32,10 +39,21 @@ __all__ = [
     "known_to_maker",
     "read_witnesses",
     "seal_witnesses",
+    "with_tables_written",
 ]
 
 KNOWLEDGE = "knowledge.toml"
 """The internal file with what the adversary is assumed to know."""
+PRIVATE_CELLS = "private cells"
+"""What a guarantee calls the cells that somebody wanted hidden."""
+
+
+def with_tables_written(plan: Plan, engine: DuckDB) -> Plan:
+    """Give a plan whose internal tables are written out as witnesses."""
+    if not plan.tables:
+        return plan
+    written = {name: parquet_of_columns(engine, table) for name, table in plan.tables.items()}
+    return replace(plan, witnesses={**plan.witnesses, **written}, tables={})
 
 
 def seal_witnesses(secret: Secret, witnesses: Mapping[str, bytes]) -> dict[str, str]:
@@ -57,8 +75,9 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
         missing or is not the one that the release was made with.
     """
     needed = {guarantee.needs_witness for guarantee in manifest.guarantees}
-    if "forbidden" in needed and KNOWLEDGE not in manifest.witnesses:
-        raise DataError(f"The manifest does not name the witness {KNOWLEDGE} that it needs.")
+    for need, name in (("forbidden", KNOWLEDGE), (PRIVATE_CELLS, HiddenCells.FILE)):
+        if need in needed and name not in manifest.witnesses:
+            raise DataError(f"The manifest does not name the witness {name} that it needs.")
     if not manifest.witnesses:
         return {}
     if not all(name.isprintable() and Path(name).name == name for name in manifest.witnesses):
@@ -106,6 +125,9 @@ def evidence_of(
     release: Release, published: Published, witnesses: Mapping[str, bytes]
 ) -> dict[str, object]:
     """Give what checkers need, by the names that guarantees have for it."""
+    if HiddenCells.FILE in witnesses and published.rows is not None:
+        uncovered = uncover(release, published, witnesses[HiddenCells.FILE])
+        return {PRIVATE_CELLS: Witnessed(uncovered.codes, uncovered.is_private)}
     if published.buckets is None:
         return {}
     found: dict[str, object] = {}

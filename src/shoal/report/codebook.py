@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from shoal.core.method import Shape
@@ -23,7 +24,11 @@ _READING = {
         "One file a column of attributes, joined by `bucket`; within a bucket the columns are "
         "linked at random."
     ),
-    Shape.SUPPRESSED: "One line a person, in `table`; a cell that is `*` was suppressed.",
+    Shape.SUPPRESSED: (
+        "One line a person, in `table`. A cell that is `*` was suppressed: some at the wish of the "
+        "person, others to protect these, and nothing here says which. A cell that is empty was "
+        "missing in the original, which is something else."
+    ),
 }
 
 _ENCODING = (
@@ -61,13 +66,7 @@ def codebook(
         "",
         "## Columns",
         "",
-        "| column | role | type | published as |",
-        "|---|---|---|---|",
-        *(
-            f"| {_cell(column.name)} | {column.role} | {column.type} | "
-            f"{'labels' if column.is_recoded else 'values'} |"
-            for column in manifest.columns
-        ),
+        *_columns(manifest, meanings),
         "",
         "## What is guaranteed",
         "",
@@ -81,18 +80,50 @@ def codebook(
         lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
             f"| {_cell(label) or '(the empty text)'} | {_cell(_describe(meaning))} |"
-            for label, meaning in sorted(labels.items())
+            for label, meaning in sorted(labels.items(), key=_place)
         ]
     if manifest.is_test:
         lines += ["", "This is a test release, made from a seed that others may guess."]
     return "\n".join(lines) + "\n"
 
 
+def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[str]:
+    """List the columns; of a suppressed release also how many cells each lacks."""
+    if manifest.shape is Shape.SUPPRESSED:
+        return [
+            "| column | role | type | published as | cells suppressed |",
+            "|---|---|---|---|---|",
+            *(
+                f"| {_cell(column.name)} | {column.role} | {column.type} | "
+                f"{'labels' if column.name in meanings else 'values'} | {column.n_suppressed} |"
+                for column in manifest.columns
+            ),
+        ]
+    return [
+        "| column | role | type | published as |",
+        "|---|---|---|---|",
+        *(
+            f"| {_cell(column.name)} | {column.role} | {column.type} | "
+            f"{'labels' if column.is_recoded else 'values'} |"
+            for column in manifest.columns
+        ),
+    ]
+
+
 def _headline(manifest: Manifest) -> str:
-    return (
-        f"{manifest.n_rows} rows in {manifest.n_buckets} buckets, published {manifest.shape} by "
-        f"{manifest.method}."
-    )
+    return f"{manifest.extent}, published {manifest.shape} by {manifest.method}."
+
+
+def _place(entry: tuple[str, Meaning]) -> tuple[float, str]:
+    """Sort intervals of numbers by where they begin, other labels as texts behind them."""
+    label, meaning = entry
+    if meaning.interval is None:
+        return math.inf, label
+    try:
+        return float(meaning.interval[0]), label
+    except ValueError:
+        # A date, which sorts as its text does.
+        return math.inf, label
 
 
 def _describe(meaning: Meaning) -> str:

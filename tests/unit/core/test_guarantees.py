@@ -21,6 +21,7 @@ from shoal.core.guarantees import (
     KAnonymity,
     MatchingDiversity,
     RecursiveDiversity,
+    RuleProtection,
     TCloseness,
     guarantee_from_dict,
 )
@@ -48,7 +49,14 @@ SOME = [
     AlphaK(alpha=0.1, k=2, protect=[None]),
     BeliefGain(t=0.2),
     BeliefGain(t=1, bandwidth="1/3"),
+    RuleProtection(delta=0.8, gamma=0.001),
+    RuleProtection(delta="2/3", gamma=2, mode="paper"),
+    RuleProtection(delta=1, gamma=1.0, mode="oblivious"),
 ]
+
+
+ABOUT_BUCKETS = [g for g in SOME if g.name not in ("t-closeness", "no adversarial rule")]
+"""Those that hold or fail in each bucket by itself."""
 
 
 def partitions(total, largest):
@@ -92,7 +100,7 @@ def test_a_guarantee_states_what_it_promises_and_what_not(guarantee):
         assert value not in guarantee.statement
 
 
-@pytest.mark.parametrize("guarantee", [g for g in SOME if g.name != "t-closeness"], ids=str)
+@pytest.mark.parametrize("guarantee", ABOUT_BUCKETS, ids=str)
 def test_the_least_bucket_is_the_least_that_the_checker_accepts(guarantee):
     sizes = [
         size

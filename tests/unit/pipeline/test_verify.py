@@ -134,10 +134,23 @@ def test_a_column_that_was_added_is_found(folder: Path) -> None:
 
 def test_a_stronger_claim_than_the_data_keep_is_found(folder: Path) -> None:
     def claim(stated: dict[str, object]) -> None:
-        stated["guarantees"] = [{"name": "frequency l-diversity", "ell": "5"}]
+        stronger = FrequencyDiversity(ell=5)
+        stated["guarantees"] = [stronger.to_dict() | {"statement": stronger.statement}]
 
     reseal(folder, claim)
-    assert shoal.verify(folder).status == "failed"
+    report = shoal.verify(folder)
+    assert report.status == "failed"
+    assert report.verdicts[0].n_failing >= 1
+
+
+def test_a_guarantee_in_other_words_than_its_own_is_found(folder: Path) -> None:
+    def claim(stated: dict[str, object]) -> None:
+        stated["guarantees"][0]["statement"] = "nobody learns anything"
+
+    reseal(folder, claim)
+    report = shoal.verify(folder)
+    assert report.status == "failed"
+    assert "in words what its guarantees do not promise" in report.problems[0]
 
 
 def test_swapped_values_that_break_a_bucket_are_found(folder: Path) -> None:

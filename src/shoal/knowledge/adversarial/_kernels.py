@@ -30,7 +30,8 @@ class Searcher:
     ones, where no column can be predicted any more (`examine`).
 
     Parameters are the `shoal.knowledge.adversarial.packing.Packed`, the
-    `shoal.knowledge.adversarial.thresholds.Limits`, and the most columns that an antecedent names.
+    `shoal.knowledge.adversarial.thresholds.Limits`, the most columns that an antecedent names, and
+    the most rules that are kept: where there are more, OverflowError is raised.
     """
 
     n_columns: cython.Py_ssize_t
@@ -61,16 +62,24 @@ class Searcher:
     n_hidden: cython.longlong[::1]
     count: cython.longlong[::1]
     # What was found: antecedents, and six numbers a rule.
+    most_rules: cython.Py_ssize_t
     n_rules: cython.Py_ssize_t
     antecedent: cython.int[::1]
     found: cython.longlong[::1]
 
-    def __init__(self, packed: object, limits: object, max_len: cython.Py_ssize_t) -> None:
+    def __init__(
+        self,
+        packed: object,
+        limits: object,
+        max_len: cython.Py_ssize_t,
+        most_rules: cython.Py_ssize_t,
+    ) -> None:
         n_columns, n_rows = packed.code.shape
         most = int(packed.n_values.max(initial=0)) + 1
         self.n_columns = n_columns
         self.n_private = len(packed.private_start) - 1
         self.max_len = min(max_len, self.n_columns)
+        self.most_rules = most_rules
         self.gamma = limits.gamma
         self.least_hits = limits.least_hits
         self.numerator = limits.numerator
@@ -334,6 +343,8 @@ class Searcher:
         """Keep a rule of the chosen antecedent."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t = 6 * self.n_rules
+        if self.n_rules == self.most_rules:
+            raise OverflowError
         if place == self.found.shape[0]:
             self.antecedent = grown(self.antecedent)
             self.found = grown(self.found)
@@ -357,64 +368,142 @@ def grown(array: object) -> object:
     return new
 
 
-def find_members(
-    code: cython.int[:, ::1], n_values: cython.int[::1], antecedent: cython.int[:, ::1]
-) -> tuple:
-    """Find the rows in which each antecedent publicly appears.
+def post_rows(code: cython.int[:, ::1], n_values: cython.int[::1]) -> tuple:
+    """List the rows that show each value of each column.
 
-    Returns where the rows of each antecedent start, and the rows, ascending.
+    Returns for each column where the rows of its values start, and the rows, ascending.
     """
     n_columns: cython.Py_ssize_t = code.shape[0]
     n_rows: cython.Py_ssize_t = code.shape[1]
     most = int(np.max(n_values, initial=0)) + 1
-    post_array = np.zeros((n_columns, most + 1), dtype=np.int32)
-    post: cython.int[:, ::1] = post_array
+    start_array = np.zeros((n_columns, most + 1), dtype=np.int32)
+    start: cython.int[:, ::1] = start_array
     posted: cython.int[:, ::1] = np.empty((n_columns, n_rows), dtype=np.int32)
     column: cython.Py_ssize_t
     row: cython.Py_ssize_t
     for column in range(n_columns):
         for row in range(n_rows):
             if code[column, row] < n_values[column]:
-                post[column, code[column, row] + 1] += 1
-    np.cumsum(post_array, axis=1, out=post_array)
-    place: cython.int[:, ::1] = post_array.copy()
+                start[column, code[column, row] + 1] += 1
+    np.cumsum(start_array, axis=1, out=start_array)
+    place: cython.int[:, ::1] = start_array.copy()
     for column in range(n_columns):
         for row in range(n_rows):
             if code[column, row] < n_values[column]:
                 posted[column, place[column, code[column, row]]] = row
                 place[column, code[column, row]] += 1
+    return start_array, np.asarray(posted)
 
-    start: cython.longlong[::1] = np.zeros(antecedent.shape[0] + 1, dtype=np.int64)
-    member: cython.int[::1] = np.empty(max(64, n_rows), dtype=np.int32)
+
+def list_items(n_rows_of: object, antecedent: object) -> tuple:
+    """List the items of each antecedent, the rarest first, and order the antecedents by that.
+
+    What comes first is then common to many antecedents, and has few rows. `n_rows_of` says how
+    many rows show each value of each column. Returns the items, column times the number of values
+    plus value, behind which comes -1; and the order.
+    """
+    rarest = np.argsort(n_rows_of, axis=None, kind="stable")
+    rank = np.empty_like(rarest)
+    rank[rarest] = np.arange(len(rarest))
+    first = np.arange(len(n_rows_of)) * n_rows_of.shape[1]
+    ranks = np.where(antecedent >= 0, rank[first + np.maximum(antecedent, 0)], len(rarest))
+    ranks.sort(axis=1)
+    # A table without columns has no keys to sort by.
+    order = np.lexsort(ranks.T[::-1]) if ranks.size else np.arange(len(ranks))
+    return np.append(rarest, -1)[ranks], order
+
+
+def find_members(
+    code: cython.int[:, ::1],
+    n_values: cython.int[::1],
+    antecedent: cython.int[:, ::1],
+    most_members: cython.Py_ssize_t = 2**62,
+) -> tuple:
+    """Find the rows in which each antecedent publicly appears.
+
+    Antecedents whose rarest items are the same come after one another, and the rows that show
+    these are found once. Returns where the rows of each antecedent start, and the rows, ascending.
+    Raises OverflowError where there are more than `most_members`.
+    """
+    post_array, posted_array = post_rows(code, n_values)
+    listed_array, order_array = list_items(np.diff(post_array, axis=1), np.asarray(antecedent))
+    post: cython.int[:, ::1] = post_array
+    posted: cython.int[:, ::1] = posted_array
+    listed: cython.longlong[:, ::1] = listed_array
+    order: cython.longlong[::1] = order_array
+    n_columns: cython.Py_ssize_t = code.shape[0]
+    n_rows: cython.Py_ssize_t = code.shape[1]
+    n_antecedents: cython.Py_ssize_t = antecedent.shape[0]
+    n_of_column: cython.longlong = post.shape[1] - 1
+    # By the number of items: the rows that show so many of those of the antecedent.
+    rows: cython.int[:, ::1] = np.empty((n_columns + 1, n_rows), dtype=np.int32)
+    n_shown: cython.longlong[::1] = np.zeros(n_columns + 1, dtype=np.int64)
+    member: cython.int[::1] = np.empty(min(max(64, n_rows), most_members), dtype=np.int32)
+    begin: cython.longlong[::1] = np.zeros(n_antecedents, dtype=np.int64)
+    length: cython.longlong[::1] = np.zeros(n_antecedents, dtype=np.int64)
     n_members: cython.Py_ssize_t = 0
-    n_fewest: cython.Py_ssize_t
-    fewest: cython.Py_ssize_t
-    value: cython.int
+    n: cython.Py_ssize_t
     a: cython.Py_ssize_t
+    last: cython.Py_ssize_t = 0
+    column: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    depth: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    for a in range(antecedent.shape[0]):
-        fewest = 0
-        n_fewest = n_rows + 1
-        for column in range(n_columns):
-            value = antecedent[a, column]
-            if value >= 0 and post[column, value + 1] - post[column, value] < n_fewest:
-                fewest = column
-                n_fewest = post[column, value + 1] - post[column, value]
-        if n_members + n_fewest > member.shape[0]:
-            larger = np.empty(2 * (n_members + n_fewest), dtype=np.int32)
+    j: cython.Py_ssize_t
+    for i in range(n_antecedents):
+        a = order[i]
+        depth = 0
+        while (
+            i > 0
+            and depth < n_columns
+            and listed[a, depth] >= 0
+            and listed[a, depth] == listed[last, depth]
+        ):
+            depth += 1
+        while depth < n_columns and listed[a, depth] >= 0:
+            column = listed[a, depth] // n_of_column
+            value = listed[a, depth] % n_of_column
+            n = 0
+            if depth == 0:
+                for j in range(post[column, value], post[column, value + 1]):
+                    rows[1, n] = posted[column, j]
+                    n += 1
+            else:
+                for j in range(n_shown[depth]):
+                    rows[depth + 1, n] = rows[depth, j]
+                    n += code[column, rows[depth, j]] == value
+            depth += 1
+            n_shown[depth] = n
+        n = n_shown[depth]
+        if n > most_members - n_members:
+            raise OverflowError
+        if n_members + n > member.shape[0]:
+            larger = np.empty(min(2 * (n_members + n), most_members), dtype=np.int32)
             larger[:n_members] = member[:n_members]
             member = larger
-        value = antecedent[a, fewest]
-        for i in range(post[fewest, value], post[fewest, value + 1]):
-            row = posted[fewest, i]
-            for column in range(n_columns):
-                if antecedent[a, column] >= 0 and antecedent[a, column] != code[column, row]:
-                    break
-            else:
-                member[n_members] = row
-                n_members += 1
-        start[a + 1] = n_members
-    return np.asarray(start), np.asarray(member)[:n_members].copy()
+        for j in range(n):
+            member[n_members + j] = rows[depth, j]
+        begin[a] = n_members
+        length[a] = n
+        n_members += n
+        last = a
+    return in_order(member, begin, length)
+
+
+def in_order(
+    member: cython.int[::1], begin: cython.longlong[::1], length: cython.longlong[::1]
+) -> tuple:
+    """Put pieces of a list after one another: where each starts then, and the list."""
+    start_array = np.append(0, np.cumsum(length)).astype(np.int64)
+    start: cython.longlong[::1] = start_array
+    sorted_array = np.empty(start_array[-1], dtype=np.int32)
+    put: cython.int[::1] = sorted_array
+    a: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    for a in range(length.shape[0]):
+        for i in range(length[a]):
+            put[start[a] + i] = member[begin[a] + i]
+    return start_array, sorted_array
 
 
 @cython.cclass

@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal.core.cells import Codes
 from shoal.knowledge.adversarial._kernels import find_members
+from shoal.knowledge.adversarial.capacity import MOST_MEMBERS, refuse_more_members
 from shoal.knowledge.adversarial.cells import Small
 from shoal.knowledge.adversarial.packing import Packed
 
@@ -92,7 +93,8 @@ class Followed:
         if len(rules):
             is_new[1:] = (np.diff(rules.antecedent, axis=0) != 0).any(axis=1)
         antecedent = np.ascontiguousarray(rules.antecedent[is_new])
-        member_start, member = find_members(code, packed.n_values, antecedent)
+        with refuse_more_members():
+            member_start, member = find_members(code, packed.n_values, antecedent, MOST_MEMBERS)
         return cls(
             antecedent,
             np.append(np.flatnonzero(is_new), len(rules)).astype(np.int64),

@@ -29,6 +29,7 @@ from shoal.core.cells import Codes, Counts
 from shoal.core.errors import InternalError, ParameterError
 from shoal.core.exact import Number, exact, whole
 from shoal.knowledge.adversarial._kernels import Follower, Hider, Restorer, Searcher
+from shoal.knowledge.adversarial.capacity import most_rules, refuse_more_rules
 from shoal.knowledge.adversarial.cells import BLANKED, HiddenTable, Small, States
 from shoal.knowledge.adversarial.following import Followed, PackedRules
 from shoal.knowledge.adversarial.hitting import minimum_hitting_set
@@ -38,6 +39,7 @@ from shoal.knowledge.adversarial.thresholds import Limits
 
 __all__ = ["Fate", "Hiding", "Mode", "hide"]
 
+_FEWER = "raise gamma or delta, or leave out columns."
 _NO_COLUMNS: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 
 
@@ -163,9 +165,10 @@ def hide(
     Raises
     ------
     ParameterError
-        Where a parameter is out of range; where shrinking is asked for in mode ``oblivious``,
-        since choosing by value is the leak that this mode avoids, or after a single pass, which
-        does not end safe.
+        Where a parameter is out of range; where there are more rules than can be kept, or they
+        appear in more rows than can be followed; where shrinking is asked for in mode
+        ``oblivious``, since choosing by value is the leak that this mode avoids, or after a single
+        pass, which does not end safe.
 
     Notes
     -----
@@ -242,7 +245,8 @@ class _Work:
         self.single_pass = single_pass
         self.packed = pack(table, limits)
         self.shown = self.packed.code.copy()
-        self.searcher = Searcher(self.packed, limits, table.n_columns)
+        n_columns = table.n_columns
+        self.searcher = Searcher(self.packed, limits, n_columns, most_rules(n_columns))
         self.found: list[PackedRules] = []
         self.cells: Codes = np.empty(0, dtype=np.int64)
         self.round: Codes = np.empty(0, dtype=np.int64)
@@ -253,7 +257,7 @@ class _Work:
 
     def blank_cells(self, n_together: int) -> None:
         """Mine and hide in turn until no rule is left."""
-        rules = PackedRules(*self.searcher.search())
+        rules = self.mine_all()
         while len(rules):
             self.found.append(rules)
             before = self.packed.code.copy()
@@ -266,10 +270,16 @@ class _Work:
             # A rule that is adversarial now has lost a row: else it had been found, and ended.
             rules = self.mine_changed(cells, before)
 
+    def mine_all(self) -> PackedRules:
+        """Mine all rules."""
+        with refuse_more_rules(self.packed.n_columns, _FEWER):
+            return PackedRules(*self.searcher.search())
+
     def mine_changed(self, cells: Codes, wide: Small) -> PackedRules:
         """Mine the rules whose counts a change of some cells can have changed."""
         rows = np.unique(cells % self.n_rows).astype(np.int32)
-        return PackedRules(*self.searcher.search_changed(rows, wide))
+        with refuse_more_rules(self.packed.n_columns, _FEWER):
+            return PackedRules(*self.searcher.search_changed(rows, wide))
 
     def restore(self) -> int:
         """Show cells again where no rule comes back; give their number.
@@ -306,7 +316,7 @@ class _Work:
         sets: dict[int, set[frozenset[int]]] = {}
         chosen: dict[int, tuple[int, ...]] = {}
         while True:
-            rules = PackedRules(*self.searcher.search())
+            rules = self.mine_all()
             if not len(rules):
                 return MappingProxyType(chosen)
             self.found.append(rules)

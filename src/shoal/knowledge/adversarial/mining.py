@@ -25,12 +25,15 @@ import numpy.typing as npt
 from shoal.core.cells import Codes
 from shoal.core.exact import Number, whole
 from shoal.knowledge.adversarial._kernels import Searcher
+from shoal.knowledge.adversarial.capacity import most_rules, refuse_more_rules
 from shoal.knowledge.adversarial.cells import PRIVATE, VISIBLE, HiddenTable
 from shoal.knowledge.adversarial.packing import pack
 from shoal.knowledge.adversarial.rules import NO_ITEM, AdversarialRules
 from shoal.knowledge.adversarial.thresholds import Limits
 
 __all__ = ["base_rates", "mine"]
+
+_FEWER = "raise gamma or delta, or let antecedents name fewer columns (max_len)."
 
 
 def mine(
@@ -61,7 +64,7 @@ def mine(
     Raises
     ------
     ParameterError
-        Where a parameter is out of range.
+        Where a parameter is out of range, or there are more rules than can be kept.
     DataError
         Where the table has too many rows to be counted.
 
@@ -90,7 +93,9 @@ def mine(
     limits = Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden)
     longest = table.n_columns if max_len is None else whole("max_len", max_len, least=1)
     packed = pack(table, limits)
-    antecedent, found = Searcher(packed, limits, longest).search()
+    searcher = Searcher(packed, limits, longest, most_rules(table.n_columns))
+    with refuse_more_rules(table.n_columns, _FEWER):
+        antecedent, found = searcher.search()
     rules = AdversarialRules.of_packed(packed, antecedent, found, use_hidden=use_hidden)
     return rules.take(rules.order)
 

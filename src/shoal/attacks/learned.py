@@ -1,0 +1,452 @@
+"""Learning: what a model says about suppressed cells, from visible cells and from the blanks.
+
+Rules of some confidence may all be gone, and still many weak hints together give a cell away: a
+model adds them up. An adversary who knows how the publisher works learns more. She plays publisher
+herself, on rows of which she sees everything: she draws cells to be private, publishes, and looks
+how what is blanked goes with what was private. Where cells are blanked because of hidden values,
+the pattern of blanks betrays these. Her twin, who is blind to patterns, shows what they add.
+
+References
+----------
+[Aggarwal06] C. C. Aggarwal, J. Pei, B. Zhang: On Privacy Preservation against Adversarial Data
+Mining. KDD 2006; Sections 2 and 5.
+[Ke17] G. Ke et al.: LightGBM: a Highly Efficient Gradient Boosting Decision Tree. NIPS 2017; the
+model is scikit-learn's of that kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cell_attack import CellAttack, Experiment, Guesses, protection_of
+from shoal.core.cells import Codes
+from shoal.core.domain import Domain
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, whole
+from shoal.core.release import Manifest
+from shoal.core.rows import HIDDEN, RowCodes, Rows
+from shoal.core.rule_thresholds import read_delta
+
+__all__ = ["Learned"]
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_DELTA = Fraction(4, 5)
+_SEED = 0
+"""Her draws are her own: nothing depends on a secret."""
+_MOST_CLASSES = 32
+_MOST_CATEGORIES = 254
+"""The model takes 255; the last one stands for the rest."""
+_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 450, 12, 50
+_N_SAMPLED = 500
+"""How many cells tell which columns did most."""
+_LEAST_LOSS = 0.002
+"""Columns whose values matter less, to the mean logarithm of probabilities, did nothing."""
+_N_NAMED = 3
+
+_FEWEST_COMPLETE = 500
+_MOST_SIMULATED = 150_000
+"""How many rows she publishes, over all draws, unless that would be too few draws."""
+_FEWEST_DRAWS, _MOST_DRAWS = 3, 20
+_LEAST_SHARE = 0.1
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class Learned(CellAttack):
+    """Fill in suppressed cells of a column by what a model predicts.
+
+    Parameters
+    ----------
+    target
+        The column that is attacked, or several; without one, the column with the most suppressed
+        cells.
+    delta
+        The belief from which on she counts as knowing a cell, above 0 and at most 1. Without one,
+        that of the release's protection against rules; where it promises none, 0.8.
+    max_rows
+        The most cells that a model is learned from; of more, so many are drawn.
+
+    Notes
+    -----
+    There are up to three adversaries:
+
+    - `naive` learns from the rows that show the target, by their other cells; a suppressed one is
+      missing.
+    - `aware` can experiment. She takes the complete rows of the release as a table of her own,
+      draws private cells as often as they are known to be in each column (in the target at least
+      one in ten), and publishes it as the publisher does, several times. She learns from the
+      private cells of the target: by the other cells, which of them are blank, and how many.
+    - `blind` learns from the same cells, but each with the blanks of another one, drawn at random:
+      its row shows what it had shown under those. What `aware` knows better, patterns told her.
+
+    The last two guess at every suppressed cell as if somebody had wanted it hidden, which is what
+    they are after; about cells hidden for the sake of others they may be wrong more often. Where
+    fewer than 500 rows are complete, all rows that show the target serve: for the experiment, cells
+    that they do not show are drawn from their columns, but nothing is learned from these.
+
+    The model is gradient boosting of trees. It learns the 32 most frequent values of the target
+    and never guesses another, and takes the 254 most frequent values of a categorical column one by
+    one, others together. Belief is the probability that it gives to the value. Where the target
+    shows one value only, that is the guess; where it shows none, there is no guess.
+
+    It needs the extra `learn`, scikit-learn.
+
+    Examples
+    --------
+    >>> from shoal.core.method import Shape
+    >>> sex, smokes = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("smokes", ["no", "yes"])
+    >>> codes = np.repeat(np.array([[0, 0], [1, 1]], dtype=np.int32), 100, axis=0)
+    >>> codes[:3, 1] = HIDDEN
+    >>> manifest = Manifest(
+    ...     shape=Shape.SUPPRESSED, method="rule_hiding", parameters={}, columns=(), guarantees=(),
+    ...     n_rows=200, n_buckets=1,
+    ... )
+    >>> guesses = Learned().guess(Rows((sex, smokes), codes), manifest)["naive"]
+    >>> guesses.row.tolist(), guesses.value.tolist(), guesses.reasons
+    ([0, 1, 2], [0, 0, 0], ('learned from 197 cells, most by sex',))
+    """
+
+    target: tuple[str, ...] | None = None
+    delta: Fraction | None = None
+    max_rows: int = 20_000
+
+    knows: ClassVar[str] = (
+        "the release and, where the publisher can be simulated, how it was made and how often "
+        "cells of each column are private"
+    )
+
+    def __init__(
+        self,
+        *,
+        target: str | Sequence[str] | None = None,
+        delta: Number | None = None,
+        max_rows: int = 20_000,
+    ) -> None:
+        columns = (target,) if isinstance(target, str) else target
+        values = {
+            "target": None if columns is None else tuple(dict.fromkeys(columns)),
+            "delta": None if delta is None else read_delta(delta),
+            "max_rows": whole("max_rows", max_rows, least=1),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether what the model comes from is installed."""
+        return find_spec("sklearn") is not None
+
+    def threshold(self, manifest: Manifest) -> Fraction:
+        """Give the belief from which on she counts as knowing a cell."""
+        if self.delta is not None:
+            return self.delta
+        protection = protection_of(manifest)
+        return _DELTA if protection is None else protection.delta
+
+    def guess(
+        self,
+        rows: Rows,
+        manifest: Manifest,  # noqa: ARG002 - she has no use for it
+        experiment: Experiment | None = None,
+    ) -> Mapping[str, Guesses]:
+        """Fill in the suppressed cells of the target.
+
+        Returns
+        -------
+        The guesses of `naive`; with an experiment also those of `blind` and `aware`.
+
+        Raises
+        ------
+        ParameterError
+            Where scikit-learn is not installed, or the release has no such column.
+        """
+        if not self.is_available():
+            raise ParameterError(
+                "The learning adversary needs the extra 'learn'.",
+                hint="pip install 'shoal-privacy[learn]'",
+            )
+        names = ("naive",) if experiment is None else ("naive", "blind", "aware")
+        found: dict[str, list[Guesses]] = {name: [] for name in names}
+        for target in self._places(rows):
+            lessons = {"naive": _visible_lesson(rows, target)}
+            if experiment is not None:
+                trial = _publish_repeatedly(rows, target, experiment, self.max_rows)
+                lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
+            for name, lesson in lessons.items():
+                found[name].append(_fill_in(rows, target, lesson.sampled(self.max_rows)))
+        return {name: Guesses.join(parts) for name, parts in found.items()}
+
+    def _places(self, rows: Rows) -> list[int]:
+        """Give the places of the columns attacked."""
+        if self.target is None:
+            n_hidden = np.count_nonzero(rows.is_hidden, axis=0)
+            return [int(n_hidden.argmax())] if n_hidden.any() else []
+        lacking = [column for column in self.target if column not in rows.columns]
+        if lacking:
+            raise ParameterError(
+                f"The release has no column {lacking[0]!r} to be attacked.",
+                hint=f"its columns are {', '.join(rows.columns)}.",
+            )
+        return [rows.columns.index(column) for column in self.target]
+
+
+# --- what is learned from ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Lesson:
+    """Cells of the target whose values are known.
+
+    Parameters
+    ----------
+    shown
+        For each the cells of its row that show, in the place of others `HIDDEN`.
+    blank
+        Which cells of its row are suppressed; None where that is not to be learned from.
+    value
+        The code of its value.
+    """
+
+    shown: RowCodes
+    blank: Flags | None
+    value: Codes
+
+    def sampled(self, n_most: int) -> _Lesson:
+        """Draw so many of the cells, where there are more."""
+        if len(self.value) <= n_most:
+            return self
+        taken = np.random.default_rng(_SEED).choice(len(self.value), n_most, replace=False)
+        blank = None if self.blank is None else self.blank[taken]
+        return _Lesson(self.shown[taken], blank, self.value[taken])
+
+
+def _visible_lesson(rows: Rows, target: int) -> _Lesson:
+    """Take the rows that show the target as they are."""
+    shown = rows.codes[rows.codes[:, target] != HIDDEN]
+    return _Lesson(shown, None, shown[:, target].astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Private cells of the target in tables of her own, and what was blanked around them.
+
+    Parameters
+    ----------
+    target
+        The column.
+    codes
+        For each the true values of its row, `HIDDEN` where she does not know them.
+    value
+        The code of its value.
+    blank
+        Which cells of its row are suppressed after publishing.
+    """
+
+    target: int
+    codes: RowCodes
+    value: Codes
+    blank: Flags
+
+    def lesson(self) -> _Lesson:
+        """Show each row as it was published."""
+        shown = np.where(self.blank, HIDDEN, self.codes)
+        return _Lesson(shown, self.blank, self.value)
+
+    def permuted(self) -> _Lesson:
+        """Show each row as if the blanks of another one were its own."""
+        order = np.random.default_rng(_SEED).permutation(len(self.value))
+        return _Trial(self.target, self.codes, self.value, self.blank[order]).lesson()
+
+
+def _publish_repeatedly(rows: Rows, target: int, experiment: Experiment, n_enough: int) -> _Trial:
+    """Draw private cells in a table of her own and publish it, until there are enough of them."""
+    generator = np.random.default_rng(_SEED)
+    codes, is_unknown = _own_table(rows, target, generator)
+    n_rows, n_columns = codes.shape
+    trials = [(codes[:0], codes[:0, target], is_unknown[:0])]
+    n_draws = min(max(_MOST_SIMULATED // max(n_rows, 1), _FEWEST_DRAWS), _MOST_DRAWS)
+    n_private = math.ceil(max(float(experiment.shares[target]), _LEAST_SHARE) * n_rows)
+    for _ in range(n_draws if n_rows else 0):
+        marks = generator.random((n_rows, n_columns)) < experiment.shares
+        # A set number, so that there are some in the smallest table. More of them than there are
+        # would make rules fail that are right about the few by chance, which is what betrays.
+        marks[:, target] = generator.permutation(n_rows) < n_private
+        is_blank = experiment.publish(codes.copy(), marks) == HIDDEN
+        taken = marks[:, target]
+        known = np.where(is_unknown, HIDDEN, codes)[taken]
+        trials.append((known, codes[taken, target], is_blank[taken]))
+        if sum(len(trial[1]) for trial in trials) >= n_enough:
+            break
+    known, value, blank = (np.concatenate(parts) for parts in zip(*trials, strict=True))
+    return _Trial(target, known, value.astype(np.int64), blank)
+
+
+def _own_table(rows: Rows, target: int, generator: np.random.Generator) -> tuple[RowCodes, Flags]:
+    """Give rows without suppressed cells, and which of their cells are drawn, not known."""
+    is_hidden = rows.is_hidden
+    taken = np.flatnonzero(~is_hidden.any(axis=1))
+    if len(taken) < _FEWEST_COMPLETE:
+        taken = np.flatnonzero(~is_hidden[:, target])
+    if len(taken) > _MOST_SIMULATED:
+        taken = np.sort(generator.choice(taken, _MOST_SIMULATED, replace=False))
+    codes, is_unknown = rows.codes[taken], is_hidden[taken]
+    for column in np.flatnonzero(is_unknown.any(axis=0)).tolist():
+        visible = rows.codes[~is_hidden[:, column], column]
+        n_drawn = int(is_unknown[:, column].sum())
+        # Of a column that is suppressed throughout, nobody knows a value: any will do.
+        drawn = generator.choice(visible, n_drawn) if len(visible) else np.zeros(n_drawn)
+        codes[is_unknown[:, column], column] = drawn
+    return codes, is_unknown
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+
+def _fill_in(rows: Rows, target: int, lesson: _Lesson) -> Guesses:
+    """Learn, and guess the suppressed cells of the target."""
+    row = np.flatnonzero(rows.codes[:, target] == HIDDEN)
+    if not len(row) or not len(lesson.value):
+        return Guesses.join([])
+    if (lesson.value == lesson.value[0]).all():
+        value, belief = np.full(len(row), lesson.value[0]), np.ones(len(row))
+        reason = f"learned from {len(lesson.value)} cells, which all have one value"
+    else:
+        model = _Model(rows.domains, target, lesson)
+        shown = rows.codes[row]
+        blank = None if lesson.blank is None else shown == HIDDEN
+        value, belief = model.predict(shown, blank)
+        reason = model.reason()
+    same = np.zeros(len(row), dtype=np.int64)
+    return Guesses(row, same + target, value, belief, same, (reason,))
+
+
+class _Model:
+    """Boosted trees for one column, with the way in which they are shown the others.
+
+    Features come in one group a column, its value and whether it is blank, and one for the number
+    of blanks.
+    """
+
+    def __init__(self, domains: tuple[Domain, ...], target: int, lesson: _Lesson) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - an extra
+
+        self.lesson = lesson
+        self.columns = tuple(domain.column for domain in domains)
+        self.others = [place for place in range(len(domains)) if place != target]
+        self.places = {
+            place: _places_of_categories(lesson.shown[:, place], domains[place])
+            for place in self.others
+        }
+        self.classes = _most_frequent(lesson.value, _MOST_CLASSES)
+        features, self.group = self.features(lesson.shown, lesson.blank)
+        label = self.label(lesson.value)
+        n_models = len(np.unique(label))
+        n_rounds = _MOST_TREES // (1 if n_models == 2 else n_models)
+        is_categorical = np.zeros(features.shape[1], dtype=bool)
+        is_categorical[: len(self.others)] = [
+            not domains[place].type.has_order for place in self.others
+        ]
+        self.trees: Any = HistGradientBoostingClassifier(
+            max_iter=min(max(n_rounds, _FEWEST_ROUNDS), _MOST_ROUNDS),
+            max_leaf_nodes=8,
+            l2_regularization=10.0,
+            categorical_features=is_categorical,
+            early_stopping=False,
+            random_state=_SEED,
+        )
+        with _one_thread():
+            self.trees.fit(features, label)
+
+    def features(self, shown: RowCodes, blank: Flags | None) -> tuple[Floats, Codes]:
+        """Give what the trees are shown of rows, and the group of each feature."""
+        parts = [_placed(shown[:, place], self.places[place]) for place in self.others]
+        groups = list(self.others)
+        if blank is not None:
+            parts += [blank[:, place].astype(np.float64) for place in self.others]
+            parts.append(blank[:, self.others].sum(axis=1).astype(np.float64))
+            groups += [*self.others, len(self.columns)]
+        # Trees want at least one feature.
+        parts.append(np.zeros(len(shown)))
+        groups.append(-1)
+        return np.column_stack(parts), np.array(groups)
+
+    def label(self, value: Codes) -> Codes:
+        """Number the values that are learned; others have the last number."""
+        order = np.argsort(self.classes)
+        place = np.searchsorted(self.classes, value, sorter=order)
+        found = order[np.minimum(place, len(order) - 1)]
+        return np.where(self.classes[found] == value, found, len(order))
+
+    def predict(self, shown: RowCodes, blank: Flags | None) -> tuple[Codes, Floats]:
+        """Give the most probable of the values that are learned, and its probability."""
+        with _one_thread():
+            probability = self.trees.predict_proba(self.features(shown, blank)[0])
+        best = probability[:, : len(self.classes)].argmax(axis=1)
+        return self.classes[best], probability[np.arange(len(best)), best]
+
+    def reason(self) -> str:
+        """Say which columns did most: without which the known values are less probable."""
+        sample = self.lesson.sampled(_N_SAMPLED)
+        features, _ = self.features(sample.shown, sample.blank)
+        label = self.label(sample.value)
+        before = self.likelihood(features, label)
+        order = np.random.default_rng(_SEED).permutation(len(label))
+        losses = {}
+        for group in sorted({*self.group.tolist()} - {-1}):
+            mixed = features.copy()
+            mixed[:, self.group == group] = features[np.ix_(order, self.group == group)]
+            losses[group] = before - self.likelihood(mixed, label)
+        told = sorted(losses, key=lambda group: -losses[group])[:_N_NAMED]
+        names = [*self.columns, "the number of blanks"]
+        by = ", ".join(names[group] for group in told if losses[group] > _LEAST_LOSS)
+        learned = f"learned from {len(self.lesson.value)} cells"
+        return f"{learned}, most by {by}" if by else f"{learned}, which say little"
+
+    def likelihood(self, features: Floats, label: Codes) -> float:
+        """Give the mean logarithm of the probabilities of labels."""
+        with _one_thread():
+            probability = self.trees.predict_proba(features)
+        return float(np.log(probability[np.arange(len(label)), label]).mean())
+
+
+def _one_thread() -> Any:
+    """Keep trees from sharing work among threads, which costs more than it gives on busy machines.
+
+    It also keeps sums in one order.
+    """
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - it comes with scikit-learn
+
+    return threadpool_limits(limits=1, user_api="openmp")
+
+
+def _most_frequent(codes: Codes, n_most: int) -> Codes:
+    """Give the most frequent codes, in order of their frequency."""
+    values, counts = np.unique(codes, return_counts=True)
+    most: Codes = values[np.argsort(-counts, kind="stable")[:n_most]].astype(np.int64)
+    return most
+
+
+def _places_of_categories(codes: RowCodes, domain: Domain) -> Floats:
+    """Give for each code of a domain the number that it is shown as."""
+    if domain.type.has_order or domain.size <= _MOST_CATEGORIES + 1:
+        return np.arange(domain.size, dtype=np.float64)
+    frequent = _most_frequent(codes[codes != HIDDEN].astype(np.int64), _MOST_CATEGORIES)
+    places = np.full(domain.size, _MOST_CATEGORIES, dtype=np.float64)
+    places[frequent] = np.arange(len(frequent))
+    return places
+
+
+def _placed(codes: RowCodes, places: Floats) -> Floats:
+    """Replace codes by their numbers, and `HIDDEN` by nothing."""
+    # The last entry is the one that HIDDEN takes.
+    placed: Floats = np.append(places, np.nan)[codes]
+    return placed

@@ -1,0 +1,179 @@
+"""Filters of rows in Python: a safe expression over columns, or a function of a row.
+
+Either is asked once for all rows that are alike in the columns that it is given. What it raises
+never shows a value of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import group
+from shoal.core.errors import ParameterError
+from shoal.core.log import internal_log
+from shoal.core.row_expression import Evaluate, Row, read_expression
+
+__all__ = ["RowFilter", "rows_of_function"]
+
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowFilter:
+    """A Python expression over columns that lets rows through; `read` makes it.
+
+    Parameters
+    ----------
+    columns
+        The columns that it names.
+    evaluate
+        Gives what it comes to in a row.
+    """
+
+    columns: tuple[str, ...]
+    evaluate: Evaluate
+
+    @classmethod
+    def read(cls, text: str) -> RowFilter:
+        """Read an expression.
+
+        Parameters
+        ----------
+        text
+            Such as ``age > 60 and sex == "F"``. The difference of two dates is a number of days.
+
+        Raises
+        ------
+        ParameterError
+            Where it is none, names no column, or holds anything that is not allowed.
+
+        Examples
+        --------
+        >>> RowFilter.read('age > 60 and col["last name"].startswith("M")').columns
+        ('age', 'last name')
+        """
+        return cls(*read_expression(text))
+
+    def rows(self, values: Mapping[str, Sequence[object]]) -> Marks:
+        """Mark the rows that it lets through; it is evaluated once for rows that are alike.
+
+        Parameters
+        ----------
+        values
+            By column the value of each row: a number, a text, a truth value or a date; None where
+            it is missing. A moment counts as a date where it is midnight.
+
+        Raises
+        ------
+        ParameterError
+            Where a column is not there, or values are of a kind that the expression cannot take.
+
+        Notes
+        -----
+        A comparison by order is false where a side is missing, so ``not age > 60`` is true there.
+        A text is never compared with a number, not even by ``==``: a filter that silently finds
+        nothing would leave private cells unprotected.
+
+        Examples
+        --------
+        >>> RowFilter.read("age > 60").rows({"age": [61, None, 60]}).tolist()
+        [True, False, False]
+        >>> RowFilter.read("age is None").rows({"age": [61, None, 60]}).tolist()
+        [False, True, False]
+        """
+        for column in self.columns:
+            if column not in values:
+                raise ParameterError(
+                    f"A Python filter names {column!r}, which is no column of the table.",
+                    hint=f"its columns are {', '.join(values)}.",
+                )
+        distinct, inverse = _distinct_rows({column: values[column] for column in self.columns})
+        found = np.fromiter(map(self._is_let_through, distinct), dtype=np.bool_)
+        return found[inverse]
+
+    def _is_let_through(self, row: Row) -> bool:
+        try:
+            return bool(self.evaluate(row))
+        except (TypeError, ValueError):
+            fault = "meets values of a kind that it cannot take, such as a text for a number"
+            hint = 'texts stand in quotes, numbers do not, and dates are date("2020-01-31").'
+        except ArithmeticError:
+            fault = "divides by zero, or computes a number that is too large"
+            hint = "leave such rows out beforehand, as in: size != 0 and income / size > 3."
+        raise ParameterError(
+            f"The Python filter on {', '.join(map(repr, self.columns))} {fault}.", hint=hint
+        )
+
+    def __repr__(self) -> str:
+        return f"RowFilter({len(self.columns)} columns)"
+
+
+def rows_of_function(
+    function: Callable[[Mapping[str, Any]], object], values: Mapping[str, Sequence[object]]
+) -> Marks:
+    """Mark the rows that a function lets through; it is called once for rows that are alike.
+
+    Parameters
+    ----------
+    function
+        Gets a row as a mapping of columns to values, and says whether it lets the row through.
+    values
+        By column the value of each row; None where it is missing.
+
+    Raises
+    ------
+    ParameterError
+        Where the function fails; the internal log has its error.
+
+    Examples
+    --------
+    >>> rows_of_function(lambda row: row["age"] > 60, {"age": [61, 60]}).tolist()
+    [True, False]
+    """
+    distinct, inverse = _distinct_rows(values)
+    try:
+        found = np.fromiter((bool(function(row)) for row in distinct), dtype=np.bool_)
+    except Exception as error:  # noqa: BLE001 - it is the steward's function, and may raise any
+        internal_log.info("A Python function that filters rows failed: %r", error)
+        raise ParameterError(
+            f"The Python function that filters rows failed with {type(error).__name__}.",
+            hint="it gets a mapping of columns to values, None where one is missing; the columns "
+            f"are {', '.join(values)}.",
+        ) from None
+    return found[inverse]
+
+
+# --- rows that are alike ----------------------------------------------------------------------
+
+
+def _distinct_rows(
+    values: Mapping[str, Sequence[object]],
+) -> tuple[Iterator[dict[str, object]], npt.NDArray[np.int64]]:
+    """Give the distinct rows, and for each row its place among them."""
+    coded = [_coded(column) for column in values.values()]
+    n_rows = len(coded[0][1]) if coded else 0
+    sizes = [len(distinct) for distinct, _ in coded]
+    first, inverse = group([codes for _, codes in coded], sizes, n_rows)
+    picked = [[distinct[code] for code in codes[first].tolist()] for distinct, codes in coded]
+    rows = (dict(zip(values, row, strict=True)) for row in zip(*picked, strict=True))
+    return rows, inverse
+
+
+def _coded(values: Sequence[object]) -> tuple[list[object], npt.NDArray[np.int64]]:
+    """Give the distinct values of a column, and for each row its place among them."""
+    listed = list(values)
+    # By type as well, for True, 1 and 1.0 are equal.
+    keys = list(zip(map(type, listed), listed, strict=True))
+    try:
+        place_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    except TypeError:
+        return listed, np.arange(len(listed))
+    codes = np.fromiter(map(place_of.__getitem__, keys), dtype=np.int64, count=len(keys))
+    return [
+        value.item() if isinstance(value, np.generic) else value for _, value in place_of
+    ], codes

@@ -1,0 +1,314 @@
+"""Find the cells of a table that somebody names: by position, by key, or by a condition.
+
+Filters read the source itself once more, so that they may go by columns that are never published,
+such as whether a person objected.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.core.domain import ColumnType, Texts
+from shoal.core.errors import DataError, EngineError, ParameterError
+from shoal.core.private_cells import (
+    CellFile,
+    CellList,
+    CellMask,
+    CellText,
+    Condition,
+    Marks,
+    PrivateCells,
+)
+from shoal.core.row_filter import RowFilter, rows_of_function
+from shoal.engines.domains import infer_type, type_of_engine
+from shoal.engines.texts import texts_of
+
+if TYPE_CHECKING:
+    from shoal.core.rows import Rows
+    from shoal.engines.table import EngineTable
+
+__all__ = ["mark_cells"]
+
+_KEY, _COLUMN = "key", "column"
+_ROW_KEY = "shoal_row_key"
+_SQL_TYPES = {
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.REAL: "DOUBLE",
+    ColumnType.DATE: "DATE",
+    ColumnType.BOOLEAN: "BOOLEAN",
+}
+_TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def mark_cells(table: EngineTable, cells: PrivateCells, rows: Rows) -> Marks:
+    """Mark the cells that are named.
+
+    Parameters
+    ----------
+    rows
+        All rows of the table.
+
+    Raises
+    ------
+    ParameterError
+        Where a column, a key or a position is named that the table does not have, or a filter
+        cannot be evaluated.
+    """
+    marks = np.zeros(rows.codes.shape, dtype=bool)
+    marker = _Marker(table, rows, marks)
+    for part in cells.parts:
+        marker.mark(part.among(tuple(table.scan.types)) if isinstance(part, CellText) else part)
+    return marks
+
+
+class _Marker:
+    """Marks cells of one table, part by part."""
+
+    def __init__(self, table: EngineTable, rows: Rows, marks: Marks) -> None:
+        self.table, self.rows, self.marks = table, rows, marks
+        assert rows.keys is not None
+        self.keys: Texts = rows.keys
+        self.place = {column: place for place, column in enumerate(rows.columns)}
+
+    def mark(self, part: CellMask | CellList | Condition | CellFile) -> None:
+        if isinstance(part, CellFile):
+            part = _read_file(self.table, part)
+        if isinstance(part, CellMask):
+            self._mark_positions(part)
+        elif isinstance(part, CellList):
+            self._mark_keys(part)
+        else:
+            self._mark_condition(part)
+
+    def _place_of(self, column: str | int) -> int | None:
+        """Give the place of a column; None where it is never published, so hidden anyway."""
+        known = tuple(self.table.scan.types)
+        if isinstance(column, int) and 0 <= column < len(known):
+            column = known[column]
+        if column in self.place:
+            return self.place[str(column)]
+        if column in self.table.schema.identifying:
+            return None
+        if column in self.table.schema.insensitive:
+            raise ParameterError(
+                f"Column {column!r} is insensitive and has private cells.",
+                hint="give it the role quasi: then its cells can be blanked.",
+            )
+        raise ParameterError(
+            "Private cells are named in a column that the table does not have.",
+            hint=f"its columns are {', '.join(known)}.",
+        )
+
+    def _mark_positions(self, mask: CellMask) -> None:
+        columns = tuple(self.table.scan.types) if mask.columns is None else mask.columns
+        expected = (self.table.n_rows, len(columns))
+        if mask.marks.shape != expected:
+            raise ParameterError(
+                f"The table that marks private cells has {mask.marks.shape[0]} rows and "
+                f"{mask.marks.shape[1]} columns; {expected[0]} and {expected[1]} are needed.",
+                hint="one row a row and one column a column of the source, in its order; or name "
+                "the columns.",
+            )
+        order = np.argsort(self._positions(), kind="stable")
+        for column, marks in zip(columns, mask.marks.T, strict=True):
+            place = self._place_of(column) if marks.any() else None
+            if place is not None:
+                self.marks[order[marks], place] = True
+
+    def _positions(self) -> Any:
+        """Give the position in the source of each row, in the order of `rows`."""
+        table = self.table
+        if table.scan.line is None:
+            raise ParameterError(
+                "Private cells are given by position, and rows of a database have none.",
+                hint="name a key column and list (key, column), or give a condition.",
+            )
+        if table.schema.key is None:
+            return self.keys.astype(np.int64)
+        line = f"{table.scan.line} AS line"
+        fetched = table.engine.rows(
+            f"SELECT row_key, line FROM (SELECT {table.key_expression} AS row_key, {line} "
+            f"FROM {table.scan.relation}) f"
+        )
+        by_key = dict(zip(texts_of(fetched["row_key"]), fetched["line"].tolist(), strict=True))
+        return np.array([by_key[key] for key in self.keys.tolist()], dtype=np.int64)
+
+    def _mark_keys(self, cells: CellList) -> None:
+        if self.table.schema.key is None and self.table.scan.line is None:
+            raise ParameterError(
+                "Private cells are given by the key of their row, and the table has no key column.",
+                hint="name it: key=...",
+            )
+        row_of = {key: row for row, key in enumerate(self.keys.tolist())}
+        found = [row_of.get(str(key)) for key in cells.keys]
+        n_stray = sum(row is None for row in found)
+        if n_stray:
+            raise ParameterError(
+                f"{n_stray} of {len(found)} private cells are in rows that the table does not "
+                "have.",
+                hint="a row is named by its value in the key column"
+                if self.table.schema.key
+                else "without a key column a row is named by its line, counted from 1.",
+            )
+        places = {column: self._place_of(column) for column in dict.fromkeys(cells.columns)}
+        for row, column in zip(found, cells.columns, strict=True):
+            place = places[column]
+            if place is not None:
+                self.marks[row, place] = True
+
+    def _mark_condition(self, condition: Condition) -> None:
+        place = self._place_of(condition.column)
+        if place is None:
+            return
+        if condition.sql is not None:
+            chosen = self._chosen_by_sql(condition)
+        elif isinstance(condition.python, str):
+            read = RowFilter.read(condition.python)
+            chosen = read.rows(self._values(read.columns))
+        elif condition.python is not None:
+            chosen = rows_of_function(condition.python, self._values(tuple(self.table.scan.types)))
+        else:
+            chosen = np.ones(self.rows.n_rows, dtype=bool)
+        self.marks[chosen, place] = True
+
+    def _chosen_by_sql(self, condition: Condition) -> Marks:
+        table = self.table
+        quote, cast = table.engine.quote, table.engine.cast
+        selected = [f"{table.key_expression} AS {quote(_ROW_KEY)}"]
+        for column in table.scan.types:
+            name = quote(column)
+            kind = _SQL_TYPES.get(table.type_of(column)) if table.scan.is_text else None
+            known = kind is not None and column in table.domains
+            selected.append(f"{cast(name, kind)} AS {name}" if known and kind else name)
+        query = (
+            f"SELECT {quote(_ROW_KEY)} AS row_key FROM (SELECT {', '.join(selected)} "
+            f"FROM {table.scan.relation}) f WHERE ({condition.sql}\n)"
+        )
+        try:
+            with table.scan.unchanged():
+                fetched = texts_of(table.engine.rows(query)["row_key"])
+        except EngineError:
+            raise ParameterError(
+                f"The SQL filter of the private cells of column {condition.column!r} cannot be "
+                "evaluated.",
+                hint="it stands behind WHERE; texts stand in single quotes, column names that are "
+                "no plain words in double ones.",
+            ) from None
+        return self._is_among(fetched)
+
+    def _is_among(self, found: Sequence[str | None]) -> Marks:
+        keys = self.keys
+        if self.table.schema.key is None and self.table.scan.line is None:
+            # Rows that are equal in all columns are told apart by a number, and chosen alike.
+            keys = np.array([str(key).partition(":")[0] for key in keys.tolist()], dtype=object)
+        chosen = set(found)
+        return np.fromiter((key in chosen for key in keys.tolist()), dtype=bool, count=len(keys))
+
+    def _values(self, columns: Sequence[str]) -> dict[str, list[object]]:
+        """Give the values of columns of the source, row by row, as Python has them."""
+        values: dict[str, list[object]] = {}
+        others = []
+        for column in columns:
+            if column in self.place:
+                domain = self.table.domains[column]
+                read = [_value(text, domain.type) for text in domain.labels()]
+                place = self.place[column]
+                values[column] = [read[code] for code in self.rows.codes[:, place].tolist()]
+            elif column in self.table.scan.types:
+                others.append(column)
+            else:
+                raise ParameterError(
+                    f"A Python filter names {column!r}, which is no column of the table.",
+                    hint=f"its columns are {', '.join(self.table.scan.types)}.",
+                )
+        return values | (self._unpublished(others) if others else {})
+
+    def _unpublished(self, columns: Sequence[str]) -> dict[str, list[object]]:
+        """Give the values of columns that are not coded."""
+        table = self.table
+        quote, types = table.engine.quote, table.scan.types
+        listed = ", ".join(
+            f"{table.engine.text(quote(column), types[column])} AS v{place}"
+            for place, column in enumerate(columns)
+        )
+        with table.scan.unchanged():
+            fetched = table.engine.rows(
+                f"SELECT row_key, {', '.join(f'v{place}' for place in range(len(columns)))} FROM "
+                f"(SELECT {table.key_expression} AS row_key, {listed} FROM {table.scan.relation}) f"
+            )
+        row_of = {key: row for row, key in enumerate(texts_of(fetched["row_key"]))}
+        order = [row_of[key] for key in self._source_keys()]
+        values: dict[str, list[object]] = {}
+        for place, column in enumerate(columns):
+            texts = texts_of(fetched[f"v{place}"])
+            present = np.array([text for text in texts if text is not None], dtype=object)
+            kind = infer_type(present) if table.scan.is_text else _kind_of(column, types)
+            values[column] = [_value(texts[row], kind) for row in order]
+        return values
+
+    def _source_keys(self) -> list[str]:
+        keys = [str(key) for key in self.keys.tolist()]
+        if self.table.schema.key is None and self.table.scan.line is None:
+            return [key.partition(":")[0] for key in keys]
+        return keys
+
+
+def _kind_of(column: str, types: Mapping[str, str]) -> ColumnType:
+    try:
+        return type_of_engine(column, types[column])
+    except DataError:
+        return ColumnType.CATEGORICAL
+
+
+_READERS: Mapping[ColumnType, Callable[[str], object]] = {
+    ColumnType.INTEGER: int,
+    ColumnType.REAL: float,
+    ColumnType.DATE: dt.date.fromisoformat,
+    ColumnType.BOOLEAN: "true".__eq__,
+}
+
+
+def _value(text: str | None, kind: ColumnType) -> object:
+    """Give a canonical text as the value that it stands for."""
+    if text is None or kind not in _READERS:
+        return text
+    try:
+        return _READERS[kind](text)
+    except ValueError:
+        # A date with a time of day, or a number that Python writes otherwise.
+        return text
+
+
+def _read_file(table: EngineTable, file: CellFile) -> CellMask | CellList:
+    """Read a file: a list where it has the columns `key` and `column`, else a mask."""
+    engine = table.engine.publisher
+    scan = engine.scan(file.path)
+    quote, names = engine.quote, tuple(scan.types)
+    key = next((name for name in (_KEY, table.schema.key) if name in names), None)
+    listed = ", ".join(
+        f"{engine.text(quote(name), scan.types[name])} AS v{place}"
+        for place, name in enumerate(names)
+    )
+    with scan.unchanged():
+        # Positions count, so the lines must come in their order.
+        line = f"ORDER BY {scan.line}" if scan.line is not None else ""
+        fetched = engine.rows(f"SELECT {listed} FROM {scan.relation} {line}")
+    texts = [texts_of(fetched[f"v{place}"]) for place in range(len(names))]
+    if key is not None and set(names) == {key, _COLUMN}:
+        keys, columns = texts[names.index(key)], texts[names.index(_COLUMN)]
+        if None in keys or None in columns:
+            raise DataError(f"{file.path.name} lists cells without a key or without a column.")
+        return CellList(tuple(map(str, keys)), tuple(map(str, columns)))
+    try:
+        marks = [[_TRUTH[str(text).lower()] for text in column] for column in texts]
+    except KeyError:
+        raise DataError(
+            f"{file.path.name} does not say which cells are private.",
+            hint="it has the columns key and column, one line a cell; or the columns of the table, "
+            "with true or false for every row.",
+        ) from None
+    return CellMask(np.array(marks, dtype=bool).T, names)

@@ -1,0 +1,333 @@
+"""Mine the rules by which private cells can be guessed, in the values of the table.
+
+People choose cell by cell what must not be known. What is left may still say so: who shows all of
+X has y in column Y, in the rows where everybody can look and in those where Y is private alike.
+`shoal.knowledge.adversarial` finds such rules in codes; here they are given in the values of a
+table or a data frame, the worst first, with the cells that they predict.
+
+References
+----------
+[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
+KDD 2006; sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number
+from shoal.core.private_cells import Marks, PrivateCells
+from shoal.core.rows import MOST_ROWS
+from shoal.core.rule_thresholds import read_delta, read_gamma
+from shoal.core.table import Table
+from shoal.knowledge.adversarial import BLANKED, PRIVATE, VISIBLE, Category, categorize
+from shoal.knowledge.adversarial import AdversarialRule as CodedRule
+from shoal.knowledge.adversarial import AdversarialRules as CodedRules
+from shoal.knowledge.adversarial import mine as mine_codes
+from shoal.knowledge.coded_rows import CodedRows
+from shoal.knowledge.frame_marks import mark_frame
+from shoal.knowledge.hidden_rows import Cell, HiddenRows
+
+__all__ = ["AdversarialRule", "AdversarialRules", "mine_adversarial_rules"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AdversarialRule:
+    """Who shows all of the antecedent has the value in the column.
+
+    Parameters
+    ----------
+    antecedent
+        X: by column the value that a row has to show; None is the missing value.
+    column, value
+        The column that the rule predicts, Y, and the value, y; None is the missing value.
+    n_public, public_hits
+        The rows where X and Y are visible, ``|pub(R)|``, and how many of them have y.
+    n_hidden, hidden_hits
+        The rows where X is visible and Y private, ``|hid(R)|``, and how many of them have y.
+    """
+
+    antecedent: Mapping[str, Any]
+    column: str
+    value: Any
+    n_public: int
+    public_hits: int
+    n_hidden: int
+    hidden_hits: int
+    _coded: CodedRule = field(compare=False)
+    _source: HiddenRows = field(compare=False)
+
+    @classmethod
+    def of_coded(cls, coded: CodedRule, source: HiddenRows) -> AdversarialRule:
+        """Give a rule in codes the values that these stand for."""
+        assert coded.hidden_hits is not None
+        columns, values = source.rows.columns, source.rows.values
+        return cls(
+            antecedent=MappingProxyType(
+                {columns[place]: values[place][code] for place, code in coded.antecedent.items()}
+            ),
+            column=columns[coded.column],
+            value=values[coded.column][coded.value],
+            n_public=coded.n_public,
+            public_hits=coded.public_hits,
+            n_hidden=coded.n_hidden,
+            hidden_hits=coded.hidden_hits,
+            _coded=coded,
+            _source=source,
+        )
+
+    @property
+    def key(self) -> tuple[frozenset[tuple[str, Any]], str, Any]:
+        """What makes two rules the same."""
+        return frozenset(self.antecedent.items()), self.column, self.value
+
+    @property
+    def support(self) -> int:
+        """The size of the public set, as [Aggarwal06], Example 1, prints it."""
+        return self.n_public
+
+    @property
+    def public_confidence(self) -> Fraction:
+        """The share of the public set that has the value."""
+        return Fraction(self.public_hits, self.n_public)
+
+    @property
+    def hidden_confidence(self) -> Fraction:
+        """The share of the hidden set that has the value: how often the rule is right."""
+        return Fraction(self.hidden_hits, self.n_hidden)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The private cells that the rule predicts, rightly or wrongly."""
+        return self._source.cells(self._source.predicted_rows(self._coded), self._coded.column)
+
+    @property
+    def hits(self) -> tuple[Cell, ...]:
+        """The private cells that the rule predicts rightly."""
+        rows = self._source.predicted_rows(self._coded)
+        is_right = self._source.rows.codes[rows, self._coded.column] == self._coded.value
+        return self._source.cells(rows[is_right], self._coded.column)
+
+    def __repr__(self) -> str:
+        return (
+            f"AdversarialRule({', '.join(self.antecedent) or 'nothing'} -> {self.column}, public "
+            f"{self.public_hits} of {self.n_public}, hidden {self.hidden_hits} of {self.n_hidden})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdversarialRules(Sequence[AdversarialRule]):
+    """The adversarial rules of a table, the worst first.
+
+    That is: those that rightly predict most private cells; of these the ones of the highest hidden
+    confidence, then of the highest public confidence, then of the largest support; then those that
+    name fewer columns. Rules are kept as arrays, and made into objects one by one.
+    """
+
+    _coded: CodedRules
+    _source: HiddenRows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return self._source.rows.columns
+
+    @property
+    def delta(self) -> Fraction:
+        """The least confidence."""
+        return self._source.delta
+
+    @property
+    def gamma(self) -> int:
+        """The fewest rows of a public set."""
+        return self._source.gamma
+
+    @property
+    def n_private(self) -> int:
+        """The number of private cells of the table."""
+        return self._source.n_private
+
+    @property
+    def base_rates(self) -> tuple[AdversarialRule, ...]:
+        """The columns in which one value has a share of delta or more, as rules of no antecedent.
+
+        That value is everybody's best guess, and no hiding of other cells protects who has it.
+        """
+        return tuple(
+            AdversarialRule.of_coded(rule, self._source) for rule in self._source.base_rates
+        )
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The private cells that some rule predicts, by column."""
+        marks = self._source.predicted(self._coded)
+        return tuple(
+            cell
+            for place in range(len(self.columns))
+            for cell in self._source.cells(np.flatnonzero(marks[:, place]), place)
+        )
+
+    @cached_property
+    def sensitive_cells(self) -> Marks:
+        """Mark the cells that are not private and weigh in some rule [Aggarwal06, section 6.1].
+
+        One row a row, one column a column, in the order of a frame or of a table's keys; to blank
+        one of them weakens a rule.
+        """
+        return self._source.sensitive(self._coded)
+
+    @property
+    def by_column(self) -> Mapping[str, AdversarialRules]:
+        """The rules about each column that some rule predicts."""
+        return MappingProxyType(
+            {
+                self.columns[place]: self._take(self._coded.column == place)
+                for place in np.unique(self._coded.column).tolist()
+            }
+        )
+
+    def category(self, itemset: Mapping[str, Any]) -> Category:
+        """Say which of the paper's categories an itemset belongs to [Aggarwal06, section 4].
+
+        Parameters
+        ----------
+        itemset
+            Values by column, as rules give them.
+
+        Raises
+        ------
+        ParameterError
+            Where the table does not have such a column or value.
+        """
+        rows = self._source.rows
+        coded = {rows.place(column): rows.code(column, v) for column, v in itemset.items()}
+        return categorize(rows.codes, self._source.state, coded, delta=self.delta, gamma=self.gamma)
+
+    def _take(self, which: npt.NDArray[np.integer[Any]] | Marks) -> AdversarialRules:
+        return AdversarialRules(self._coded.take(which), self._source)
+
+    def __len__(self) -> int:
+        return len(self._coded)
+
+    @overload
+    def __getitem__(self, number: int) -> AdversarialRule: ...
+    @overload
+    def __getitem__(self, number: slice) -> AdversarialRules: ...
+    def __getitem__(self, number: int | slice) -> AdversarialRule | AdversarialRules:
+        if isinstance(number, slice):
+            return self._take(np.arange(len(self))[number])
+        if not -len(self) <= number < len(self):
+            raise IndexError(number)
+        return AdversarialRule.of_coded(self._coded[number % len(self)], self._source)
+
+    def __iter__(self) -> Iterator[AdversarialRule]:
+        return (self[number] for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        plural = "" if len(self) == 1 else "s"
+        n_about = len(np.unique(self._coded.column))
+        return (
+            f"AdversarialRules({len(self)} rule{plural} about {n_about} of {len(self.columns)} "
+            f"columns, {self.n_private} private cells)"
+        )
+
+
+def mine_adversarial_rules(
+    table: Table | object,
+    private: object,
+    delta: Number = 0.8,
+    gamma: Number = 0.001,
+    max_len: int | None = None,
+    hidden: object = None,
+) -> AdversarialRules:
+    """Find all rules by which private cells can be guessed from what is left.
+
+    Parameters
+    ----------
+    table
+        What `shoal.read` gave, or a data frame: of pandas, polars or pyarrow, or a mapping of
+        columns. Rules are about the quasi-identifying and sensitive columns of the former, and
+        about all columns of the latter.
+    private
+        The cells that must not be known, P: a table of booleans, a list of (row, column), a column,
+        ``"disease where age > 60"``, ``"disease if age > 60"``, a file, or a list of these; see
+        `shoal.core.private_cells.PrivateCells`. A row is named by its key, in a frame by its
+        position. SQL and files need a table that was read.
+    delta
+        The least confidence, public and hidden; a tie counts.
+    gamma
+        The fewest rows of a public set: a count if it is an integer, else a share of the rows.
+    max_len
+        The most columns that an antecedent names; None for all.
+    hidden
+        Further cells that are blanked already, K, in the same forms.
+
+    Returns
+    -------
+    The rules, the worst first, in the values of the frame or the texts of the table. They show
+    values of private cells: they are for whoever holds the table.
+
+    Raises
+    ------
+    ParameterError
+        Where a threshold is out of range, or cells are named that the table does not have.
+    DataError
+        Where the columns of a frame cannot be coded.
+
+    Examples
+    --------
+    The employees of [Aggarwal06], Example 1:
+
+    >>> from shoal.datasets import papers
+    >>> employees = papers.employees_shuffled().to_dict()
+    >>> private = [(int(row) - 1, column) for row, column in papers.employees_private_cells()]
+    >>> rules = mine_adversarial_rules(employees, private, delta=0.6, gamma=2)
+    >>> rules
+    AdversarialRules(8 rules about 4 of 6 columns, 5 private cells)
+    >>> (rule,) = rules.by_column["salary_level"]
+    >>> dict(rule.antecedent), rule.value, rule.support, rule.public_confidence
+    ({'title': 'Assistant'}, 'SL-3', 2, Fraction(1, 1))
+    >>> rule.cells
+    ((7, 'salary_level'),)
+    """
+    cells = PrivateCells.of(private)
+    if not cells:
+        raise ParameterError(
+            "No private cells are given, so there is nothing that a rule could betray.",
+            hint="for example a column, or [(row, column), ...].",
+        )
+    rows, marks, blanked = _marked(table, cells, PrivateCells.of(hidden))
+    state = np.where(marks, PRIVATE, np.where(blanked, BLANKED, VISIBLE)).astype(np.uint8)
+    source = HiddenRows(rows, state, read_delta(delta), read_gamma(gamma, rows.n_rows))
+    found = mine_codes(rows.codes, state, delta=source.delta, gamma=source.gamma, max_len=max_len)
+    return AdversarialRules(found.take(_worst_first(found)), source)
+
+
+def _marked(
+    table: Table | object, private: PrivateCells, hidden: PrivateCells
+) -> tuple[CodedRows, Marks, Marks]:
+    """Give the rows, and mark their private and their blanked cells."""
+    if hasattr(table, "row_codes") and hasattr(table, "marked"):
+        rows = CodedRows.of_rows(table.row_codes(MOST_ROWS))
+        marks = table.marked(private, MOST_ROWS)
+        return rows, marks, table.marked(hidden, MOST_ROWS) if hidden else np.zeros_like(marks)
+    rows = CodedRows.of_frame(table)
+    return rows, mark_frame(rows, private), mark_frame(rows, hidden)
+
+
+def _worst_first(rules: CodedRules) -> Codes:
+    """Order rules, whose order so far decides where nothing else does."""
+    assert rules.hidden_hits is not None
+    # Two different shares of fewer than 2**26 rows differ as floats, and equal ones do not.
+    public, hidden = rules.public_hits / rules.n_public, rules.hidden_hits / rules.n_hidden
+    return np.lexsort((-rules.n_public, -public, -hidden, -rules.hidden_hits))

@@ -1,0 +1,270 @@
+"""Score attacks on suppressed cells by the truth, beside a release that blanks private cells alone.
+
+An adversary guesses; here her guesses at private cells are compared with what stood there. The
+same adversary is shown the table with private cells blanked and nothing else: the difference is
+what the further blanks bought.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.attack import Findings, Section
+from shoal.core.cell_attack import CellAttack, Experiment, Guesses
+from shoal.core.exact import as_text
+from shoal.core.guarantees import RuleProtection
+from shoal.core.hidden_cells import HiddenCells
+from shoal.core.private_cells import Marks
+from shoal.core.proportion import share_interval
+from shoal.core.registry import snake_case
+from shoal.core.release import Manifest, Published
+from shoal.core.rows import HIDDEN, RowCodes, Rows
+from shoal.knowledge.adversarial import PRIVATE, VISIBLE, hide
+from shoal.pipeline.hidden_cells import Uncovered, uncover
+from shoal.pipeline.release import Release
+from shoal.pipeline.witnesses import read_witnesses
+
+__all__ = ["attack_cells", "uncovered"]
+
+_UNPROTECTED = "private cells blanked only"
+_RELEASED = "the release"
+_N_REASONS = 15
+
+
+def uncovered(release: Release, published: Published) -> Uncovered | None:
+    """Give what a suppressed release hides, where its maker or its internal folder is at hand."""
+    if published.rows is None:
+        return None
+    if release.making is not None:
+        content = release.making.plan.witnesses.get(HiddenCells.FILE)
+    elif release.internal is not None:
+        content = read_witnesses(release.internal, release.manifest).get(HiddenCells.FILE)
+    else:
+        content = None
+    return None if content is None else uncover(release, published, content)
+
+
+def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> Findings:
+    """Let an adversary guess at the release and at one without further blanks, and score both."""
+    manifest = published.manifest
+    threshold = attack.threshold(manifest)
+    bare, released = truth.rows(blank_private_only=True), truth.rows(blank_private_only=False)
+    before = attack.guess(bare, manifest)
+    after = attack.guess(released, manifest, _experiment(manifest, truth))
+    scored = [
+        *(_Score.of(_UNPROTECTED, name, g, truth, threshold) for name, g in before.items()),
+        *(_Score.of(_RELEASED, name, g, truth, threshold) for name, g in after.items()),
+    ]
+    strongest = scored[-1]
+    majority = _majority(released, truth)
+    attacked = _columns_attacked(scored)
+    n_rows = released.n_rows
+    posterior = np.zeros(n_rows)
+    guesses = strongest.guesses
+    np.maximum.at(posterior, guesses.row, guesses.belief)
+    breached = np.zeros(n_rows, dtype=bool)
+    breached[guesses.row[strongest.is_sure & strongest.is_right]] = True
+    first = next(score for score in scored if score.table == _UNPROTECTED)
+    return Findings(
+        attack=snake_case(type(attack).__name__),
+        knows=attack.knows,
+        counts=np.ones(n_rows, dtype=np.int64),
+        value=np.full(n_rows, -1),
+        posterior=posterior,
+        breached=breached,
+        limit=as_text(threshold),
+        headline={
+            "private cells": int(truth.is_private.sum()),
+            "filled in": strongest.n_sure,
+            "rightly": strongest.n_sure_right,
+            "filled in, were private cells blanked only": first.n_sure,
+            "rightly, were private cells blanked only": first.n_sure_right,
+        },
+        sections=(
+            _summary(scored, truth, majority, attacked),
+            _by_column(strongest, truth, majority),
+            *(_reasons(score) for score in (first, strongest) if score.guesses.reasons),
+        ),
+        is_by_line=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Score:
+    """What one adversary guessed about private cells of one table, and which guesses are right.
+
+    Parameters
+    ----------
+    table, adversary
+        What she was shown, and who she is.
+    guesses
+        Those at private cells.
+    is_sure
+        Which she is sure of.
+    is_right
+        Which are right.
+    """
+
+    table: str
+    adversary: str
+    guesses: Guesses
+    is_sure: Marks
+    is_right: Marks
+
+    @classmethod
+    def of(
+        cls, table: str, adversary: str, guesses: Guesses, truth: Uncovered, threshold: Fraction
+    ) -> _Score:
+        kept = guesses.at(truth.is_private[guesses.row, guesses.column])
+        is_right = truth.codes[kept.row, kept.column] == kept.value
+        return cls(table, adversary, kept, kept.belief >= float(threshold), is_right)
+
+    @property
+    def n_sure(self) -> int:
+        """How many cells she is sure of."""
+        return int(self.is_sure.sum())
+
+    @property
+    def n_sure_right(self) -> int:
+        """How many of these she is right about."""
+        return int((self.is_sure & self.is_right).sum())
+
+
+def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
+    """Let an adversary publish tables of her own, as the release was made."""
+    claim = next((g for g in manifest.guarantees if isinstance(g, RuleProtection)), None)
+    if claim is None or manifest.method != "rule_hiding":
+        return None
+    gamma = claim.gamma
+    # Her tables are smaller: a number of rows stands for its share.
+    share = Fraction(gamma, len(truth.codes)) if isinstance(gamma, int) else gamma
+    shrink = manifest.parameters.get("shrink")
+
+    def publish(codes: RowCodes, private: Marks) -> RowCodes:
+        hiding = hide(
+            codes,
+            np.where(private, PRIVATE, VISIBLE),
+            delta=claim.delta,
+            gamma=min(share, Fraction(1)),
+            mode=claim.mode,
+            shrink=bool(shrink),
+        )
+        shown: RowCodes = np.where(hiding.state == VISIBLE, codes, HIDDEN).astype(np.int32)
+        return shown
+
+    return Experiment(publish, truth.is_private.mean(axis=0))
+
+
+def _majority(rows: Rows, truth: Uncovered) -> npt.NDArray[np.int64]:
+    """Count, by column, the private cells that have the value most frequent among visible ones."""
+    hits = np.zeros(len(rows.domains), dtype=np.int64)
+    for place, domain in enumerate(rows.domains):
+        codes = rows.codes[:, place]
+        counts = np.bincount(codes[codes != HIDDEN], minlength=domain.size)
+        if counts.any():
+            hidden = truth.codes[truth.is_private[:, place], place]
+            hits[place] = np.count_nonzero(hidden == counts.argmax())
+    return hits
+
+
+def _columns_attacked(scored: list[_Score]) -> list[int]:
+    """Give the columns that anybody guessed at."""
+    columns = [score.guesses.column for score in scored]
+    found: list[int] = np.unique(np.concatenate(columns)).tolist()
+    return found
+
+
+def _summary(
+    scored: list[_Score], truth: Uncovered, majority: npt.NDArray[np.int64], attacked: list[int]
+) -> Section:
+    n_private = truth.is_private.sum(axis=0)
+    n_cells, n_majority = int(n_private[attacked].sum()), int(majority[attacked].sum())
+    return Section(
+        "what hiding bought: guesses at private cells",
+        (
+            "shown",
+            "adversary",
+            "private cells",
+            "sure of",
+            "rightly",
+            "share right",
+            "95 % from",
+            "to",
+            "right in all",
+            "right by majority",
+        ),
+        tuple(
+            (
+                score.table,
+                score.adversary,
+                n_cells,
+                score.n_sure,
+                score.n_sure_right,
+                *_share(score.n_sure_right, score.n_sure),
+                int(score.is_right.sum()),
+                n_majority,
+            )
+            for score in scored
+        ),
+    )
+
+
+def _share(n_hits: int, n_tries: int) -> tuple[float | None, float, float]:
+    return (n_hits / n_tries if n_tries else None, *share_interval(n_hits, n_tries))
+
+
+def _by_column(score: _Score, truth: Uncovered, majority: npt.NDArray[np.int64]) -> Section:
+    n_private = truth.is_private.sum(axis=0)
+    rows = []
+    for place in np.flatnonzero(n_private).tolist():
+        chosen = score.guesses.column == place
+        n_sure = int((chosen & score.is_sure).sum())
+        n_right = int((chosen & score.is_sure & score.is_right).sum())
+        rows.append(
+            (
+                truth.domains[place].column,
+                int(n_private[place]),
+                n_sure,
+                n_right,
+                *_share(n_right, n_sure),
+                int(majority[place]) / int(n_private[place]),
+            )
+        )
+    return Section(
+        f"{score.table}, by column",
+        (
+            "column",
+            "private cells",
+            "sure of",
+            "rightly",
+            "share right",
+            "95 % from",
+            "to",
+            "majority right",
+        ),
+        tuple(rows),
+    )
+
+
+def _reasons(score: _Score) -> Section:
+    """List what made her sure of most private cells."""
+    guesses = score.guesses
+    used = guesses.reason[score.is_sure]
+    right = guesses.reason[score.is_sure & score.is_right]
+    n_reasons = len(guesses.reasons)
+    counts = np.bincount(used[used >= 0], minlength=n_reasons)
+    hits = np.bincount(right[right >= 0], minlength=n_reasons)
+    order = np.lexsort((np.arange(n_reasons), -counts))[:_N_REASONS]
+    return Section(
+        f"{score.table}: what did it",
+        ("because", "private cells", "rightly"),
+        tuple(
+            (guesses.reasons[place], int(counts[place]), int(hits[place]))
+            for place in order.tolist()
+            if counts[place]
+        ),
+    )

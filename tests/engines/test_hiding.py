@@ -1,0 +1,98 @@
+"""Hiding single cells: every engine gives the rows, and the same cells are blanked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.core.errors import ParameterError
+from shoal.core.private_cells import PrivateCells
+from shoal.core.schema import Schema
+from shoal.engines.table import EngineTable
+from shoal.pipeline import anonymize as anonymizing
+from shoal.pipeline.verify import Status
+
+N_ROWS = 160
+CUT = {"age": {"bins": 4}}
+PRIVATE = {
+    "filter": ["salary where age < 30 or objects", "title where age is null"],
+    "python": ["salary if age < 30 or objects", "title if age is None"],
+    "list": [(f"ü{row}", "salary") for row in range(0, 60, 2)],
+}
+
+
+def people():
+    generator = np.random.default_rng(4)
+    title = generator.integers(0, 4, N_ROWS)
+    return pa.table(
+        {
+            "no": [f"ü{row}" for row in generator.permutation(N_ROWS)],
+            "title": [["Köchin", "Wirt", "", None][code] for code in title],
+            "salary": [f"level {code}" for code in title],
+            "age": pa.array([None, *generator.integers(20, 60, N_ROWS - 1).tolist()]),
+            "objects": (generator.random(N_ROWS) < 0.1).tolist(),
+        }
+    )
+
+
+def staged(engine, key):
+    """Stage the people by key, or by what is in the whole row: then some rows are equal."""
+    columns = people()
+    if key is None:
+        columns = pa.concat_tables([columns, columns.slice(0, 9)])
+    scan = replace(engine.scan(columns), line=None)
+    schema = Schema(
+        quasi=["title", "age"], sensitive="salary", identifying=["no", "objects"], key=key
+    )
+    return EngineTable(engine, scan, schema)
+
+
+def published(engine, key, private, folder):
+    table = staged(engine, key)
+    method = shoal.RuleHiding(private=PRIVATE[private], gamma=3, discretise=CUT)
+    release = shoal.anonymize(table, method, seed=5)
+    assert shoal.verify(release).status is Status.VERIFIED
+    release.write(folder, accept_risk="a test")
+    internal = folder.with_name(folder.name + ".internal")
+    assert shoal.verify(folder, internal=internal).status is Status.VERIFIED
+    return (folder / "table.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("key", "private"),
+    [("no", "filter"), ("no", "python"), ("no", "list"), (None, "filter"), (None, "python")],
+)
+def test_every_engine_hides_the_same_cells(engine, embedded, tmp_path, key, private):
+    expected = published(embedded, key, private, tmp_path / "expected")
+    assert published(engine, key, private, tmp_path / "found") == expected
+    assert expected.count(b"*") > 20
+
+
+def test_filters_in_sql_and_in_python_choose_alike(engine):
+    table = staged(engine, "no")
+    marks = [table.marked(PrivateCells.of(PRIVATE[kind]), N_ROWS) for kind in ("filter", "python")]
+    assert marks[0].any()
+    assert np.array_equal(*marks)
+
+
+def test_cells_by_position_need_lines(engine):
+    table = staged(engine, "no")
+    with pytest.raises(ParameterError, match="rows of a database have none"):
+        table.marked(PrivateCells.of(np.ones((N_ROWS, 5), dtype=bool)), N_ROWS)
+
+
+def test_cells_by_key_need_a_key(engine):
+    table = staged(engine, None)
+    with pytest.raises(ParameterError, match="has no key column"):
+        table.marked(PrivateCells.of([("ü1", "salary")]), 2 * N_ROWS)
+
+
+def test_more_rows_than_fit_are_refused_on_every_engine(engine, monkeypatch):
+    monkeypatch.setattr(anonymizing, "MOST_ROWS", N_ROWS - 1)
+    table = staged(engine, "no")
+    with pytest.raises(ParameterError, match=f"has {N_ROWS} rows; work row by row"):
+        shoal.anonymize(table, shoal.RuleHiding(private="salary where age < 30"))

@@ -1,0 +1,59 @@
+"""The rows in which antecedents appear, against their definition."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.core import kernels
+from shoal.knowledge.adversarial._kernels import find_members
+
+
+@st.composite
+def examples(draw):
+    """Draw packed codes, some of them no value that rules name, and antecedents."""
+    n_columns, n_rows = draw(st.integers(1, 5)), draw(st.integers(0, 30))
+    n_values = draw(st.lists(st.integers(0, 4), min_size=n_columns, max_size=n_columns))
+    code = [
+        draw(st.lists(st.integers(0, 2 * most + 2), min_size=n_rows, max_size=n_rows))
+        for most in n_values
+    ]
+    one = st.tuples(*(st.integers(-1, most - 1) for most in n_values))
+    some = one.filter(lambda values: max(values) >= 0)
+    antecedents = draw(st.lists(some, max_size=12 if any(n_values) else 0))
+    return (
+        np.array(code, dtype=np.int32).reshape(n_columns, n_rows),
+        np.array(n_values, dtype=np.int32),
+        np.array(antecedents, dtype=np.int32).reshape(-1, n_columns),
+    )
+
+
+def define_members(code, antecedent):
+    """Give the rows that show every value that an antecedent names."""
+    named = antecedent >= 0
+    return np.flatnonzero((code[named] == antecedent[named][:, np.newaxis]).all(axis=0)).tolist()
+
+
+@pytest.mark.parametrize(
+    "find",
+    [find_members, kernels.load_plain("shoal.knowledge.adversarial._kernels").find_members],
+    ids=["as installed", "plain"],
+)
+@given(example=examples())
+@settings(max_examples=300)
+def test_members_are_the_rows_that_show_the_antecedent(find, example):
+    code, n_values, antecedents = example
+    start, member = find(code, n_values, antecedents)
+    found = [member[low:high].tolist() for low, high in itertools.pairwise(start)]
+    expected = [define_members(code, antecedent) for antecedent in antecedents]
+    assert found == expected
+    assert start[-1] == len(member)
+    again, _ = find(code, n_values, antecedents, len(member))
+    assert again.tolist() == start.tolist()
+    if len(member):
+        with pytest.raises(OverflowError):
+            find(code, n_values, antecedents, len(member) - 1)
