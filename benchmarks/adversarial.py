@@ -53,8 +53,8 @@ _PAPER = (
     "and 1,320 cells by thirties, less than 5 seconds for mining. It has no other line of these."
 )
 _THIRTIES = (
-    "By thirties the order of equally heavy cells counts. Shoal takes them column by column; row "
-    "by row, as a scan of the table finds them, 1,260 to 1,440 are blanked."
+    "By thirties the order of equally heavy cells matters: Shoal takes them column by column, of "
+    "which the paper says nothing."
 )
 _WHOLE = (
     "Every hiding starts from the table: the rules are mined within it, and again until none is "
@@ -68,8 +68,8 @@ _PEERS = {
 }
 _ITEMS = (
     "An item is a visible value of a column. The peers know no private cells: their rules count "
-    "rows that hide the value as if they had another, and most of them fire at no private cell. "
-    "Shoal leaves out antecedents by which no private cell can be predicted."
+    "rows that hide the value as if they had another, and may fire at no private cell. Shoal "
+    "leaves out antecedents by which no private cell can be predicted."
 )
 
 

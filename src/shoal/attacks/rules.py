@@ -66,7 +66,8 @@ class Rules(CellAttack):
     Without `delta` or `gamma`, those that the release promises protection against are taken; where
     it promises none, 0.8 and 0.001. Both are compared exactly, and a tie counts. Without `max_len`
     antecedents are as long as they may be, on tables of more than 14 columns as long as that takes
-    no more than 16,384 sets of columns.
+    no more than 16,384 sets of columns. On 45,000 rows of ten columns that takes about two seconds
+    where the support is at least 0.001, and four where one row is enough.
 
     The best of the rules that fire at a cell is the one of the highest confidence; then that of the
     largest support, of the shortest antecedent, of the columns that come first, and of the value
@@ -279,8 +280,9 @@ class _Search:
     def run(self) -> None:
         """Start from the empty antecedent."""
         everybody = np.arange(self.rows.n_rows)
-        is_open = np.any(self.rows.is_hidden, axis=0, keepdims=True)
-        if len(self.row):
+        n_hidden = np.count_nonzero(self.rows.is_hidden, axis=0, keepdims=True)
+        is_open = (n_hidden > 0) & (self.rows.n_rows - n_hidden >= self.limits.gamma)
+        if is_open.any():
             self.extend(_Groups((), everybody, np.zeros_like(everybody), is_open))
 
     def extend(self, groups: _Groups) -> None:

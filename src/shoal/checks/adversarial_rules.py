@@ -83,7 +83,9 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
     if guarantee.mode == "oblivious":
         n_uneven = _n_uneven(witness.is_private, is_hidden)
     n_columns = len(found.by_column)
-    detail = f"{found.n_rules or 'no'} rules predict private cells of {n_columns} columns"
+    detail = "no rule predicts private cells"
+    if found.n_rules:
+        detail = f"{found.n_rules} rules predict private cells of {n_columns} columns"
     if n_uneven:
         detail += f"; in {n_uneven} rows other columns are blanked than in rows private alike"
     return Verdict(

@@ -168,7 +168,7 @@ class RuleProtection(Guarantee):
         )
         predicts = _PREDICTS[self.mode].format(delta=as_text(self.delta))
         return (
-            f"no rule that holds for at least {support} and whose confidence there is at least "
+            f"no rule with a support of at least {support} and a confidence of at least "
             f"{as_text(self.delta)} {predicts}"
         )
 

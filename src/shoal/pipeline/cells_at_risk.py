@@ -68,7 +68,7 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
     np.maximum.at(posterior, guesses.row, guesses.belief)
     breached = np.zeros(n_rows, dtype=bool)
     breached[guesses.row[strongest.is_sure & strongest.is_right]] = True
-    first = next(score for score in scored if score.table == _UNPROTECTED)
+    unprotected = next(score for score in reversed(scored) if score.table == _UNPROTECTED)
     return Findings(
         attack=snake_case(type(attack).__name__),
         knows=attack.knows,
@@ -81,13 +81,13 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
             "private cells": int(truth.is_private.sum()),
             "filled in": strongest.n_sure,
             "rightly": strongest.n_sure_right,
-            "filled in, were private cells blanked only": first.n_sure,
-            "rightly, were private cells blanked only": first.n_sure_right,
+            "filled in, were private cells blanked only": unprotected.n_sure,
+            "rightly, were private cells blanked only": unprotected.n_sure_right,
         },
         sections=(
             _summary(scored, truth, majority, attacked),
             _by_column(strongest, truth, majority),
-            *(_reasons(score) for score in (first, strongest) if score.guesses.reasons),
+            *(_reasons(score) for score in (unprotected, strongest) if score.n_sure),
         ),
         is_by_line=True,
     )

@@ -44,7 +44,7 @@ def table():
     return shoal.read(people(), SCHEMA)
 
 
-@pytest.fixture(scope="module", params=MODES)
+@pytest.fixture(params=MODES)
 def release(request, table):
     method = shoal.RuleHiding(
         private=PRIVATE, delta=0.8, gamma=5, mode=request.param, discretise=AGE

@@ -496,7 +496,7 @@ def in_order(
     """Put pieces of a list after one another: where each starts then, and the list."""
     start_array = np.append(0, np.cumsum(length)).astype(np.int64)
     start: cython.longlong[::1] = start_array
-    sorted_array = np.empty(start_array[-1], dtype=np.int32)
+    sorted_array = np.empty(np.sum(length), dtype=np.int32)
     put: cython.int[::1] = sorted_array
     a: cython.Py_ssize_t
     i: cython.Py_ssize_t
