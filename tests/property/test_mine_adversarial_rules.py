@@ -18,7 +18,7 @@ from shoal.knowledge import (
     AdversarialRule,
     mine_adversarial_rules,
 )
-from shoal.knowledge.adversarial import AdversarialRules as CodedRules
+from shoal.knowledge.adversarial import CodedRules
 from shoal.knowledge.hidden_rows import HiddenRows
 
 FRAMES = {

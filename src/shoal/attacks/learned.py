@@ -10,8 +10,6 @@ References
 ----------
 [Aggarwal06] C. C. Aggarwal, J. Pei, B. Zhang: On Privacy Preservation against Adversarial Data
 Mining. KDD 2006; Sections 2 and 5.
-[Ke17] G. Ke et al.: LightGBM: a Highly Efficient Gradient Boosting Decision Tree. NIPS 2017; the
-model is scikit-learn's of that kind.
 """
 
 from __future__ import annotations
@@ -21,14 +19,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.attacks._boosted_trees import (
+    FEWEST_CELLS,
+    MOST_CLASSES,
+    BoostedTrees,
+    Flags,
+    Lesson,
+)
 from shoal.core.cell_attack import CellAttack, Experiment, Guesses, protection_of
 from shoal.core.cells import Codes
-from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, whole
 from shoal.core.release import Manifest
@@ -37,22 +40,9 @@ from shoal.core.rule_thresholds import read_delta
 
 __all__ = ["Learned"]
 
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-
 _DELTA = Fraction(4, 5)
 _SEED = 0
 """Her draws are her own: nothing depends on a secret."""
-_MOST_CLASSES = 32
-_MOST_CATEGORIES = 254
-"""The model takes 255; the last one stands for the rest."""
-_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 450, 12, 50
-_N_SAMPLED = 500
-"""How many cells tell which columns did most."""
-_LEAST_LOSS = 0.002
-"""Columns whose values matter less, to the mean logarithm of probabilities, did nothing."""
-_LEAST_PROBABILITY = 1e-12
-_N_NAMED = 3
 
 _FEWEST_COMPLETE = 500
 _MOST_SIMULATED = 150_000
@@ -99,14 +89,16 @@ class Learned(CellAttack):
 
     The model is gradient boosting of trees. It learns the 32 most frequent values of the target
     and never guesses another, and takes the 254 most frequent values of a categorical column one by
-    one, others together. Belief is the probability that it gives to the value. Where the target
-    shows one value only, that is the guess; where it shows none, there is no guess.
+    one, others together. Belief is the probability that it gives to the value. Where there are
+    fewer than 40 cells to learn from, fewer than two for each value, or one value only, the most
+    frequent value is the guess, with its share as belief; where there is none, nothing is guessed.
 
     It needs the extra `learn`, scikit-learn. On 45,000 rows of ten columns all three take some five
     to ten seconds, and what publishing four times takes.
 
     Examples
     --------
+    >>> from shoal.core.domain import Domain
     >>> from shoal.core.method import Shape
     >>> sex, smokes = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("smokes", ["no", "yes"])
     >>> codes = np.repeat(np.array([[0, 0], [1, 1]], dtype=np.int32), 100, axis=0)
@@ -216,37 +208,10 @@ def _read_target(target: str | Sequence[str]) -> tuple[str, ...]:
 # --- what is learned from ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Lesson:
-    """Cells of the target whose values are known.
-
-    Parameters
-    ----------
-    shown
-        For each the cells of its row that show, in the place of others `HIDDEN`.
-    blank
-        Which cells of its row are suppressed; None where that is not to be learned from.
-    value
-        The code of its value.
-    """
-
-    shown: RowCodes
-    blank: Flags | None
-    value: Codes
-
-    def sampled(self, n_most: int) -> _Lesson:
-        """Draw so many of the cells, where there are more."""
-        if len(self.value) <= n_most:
-            return self
-        taken = np.random.default_rng(_SEED).choice(len(self.value), n_most, replace=False)
-        blank = None if self.blank is None else self.blank[taken]
-        return _Lesson(self.shown[taken], blank, self.value[taken])
-
-
-def _visible_lesson(rows: Rows, target: int) -> _Lesson:
+def _visible_lesson(rows: Rows, target: int) -> Lesson:
     """Take the rows that show the target as they are."""
     shown = rows.codes[rows.codes[:, target] != HIDDEN]
-    return _Lesson(shown, None, shown[:, target].astype(np.int64))
+    return Lesson(shown, None, shown[:, target].astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,12 +232,12 @@ class _Trial:
     value: Codes
     blank: Flags
 
-    def lesson(self) -> _Lesson:
+    def lesson(self) -> Lesson:
         """Show each row as it was published."""
         shown = np.where(self.blank, HIDDEN, self.codes)
-        return _Lesson(shown, self.blank, self.value)
+        return Lesson(shown, self.blank, self.value)
 
-    def permuted(self) -> _Lesson:
+    def permuted(self) -> Lesson:
         """Show each row as if the blanks of another one were its own."""
         order = np.random.default_rng(_SEED).permutation(len(self.value))
         return _Trial(self.codes, self.value, self.blank[order]).lesson()
@@ -318,148 +283,25 @@ def _own_table(rows: Rows, target: int, generator: np.random.Generator) -> tuple
     return codes, is_unknown
 
 
-# --- the model -----------------------------------------------------------------------------------
+# --- what is guessed -----------------------------------------------------------------------------
 
 
-def _fill_in(rows: Rows, target: int, lesson: _Lesson) -> Guesses:
+def _fill_in(rows: Rows, target: int, lesson: Lesson) -> Guesses:
     """Learn, and guess the suppressed cells of the target."""
     row = np.flatnonzero(rows.codes[:, target] == HIDDEN)
-    if not len(row) or not len(lesson.value):
+    n_cells = len(lesson.value)
+    if not len(row) or not n_cells:
         return Guesses.join([])
-    if (lesson.value == lesson.value[0]).all():
-        value, belief = np.full(len(row), lesson.value[0]), np.ones(len(row))
-        reason = f"learned from {len(lesson.value)} cells, which all have one value"
+    values, counts = np.unique(lesson.value, return_counts=True)
+    n_needed = max(FEWEST_CELLS, 2 * min(len(values), MOST_CLASSES + 1))
+    if len(values) == 1 or n_cells < n_needed:
+        value = np.full(len(row), values[counts.argmax()])
+        belief = np.full(len(row), counts.max() / n_cells)
+        reason = f"the value of {counts.max()} of {n_cells} cells"
     else:
-        model = _Model(rows.domains, target, lesson)
+        trees = BoostedTrees(rows.domains, target, lesson)
         shown = rows.codes[row]
-        blank = None if lesson.blank is None else shown == HIDDEN
-        value, belief = model.predict(shown, blank)
-        reason = model.reason()
+        value, belief = trees.predict(shown, None if lesson.blank is None else shown == HIDDEN)
+        reason = trees.reason()
     same = np.zeros(len(row), dtype=np.int64)
     return Guesses(row, same + target, value, belief, same, (reason,))
-
-
-class _Model:
-    """Boosted trees for one column, with the way in which they are shown the others.
-
-    Features come in one group a column, its value and whether it is blank, and one for the number
-    of blanks.
-    """
-
-    def __init__(self, domains: tuple[Domain, ...], target: int, lesson: _Lesson) -> None:
-        from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - an extra
-
-        self.lesson = lesson
-        self.columns = tuple(domain.column for domain in domains)
-        self.others = [place for place in range(len(domains)) if place != target]
-        # Trees cannot deal with a column that shows nothing.
-        self.places = {
-            place: _places_of_categories(lesson.shown[:, place], domains[place])
-            for place in self.others
-            if (lesson.shown[:, place] != HIDDEN).any()
-        }
-        self.classes = _most_frequent(lesson.value, _MOST_CLASSES)
-        features, self.group = self.features(lesson.shown, lesson.blank)
-        label = self.label(lesson.value)
-        n_models = len(np.unique(label))
-        n_rounds = _MOST_TREES // (1 if n_models == 2 else n_models)
-        is_categorical = np.zeros(features.shape[1], dtype=bool)
-        is_categorical[: len(self.places)] = [
-            not domains[place].type.has_order for place in self.places
-        ]
-        self.trees: Any = HistGradientBoostingClassifier(
-            max_iter=min(max(n_rounds, _FEWEST_ROUNDS), _MOST_ROUNDS),
-            max_leaf_nodes=8,
-            l2_regularization=10.0,
-            categorical_features=is_categorical,
-            early_stopping=False,
-            random_state=_SEED,
-        )
-        with _one_thread():
-            self.trees.fit(features, label)
-
-    def features(self, shown: RowCodes, blank: Flags | None) -> tuple[Floats, Codes]:
-        """Give what the trees are shown of rows, and the group of each feature."""
-        parts = [_placed(shown[:, place], places) for place, places in self.places.items()]
-        groups = list(self.places)
-        if blank is not None:
-            parts += [blank[:, place].astype(np.float64) for place in self.others]
-            parts.append(blank[:, self.others].sum(axis=1).astype(np.float64))
-            groups += [*self.others, len(self.columns)]
-        # They want at least one feature, too.
-        parts.append(np.zeros(len(shown)))
-        groups.append(-1)
-        return np.column_stack(parts), np.array(groups)
-
-    def label(self, value: Codes) -> Codes:
-        """Number the values that are learned; others have the last number."""
-        order = np.argsort(self.classes)
-        place = np.searchsorted(self.classes, value, sorter=order)
-        found = order[np.minimum(place, len(order) - 1)]
-        return np.where(self.classes[found] == value, found, len(order))
-
-    def predict(self, shown: RowCodes, blank: Flags | None) -> tuple[Codes, Floats]:
-        """Give the most probable of the values that are learned, and its probability."""
-        with _one_thread():
-            probability = self.trees.predict_proba(self.features(shown, blank)[0])
-        best = probability[:, : len(self.classes)].argmax(axis=1)
-        return self.classes[best], probability[np.arange(len(best)), best]
-
-    def reason(self) -> str:
-        """Say which columns did most: without which the known values are less probable."""
-        sample = self.lesson.sampled(_N_SAMPLED)
-        features, _ = self.features(sample.shown, sample.blank)
-        label = self.label(sample.value)
-        before = self.likelihood(features, label)
-        order = np.random.default_rng(_SEED).permutation(len(label))
-        losses = {}
-        for group in sorted({*self.group.tolist()} - {-1}):
-            mixed = features.copy()
-            mixed[:, self.group == group] = features[np.ix_(order, self.group == group)]
-            losses[group] = before - self.likelihood(mixed, label)
-        told = sorted(losses, key=lambda group: -losses[group])[:_N_NAMED]
-        names = [*self.columns, "the number of blanks"]
-        by = ", ".join(names[group] for group in told if losses[group] > _LEAST_LOSS)
-        learned = f"learned from {len(self.lesson.value)} cells"
-        return f"{learned}, most by {by}" if by else f"{learned}, which say little"
-
-    def likelihood(self, features: Floats, label: Codes) -> float:
-        """Give the mean logarithm of the probabilities of labels."""
-        with _one_thread():
-            probability = self.trees.predict_proba(features)
-        of_label = probability[np.arange(len(label)), label]
-        return float(np.log(np.maximum(of_label, _LEAST_PROBABILITY)).mean())
-
-
-def _one_thread() -> Any:
-    """Keep trees from sharing work among threads, which costs more than it gives on busy machines.
-
-    It also keeps sums in one order.
-    """
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - it comes with scikit-learn
-
-    return threadpool_limits(limits=1, user_api="openmp")
-
-
-def _most_frequent(codes: Codes, n_most: int) -> Codes:
-    """Give the most frequent codes, in order of their frequency."""
-    values, counts = np.unique(codes, return_counts=True)
-    most: Codes = values[np.argsort(-counts, kind="stable")[:n_most]].astype(np.int64)
-    return most
-
-
-def _places_of_categories(codes: RowCodes, domain: Domain) -> Floats:
-    """Give for each code of a domain the number that it is shown as."""
-    if domain.type.has_order or domain.size <= _MOST_CATEGORIES + 1:
-        return np.arange(domain.size, dtype=np.float64)
-    frequent = _most_frequent(codes[codes != HIDDEN].astype(np.int64), _MOST_CATEGORIES)
-    places = np.full(domain.size, _MOST_CATEGORIES, dtype=np.float64)
-    places[frequent] = np.arange(len(frequent))
-    return places
-
-
-def _placed(codes: RowCodes, places: Floats) -> Floats:
-    """Replace codes by their numbers, and `HIDDEN` by nothing."""
-    # The last entry is the one that HIDDEN takes.
-    placed: Floats = np.append(places, np.nan)[codes]
-    return placed

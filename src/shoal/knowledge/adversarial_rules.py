@@ -30,9 +30,15 @@ from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import MOST_ROWS
 from shoal.core.rule_thresholds import read_delta, read_gamma
 from shoal.core.table import Table
-from shoal.knowledge.adversarial import BLANKED, PRIVATE, VISIBLE, Category, categorize
-from shoal.knowledge.adversarial import AdversarialRule as CodedRule
-from shoal.knowledge.adversarial import AdversarialRules as CodedRules
+from shoal.knowledge.adversarial import (
+    BLANKED,
+    PRIVATE,
+    VISIBLE,
+    Category,
+    CodedRule,
+    CodedRules,
+    categorize,
+)
 from shoal.knowledge.adversarial import mine as mine_codes
 from shoal.knowledge.coded_rows import CodedRows
 from shoal.knowledge.frame_marks import mark_frame

@@ -15,9 +15,7 @@ import numpy as np
 
 from shoal.core.cells import Codes
 from shoal.core.private_cells import Marks
-from shoal.knowledge.adversarial import PRIVATE, VISIBLE, base_rates
-from shoal.knowledge.adversarial import AdversarialRule as CodedRule
-from shoal.knowledge.adversarial import AdversarialRules as CodedRules
+from shoal.knowledge.adversarial import PRIVATE, VISIBLE, CodedRule, CodedRules, base_rates
 from shoal.knowledge.adversarial._kernels import find_members
 from shoal.knowledge.adversarial.cells import Small, States
 from shoal.knowledge.adversarial.rules import NO_ITEM

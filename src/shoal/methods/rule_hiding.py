@@ -37,7 +37,7 @@ from shoal.knowledge.adversarial import (
     BLANKED,
     PRIVATE,
     VISIBLE,
-    AdversarialRules,
+    CodedRules,
     Fate,
     Hiding,
     Mode,
@@ -259,9 +259,7 @@ def _blank_per_round(value: Number) -> int | Fraction:
     return share
 
 
-def _warnings(
-    rates: AdversarialRules, columns: tuple[str, ...], delta: Fraction
-) -> tuple[str, ...]:
+def _warnings(rates: CodedRules, columns: tuple[str, ...], delta: Fraction) -> tuple[str, ...]:
     return tuple(
         f"In column {columns[column]!r} one value makes up at least {as_text(delta)} of what is "
         "visible: whoever guesses it for a private cell is right about as often, and no hiding of "

@@ -282,6 +282,28 @@ def test_where_nothing_can_be_learned_the_only_value_is_guessed_or_none(codes, v
         assert guesses.belief.tolist() == ([] if value is None else [1.0])
 
 
+@pytest.mark.parametrize(("n_cells", "has_trees"), [(39, False), (40, True)])
+def test_from_few_cells_only_the_majority_is_learned(n_cells, has_trees):
+    codes = np.repeat([[0, 0], [1, 1], [0, 0]], [n_cells // 2, n_cells - n_cells // 2, 1], axis=0)
+    marks = np.zeros(codes.shape, dtype=bool)
+    marks[-1, 0] = True
+    found = Learned().guess(rows_of(codes, marks), MANIFEST)["naive"]
+    # Its own half says 0; of 39 cells 20 say 1.
+    assert found.value.tolist() == [0 if has_trees else 1]
+    assert found.reasons == (
+        ("learned from 40 cells, most by b",) if has_trees else ("the value of 20 of 39 cells",)
+    )
+
+
+@pytest.mark.parametrize("n_values", [2, 30, 60])
+def test_values_that_are_almost_all_different_are_not_learned(n_values):
+    codes = np.column_stack([np.minimum(np.arange(59), n_values - 1), np.zeros(59, dtype=int)])
+    marks = np.zeros(codes.shape, dtype=bool)
+    marks[0, 0] = True
+    found = Learned().guess(rows_of(codes, marks), MANIFEST)["naive"]
+    assert found.reasons[0].startswith("learned from 58" if n_values < 30 else "the value of")
+
+
 @pytest.mark.parametrize("n_rows", [0, 4])
 def test_where_nothing_is_suppressed_nothing_is_guessed(n_rows):
     rows = rows_of(np.zeros((n_rows, 2), dtype=int))

@@ -14,8 +14,8 @@ from shoal.knowledge.adversarial import (
     BLANKED,
     PRIVATE,
     VISIBLE,
-    AdversarialRules,
     Category,
+    CodedRules,
     Fate,
     HiddenTable,
     categorize,
@@ -143,7 +143,7 @@ def test_hidden_hits_are_not_told_where_they_do_not_matter():
     rules = mine(CODES, STATE, delta=0.8, gamma=2, use_hidden=False)
     assert rules.hidden_hits is None
     assert rules[0].hidden_confidence is None
-    assert repr(rules[0]) == ("AdversarialRule(column 0 -> column 1, public 2 of 2, hidden 1)")
+    assert repr(rules[0]) == ("CodedRule(column 0 -> column 1, public 2 of 2, hidden 1)")
 
 
 def test_a_missing_value_is_a_value():
@@ -170,9 +170,9 @@ def test_nothing_prints_a_value():
 
 def test_rules_can_be_selected_by_a_mask():
     rules = mine(CODES, STATE, delta=0.5)
-    assert isinstance(rules, AdversarialRules)
+    assert isinstance(rules, CodedRules)
     assert len(rules.take(rules.n_public > 99)) == 0
-    assert repr(rules.take(np.array([0]))) == "AdversarialRules(1 rule over 2 columns)"
+    assert repr(rules.take(np.array([0]))) == "CodedRules(1 rule over 2 columns)"
 
 
 # --- hiding --------------------------------------------------------------------------------------

@@ -12,15 +12,15 @@ from shoal.knowledge.adversarial.cells import BLANKED, PRIVATE, VISIBLE, HiddenT
 from shoal.knowledge.adversarial.hiding import Fate, Hiding, Mode, hide
 from shoal.knowledge.adversarial.hitting import minimum_hitting_set
 from shoal.knowledge.adversarial.mining import base_rates, mine
-from shoal.knowledge.adversarial.rules import AdversarialRule, AdversarialRules
+from shoal.knowledge.adversarial.rules import CodedRule, CodedRules
 
 __all__ = [
     "BLANKED",
     "PRIVATE",
     "VISIBLE",
-    "AdversarialRule",
-    "AdversarialRules",
     "Category",
+    "CodedRule",
+    "CodedRules",
     "Fate",
     "HiddenTable",
     "Hiding",

@@ -34,7 +34,7 @@ from shoal.knowledge.adversarial.cells import BLANKED, HiddenTable, Small, State
 from shoal.knowledge.adversarial.following import Followed, PackedRules
 from shoal.knowledge.adversarial.hitting import minimum_hitting_set
 from shoal.knowledge.adversarial.packing import Packed, pack
-from shoal.knowledge.adversarial.rules import AdversarialRules
+from shoal.knowledge.adversarial.rules import CodedRules
 from shoal.knowledge.adversarial.thresholds import Limits
 
 __all__ = ["Fate", "Hiding", "Mode", "hide"]
@@ -104,7 +104,7 @@ class Hiding:
     round: Codes
     n_passes: int
     n_restored: int
-    rules: AdversarialRules
+    rules: CodedRules
     found_in: Codes
     fate: States
     blanked_for: Mapping[int, tuple[int, ...]]
@@ -350,7 +350,7 @@ class _Work:
         rules, found_in = PackedRules.joined(self.found or [none])
         followed = Followed.of(self.packed, rules, self.shown)
         counts = Follower(self.packed, followed, self.limits).counts()
-        unpacked = AdversarialRules.of_packed(
+        unpacked = CodedRules.of_packed(
             self.packed, rules.antecedent, rules.found, use_hidden=self.limits.use_hidden
         )
         order = unpacked.order

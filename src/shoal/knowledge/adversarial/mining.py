@@ -28,7 +28,7 @@ from shoal.knowledge.adversarial._kernels import Searcher
 from shoal.knowledge.adversarial.capacity import most_rules, refuse_more_rules
 from shoal.knowledge.adversarial.cells import PRIVATE, VISIBLE, HiddenTable
 from shoal.knowledge.adversarial.packing import pack
-from shoal.knowledge.adversarial.rules import NO_ITEM, AdversarialRules
+from shoal.knowledge.adversarial.rules import NO_ITEM, CodedRules
 from shoal.knowledge.adversarial.thresholds import Limits
 
 __all__ = ["base_rates", "mine"]
@@ -44,7 +44,7 @@ def mine(
     gamma: Number = 1,
     max_len: int | None = None,
     use_hidden: bool = True,
-) -> AdversarialRules:
+) -> CodedRules:
     """Find all adversarial rules of a table.
 
     Parameters
@@ -87,7 +87,7 @@ def mine(
     >>> codes = np.array([[0, 1], [0, 1], [0, 1]])
     >>> rules = mine(codes, np.array([[0, 0], [0, 0], [0, 1]]), delta=0.8, gamma=2)
     >>> list(rules)
-    [AdversarialRule(column 0 -> column 1, public 2 of 2, hidden 1 of 1)]
+    [CodedRule(column 0 -> column 1, public 2 of 2, hidden 1 of 1)]
     """
     table = HiddenTable(codes, state)
     limits = Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden)
@@ -96,7 +96,7 @@ def mine(
     searcher = Searcher(packed, limits, longest, most_rules(table.n_columns))
     with refuse_more_rules(table.n_columns, _FEWER):
         antecedent, found = searcher.search()
-    rules = AdversarialRules.of_packed(packed, antecedent, found, use_hidden=use_hidden)
+    rules = CodedRules.of_packed(packed, antecedent, found, use_hidden=use_hidden)
     return rules.take(rules.order)
 
 
@@ -106,7 +106,7 @@ def base_rates(
     *,
     delta: Number,
     use_hidden: bool = True,
-) -> AdversarialRules:
+) -> CodedRules:
     """Find the columns with private cells in which a value has a share of delta or more.
 
     They are given as rules without antecedent, whatever their hidden confidence. Such a value is
@@ -123,7 +123,7 @@ def base_rates(
     --------
     >>> codes, state = np.array([[0, 1], [1, 1], [2, 1]]), np.array([[0, 0], [0, 0], [0, 1]])
     >>> list(base_rates(codes, state, delta=0.8))
-    [AdversarialRule(nothing -> column 1, public 2 of 2, hidden 1 of 1)]
+    [CodedRule(nothing -> column 1, public 2 of 2, hidden 1 of 1)]
     """
     table = HiddenTable(codes, state)
     limits = Limits.of(delta, 1, table.n_rows, use_hidden=use_hidden)
@@ -133,7 +133,7 @@ def base_rates(
         if (table.state[:, column] == PRIVATE).any()
     ]
     counted = np.concatenate([np.empty((0, 6), dtype=np.int64), *found])
-    return AdversarialRules(
+    return CodedRules(
         np.full((len(counted), table.n_columns), NO_ITEM, dtype=np.int32),
         counted[:, 0].astype(np.int32),
         counted[:, 1].astype(np.int32),

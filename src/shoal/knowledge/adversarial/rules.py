@@ -24,14 +24,14 @@ from shoal.core.cells import Codes, Counts
 from shoal.knowledge.adversarial.cells import PRIVATE, VISIBLE, HiddenTable, Small
 from shoal.knowledge.adversarial.packing import Packed
 
-__all__ = ["NO_ITEM", "AdversarialRule", "AdversarialRules"]
+__all__ = ["NO_ITEM", "CodedRule", "CodedRules"]
 
 NO_ITEM = -1
 """Stands in the place of a column that an antecedent does not name."""
 
 
 @dataclass(frozen=True, repr=False)
-class AdversarialRule:
+class CodedRule:
     """Who shows all this has that value in that column, says the public set.
 
     Parameters
@@ -77,7 +77,7 @@ class AdversarialRule:
 
         Examples
         --------
-        >>> rule = AdversarialRule({0: 1}, 1, 0, 2, 2, 1, 1)
+        >>> rule = CodedRule({0: 1}, 1, 0, 2, 2, 1, 1)
         >>> codes, state = np.array([[1, 0], [1, 0], [0, 0]]), np.array([[0, 0], [0, 1], [0, 1]])
         >>> rule.predicts(codes, state).tolist()
         [1]
@@ -92,13 +92,13 @@ class AdversarialRule:
         named = ", ".join(f"column {place}" for place in self.antecedent) or "nothing"
         hidden = "" if self.hidden_hits is None else f"{self.hidden_hits} of "
         return (
-            f"AdversarialRule({named} -> column {self.column}, public {self.public_hits} of "
+            f"CodedRule({named} -> column {self.column}, public {self.public_hits} of "
             f"{self.n_public}, hidden {hidden}{self.n_hidden})"
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdversarialRules:
+class CodedRules:
     """Rules in the order of the number of columns they name, then antecedent, column and value.
 
     Parameters
@@ -115,9 +115,9 @@ class AdversarialRules:
     Examples
     --------
     >>> counts = np.array([4]), np.array([4]), np.array([1]), None
-    >>> rules = AdversarialRules(np.array([[3, -1]]), np.array([1]), np.array([0]), *counts)
+    >>> rules = CodedRules(np.array([[3, -1]]), np.array([1]), np.array([0]), *counts)
     >>> rules
-    AdversarialRules(1 rule over 2 columns)
+    CodedRules(1 rule over 2 columns)
     >>> [dict(rule.antecedent) for rule in rules], rules[0].public_confidence
     ([{0: 3}], Fraction(1, 1))
     """
@@ -133,7 +133,7 @@ class AdversarialRules:
     @classmethod
     def of_packed(
         cls, packed: Packed, antecedent: Small, found: Codes, *, use_hidden: bool
-    ) -> AdversarialRules:
+    ) -> CodedRules:
         """Take rules as a kernel found them, in its order.
 
         Parameters
@@ -163,9 +163,9 @@ class AdversarialRules:
         n_named = (self.antecedent != NO_ITEM).sum(axis=1)
         return np.lexsort((self.value, self.column, *self.antecedent.T[::-1], n_named))
 
-    def take(self, which: npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]) -> AdversarialRules:
+    def take(self, which: npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]) -> CodedRules:
         """Give some of the rules, in the order given; a mask of booleans selects."""
-        return AdversarialRules(
+        return CodedRules(
             self.antecedent[which],
             self.column[which],
             self.value[which],
@@ -203,13 +203,13 @@ class AdversarialRules:
     def __len__(self) -> int:
         return len(self.column)
 
-    def __iter__(self) -> Iterator[AdversarialRule]:
+    def __iter__(self) -> Iterator[CodedRule]:
         return (self[place] for place in range(len(self)))
 
-    def __getitem__(self, place: int) -> AdversarialRule:
+    def __getitem__(self, place: int) -> CodedRule:
         named = np.flatnonzero(self.antecedent[place] != NO_ITEM)
         hidden_hits = None if self.hidden_hits is None else int(self.hidden_hits[place])
-        return AdversarialRule(
+        return CodedRule(
             MappingProxyType({int(c): int(self.antecedent[place, c]) for c in named}),
             int(self.column[place]),
             int(self.value[place]),
@@ -221,4 +221,4 @@ class AdversarialRules:
 
     def __repr__(self) -> str:
         plural = "" if len(self) == 1 else "s"
-        return f"AdversarialRules({len(self)} rule{plural} over {self.antecedent.shape[1]} columns)"
+        return f"CodedRules({len(self)} rule{plural} over {self.antecedent.shape[1]} columns)"
