@@ -132,23 +132,6 @@ def worded(rows: Rows, column, code):
     return f"{rows.columns[column]} {rows.domains[column].text(int(code)) or 'missing'}"
 
 
-@given(tables)
-@settings(max_examples=100)
-def test_the_majority_is_guessed_of_every_column_that_shows_a_value(rows):
-    found = Rules().guess(rows, MANIFEST)["majority"]
-    expected = {}
-    for column in range(len(rows.domains)):
-        codes = rows.codes[:, column].tolist()
-        counts = Counter(code for code in codes if code != HIDDEN)
-        for row, code in enumerate(codes):
-            if code == HIDDEN and counts:
-                value = min(counts, key=lambda one: (-counts[one], one))
-                expected[row, column] = value, counts[value] / counts.total()
-    cells = zip(found.row.tolist(), found.column.tolist(), strict=True)
-    guessed = zip(found.value.tolist(), found.belief.tolist(), strict=True)
-    assert dict(zip(cells, guessed, strict=True)) == expected
-
-
 # --- learning ------------------------------------------------------------------------------------
 
 

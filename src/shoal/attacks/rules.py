@@ -73,9 +73,8 @@ class Rules(CellAttack):
     largest support, of the shortest antecedent, of the columns that come first, and of the value
     that comes first. Belief is the confidence.
 
-    There are two adversaries: `majority` knows no rule and fills in the most frequent value of the
-    column, with its share as belief; `rules` fires rules, and leaves cells open where none fires.
-    No rule is needed where that share reaches `delta`: the findings list such columns.
+    Cells at which no rule fires are left open. No rule is needed where a value has a share of
+    `delta` in its whole column: the findings list such columns.
 
     Examples
     --------
@@ -138,12 +137,7 @@ class Rules(CellAttack):
         manifest: Manifest,
         experiment: Experiment | None = None,  # noqa: ARG002 - she reads the release only
     ) -> Mapping[str, Guesses]:
-        """Fill in suppressed cells by the majority of their columns, and by rules.
-
-        Returns
-        -------
-        The guesses of `majority` and of `rules`.
-        """
+        """Fill in suppressed cells by rules; there is one adversary, `rules`."""
         limits = Limits.of(
             self.threshold(manifest), self.support(manifest), rows.n_rows, use_hidden=False
         )
@@ -151,7 +145,7 @@ class Rules(CellAttack):
         longest = _longest(n_columns) if self.max_len is None else self.max_len
         search = _Search(rows, limits, longest)
         search.run()
-        return {"majority": _guess_majority(rows), "rules": search.guesses()}
+        return {"rules": search.guesses()}
 
     def notes(self, rows: Rows, manifest: Manifest) -> tuple[Section, ...]:
         """List the columns in which one value alone is frequent enough."""
@@ -192,17 +186,6 @@ def _majorities(rows: Rows) -> Mapping[int, tuple[int, int, int]]:
         if 0 < n_visible < rows.n_rows:
             found[column] = int(counts.argmax()), int(counts.max()), n_visible
     return found
-
-
-def _guess_majority(rows: Rows) -> Guesses:
-    parts = []
-    for column, (value, hits, n_visible) in _majorities(rows).items():
-        row = np.flatnonzero(rows.codes[:, column] == HIDDEN)
-        same = np.ones(len(row), dtype=np.int64)
-        reason = f"{rows.columns[column]} {_text(rows, column, value)}, {hits} of {n_visible}"
-        belief = np.full(len(row), hits / n_visible)
-        parts.append(Guesses(row, column * same, value * same, belief, 0 * same, (reason,)))
-    return Guesses.join(parts)
 
 
 def _text(rows: Rows, column: int, code: int) -> str:

@@ -91,6 +91,8 @@ class RuleHiding(Method):
     private cell (``paper``: is right about a share of delta of those that it fires at). Against
     learners it promises nothing.
 
+    Publishes: suppressed.
+
     All quasi-identifying and sensitive columns are mined alike. Rows are worked on one by one, in
     memory: tables of more than a million rows are refused, whichever engine holds them.
 

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.attack import Findings, Section
-from shoal.core.cell_attack import CellAttack, Experiment, Guesses
+from shoal.core.cell_attack import CellAttack, Experiment, Guesses, protection_of
 from shoal.core.exact import as_text
-from shoal.core.guarantees import RuleProtection
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.private_cells import Marks
 from shoal.core.proportion import share_interval
@@ -88,6 +87,7 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
             _summary(scored, truth, majority, attacked),
             _by_column(strongest, truth, majority),
             *(_reasons(score) for score in (unprotected, strongest) if score.n_sure),
+            *(section for section in attack.notes(released, manifest) if section.rows),
         ),
         is_by_line=True,
     )
@@ -136,7 +136,7 @@ class _Score:
 
 def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
     """Let an adversary publish tables of her own, as the release was made."""
-    claim = next((g for g in manifest.guarantees if isinstance(g, RuleProtection)), None)
+    claim = protection_of(manifest)
     if claim is None or manifest.method != "rule_hiding":
         return None
     gamma = claim.gamma

@@ -219,22 +219,7 @@ def test_thresholds_out_of_range_are_refused(given):
         Rules(**given)
 
 
-# --- who knows no rule ---------------------------------------------------------------------------
-
-
-def test_who_knows_no_rule_takes_the_majority_of_the_column():
-    rows = rows_of(STAFF)
-    found = Rules().guess(rows, manifest())
-    assert list(found) == ["majority", "rules"]
-    majority = found["majority"]
-    assert majority.row.tolist() == [7, 6, 7]
-    assert majority.column.tolist() == [0, 2, 2]
-    assert majority.belief.tolist() == [4 / 7, 4 / 6, 4 / 6]
-    assert [majority.reasons[place] for place in majority.reason] == [
-        "title Manager, 4 of 7",
-        "married No, 4 of 6",
-        "married No, 4 of 6",
-    ]
+# --- values that are common anyway ---------------------------------------------------------------
 
 
 def test_the_findings_list_base_rates_that_reach_delta():
