@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -91,6 +92,21 @@ def test_interrupted_run_leaves_nothing(process, private_temporary, listing, nam
     assert started.returncode == 128 + number
     assert "Traceback" not in stderr
     assert listing() == before
+
+
+def test_a_search_that_takes_hours_can_be_stopped(process, tmp_path):
+    """Compiled code must look up now and then: this search goes through all sets of 40 columns."""
+    columns = [f"c{place}" for place in range(40)]
+    digits = random.Random(7)
+    rows = [",".join(str(digits.randrange(2)) for _ in columns) for _ in range(2000)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(columns), *rows]))
+    private = ("--private", "c0 where c1 = 1", "--gamma", "10")
+    running = process("mine", "wide.csv", "--quasi", ",".join(columns), *private)
+    time.sleep(4)
+    assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
 
 
 def test_help_imports_neither_numpy_nor_an_engine():

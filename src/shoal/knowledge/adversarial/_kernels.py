@@ -13,12 +13,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.core.pausing import pause
+
 try:
     import cython
 except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
 __all__ = ["Follower", "Hider", "Restorer", "Searcher", "find_members"]
+
+_VISITS = 1024
+"""After so many antecedents, or rounds of blanking, the search can be stopped."""
 
 
 @cython.cclass
@@ -64,6 +69,7 @@ class Searcher:
     # What was found: antecedents, and six numbers a rule.
     most_rules: cython.Py_ssize_t
     n_rules: cython.Py_ssize_t
+    n_visits: cython.Py_ssize_t
     antecedent: cython.int[::1]
     found: cython.longlong[::1]
 
@@ -127,6 +133,7 @@ class Searcher:
         n_rows: cython.Py_ssize_t = self.code.shape[1]
         i: cython.Py_ssize_t
         self.n_rules = 0
+        self.n_visits = 0
         for i in range(n_rows):
             self.rows[0, i] = i
         for i in range(self.n_columns):
@@ -154,7 +161,11 @@ class Searcher:
         column: cython.Py_ssize_t
         value: cython.Py_ssize_t
         start: cython.Py_ssize_t
-        n_left: cython.Py_ssize_t = self.find_consequents(n_named, low, high)
+        n_left: cython.Py_ssize_t
+        self.n_visits += 1
+        if self.n_visits % _VISITS == 0:
+            pause()
+        n_left = self.find_consequents(n_named, low, high)
         if n_left == 0 or n_named == self.max_len:
             return 0
         for column in range(next_column, self.n_columns):
@@ -734,6 +745,8 @@ class Hider(Follower):
                 self.blank(self.blanked[i] % self.n_rows, self.blanked[i] // self.n_rows)
             self.settle()
             n_rounds += 1
+            if n_rounds % _VISITS == 0:
+                pause()
         return (
             np.asarray(self.blanked)[: self.n_blanked].copy(),
             np.asarray(self.round_of)[: self.n_blanked].copy(),
