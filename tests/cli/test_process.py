@@ -94,6 +94,7 @@ def test_interrupted_run_leaves_nothing(process, private_temporary, listing, nam
     assert listing() == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
 def test_a_search_that_takes_hours_can_be_stopped(process, tmp_path):
     """Compiled code must look up now and then: this search goes through all sets of 40 columns."""
     columns = [f"c{place}" for place in range(40)]

@@ -77,6 +77,10 @@ class Linkage(Attack):
     in several classes, the journalist's is taken from the one that fewest of the population fit.
     Nobody can be named in a class that fits nobody of the population: its journalist risk is 0.
 
+    Where cells are suppressed, a class is the rows that show the same and are suppressed alike.
+    Other rows may fit too, so the risk of a record is at most that; people who are looked for fit
+    a row whatever stands behind its suppressed cells.
+
     Examples
     --------
     >>> from shoal.core.domain import Domain
@@ -99,7 +103,9 @@ class Linkage(Attack):
     population: Cells | None = None
 
     knows: ClassVar[str] = "the quasi-identifiers of people, and that they are in the table"
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
+    shapes: ClassVar[frozenset[Shape]] = frozenset(
+        {Shape.GENERALIZED, Shape.BUCKETIZED, Shape.SUPPRESSED}
+    )
 
     def __init__(self, *, limit: Number | None = None, population: Cells | None = None) -> None:
         object.__setattr__(self, "limit", None if limit is None else _checked(limit))
@@ -115,7 +121,7 @@ class Linkage(Attack):
         """
         if not self.fits(published):
             raise ParameterError(
-                "Linkage attacks generalized and bucketized releases; this one is "
+                "Linkage attacks generalized, bucketized and suppressed releases; this one is "
                 f"{published.manifest.shape}."
             )
         classes, class_of_line = published.looks

@@ -178,10 +178,7 @@ def _explain_part(output: Output, found: Verification, *, is_internal_given: boo
         if is_internal_given
         else "whoever has the internal folder checks all of it with --internal FOLDER"
     )
-    output.line(
-        f"Only in part: {names} holds against what an adversary is assumed to know, which is not "
-        f"published; {todo}."
-    )
+    output.line(f"Only in part: what {names} is checked by is not published; {todo}.")
 
 
 def _leave(found: Verification) -> None:

@@ -9,7 +9,10 @@ from typing import ClassVar
 
 from shoal.core.exact import as_text
 
-__all__ = ["NOT_MEMBERSHIP", "Guarantee"]
+__all__ = ["BANDWIDTH", "NOT_MEMBERSHIP", "Guarantee"]
+
+BANDWIDTH = "0.3"
+"""How unlike people may be to count for what is believed of somebody, where nobody says."""
 
 NOT_MEMBERSHIP = "It does not hide who is in the table"
 """What no guarantee about buckets covers."""

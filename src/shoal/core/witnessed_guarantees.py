@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
+from shoal.core.guarantee import BANDWIDTH, NOT_MEMBERSHIP, Guarantee
 from shoal.core.rule_thresholds import check_gamma, read_delta
 
 __all__ = ["BeliefGain", "MatchingDiversity", "RuleProtection"]
@@ -72,7 +72,7 @@ class BeliefGain(Guarantee):
     """
 
     t: Fraction
-    bandwidth: Fraction = Fraction(3, 10)
+    bandwidth: Fraction = Fraction(BANDWIDTH)
     name: ClassVar[str] = "bounded belief gain"
     needs_witness: ClassVar[str] = "beliefs"
     limits: ClassVar[str] = (
@@ -82,7 +82,7 @@ class BeliefGain(Guarantee):
         f"{NOT_MEMBERSHIP}."
     )
 
-    def __init__(self, *, t: Number, bandwidth: Number = "0.3") -> None:
+    def __init__(self, *, t: Number, bandwidth: Number = BANDWIDTH) -> None:
         for name, given in (("t", t), ("bandwidth", bandwidth)):
             bound = exact(name, given)
             if not 0 <= bound <= 1:

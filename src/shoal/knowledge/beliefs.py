@@ -27,6 +27,7 @@ from shoal.core.cells import Cells, Codes, group
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
+from shoal.core.guarantee import BANDWIDTH
 from shoal.core.tree import Tree
 from shoal.knowledge.location import spread
 
@@ -168,7 +169,7 @@ def estimate_beliefs(
     cells: Cells,
     sensitive: str,
     trees: Mapping[str, Tree],
-    bandwidth: Number | Mapping[str, Number] = "0.3",
+    bandwidth: Number | Mapping[str, Number] = BANDWIDTH,
 ) -> Beliefs:
     """Estimate what is believed of people from the rows near to theirs.
 

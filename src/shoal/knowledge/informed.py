@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.core.cells import Buckets, Cells
 from shoal.core.exact import Number
+from shoal.core.guarantee import BANDWIDTH
 from shoal.core.release import Published
 from shoal.core.table import Table
 from shoal.core.tree import Tree
@@ -30,7 +31,7 @@ __all__ = ["inform", "overall_of_release", "prior_beliefs"]
 
 def prior_beliefs(
     table: Table,
-    bandwidth: Number | Mapping[str, Number] = "0.3",
+    bandwidth: Number | Mapping[str, Number] = BANDWIDTH,
     knowledge: Knowledge | None = None,
 ) -> Beliefs:
     """Estimate what an adversary with data like the table's believes of everybody in it.

@@ -31,7 +31,6 @@ __all__ = [
     "gains",
     "jensen_shannon",
     "omega_distances",
-    "omega_posterior",
     "posteriors",
 ]
 
@@ -195,11 +194,6 @@ def posteriors(
     """
     occupants.confirm_sizes(buckets.sizes)
     return _posteriors_of(buckets, occupants, slice(0, buckets.n_buckets), max_steps)
-
-
-def omega_posterior(buckets: Buckets, occupants: BelievedRows) -> Posteriors:
-    """Give the Omega estimate of what is believed of everybody in a release."""
-    return posteriors(buckets, occupants, max_steps=0)
 
 
 def omega_distances(priors: Floats, n_rows: Counts, counts: Counts) -> Floats:

@@ -25,6 +25,7 @@ import numpy as np
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.exact import Number, exact, whole
+from shoal.core.guarantee import BANDWIDTH
 from shoal.core.guarantees import (
     BeliefGain,
     BucketSize,
@@ -51,8 +52,6 @@ Diversity = Literal["distinct", "frequency", "entropy", "recursive"]
 Distance = Literal["equal", "ordered", "hierarchical"]
 Cuts = Literal["strict", "relaxed"]
 Publish = Literal["generalized", "bucketized"]
-
-_BANDWIDTH = Fraction(3, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +162,7 @@ class Mondrian(Method):
             object.__setattr__(self, "diversity", self.diversity or default)
             object.__setattr__(self, "ell", self._read_ell(self.ell))
         if self.belief_gain is not None and self.bandwidth is None:
-            object.__setattr__(self, "bandwidth", _BANDWIDTH)
+            object.__setattr__(self, "bandwidth", Fraction(BANDWIDTH))
         for name in ("c", "t", "belief_gain", "bandwidth"):
             value = getattr(self, name)
             if value is not None:

@@ -22,13 +22,12 @@ from shoal.core.progress import Progress, silent
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
 from shoal.engines.domains import retype
-from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
-from shoal.pipeline.read import read
+from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import PLACEMENT, Release, open_release
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.witnesses import known_to_maker
@@ -227,11 +226,7 @@ def read_people(people: Any, published: Published) -> People:
 
 def _other_columns(source: Any, wanted: Sequence[str]) -> list[str]:
     """Name the columns of a source that are not asked for."""
-    engine = DuckDB()
-    try:
-        return [column for column in engine.scan(source).types if column not in wanted]
-    finally:
-        engine.close()
+    return [column for column in columns_of(source) if column not in wanted]
 
 
 def read_prior(source: Any, published: Published, bandwidth: Any) -> Beliefs:

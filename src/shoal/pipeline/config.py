@@ -17,6 +17,7 @@ from typing import Any, cast
 from shoal.core.attack import Attack
 from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.exact import Number
+from shoal.core.guarantee import BANDWIDTH
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
@@ -39,7 +40,6 @@ _POPULATION = "population"
 _PRIOR = "prior"
 _BANDWIDTH = "bandwidth"
 """Of the beliefs that a prior is estimated as."""
-_DEFAULT = "0.3"
 _PRIVATE = "private"
 """Cells that must not be known; files among what names them are relative too."""
 _PATHS = (_POPULATION, _PRIOR, "rules")
@@ -79,7 +79,7 @@ class ConfiguredAttack:
             parameters[_POPULATION] = read_people(population, published).quasi
         bandwidth, prior = parameters.pop(_BANDWIDTH, None), parameters.get(_PRIOR)
         if isinstance(prior, str | Path):
-            chosen = _DEFAULT if bandwidth is None else bandwidth
+            chosen = BANDWIDTH if bandwidth is None else bandwidth
             parameters[_PRIOR] = read_prior(prior, published, chosen)
         elif bandwidth is not None:
             parameters[_PRIOR] = self._estimated(table, bandwidth)

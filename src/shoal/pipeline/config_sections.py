@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shoal.core.errors import ParameterError, SchemaError, ShoalError
+from shoal.core.guarantee import BANDWIDTH
 from shoal.core.schema import Role, role_of
 from shoal.engines.limits import Limits, bytes_of
 from shoal.pipeline.make import suggestion
@@ -71,7 +72,7 @@ class _Attack(_Section):
 
 class _Repair(_Section):
     belief_gain: float | int | str
-    bandwidth: float | int | str = "0.3"
+    bandwidth: float | int | str = BANDWIDTH
 
 
 class _Release(_Section):

@@ -21,10 +21,9 @@ from shoal.core.hierarchy_file import write_rows
 from shoal.core.schema import Schema
 from shoal.core.tree import Tree
 from shoal.engines.domains import build_domain, infer_type, refuse_reserved
-from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
 from shoal.knowledge.guided_hierarchy import guided_hierarchy
-from shoal.pipeline.read import read
+from shoal.pipeline.read import columns_of, read
 
 __all__ = [
     "Outline",
@@ -217,11 +216,7 @@ def _read_columns(
     source: Any, wanted: Sequence[str], options: Mapping[str, str | None]
 ) -> EngineTable:
     given: dict[str, Any] = {k: value for k, value in options.items() if value is not None}
-    engine = DuckDB()
-    try:
-        columns = tuple(engine.scan(source, **given).types)
-    finally:
-        engine.close()
+    columns = columns_of(source, **given)
     for column in wanted:
         if column not in columns:
             raise SchemaError(

@@ -7,11 +7,12 @@ from typing import Any
 from shoal.core.errors import SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Dataset
+from shoal.engines.duckdb import DuckDB
 from shoal.engines.limits import Limits
 from shoal.engines.opening import open_engine
 from shoal.engines.table import EngineTable
 
-__all__ = ["read"]
+__all__ = ["columns_of", "read"]
 
 
 def read(
@@ -81,3 +82,18 @@ def read(
     except BaseException:
         opened.close()
         raise
+
+
+def columns_of(source: Any, **options: Any) -> tuple[str, ...]:
+    """Name the columns of a source, without reading it.
+
+    Parameters
+    ----------
+    source, options
+        As for `read`: table, delimiter, quote, encoding.
+    """
+    engine = DuckDB()
+    try:
+        return tuple(engine.scan(source, **options).types)
+    finally:
+        engine.close()

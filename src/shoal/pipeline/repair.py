@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number
+from shoal.core.guarantee import BANDWIDTH
 from shoal.core.guarantees import BeliefGain
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
@@ -25,7 +26,7 @@ def repair(
     release: Release,
     *,
     belief_gain: Number,
-    bandwidth: Number = "0.3",
+    bandwidth: Number = BANDWIDTH,
     progress: Progress = silent,
 ) -> Release:
     """Merge buckets of a release until nobody's belief gains more than is allowed.

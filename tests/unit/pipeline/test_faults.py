@@ -13,7 +13,12 @@ import duckdb
 import pytest
 
 import shoal
-from shoal.core.guarantees import AlphaK, FrequencyDiversity, TCloseness
+from shoal.core.guarantees import (
+    AlphaK,
+    FrequencyDiversity,
+    TCloseness,
+    guarantee_from_dict,
+)
 from shoal.core.schema import Role
 from shoal.pipeline.faults import file_faults
 from shoal.pipeline.release import read_manifest
@@ -50,6 +55,8 @@ def reseal(folder: Path, change: Callable[[Manifest], None] = lambda _: None) ->
     path = folder / "manifest.json"
     stated = json.loads(path.read_text())
     change(stated)
+    for entry in stated["guarantees"]:
+        entry["statement"] = guarantee_from_dict(entry).statement
     for name in stated["files"]:
         if (folder / name).is_file():
             stated["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()

@@ -222,8 +222,27 @@ def test_cells_are_attacked_not_people_who_must_be_found(folder):
         shoal.attack(folder, shoal.attacks.Rules(), people={"title": ["x"], "sex": ["F"]})
 
 
+def test_people_who_are_looked_for_fit_whatever_is_suppressed(folder):
+    anybody = {"title": ["title 0", "title 9"], "sex": ["F", "F"], "age": [30, 30]}
+    found = shoal.attack(folder, shoal.attacks.Linkage(), people=anybody)["linkage"]
+    lines = [line.split(",") for line in (folder / "table.csv").read_text().splitlines()[1:]]
+    labels = json.loads((folder / "labels.json").read_text())["age"]
+    fits_age = {
+        label for label, means in labels.items()
+        if float(means["interval"][0]) <= 30 < float(means["interval"][1])
+    }  # fmt: skip
+    for person, title in enumerate(anybody["title"]):
+        fitting = [
+            line
+            for line in lines
+            if line[0] in ("*", title) and line[1] in ("*", "F") and line[2] in {"*", *fits_age}
+        ]
+        expected = 1 / len(fitting) if fitting else 0
+        assert found.posterior[person] == pytest.approx(expected)
+
+
 def test_every_attack_that_fits_runs_unasked(folder):
-    assert [found.attack for found in shoal.attack(folder)] == ["learned", "rules"]
+    assert [found.attack for found in shoal.attack(folder)] == ["learned", "linkage", "rules"]
 
 
 def test_a_configuration_names_private_cells(tmp_path):
