@@ -35,6 +35,7 @@ __all__ = ["RemainingRules", "Witnessed", "check", "remaining_rules"]
 
 _VISIBLE, _PRIVATE, _BLANKED = 0, 1, 2
 _KEYS_A_ROW = 8
+_MOST_SETS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,12 +233,20 @@ class _Search:
         share = (delta.numerator, delta.denominator)
         # For so many rows the fewest hits that are a share delta of them.
         self.least = np.array([-(-share[0] * n // share[1]) for n in range(len(codes) + 1)])
+        self.n_sets = 0
         self.by_column: dict[int, int] = {}
         self.examples: dict[int, tuple[int, ...]] = {}
 
     def extend(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
         """Name one more column, after those named: group the rows that show it, and ask them."""
         for column in range(named[-1] + 1 if named else 0, self.n_columns):
+            self.n_sets += 1
+            if self.n_sets > _MOST_SETS:
+                raise DataError(
+                    f"Rules over {self.n_columns} columns go by more sets of columns than can be "
+                    f"checked, {_MOST_SETS}.",
+                    hint="publish fewer columns, or ask for more support.",
+                )
             shows = self.is_visible[column][rows]
             values = self.values[column]
             key = group[shows] * (int(values.max(initial=0)) + 1) + values[rows[shows]]

@@ -1,7 +1,9 @@
-"""Rows some columns of which are cut into intervals, without telling anything of private cells.
+"""Rows as they are published, where nothing of that may follow from private cells.
 
-Cuts that follow from all values would follow from private ones too. So a column is cut by what is
-not private of it, and a value that only private cells have goes with its neighbour: nobody sees it.
+Cuts that follow from all values would follow from private ones too, and so do a column's type and
+the way in which its numbers are written. So a column is cut by rows that have no private cell, and
+a value that lies beyond goes with its neighbour: if only private cells have it, nobody sees it.
+Numbers are written by what is visible of the column, and texts in the order of texts.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from shoal.core.discretisation import Discretisation
-from shoal.core.domain import Domain
+from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import SchemaError
-from shoal.core.plan import Recode
+from shoal.core.plan import Label, Recode
 from shoal.core.private_cells import Marks
 from shoal.core.rows import RowCodes, Rows
 
-__all__ = ["check_discretised", "discretise_rows"]
+__all__ = ["check_discretised", "discretise_rows", "plain_labels"]
 
 
 def check_discretised(cuts: Mapping[str, Discretisation], columns: Sequence[str]) -> None:
@@ -53,8 +55,7 @@ def discretise_rows(
     Returns
     -------
     rows
-        The rows with labels in place of values. A column that is private or missing as a whole
-        stays as it is.
+        The rows with labels in place of values. A column of which nothing is seen stays as it is.
     recode
         The label of every value, by column.
 
@@ -65,26 +66,57 @@ def discretise_rows(
     """
     check_discretised(cuts, rows.columns)
     codes, domains, recode = rows.codes.copy(), list(rows.domains), []
+    is_complete = ~private.any(axis=1)
     for place, column in enumerate(rows.columns):
         if column in cuts:
-            found = _recode(rows.domains[place], codes[:, place], private[:, place], cuts[column])
+            # Where every row has a private cell, what is not private of the column must do.
+            is_seen = is_complete if is_complete.any() else ~private[:, place]
+            found = _recode(rows.domains[place], codes[is_seen, place], cuts[column])
             if found is not None:
                 recode.append(found)
                 codes[:, place] = found.index[codes[:, place]]
                 domains[place] = _labelled(rows.domains[place], found)
-    return Rows(tuple(domains), codes, rows.keys), tuple(recode)
+    return Rows(tuple(domains), codes, rows.keys, rows.is_typed), tuple(recode)
 
 
-def _recode(domain: Domain, codes: RowCodes, private: Marks, cut: Discretisation) -> Recode | None:
+def plain_labels(rows: Rows, private: Marks, place: int) -> Recode:
+    """Give the values of a column as labels that tell nothing of its private cells.
+
+    Engines write whole numbers with a decimal point where another value of the column has one, or
+    is missing. Here they are written so only where a visible value demands it.
+    """
+    domain = rows.domains[place]
+    shown = np.unique(rows.codes[~private[:, place], place])
+    texts = domain.labels()
+    if rows.is_typed and domain.type is ColumnType.REAL:
+        visible = [texts[code] for code in shown.tolist()]
+        is_whole = all(text is None or float(text).is_integer() for text in visible)
+        texts = [None if text is None else _short(text, is_whole=is_whole) for text in texts]
+    labels = tuple(Label(text, has_missing=text is None) for text in texts)
+    return Recode(domain.column, "value", np.arange(domain.size), labels)
+
+
+def _short(text: str, *, is_whole: bool) -> str:
+    """Write a number without needless digits behind the point; one of them where some have any."""
+    if "e" in text.lower():
+        return text
+    number, _, digits = text.partition(".")
+    digits = digits.rstrip("0")
+    return number if is_whole and not digits else f"{number}.{digits or '0'}"
+
+
+def _recode(domain: Domain, codes: RowCodes, cut: Discretisation) -> Recode | None:
     if domain.numbers is None:
         raise cut.refusal(domain)
-    counts = np.bincount(codes[~private], minlength=domain.size)
+    counts = np.bincount(codes, minlength=domain.size)
     shown = np.flatnonzero(counts[: len(domain.texts)])
     if not len(shown):
         return None
-    seen = Domain(
-        domain.column, domain.type, domain.texts[shown], domain.numbers[shown], domain.has_missing
-    )
+    numbers = domain.numbers[shown]
+    kind = domain.type
+    if kind is ColumnType.REAL and np.all(numbers == np.floor(numbers)):
+        kind = ColumnType.INTEGER
+    seen = Domain(domain.column, kind, domain.texts[shown], numbers, domain.has_missing)
     found = cut.over(seen, np.append(counts[shown], counts[len(domain.texts) :]))
     nearest = np.clip(np.searchsorted(shown, np.arange(len(domain.texts))), 0, len(shown) - 1)
     index = found.index[np.append(nearest, np.arange(len(shown), seen.size))]

@@ -175,7 +175,10 @@ class PrivateCells:
             return cls()
         if isinstance(given, PrivateCells):
             return given
-        return cls(tuple(_parts(given, base)))
+        try:
+            return cls(tuple(_parts(given, base)))
+        except RecursionError:
+            raise ParameterError("Private cells are given as a list within itself.") from None
 
     def __or__(self, other: PrivateCells) -> PrivateCells:
         """Name the cells that either names."""
@@ -204,6 +207,8 @@ def _parts(given: object, base: Path) -> list[Part]:
         )
     entries = list(given)
     if entries and all(_is_row_of_marks(entry) for entry in entries):
+        if len({len(entry) for entry in entries}) > 1:
+            raise _no_mask()
         return [_mask(np.array(entries))]
     pairs = [entry for entry in entries if _is_pair(entry)]
     others = [entry for entry in entries if not _is_pair(entry)]
@@ -243,7 +248,14 @@ def _of_mapping(given: Mapping[Any, Any], base: Path) -> Part:
                 + (f"; it has no {stray[0]!r}." if stray else "; this one has both."),
                 hint=_HINT,
             )
-        return Condition(given["column"], given.get("sql"), given.get("python"))
+        sql, python = given.get("sql"), given.get("python")
+        if not isinstance(sql, str | None) or not (
+            isinstance(python, str | None) or callable(python)
+        ):
+            raise ParameterError(
+                "A filter of private cells is a text, or in Python a function.", hint=_HINT
+            )
+        return Condition(given["column"], sql, python)
     if set(given) == {"file"}:
         return CellFile(base / str(given["file"]))
     return _mask(given)
@@ -260,6 +272,8 @@ def _mask(given: Any) -> CellMask:
             names = given.column_names
         columns = tuple(names if names is not None else ())
         taken = [np.asarray(given[column]) for column in columns]
+        if len({len(marks) for marks in taken}) > 1:
+            raise _no_mask()
         marks = np.column_stack(taken) if taken else np.empty((0, 0), dtype=bool)
     if marks.dtype == object:
         if not all(isinstance(mark, bool | np.bool_) for mark in marks.ravel().tolist()):

@@ -36,6 +36,8 @@ class Rows:
         One row a row, one column a column; `HIDDEN` where a cell is suppressed.
     keys
         The key of each row; None in a release, where nobody can tell whose row it is.
+    is_typed
+        Whether texts were written from typed values; else they are as somebody wrote them.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Rows:
     domains: tuple[Domain, ...]
     codes: RowCodes
     keys: Texts | None = None
+    is_typed: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -49,9 +49,11 @@ def check_gamma(value: Number) -> int | Fraction:
 
     Examples
     --------
-    >>> check_gamma(2), check_gamma(0.001)
-    (2, Fraction(1, 1000))
+    >>> check_gamma(2), check_gamma("2"), check_gamma(0.001)
+    (2, 2, Fraction(1, 1000))
     """
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
     if isinstance(value, (int, np.integer)):
         return whole("gamma", value, least=1)
     share = exact("gamma", value)

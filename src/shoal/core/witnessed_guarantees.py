@@ -144,19 +144,25 @@ class RuleProtection(Guarantee):
     needs_witness: ClassVar[str] = "private cells"
     limits: ClassVar[str] = (
         "It is about rules of that confidence and support whose antecedent names at least one "
-        "column: rules of lower support, and values that are common in their whole column, may "
-        "still give private cells away. It does not bind a learner: one who knows the algorithm "
-        "and takes the pattern of blanks into account predicts many private cells better. It "
-        f"hides cells, not people: who knows other cells of a row may find it. {NOT_MEMBERSHIP}."
+        "column, over values as they are written: rules of lower support, and values that are "
+        "common in their whole column, may still give private cells away; so does the choice of "
+        "private cells, where it follows from what they hold. It does not bind a learner: one who "
+        "knows the algorithm and takes the pattern of blanks into account predicts many private "
+        "cells better. It hides cells, not people: who knows other cells of a row may find it. "
+        f"{NOT_MEMBERSHIP}."
     )
 
     def __init__(self, *, delta: Number, gamma: Number, mode: str = "public") -> None:
-        if mode not in _PREDICTS:
+        if str(mode) not in _PREDICTS:
             raise ParameterError(f"mode must be one of {', '.join(_PREDICTS)}, not {mode!r}.")
-        # A share that a manifest states is a text, a number of rows a number.
         values = {"delta": read_delta(delta), "gamma": check_gamma(gamma), "mode": mode}
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the guarantee as the manifest states it; all rows, as a share, are not one row."""
+        stated = super().to_dict()
+        return stated | ({"gamma": "1.0"} if stated["gamma"] == "1" else {})
 
     @property
     def statement(self) -> str:

@@ -7,6 +7,7 @@ such as whether a person objected.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["mark_cells"]
 
 _KEY, _COLUMN = "key", "column"
-_ROW_KEY = "shoal_row_key"
 _SQL_TYPES = {
     ColumnType.INTEGER: "BIGINT",
     ColumnType.REAL: "DOUBLE",
@@ -176,16 +176,19 @@ class _Marker:
         self.marks[chosen, place] = True
 
     def _chosen_by_sql(self, condition: Condition) -> Marks:
+        assert condition.sql is not None
+        _refuse_more_than_a_condition(condition.column, condition.sql)
         table = self.table
         quote, cast = table.engine.quote, table.engine.cast
-        selected = [f"{table.key_expression} AS {quote(_ROW_KEY)}"]
+        row_key = quote(_name_beside(table.scan.types))
+        selected = [f"{table.key_expression} AS {row_key}"]
         for column in table.scan.types:
             name = quote(column)
             kind = _SQL_TYPES.get(table.type_of(column)) if table.scan.is_text else None
             known = kind is not None and column in table.domains
             selected.append(f"{cast(name, kind)} AS {name}" if known and kind else name)
         query = (
-            f"SELECT {quote(_ROW_KEY)} AS row_key FROM (SELECT {', '.join(selected)} "
+            f"SELECT {row_key} AS row_key FROM (SELECT {', '.join(selected)} "
             f"FROM {table.scan.relation}) f WHERE ({condition.sql}\n)"
         )
         try:
@@ -255,6 +258,40 @@ class _Marker:
         if self.table.schema.key is None and self.table.scan.line is None:
             return [key.partition(":")[0] for key in keys]
         return keys
+
+
+def _name_beside(columns: Mapping[str, str]) -> str:
+    """Give a name that no column has, whatever its case."""
+    taken = {column.lower() for column in columns}
+    name = "row_key"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _refuse_more_than_a_condition(column: str, text: str) -> None:
+    """Refuse what could end the condition that it stands in, and begin another statement.
+
+    Raises
+    ------
+    ParameterError
+        Where parentheses or quotes do not close, or there is a semicolon, a comment, a backslash or
+        a dollar sign outside or inside of quotes that engines read differently.
+    """
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", text)
+    depth = 0
+    for sign in bare:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            break
+    odd = re.search(r"[;'\"]|--|/\*", bare) or re.search(r"[\\$]", text)
+    if depth or odd:
+        raise ParameterError(
+            f"The SQL filter of the private cells of column {column!r} is more, or less, than one "
+            "condition.",
+            hint="close what is opened, and leave out semicolons, comments, backslashes and dollar "
+            "signs.",
+        )
 
 
 def _kind_of(column: str, types: Mapping[str, str]) -> ColumnType:

@@ -21,16 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.discretisation import Discretisation
-from shoal.core.discretised_rows import check_discretised, discretise_rows
+from shoal.core.discretised_rows import check_discretised, discretise_rows, plain_labels
 from shoal.core.domain import Texts
 from shoal.core.errors import InternalError, ParameterError, SchemaError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantees import Guarantee, RuleProtection
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.method import Method, Problem, Shape
-from shoal.core.plan import Blank, Plan, Segments
+from shoal.core.plan import Blank, Plan, Recode, Segments
 from shoal.core.private_cells import PrivateCells
-from shoal.core.rows import RowCodes
+from shoal.core.private_choice import choice_warnings
+from shoal.core.rows import RowCodes, Rows
 from shoal.core.rule_thresholds import check_gamma, read_delta
 from shoal.core.schema import Schema
 from shoal.knowledge.adversarial import (
@@ -137,6 +138,13 @@ class RuleHiding(Method):
         shrink: bool | None = None,
         discretise: Mapping[str, Any] | None = None,
     ) -> None:
+        if shrink is not None and not isinstance(shrink, bool):
+            raise ParameterError("shrink must be true or false.")
+        if discretise is not None and not isinstance(discretise, Mapping):
+            raise ParameterError(
+                "discretise says for each column how it is cut.",
+                hint='for example discretise={"age": {"bins": 10}}.',
+            )
         if shrink and mode == Mode.OBLIVIOUS:
             raise ParameterError(
                 "shrink is not possible in mode oblivious: choosing by value which cells to show "
@@ -177,7 +185,9 @@ class RuleHiding(Method):
     def parameters(self) -> dict[str, object]:
         """Give the parameters as the manifest states them."""
         cuts = {column: cut.to_config() for column, cut in self.discretise.items()}
-        return super().parameters() | {"discretise": cuts}
+        (guarantee,) = self.guarantees
+        gamma = guarantee.to_dict()["gamma"]
+        return super().parameters() | {"discretise": cuts, "gamma": gamma}
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:  # noqa: ARG002 - rows are not grouped
         """Name no column: every row is planned for itself."""
@@ -216,6 +226,7 @@ class RuleHiding(Method):
             )
         cut, recode = discretise_rows(rows, private, self.discretise)
         codes = cut.codes
+        is_cut = {one.column for one in recode}
         # Which of equal rows are blanked must not follow from their order.
         order = problem.secret.permutation("order of hiding", rows.n_rows)
         state = np.where(private, PRIVATE, VISIBLE).astype(np.uint8)
@@ -229,7 +240,13 @@ class RuleHiding(Method):
             shrink=self.shrink,
         )
         state[order] = hiding.state
-        texts = tuple(np.array([*d.labels(), None], dtype=object)[:-1] for d in cut.domains)
+        hidden_of = (state != VISIBLE).any(axis=0)
+        recode += tuple(
+            plain_labels(rows, state != VISIBLE, place)
+            for place, column in enumerate(rows.columns)
+            if hidden_of[place] and column not in is_cut
+        )
+        texts = _texts(cut, recode)
         hidden = HiddenCells.of_rows(rows.keys, rows.columns, texts, codes, state == PRIVATE,
                                      state == BLANKED)  # fmt: skip
         rates = base_rates(codes, state, delta=self.delta, use_hidden=False)
@@ -243,7 +260,10 @@ class RuleHiding(Method):
                 HiddenCells.FILE: hidden.to_columns(),
                 RULES: _rule_table(hiding, rows.columns, texts),
             },
-            warnings=_warnings(rates, rows.columns, self.delta),
+            warnings=(
+                *_base_rate_warnings(rates, rows.columns, self.delta),
+                *choice_warnings(self.private, rows, private, self.delta),
+            ),
             notes={"hiding": hiding.to_dict()},
         )
 
@@ -261,7 +281,18 @@ def _blank_per_round(value: Number) -> int | Fraction:
     return share
 
 
-def _warnings(rates: CodedRules, columns: tuple[str, ...], delta: Fraction) -> tuple[str, ...]:
+def _texts(rows: Rows, recode: tuple[Recode, ...]) -> tuple[Texts, ...]:
+    """Give for each column the published text of every code, None where that is missing."""
+    labels = {one.column: [label.text for label in one.labels] for one in recode}
+    return tuple(
+        np.array([*labels.get(domain.column, domain.labels()), None], dtype=object)[:-1]
+        for domain in rows.domains
+    )
+
+
+def _base_rate_warnings(
+    rates: CodedRules, columns: tuple[str, ...], delta: Fraction
+) -> tuple[str, ...]:
     return tuple(
         f"In column {columns[column]!r} one value makes up at least {as_text(delta)} of what is "
         "visible: whoever guesses it for a private cell is right about as often, and no hiding of "

@@ -18,11 +18,12 @@ from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, PublishedColumn
 from shoal.core.rows import MOST_ROWS, Rows
-from shoal.core.schema import Role
+from shoal.core.schema import Role, Schema
 from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.engines.apply import apply_plan
+from shoal.engines.domains import infer_type
 from shoal.engines.laid_out import LaidOut, without_places
 from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
@@ -127,6 +128,7 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     published = files.published(manifest, meanings)
     if published.rows is not None:
         meanings = _shown_meanings(published.rows, meanings)
+        manifest = _with_shown_types(manifest, published.rows, table.schema)
     manifest = replace(manifest, n_buckets=published.n_buckets)
     release = Release(
         manifest=manifest,
@@ -208,12 +210,15 @@ def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str,
         domain = table.domains[recode.column]
         counts = _value_counts(table, recode.column)
         used = np.unique(recode.index)
-        found = meanings.setdefault(recode.column, {})
+        found: dict[str, Meaning] = {}
         for place in used.tolist():
             label = recode.labels[place]
-            if label.text is not None:
+            # A label that says nothing but itself is a value.
+            if label.text is not None and (label.interval or label.members is not None):
                 meaning = _meaning(label, domain, counts, bound)
                 found[label.text] = _united(found.get(label.text), meaning)
+        if found:
+            meanings[recode.column] = found
     return meanings
 
 
@@ -226,6 +231,21 @@ def _shown_meanings(
         column: {label: meaning for label, meaning in labels.items() if label in texts[column]}
         for column, labels in meanings.items()
     }
+
+
+def _with_shown_types(manifest: Manifest, rows: Rows, schema: Schema) -> Manifest:
+    """State of columns with suppressed cells the type that the visible ones have.
+
+    One that nobody declared was read off all cells, and would tell something of hidden ones.
+    """
+    texts = {domain.column: domain.texts for domain in rows.domains}
+    columns = tuple(
+        replace(column, type=infer_type(texts[column.name]))
+        if column.n_suppressed and column.name not in schema.types
+        else column
+        for column in manifest.columns
+    )
+    return replace(manifest, columns=columns)
 
 
 def _value_counts(table: EngineTable, column: str) -> Counts:

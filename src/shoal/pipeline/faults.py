@@ -10,14 +10,21 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.method import Shape
-from shoal.core.release import FORMATS, Manifest, Published, PublishedColumn, data_files
+from shoal.core.release import (
+    FORMATS,
+    Manifest,
+    Meaning,
+    Published,
+    PublishedColumn,
+    data_files,
+)
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.pipeline.release import hierarchy_file
@@ -46,12 +53,30 @@ def manifest_faults(manifest: Manifest) -> list[str]:
         faults.append("the manifest says in words what its guarantees do not promise")
     if manifest.columns_of(Role.IDENTIFYING):
         faults.append("the manifest states an identifying column")
+    if manifest.shape is Shape.SUPPRESSED:
+        faults += _suppressed_faults(manifest)
     return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
+
+
+def _suppressed_faults(manifest: Manifest) -> list[str]:
+    """Find what would keep a checker from looking at all that is published."""
+    faults = []
+    if manifest.columns_of(Role.INSENSITIVE):
+        faults.append("a suppressed release has no insensitive columns: rules may go by them")
+    if not any(column.n_suppressed for column in manifest.columns):
+        faults.append("nothing is suppressed, so what is guaranteed would hold of anything")
+    for guarantee in manifest.guarantees:
+        stated = guarantee.to_dict()
+        if any(manifest.parameters.get(name, value) != value for name, value in stated.items()):
+            faults.append(f"the parameters of the method contradict {guarantee.name}")
+    return faults
 
 
 def _public_names(manifest: Manifest) -> set[str]:
     """Name every file that a release with these columns may have beside its manifest."""
     columns = (*manifest.columns_of(Role.QUASI), *manifest.columns_of(Role.SENSITIVE))
+    if manifest.shape is Shape.SUPPRESSED:
+        columns = ()
     data = {f"{name}.{manifest.format}" for name in data_files(manifest.shape)}
     return data | set(_DOCUMENTS) | {hierarchy_file(column) for column in columns}
 
@@ -127,8 +152,9 @@ def _shown(name: str) -> str:
 def content_faults(published: Published) -> list[str]:
     """Say what the published files hold that their manifest, labels or guarantees do not bear."""
     faults = [*_count_faults(published), *_suppression_faults(published)]
-    if published.manifest.shape is not Shape.SUPPRESSED:
-        # Suppressed columns show values, or `*`: neither is a label.
+    if published.rows is not None:
+        faults += _cut_faults(published.manifest, published.rows, published.meanings)
+    else:
         faults += _label_faults(published)
     return faults + _protection_faults(published)
 
@@ -180,6 +206,47 @@ def _suppressed_cell_faults(manifest: Manifest, rows: Rows) -> list[str]:
 def _domains(published: Published) -> tuple[Domain, ...]:
     sensitive = () if published.buckets is None else (published.buckets.domain,)
     return (*published.quasi, *sensitive)
+
+
+def _cut_faults(
+    manifest: Manifest, rows: Rows, meanings: Mapping[str, Mapping[str, Meaning]]
+) -> list[str]:
+    """Compare the labels of columns that are cut into intervals with what is shown of them.
+
+    Other columns of a suppressed release show values, or `*`: neither is a label.
+    """
+    stated = manifest.parameters.get("discretise")
+    cut = set(stated) if isinstance(stated, dict) else set()
+    faults = [
+        f"labels.json explains a column that is not cut into intervals: {column!r}"
+        for column in sorted(set(meanings) - cut)
+    ]
+    for domain in rows.domains:
+        explained = set(meanings.get(domain.column, {}))
+        if domain.column in cut and explained != set(domain.texts.tolist()):
+            faults.append(
+                f"labels.json does not explain the labels of column {domain.column!r} that are "
+                "shown, and these alone"
+            )
+    return faults + [
+        f"labels.json gives a label of column {column!r} an interval that it does not lie in"
+        for column, labels in meanings.items()
+        if not all(map(_lies_within, labels, labels.values()))
+    ]
+
+
+def _lies_within(label: str, meaning: Meaning) -> bool:
+    """Whether a label is its interval, or a point in it."""
+    if meaning.interval is None or meaning.members or meaning.has_other:
+        return False
+    low, high = meaning.interval
+    if label.endswith("["):
+        return label in (f"[{low}, {high}[", f"]{low}, {high}[")
+    try:
+        return float(low) <= float(label) < float(high)
+    except ValueError:
+        # Dates sort as their texts do, but where an end is open.
+        return (low.startswith("-inf") or low <= label) and (high == "+inf" or label < high)
 
 
 def _label_faults(published: Published) -> list[str]:

@@ -31,7 +31,7 @@ from shoal.knowledge.known import Fact, Knowledge
 from shoal.knowledge.nodes import codes_in
 from shoal.pipeline.hidden_cells import uncover
 from shoal.pipeline.people import lines_of_keys
-from shoal.pipeline.release import Release
+from shoal.pipeline.release import PLACEMENT, Release
 
 __all__ = [
     "KNOWLEDGE",
@@ -75,7 +75,11 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
         missing or is not the one that the release was made with.
     """
     needed = {guarantee.needs_witness for guarantee in manifest.guarantees}
-    for need, name in (("forbidden", KNOWLEDGE), (PRIVATE_CELLS, HiddenCells.FILE)):
+    for need, name in (
+        ("forbidden", KNOWLEDGE),
+        (PRIVATE_CELLS, HiddenCells.FILE),
+        (PRIVATE_CELLS, PLACEMENT),
+    ):
         if need in needed and name not in manifest.witnesses:
             raise DataError(f"The manifest does not name the witness {name} that it needs.")
     if not manifest.witnesses:
