@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import ClassVar
@@ -42,6 +42,7 @@ __all__ = ["Learned"]
 
 _DELTA = Fraction(4, 5)
 _SEED = 0
+_MOST_TARGETS = 3
 """Her draws are her own: nothing depends on a secret."""
 
 _FEWEST_COMPLETE = 500
@@ -140,6 +141,12 @@ class Learned(CellAttack):
     def is_installed(cls) -> bool:
         """Whether scikit-learn is there, which the model comes from."""
         return find_spec("sklearn") is not None
+
+    def aimed_at(self, columns: Sequence[str]) -> Learned:
+        """Attack the columns with most private cells, up to three, where no target is named."""
+        if self.target is not None:
+            return self
+        return replace(self, target=tuple(columns[:_MOST_TARGETS]))
 
     def threshold(self, manifest: Manifest) -> Fraction:
         """Give the belief from which on she counts as knowing a cell."""

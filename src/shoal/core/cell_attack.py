@@ -143,6 +143,10 @@ class CellAttack(Attack):
         What each kind of adversary fills in, the weakest first.
         """
 
+    def aimed_at(self, columns: Sequence[str]) -> CellAttack:  # noqa: ARG002
+        """Give the attack for somebody who knows which columns have private cells, most first."""
+        return self
+
     def notes(self, rows: Rows, manifest: Manifest) -> tuple[Section, ...]:  # noqa: ARG002
         """Give further small tables for the findings; none where there is nothing to add."""
         return ()

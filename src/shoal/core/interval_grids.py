@@ -219,6 +219,9 @@ class EqualWidths(Rule):
         The width is such that together they are longer than the spread by half a width or more,
         which leaves a range of at least half a width to choose the roundest start from.
         """
+        if not values.is_date and 0 <= values.least * self.number < values.largest:
+            # What begins near 0 begins at 0: nobody is -5 years old.
+            return _Steps(Decimal(0), self._width_from_zero(values))
         spread = values.largest - values.least
         width = self._width(spread, is_whole=values.is_whole) if spread else values.width_of_one()
         number, rest = divmod(2 * spread + width, 2 * width)
@@ -226,6 +229,14 @@ class EqualWidths(Rule):
         below = max(values.largest - number * width, values.least - width)
         last = min(values.least, values.largest - (number - 1) * width)
         return _Steps(values.roundest(below, last), width)
+
+    def _width_from_zero(self, values: Values) -> Decimal:
+        below = values.largest / self.number
+        last = values.largest / (self.number - 1) if self.number > 1 else 2 * below
+        if values.is_whole:
+            below //= 1
+            last = max(last // 1, below + 1)
+        return _roundest_number(below, last)
 
     def _width(self, spread: Decimal, *, is_whole: bool) -> Decimal:
         below = 2 * spread / (2 * self.number - 1)

@@ -100,6 +100,10 @@ class Method(ABC):
         """The cells that must not be known, where the method hides cells: it is given rows then."""
         return None
 
+    def check_rows(self, rows: Rows, private: Marks) -> tuple[str, ...]:  # noqa: ARG002
+        """Refuse rows that the method cannot work on; give what should be known of them."""
+        return ()
+
     @abstractmethod
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
         """Name the columns whose values make rows interchangeable."""

@@ -258,6 +258,12 @@ def _of_mapping(given: Mapping[Any, Any], base: Path) -> Part:
         return Condition(given["column"], sql, python)
     if set(given) == {"file"}:
         return CellFile(base / str(given["file"]))
+    if any(isinstance(entry, str) for entry in given.values()):
+        raise ParameterError(
+            "A condition on private cells is given by column, and sql or python; this one has "
+            f"{', '.join(map(str, given))}.",
+            hint=_HINT,
+        )
     return _mask(given)
 
 

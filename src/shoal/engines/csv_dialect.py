@@ -174,7 +174,7 @@ def _read_header(
     try:
         header = next(records)
         is_closed = limits is None or next(records, None) is not None
-    except csv.Error:
+    except (csv.Error, StopIteration):
         raise DataError(
             f"{path.name} has a header that cannot be read.",
             hint="is a quote left open, or a name longer than any name is?",

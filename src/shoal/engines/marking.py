@@ -59,10 +59,28 @@ def mark_cells(table: EngineTable, cells: PrivateCells, rows: Rows) -> Marks:
         cannot be evaluated.
     """
     marks = np.zeros(rows.codes.shape, dtype=bool)
-    marker = _Marker(table, rows, marks)
-    for part in cells.parts:
-        marker.mark(part.among(tuple(table.scan.types)) if isinstance(part, CellText) else part)
+    for number, part in enumerate(cells.parts, start=1):
+        read = part.among(tuple(table.scan.types)) if isinstance(part, CellText) else part
+        marker = _Marker(table, rows, np.zeros_like(marks))
+        marker.mark(read)
+        if not marker.marks.any():
+            # Somebody meant cells: to publish them for a slip of the pen would be the worst.
+            raise ParameterError(
+                f"Entry {number} of {len(cells.parts)} of the private cells "
+                f"({_described(read)}) names no cell that is published.",
+                hint="correct it, or take it out.",
+            )
+        marks |= marker.marks
     return marks
+
+
+def _described(part: CellMask | CellList | Condition | CellFile) -> str:
+    if isinstance(part, Condition):
+        how = "SQL" if part.sql is not None else "Python" if part.python is not None else "whole"
+        return f"column {part.column!r}, {how}"
+    if isinstance(part, CellFile):
+        return part.path.name
+    return "a list of cells" if isinstance(part, CellList) else "a table of booleans"
 
 
 class _Marker:
@@ -99,7 +117,7 @@ class _Marker:
                 hint="give it the role quasi: then its cells can be blanked.",
             )
         raise ParameterError(
-            "Private cells are named in a column that the table does not have.",
+            f"Private cells are named in {str(column)!r}, a column that the table does not have.",
             hint=f"its columns are {', '.join(known)}.",
         )
 
@@ -184,9 +202,10 @@ class _Marker:
         selected = [f"{table.key_expression} AS {row_key}"]
         for column in table.scan.types:
             name = quote(column)
-            kind = _SQL_TYPES.get(table.type_of(column)) if table.scan.is_text else None
-            known = kind is not None and column in table.domains
-            selected.append(f"{cast(name, kind)} AS {name}" if known and kind else name)
+            kind = None
+            if table.scan.is_text and _is_named(column, condition.sql):
+                kind = _SQL_TYPES.get(self._type_of(column))
+            selected.append(name if kind is None else f"{cast(name, kind)} AS {name}")
         query = (
             f"SELECT {row_key} AS row_key FROM (SELECT {', '.join(selected)} "
             f"FROM {table.scan.relation}) f WHERE ({condition.sql}\n)"
@@ -199,9 +218,20 @@ class _Marker:
                 f"The SQL filter of the private cells of column {condition.column!r} cannot be "
                 "evaluated.",
                 hint="it stands behind WHERE; texts stand in single quotes, column names that are "
-                "no plain words in double ones.",
+                "no plain words in double ones. With --log FILE the engine's own words are kept.",
             ) from None
         return self._is_among(fetched)
+
+    def _type_of(self, column: str) -> ColumnType:
+        """Give the type of any column of a source of texts."""
+        if column in self.table.domains:
+            return self.table.domains[column].type
+        table = self.table
+        fetched = table.engine.rows(
+            f"SELECT DISTINCT {table.engine.quote(column)} AS v FROM {table.scan.relation}"
+        )
+        return infer_type(np.array([text for text in texts_of(fetched["v"]) if text is not None],
+                                   dtype=object))  # fmt: skip
 
     def _is_among(self, found: Sequence[str | None]) -> Marks:
         keys = self.keys
@@ -258,6 +288,11 @@ class _Marker:
         if self.table.schema.key is None and self.table.scan.line is None:
             return [key.partition(":")[0] for key in keys]
         return keys
+
+
+def _is_named(column: str, text: str) -> bool:
+    """Whether a text names a column, as a word or in quotes; in doubt it does."""
+    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _name_beside(columns: Mapping[str, str]) -> str:

@@ -215,6 +215,11 @@ class AdversarialRules(Sequence[AdversarialRule]):
         ParameterError
             Where the table does not have such a column or value.
         """
+        if not isinstance(itemset, Mapping):
+            raise ParameterError(
+                "An itemset is given as a mapping of columns to values.",
+                hint='for example {"title": "Manager"}.',
+            )
         rows = self._source.rows
         coded = {rows.place(column): rows.code(column, v) for column, v in itemset.items()}
         return categorize(rows.codes, self._source.state, coded, delta=self.delta, gamma=self.gamma)

@@ -29,7 +29,7 @@ from shoal.core.guarantees import Guarantee, RuleProtection
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Blank, Plan, Recode, Segments
-from shoal.core.private_cells import PrivateCells
+from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.private_choice import choice_warnings
 from shoal.core.rows import RowCodes, Rows
 from shoal.core.rule_thresholds import check_gamma, read_delta
@@ -208,6 +208,30 @@ class RuleHiding(Method):
             )
         check_discretised(self.discretise, schema.coded)
 
+    def check_rows(self, rows: Rows, private: Marks) -> tuple[str, ...]:
+        """Refuse what hides nothing or cannot be cut; say where the choice itself tells.
+
+        Raises
+        ------
+        ParameterError
+            Where no cell is private, or no rule could have the support that is asked for.
+        SchemaError
+            Where a column that is to be cut has no numbers.
+        """
+        if not private.any():
+            raise ParameterError(
+                "No cell is private, so there is nothing to hide.",
+                hint="name the cells: private='disease where age > 60', or [(key, column), ...].",
+            )
+        if isinstance(self.gamma, int) and self.gamma > rows.n_rows:
+            raise ParameterError(
+                f"gamma asks for rules that {self.gamma} rows bear out; the table has "
+                f"{rows.n_rows}, so nothing would be protected.",
+                hint="give a smaller number, or a share such as 0.001.",
+            )
+        discretise_rows(rows, private, self.discretise)
+        return choice_warnings(self.private, rows, private, self.delta)
+
     def plan(self, problem: Problem) -> Plan:
         """Plan which cells are blanked.
 
@@ -219,11 +243,7 @@ class RuleHiding(Method):
         rows, private = problem.rows, problem.private
         if rows is None or private is None or rows.keys is None:
             raise InternalError("RuleHiding was given no rows.")
-        if not private.any():
-            raise ParameterError(
-                "No cell is private, so there is nothing to hide.",
-                hint="name the cells: private='disease where age > 60', or [(key, column), ...].",
-            )
+        warnings = self.check_rows(rows, private)
         cut, recode = discretise_rows(rows, private, self.discretise)
         codes = cut.codes
         is_cut = {one.column for one in recode}
@@ -262,7 +282,7 @@ class RuleHiding(Method):
             },
             warnings=(
                 *_base_rate_warnings(rates, rows.columns, self.delta),
-                *choice_warnings(self.private, rows, private, self.delta),
+                *warnings,
             ),
             notes={"hiding": hiding.to_dict()},
         )

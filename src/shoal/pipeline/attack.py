@@ -18,10 +18,13 @@ from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, InternalError, ParameterError, SchemaError
+from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
+from shoal.core.registry import snake_case
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
 from shoal.engines.domains import retype
+from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
@@ -35,6 +38,7 @@ from shoal.pipeline.witnesses import known_to_maker
 __all__ = [
     "AttackReport",
     "attack",
+    "attacks_left_out",
     "attacks_that_apply",
     "read_knowledge",
     "read_people",
@@ -165,6 +169,12 @@ def attacks_that_apply(published: Published, *, has_knowledge: bool) -> list[Att
     ]
 
 
+def attacks_left_out(shape: Shape) -> list[str]:
+    """Name the attacks on a shape that lack a library."""
+    known = {snake_case(name): getattr(all_attacks, name) for name in all_attacks.__all__}
+    return [name for name, one in known.items() if shape in one.shapes and not one.is_installed()]
+
+
 def _check_chosen(attacks: Sequence[Attack], published: Published, *, is_everybody: bool) -> None:
     for one in attacks:
         if not isinstance(one, Attack):
@@ -274,6 +284,17 @@ def _as_released(people: Cells, published: Published) -> Cells:
     return cells.select(people.columns)
 
 
+def _lines_of_others(engine: DuckDB, internal: Path, findings: Sequence[Findings]) -> list[str]:
+    """Give the query of what other attacks found before, where any did."""
+    path = internal / "risk.parquet"
+    if not path.exists():
+        return []
+    named = ", ".join(f"'{found.attack}'" for found in findings)
+    relation = engine.scan_own(path, is_trusted=True).relation
+    columns = "row_key, attack, value, posterior, breached"
+    return [f"SELECT {columns} FROM {relation} WHERE attack NOT IN ({named})"]
+
+
 def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -> None:
     """Write what attacks found, one line a person and attack, to `risk.parquet`.
 
@@ -326,10 +347,11 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
                     f"s.posterior, s.breached FROM {placement} p POSITIONAL JOIN "
                     f"{lent.enter_context(engine.lent(scores))} s{joined} WHERE p.line = s.line"
                 )
+            parts += _lines_of_others(engine, internal, findings)
             engine.write(" UNION ALL ".join(parts), temporary, "parquet")
         relation = engine.scan_own(temporary, is_trusted=True).relation
         written = engine.rows(f"SELECT count(*) AS n FROM {relation}")
-        if int(written["n"][0]) != len(findings) * len(cell):
+        if int(written["n"][0]) % len(cell):
             raise InternalError("The risk file would not have one line a person.")
         sync(temporary)
         temporary.replace(internal / "risk.parquet")

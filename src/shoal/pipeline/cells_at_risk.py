@@ -50,6 +50,11 @@ def uncovered(release: Release, published: Published) -> Uncovered | None:
 def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> Findings:
     """Let an adversary guess at the release and at one without further blanks, and score both."""
     manifest = published.manifest
+    n_private = truth.is_private.sum(axis=0)
+    order = np.argsort(-n_private, kind="stable")
+    attack = attack.aimed_at(
+        [truth.domains[place].column for place in order.tolist() if n_private[place]]
+    )
     threshold = attack.threshold(manifest)
     bare, released = truth.rows(blank_private_only=True), truth.rows(blank_private_only=False)
     before = attack.guess(bare, manifest)
@@ -60,7 +65,7 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
     ]
     strongest = scored[-1]
     majority = _majority(released, truth)
-    attacked = _columns_attacked(scored)
+    attacked = _columns_attacked(attack, truth)
     n_rows = released.n_rows
     posterior = np.zeros(n_rows)
     guesses = strongest.guesses
@@ -77,7 +82,8 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
         breached=breached,
         limit=as_text(threshold),
         headline={
-            "private cells": int(truth.is_private.sum()),
+            "columns attacked": ", ".join(truth.domains[place].column for place in attacked),
+            "private cells there": int(n_private[attacked].sum()),
             "filled in": strongest.n_sure,
             "rightly": strongest.n_sure_right,
             "filled in, were private cells blanked only": unprotected.n_sure,
@@ -85,7 +91,7 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
         },
         sections=(
             _summary(scored, truth, majority, attacked),
-            _by_column(strongest, truth, majority),
+            _by_column(strongest, truth, majority, attacked),
             *(_reasons(score) for score in (unprotected, strongest) if score.n_sure),
             *(section for section in attack.notes(released, manifest) if section.rows),
         ),
@@ -171,11 +177,14 @@ def _majority(rows: Rows, truth: Uncovered) -> npt.NDArray[np.int64]:
     return hits
 
 
-def _columns_attacked(scored: list[_Score]) -> list[int]:
-    """Give the columns that anybody guessed at."""
-    columns = [score.guesses.column for score in scored]
-    found: list[int] = np.unique(np.concatenate(columns)).tolist()
-    return found
+def _columns_attacked(attack: CellAttack, truth: Uncovered) -> list[int]:
+    """Give the columns with private cells that are attacked: all of them where none is aimed at."""
+    target = getattr(attack, "target", None)
+    return [
+        place
+        for place in np.flatnonzero(truth.is_private.any(axis=0)).tolist()
+        if target is None or truth.domains[place].column in target
+    ]
 
 
 def _summary(
@@ -217,10 +226,12 @@ def _share(n_hits: int, n_tries: int) -> tuple[float | None, float, float]:
     return (n_hits / n_tries if n_tries else None, *share_interval(n_hits, n_tries))
 
 
-def _by_column(score: _Score, truth: Uncovered, majority: npt.NDArray[np.int64]) -> Section:
+def _by_column(
+    score: _Score, truth: Uncovered, majority: npt.NDArray[np.int64], attacked: list[int]
+) -> Section:
     n_private = truth.is_private.sum(axis=0)
     rows = []
-    for place in np.flatnonzero(n_private).tolist():
+    for place in attacked:
         chosen = score.guesses.column == place
         n_sure = int((chosen & score.is_sure).sum())
         n_right = int((chosen & score.is_sure & score.is_right).sum())

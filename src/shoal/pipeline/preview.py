@@ -14,10 +14,14 @@ from pathlib import Path
 from shoal import attacks as all_attacks
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method
+from shoal.core.private_cells import PrivateCells
 from shoal.core.registry import find, snake_case
+from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role, Schema
 from shoal.engines.engine import Scan
+from shoal.engines.marking import mark_cells
 from shoal.engines.opening import open_engine
+from shoal.engines.table import EngineTable
 from shoal.pipeline.config import Configuration
 from shoal.pipeline.profile import estimate
 from shoal.pipeline.publish import earlier_releases, internal_folder, place_of
@@ -167,6 +171,7 @@ def dry_run(
         scan = engine.scan(configuration.source, **options)
         schema.check_columns(tuple(scan.types))
         counted = engine.rows(f"SELECT count(*) AS n FROM {scan.relation}")
+        private = _private(EngineTable(engine, scan, schema), method) if _hides(method) else ()
     finally:
         engine.close()
     n_rows = int(counted["n"][0])
@@ -186,10 +191,24 @@ def dry_run(
         folder=place,
         internal=internal_folder(place),
         format=configuration.format if format is None else format,
-        warnings=_warnings(configuration, place, scan, may_replace=may_replace),
+        warnings=(*private, *_warnings(configuration, place, scan, may_replace=may_replace)),
         seconds=seconds,
         memory=memory,
     )
+
+
+def _hides(method: Method) -> bool:
+    return method.private_cells is not None
+
+
+def _private(table: EngineTable, method: Method) -> tuple[str, ...]:
+    """Look for the private cells, and say how many there are."""
+    rows = table.row_codes(MOST_ROWS)
+    marks = mark_cells(table, method.private_cells or PrivateCells(), rows)
+    warnings = method.check_rows(rows, marks)
+    counts = zip(rows.columns, marks.sum(axis=0).tolist(), strict=True)
+    named = ", ".join(f"{count} of {column}" for column, count in counts if count)
+    return (f"{int(marks.sum())} cells are private: {named}.", *warnings)
 
 
 def _shown(configuration: Configuration) -> str:

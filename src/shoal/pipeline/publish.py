@@ -23,7 +23,7 @@ from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
 from shoal.engines.engine import Scan
 from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack, attacks_that_apply
+from shoal.pipeline.attack import attack, attacks_left_out, attacks_that_apply
 from shoal.pipeline.config import Configuration, ConfiguredAttack
 from shoal.pipeline.placing import claimed, internal_folder
 from shoal.pipeline.read import read
@@ -251,7 +251,14 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
 
 
 def _warnings(release: Release) -> tuple[str, ...]:
-    return () if release.making is None else release.making.plan.warnings
+    planned = () if release.making is None else release.making.plan.warnings
+    return (
+        *planned,
+        *(
+            f"The attack {name!r} was not run: what it needs is not installed."
+            for name in attacks_left_out(release.manifest.shape)
+        ),
+    )
 
 
 @contextlib.contextmanager

@@ -179,7 +179,14 @@ def test_bins_are_bounded_by_round_numbers_beyond_the_least_and_the_largest():
         ("10000", "19900"),
         ("1485100", "1495000"),
     ]
-    assert intervals({"bins": 4}, reals(0.137, 0.862)) == [("0", "0.24"), ("0.72", "0.96")]
+    assert intervals({"bins": 4}, reals(-0.137, 0.862)) == [("-0.2", "0.1"), ("0.7", "1")]
+
+
+def test_bins_of_numbers_that_begin_near_zero_begin_at_zero():
+    assert intervals({"bins": 10}, integers(0, 97)) == [("0", "10"), ("90", "100")]
+    assert intervals({"bins": 5}, integers(3, 100)) == [("0", "25"), ("100", "125")]
+    assert intervals({"bins": 4}, reals(0.137, 0.862)) == [("0", "0.25"), ("0.75", "1")]
+    assert intervals({"bins": 1}, integers(0, 7))[0][0] == "0"
 
 
 def test_sixteen_whole_numbers_have_sixteen_bins_where_seventeen_are_asked_for():
@@ -190,7 +197,7 @@ def test_sixteen_whole_numbers_have_sixteen_bins_where_seventeen_are_asked_for()
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, unique=True), st.integers(2, 50))
 def test_bins_hide_the_least_and_the_largest_value_within_a_fourth_of_a_width(values, number):
     values = [round(value, 3) + 0.0 for value in values]
-    if len(set(values)) == 1:
+    if len(set(values)) == 1 or 0 <= min(values) * number < max(values):
         return
     found = intervals({"bins": number}, reals(*values))
     low, high = Decimal(found[0][0]), Decimal(found[-1][1])

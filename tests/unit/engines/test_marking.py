@@ -53,7 +53,6 @@ def test_a_column_is_private_as_a_whole(table):
         ("age where sex = 'F' AND born < DATE '1980-01-01'", {0}),
         ("age where objects", {0, 3}),
         ("age where name LIKE 'O%'", {3}),
-        ("age where false", set()),
         ("age if age > 60", {0, 3}),
         ("age if age is None", {2}),
         ("age if sex == 'F' and born < date('1980-01-01')", {0}),
@@ -125,9 +124,9 @@ def test_a_file_holds_a_mask(tmp_path, table):
         ("wage", "begins with no column"),
         ([(9, "age")], "1 of 1 private cells are in rows that the table does not have"),
         ([("Rosa", "age")], "counted from 1"),
-        ([(1, "wage")], "in a column that the table does not have"),
+        ([(1, "wage")], "in 'wage', a column that the table does not have"),
         (np.zeros((3, 5), dtype=bool), "has 3 rows and 5 columns; 4 and 5 are needed"),
-        ({"wage": [True] * 4}, "in a column that the table does not have"),
+        ({"wage": [True] * 4}, "in 'wage', a column that the table does not have"),
         ("age where wage > 3", "SQL filter of the private cells of column 'age' cannot"),
         ("age where name > 3 +", "SQL filter of the private cells of column 'age' cannot"),
         ("age if wage > 3", "names 'wage', which is no column"),
@@ -149,7 +148,65 @@ def test_a_file_that_says_nothing_is_refused(tmp_path, table):
 
 
 def test_a_mask_may_mark_nothing_in_a_column_that_is_not_there(table):
-    assert marked(table, {"wage": [False] * 4}) == set()
+    mask = {"wage": [False] * 4, "age": [True, False, False, False]}
+    assert marked(table, mask) == {(0, "age")}
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["age where false", "age if age > 99", "name", [("1", "name")], {"age": [False] * 4}],
+)
+def test_what_names_no_published_cell_is_refused(table, given):
+    with pytest.raises(ParameterError, match=r"Entry 1 of 1 of the private cells .* names no cell"):
+        marked(table, given)
+
+
+def test_an_empty_list_of_cells_is_refused(tmp_path, table):
+    path = tmp_path / "cells.csv"
+    path.write_text("key,column\n")
+    with pytest.raises(ParameterError, match=r"cells\.csv\) names no cell"):
+        marked(table, path)
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        "age > 1); DROP TABLE coded; --",
+        "age > 1; SELECT 1",
+        "age > 1 -- to the end",
+        "age > 1 /* more",
+        "(age > 1",
+        "age > 1) OR (1 = 1",
+        "name = 'x",
+        "name = E'\\'' OR 1 = 1",
+        "name = $$x$$",
+    ],
+)
+def test_a_filter_is_one_condition(table, filter_):
+    with pytest.raises(ParameterError, match="more, or less, than one condition"):
+        marked(table, f"age where {filter_}")
+    assert table.row_codes(10).n_rows == 4
+
+
+def test_signs_within_quotes_belong_to_a_condition(table):
+    assert marked(table, "age where name <> 'a; (b -- c' and sex = 'F'") == {(0, "age"), (1, "age")}
+
+
+def test_a_column_may_be_called_as_the_key_is_inside():
+    columns = {"row_key": [3, 2, 1], "y": [1, 2, 3]}
+    table = shoal.read(columns, shoal.Schema(quasi=["row_key", "y"]))
+    assert marked(table, "y where row_key = 3") == {(0, "y")}
+
+
+def test_numbers_of_a_csv_column_that_is_not_published_are_numbers_too(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("no,age,sex,kind\n1,9,F,a\n2,10,M,b\n30,,F,a\n")
+    schema = shoal.Schema(quasi=["sex", "kind"], identifying="age", key="no")
+    table = shoal.read(path, schema)
+    for condition in ("sex where age > 9", "sex where no % 2 = 0 and age > 1", "sex if age > 9"):
+        rows = table.row_codes(9)
+        marks = table.marked(PrivateCells.of(condition), 9)
+        assert rows.keys[marks[:, 0]].tolist() == ["2"]
 
 
 def test_private_cells_of_an_insensitive_column_are_refused():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 from fractions import Fraction
 
 import duckdb
@@ -73,6 +74,7 @@ def tables(draw):
        st.integers(1, 3))  # fmt: skip
 def test_no_rule_is_left_in_what_is_published(drawn, mode, delta, gamma):
     columns, private = drawn
+    gamma = min(gamma, len(columns["a"]))
     named = [(row + 1, column) for row, column in private]
     release = release_of(columns, named, mode=mode, delta=delta, gamma=gamma)
     assert shoal.verify(release).status is Status.VERIFIED
@@ -217,9 +219,83 @@ def test_shrinking_is_the_default_where_it_is_possible():
 
 
 def test_nothing_private_is_refused():
-    for private in (None, [], "a where false"):
+    for private in (None, []):
         with pytest.raises(ParameterError, match="No cell is private"):
-            release_of({"a": [1, 2], "b": [1, 2]}, private)
+            release_of({"a": [1, 2], "b": [1, 2]}, private, gamma=1)
+
+
+def test_what_names_no_cell_is_refused_though_others_do():
+    for private in ("a where false", "a if a > 9", [[False, False]] * 2):
+        with pytest.raises(ParameterError, match=r"Entry 2 of 2 of the private cells .* no cell"):
+            release_of({"a": [1, 2], "b": [1, 2]}, ["b", private], gamma=1)
+
+
+def test_more_support_than_there_are_rows_is_refused():
+    with pytest.raises(ParameterError, match="gamma asks for rules that 3 rows bear out"):
+        release_of({"a": [1, 2], "b": [1, 2]}, "a", gamma=3)
+
+
+@pytest.mark.parametrize("private", ["a where a = 'x'", "a if a == 'x'", [(1, "a"), (2, "a")]])
+def test_cells_that_are_private_for_what_they_hold_are_warned_of(private):
+    columns = {"a": ["x"] * 6 + ["y", "z"] * 10, "b": list(range(26))}
+    if isinstance(private, list):
+        private = [(line, "a") for line in range(1, 7)]
+    release = release_of(columns, private)
+    assert release.making is not None
+    (warning,) = release.making.plan.warnings
+    assert "column 'a'" in warning
+    assert "'x'" not in warning
+
+
+def test_a_choice_that_does_not_follow_from_values_is_not_warned_of():
+    columns = {"a": ["x", "y"] * 10, "b": ["p", "q", "q", "p"] * 5}
+    release = release_of(columns, "a if b == 'p'", gamma=9)
+    assert release.making is not None
+    assert not release.making.plan.warnings
+
+
+@pytest.mark.parametrize(
+    ("visible", "hidden", "shown"),
+    [
+        ([1, 2], [3, 3.5, None], ["1", "2"]),
+        ([1.5, 2], [3, 3.25, None], ["1.5", "2.0"]),
+        ([Decimal(1), Decimal("2.5")], [Decimal(3), Decimal("3.125")], ["1.0", "2.5"]),
+    ],
+)
+def test_numbers_are_written_by_what_is_visible(visible, hidden, shown):
+    for other in hidden:
+        columns = {"n": [*visible * 5, other], "b": ["x", "y"] * 5 + ["x"]}
+        release = release_of(columns, [(11, "n")], gamma=11)
+        assert {line[0] for line in lines(release)} == {"*", *shown}
+        assert [c.type for c in release.manifest.columns] == [
+            "integer" if shown == ["1", "2"] else "real",
+            "categorical",
+        ]
+
+
+@pytest.mark.parametrize("hidden", ["9", "1.5", "n/a", "10.0", "2020-01-01", ""])
+def test_no_type_and_no_order_follows_from_hidden_texts(tmp_path, hidden):
+    path = tmp_path / "people.csv"
+    path.write_text("n,b\n" + "9,x\n10,y\n" * 3 + f"{hidden},x\n")
+    table = shoal.read(path, shoal.Schema(quasi=["n", "b"]))
+    release = shoal.anonymize(table, shoal.RuleHiding(private=[(7, "n")], gamma=7))
+    assert lines(release) == [("*", "x"), *[("10", "y")] * 3, *[("9", "x")] * 3]
+    assert release.manifest.columns[0].type == "integer"
+
+
+def test_blanked_numbers_do_not_move_the_cuts():
+    """Where a row has a private cell, nothing of it decides how numbers are cut."""
+    found = set()
+    for age in (25, 90):
+        columns = {
+            "age": [*range(20, 30), *range(20, 30), age, 25],
+            "sex": ["F"] * 10 + ["M"] * 10 + ["F", "M"],
+        }
+        release = release_of(
+            columns, [(21, "sex"), (22, "sex")], discretise={"age": {"bins": 3}}, gamma=2
+        )
+        found.add(tuple(sorted(release.meanings["age"])))
+    assert len(found) == 1
 
 
 def test_columns_that_nobody_looks_at_are_refused():

@@ -14,6 +14,7 @@ from pyarrow import parquet
 import shoal
 from shoal.core.errors import ParameterError
 from shoal.pipeline.config import load
+from shoal.pipeline.preview import dry_run
 from shoal.pipeline.publish import publish
 from shoal.pipeline.verify import Status
 
@@ -174,6 +175,51 @@ def test_blanks_that_the_manifest_does_not_count_are_noticed(folder):
     assert any("suppressed cells of column 'title'" in problem for problem in found.problems)
 
 
+def test_columns_that_no_checker_looks_at_are_noticed(folder):
+    stated = json.loads((folder / "manifest.json").read_text())
+    stated["columns"][0]["role"] = "insensitive"
+    (folder / "manifest.json").write_text(json.dumps(stated))
+    found = shoal.verify(folder, internal=internal_of(folder))
+    assert found.status is Status.FAILED
+    assert any("no insensitive columns" in problem for problem in found.problems)
+
+
+@pytest.mark.parametrize("name", ["delta", "gamma", "mode"])
+def test_parameters_that_contradict_the_guarantee_are_noticed(folder, name):
+    stated = json.loads((folder / "manifest.json").read_text())
+    stated["method"]["parameters"][name] = "0.123"
+    (folder / "manifest.json").write_text(json.dumps(stated))
+    assert "the parameters of the method contradict" in shoal.verify(folder).problems[0]
+
+
+@pytest.mark.parametrize("change", ["interval", "removed", "foreign"])
+def test_labels_that_do_not_fit_what_is_shown_are_noticed(folder, change):
+    labels = json.loads((folder / "labels.json").read_text())
+    first = next(iter(labels["age"]))
+    if change == "interval":
+        labels["age"][first]["interval"] = ["0", "1"]
+    elif change == "removed":
+        del labels["age"][first]
+    else:
+        labels["title"] = {"title 1": {"interval": ["0", "1"]}}
+    text = json.dumps(labels)
+    (folder / "labels.json").write_text(text)
+    stated = json.loads((folder / "manifest.json").read_text())
+    stated["files"]["labels.json"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(stated))
+    found = shoal.verify(folder)
+    assert found.status is Status.FAILED
+    assert "labels.json" in found.problems[0]
+
+
+def test_a_placement_without_a_code_is_noticed(folder):
+    stated = json.loads((folder / "manifest.json").read_text())
+    del stated["witnesses"]["placement.parquet"]
+    (folder / "manifest.json").write_text(json.dumps(stated))
+    found = shoal.verify(folder, internal=internal_of(folder))
+    assert "does not name the witness placement.parquet" in found.problems[0]
+
+
 def test_words_that_say_more_than_the_parameters_are_noticed(folder):
     stated = json.loads((folder / "manifest.json").read_text())
     stated["guarantees"][0]["statement"] = "nobody can learn anything"
@@ -187,7 +233,7 @@ def test_the_rule_adversary_is_scored_beside_a_table_without_further_blanks(rele
     (found,) = shoal.attack(release, shoal.attacks.Rules())
     figures = found.headline
     n_private = sum(age < 35 for age in people()["age"])
-    assert figures["private cells"] == n_private
+    assert figures["private cells there"] == n_private
     assert figures["filled in, were private cells blanked only"] > n_private // 2
     assert figures["rightly, were private cells blanked only"] > n_private // 2
     if release.manifest.parameters["mode"] != "paper":
@@ -201,6 +247,19 @@ def test_the_rule_adversary_is_scored_beside_a_table_without_further_blanks(rele
     assert after[0] == "the release"
     assert before[5] == before[4] / before[3]
     assert before[6] <= before[5] <= before[7]
+
+
+def test_what_other_attacks_found_stays_in_the_risk_file(folder):
+    shoal.attack(folder, shoal.attacks.Linkage())
+    shoal.attack(folder, shoal.attacks.Rules())
+    risk = parquet.read_table(internal_of(folder) / "risk.parquet").to_pylist()
+    assert len(risk) == 600
+    assert {entry["attack"] for entry in risk} == {"linkage", "rules"}
+
+
+def test_the_learner_attacks_the_columns_with_private_cells(release):
+    found = shoal.attack(release, shoal.attacks.Learned())["learned"]
+    assert found.headline["columns attacked"] == "salary"
 
 
 def test_an_opened_release_is_scored_by_its_internal_folder(folder, release):
@@ -272,7 +331,10 @@ def test_a_configuration_names_private_cells(tmp_path):
     )
     publication = publish(load(tmp_path / "shoal.toml"))
     assert shoal.verify(publication.folder, internal=publication.internal).status is Status.VERIFIED
+    preview = dry_run(load(tmp_path / "shoal.toml"), replace=True)
     cells = parquet.read_table(publication.internal / "private.parquet").to_pylist()
+    n_private = sum(cell["private"] for cell in cells)
+    assert preview.warnings[0].startswith(f"{n_private} cells are private: ")
     private = {(cell["row_key"], cell["column"]) for cell in cells if cell["private"]}
     ages = columns["age"]
     expected = {("p3", "sex"), ("p4", "title")}
