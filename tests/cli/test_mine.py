@@ -371,7 +371,7 @@ def test_publish_with_given_rules_and_a_gate(run, configure):
     assert "a physician" in kept
     partly = run("verify", folder)
     assert partly.exit_code == 9
-    assert "Only in part: matching l-diversity" in partly.stdout
+    assert "Only in part: what matching l-diversity is checked by" in partly.stdout
     assert "--internal FOLDER" in partly.stdout
     fully = run("verify", folder, "--internal", f"{folder}.internal")
     assert fully.exit_code == 0
