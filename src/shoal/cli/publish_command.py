@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -190,6 +190,17 @@ def _verdict(judgement: Judgement) -> Mark | str:
     return Mark(f"{judgement.outcome} (at most {judgement.max_people})", is_passed)
 
 
+def _show_hiding(output: Output, notes: Mapping[str, object]) -> None:
+    """Say what the steward alone may know of suppressed cells: which are of which kind."""
+    hiding = notes.get("hiding")
+    if isinstance(hiding, dict):
+        output.line(
+            f"{hiding['private']} cells are private, and {hiding['blanked']} were blanked to protect "
+            f"them; of {hiding['rules']} rules that were found, {hiding['invalidated']} do not hold "
+            f"any more and {hiding['marginalized']} do not fire."
+        )
+
+
 def show_publication(output: Output, published: Publication) -> None:
     """Print what was published and where it is."""
     stated = published.manifest
@@ -200,6 +211,7 @@ def show_publication(output: Output, published: Publication) -> None:
     )
     output.line(f"  {published.folder}  to ship")
     output.line(f"  {published.internal}  never to be shipped")
+    _show_hiding(output, published.notes)
     output.line()
     _show_guarantees(output, stated.guarantees)
     if published.accepted is not None:

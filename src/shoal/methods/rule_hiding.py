@@ -284,7 +284,7 @@ class RuleHiding(Method):
                 *_base_rate_warnings(rates, rows.columns, self.delta),
                 *warnings,
             ),
-            notes={"hiding": hiding.to_dict()},
+            notes={"hiding": {"private": int(private.sum())} | hiding.to_dict()},
         )
 
 

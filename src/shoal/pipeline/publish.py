@@ -11,8 +11,8 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -132,6 +132,8 @@ class Publication:
         The risk that was accepted and why; None where there was none to accept.
     warnings
         What the steward should know, in words.
+    notes
+        Figures of the method, by name, as the internal record has them.
     """
 
     folder: Path
@@ -140,6 +142,7 @@ class Publication:
     judgements: tuple[Judgement, ...]
     accepted: str | None
     warnings: tuple[str, ...]
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """Give the publication as JSON holds it."""
@@ -157,6 +160,7 @@ class Publication:
             "gate": [judgement.to_dict() for judgement in self.judgements],
             "accepted_risk": self.accepted,
             "warnings": list(self.warnings),
+            **self.notes,
         }
 
     def __repr__(self) -> str:
@@ -219,6 +223,7 @@ def publish(
         judgements=judgements,
         accepted=accepted,
         warnings=(*_warnings(release), *map(_republished, earlier)),
+        notes=_notes(release),
     )
 
 
@@ -247,7 +252,12 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
         judgements=(),
         accepted=None,
         warnings=(*_warnings(release), *map(_republished, earlier)),
+        notes=_notes(release),
     )
+
+
+def _notes(release: Release) -> Mapping[str, object]:
+    return {} if release.making is None else release.making.plan.notes
 
 
 def _warnings(release: Release) -> tuple[str, ...]:
