@@ -195,8 +195,8 @@ def _show_hiding(output: Output, notes: Mapping[str, object]) -> None:
     hiding = notes.get("hiding")
     if isinstance(hiding, dict):
         output.line(
-            f"{hiding['private']} cells are private, and {hiding['blanked']} were blanked to protect "
-            f"them; of {hiding['rules']} rules that were found, {hiding['invalidated']} do not hold "
+            f"{hiding['private']} cells are private, and {hiding['blanked']} more were blanked to "
+            f"protect them; of {hiding['rules']} rules found, {hiding['invalidated']} do not hold "
             f"any more and {hiding['marginalized']} do not fire."
         )
 
