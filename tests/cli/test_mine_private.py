@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shoal.pipeline.mine_private.os.fsync", refuse)
+    monkeypatch.setattr("shoal.core.writing.os.fsync", refuse)
     result = run("mine", source, *ROLES, *LIMITS, *private, "--out", "rules.csv")
     assert result.exit_code == 8
     assert "No space left" in result.stderr

@@ -8,9 +8,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
+from frames import FRAMES, MIXED, MIXED_PRIVATE
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -20,23 +18,6 @@ from shoal.knowledge import (
 )
 from shoal.knowledge.adversarial import CodedRules
 from shoal.knowledge.hidden_rows import HiddenRows
-
-FRAMES = {
-    "pandas": pd.DataFrame,
-    "polars": lambda columns: pl.DataFrame(columns, strict=False),
-    "pyarrow": pa.table,
-    "batch": lambda columns: pa.table(columns).to_batches()[0],
-    "arrays": lambda columns: {name: np.array(values) for name, values in columns.items()},
-    "mapping": dict,
-}
-MIXED = {
-    "age": [30, 30, 41, 41, 41, 2**62 + 1],
-    "born": [dt.date(1990, 1, 2)] * 2 + [dt.date(1980, 5, 6)] * 4,
-    "city": ["Łódź", "Łódź", "東京", "東京", "東京", ""],
-    "height": [1.5, 1.5, -0.0, 0.0, 0.0, 1.5],
-    "smokes": [True, True, False, False, False, True],
-}
-MIXED_PRIVATE = [(1, "age"), (4, "city"), (2, "born"), (3, "height"), (0, "smokes")]
 
 
 def counts(rule: AdversarialRule) -> tuple[int, int, int, int]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,8 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import DataError, EngineError
+from shoal.core.errors import DataError
 from shoal.core.schema import Schema
+from shoal.core.writing import write_whole
 
 __all__ = ["Column", "Dataset", "Encoded"]
 
@@ -182,14 +182,7 @@ class Dataset:
         EngineError
             Where the file system refuses.
         """
-        target = Path(path)
-        try:
-            _write_whole(target, self._lines())
-        except OSError as error:
-            raise EngineError(
-                f"The file {str(target)!r} could not be written: {error.strerror}.",
-                hint="see that its folder exists and has room.",
-            ) from None
+        write_whole(Path(path), self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield ",".join(_quoted(column) for column in self.columns) + "\n"
@@ -197,20 +190,6 @@ class Dataset:
             stop = start + _ROWS_A_WRITE
             fields = [_fields(values, start, stop) for values in self.columns.values()]
             yield "\n".join(map(",".join, zip(*fields, strict=True))) + "\n"
-
-
-def _write_whole(target: Path, lines: Iterable[str]) -> None:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.writelines(lines)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _objects(values: Sequence[object]) -> npt.NDArray[np.object_]:

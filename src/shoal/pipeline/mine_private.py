@@ -6,28 +6,24 @@ the intervals. What is shown and written holds values of private cells: it is fo
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shoal.core.attack import Section
 from shoal.core.discretisation import Discretisation
 from shoal.core.discretised_rows import discretise_rows
-from shoal.core.errors import EngineError
 from shoal.core.exact import Number, as_text
 from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import Rows
 from shoal.core.table import Table
+from shoal.core.writing import write_whole
 from shoal.knowledge.adversarial_rules import (
     AdversarialRule,
     AdversarialRules,
     mine_adversarial_rules,
 )
-from shoal.pipeline.syncing import sync
 
 __all__ = ["PrivateMining", "document_of_rules", "sections_of_rules", "write_rules"]
 
@@ -171,13 +167,7 @@ def write_rules(rules: AdversarialRules, path: Path) -> None:
     EngineError
         Where the file system refuses.
     """
-    try:
-        _write_whole(path, _lines(rules))
-    except OSError as error:
-        raise EngineError(
-            f"The file {str(path)!r} could not be written: {error.strerror}.",
-            hint="see that its folder exists and has room.",
-        ) from None
+    write_whole(path, _lines(rules))
 
 
 def _lines(rules: AdversarialRules) -> Iterator[str]:
@@ -197,19 +187,3 @@ def _lines(rules: AdversarialRules) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def _write_whole(target: Path, lines: Iterable[str]) -> None:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.writelines(lines)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(target)
-        sync(target.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise

@@ -63,7 +63,7 @@ def test_a_confidence_out_of_range_is_refused(delta):
         mine(CODES, STATE, delta=delta)
 
 
-@pytest.mark.parametrize("gamma", [0, -1, True, 0.0, 1.5, "2", Fraction(-1, 2)])
+@pytest.mark.parametrize("gamma", [0, -1, True, 0.0, 1.5, "0", "1.5", Fraction(-1, 2)])
 def test_a_support_out_of_range_is_refused(gamma):
     with pytest.raises(ParameterError, match="gamma must be"):
         hide(CODES, STATE, delta=0.8, gamma=gamma)

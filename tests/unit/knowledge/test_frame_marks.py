@@ -9,37 +9,21 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from frames import EMPLOYEE_COLUMNS as COLUMNS
+from frames import EMPLOYEES_PRIVATE as PRIVATE
+from frames import FRAMES, employees
 
 from shoal.core.errors import ParameterError
 from shoal.core.private_cells import PrivateCells
-from shoal.datasets import papers
 from shoal.knowledge import (
     AdversarialRule,
     AdversarialRules,
     mine_adversarial_rules,
 )
 
-COLUMNS = ("title", "gender", "marital_status", "education", "salary_level")
 SECRET = "SECRETVALUE123"
 
 
-def employees() -> dict[str, list[str]]:
-    """Give Table 2 without the row ids."""
-    table = papers.employees_shuffled().to_dict()
-    return {column: table[column] for column in COLUMNS}
-
-
-PRIVATE = [(int(row) - 1, column) for row, column in papers.employees_private_cells()]
-
-
-FRAMES = {
-    "pandas": pd.DataFrame,
-    "polars": lambda columns: pl.DataFrame(columns, strict=False),
-    "pyarrow": pa.table,
-    "batch": lambda columns: pa.table(columns).to_batches()[0],
-    "arrays": lambda columns: {name: np.array(values) for name, values in columns.items()},
-    "mapping": dict,
-}
 BORN = [dt.date(1990, 1, 2)] * 2 + [dt.date(1980, 5, 6)] * 4
 AGES = [30, 30, 41, 41, 41, 42]
 

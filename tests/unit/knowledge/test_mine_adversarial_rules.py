@@ -9,6 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from frames import EMPLOYEE_COLUMNS as COLUMNS
+from frames import EMPLOYEES_PRIVATE as PRIVATE
+from frames import employees
 
 import shoal
 from shoal.core.domain import Domain
@@ -25,17 +28,7 @@ from shoal.knowledge import (
 )
 from shoal.knowledge.adversarial._kernels import find_members
 
-COLUMNS = ("title", "gender", "marital_status", "education", "salary_level")
 SECRET = "SECRETVALUE123"
-
-
-def employees() -> dict[str, list[str]]:
-    """Give Table 2 without the row ids."""
-    table = papers.employees_shuffled().to_dict()
-    return {column: table[column] for column in COLUMNS}
-
-
-PRIVATE = [(int(row) - 1, column) for row, column in papers.employees_private_cells()]
 
 
 def mask_of(cells, n_rows, columns) -> np.ndarray:
