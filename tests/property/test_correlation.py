@@ -1,0 +1,104 @@
+"""Phi-squared against its definition, in fractions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.core.cells import Cells
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.rows import Rows
+from shoal.knowledge.correlation import correlations, correlations_of_rows
+
+TEXTS = ["", " ", "0", "Zürich", "e\u0301", "é", "名", "🂡"]
+
+
+def slow_bin(value, values, n_bins):
+    """Give the interval of a number in whole arithmetic; None where it is missing."""
+    present = [Fraction(v) for v in values if v is not None]
+    if value is None:
+        return None
+    least, largest = min(present), max(present)
+    if least == largest:
+        return 0
+    return min(int((Fraction(value) - least) * n_bins / (largest - least)), n_bins - 1)
+
+
+def slow_phi_squared(ones, others):
+    n_rows = len(ones)
+    first, second = Counter(ones), Counter(others)
+    pairs = Counter(zip(ones, others, strict=True))
+    if min(len(first), len(second)) < 2:
+        return Fraction(0)
+    total = Fraction(0)
+    for one, n_one in first.items():
+        for other, n_other in second.items():
+            expected = Fraction(n_one * n_other, n_rows**2)
+            total += (Fraction(pairs[one, other], n_rows) - expected) ** 2 / expected
+    return total / (min(len(first), len(second)) - 1)
+
+
+@st.composite
+def tables(draw):
+    domains = []
+    for place in range(draw(st.integers(1, 4))):
+        column, has_missing = f"c{place}", draw(st.booleans())
+        if draw(st.booleans()):
+            wholes = sorted(draw(st.sets(st.integers(-50, 2000), min_size=1, max_size=90)))
+            domain = Domain.of_texts(
+                column,
+                list(map(str, wholes)),
+                type=draw(st.sampled_from([ColumnType.INTEGER, ColumnType.DATE])),
+                numbers=wholes,
+                has_missing=has_missing,
+            )
+        else:
+            texts = sorted(draw(st.sets(st.sampled_from(TEXTS), min_size=1)))
+            domain = Domain.of_texts(column, texts, has_missing=has_missing)
+        domains.append(domain)
+    row = st.tuples(*(st.integers(0, domain.size - 1) for domain in domains))
+    rows = draw(st.lists(row, min_size=1, max_size=60))
+    return domains, rows + draw(st.lists(st.sampled_from(rows), max_size=20))
+
+
+@settings(max_examples=600)
+@given(tables(), st.integers(1, 12))
+def test_every_pair_has_the_mean_square_contingency(table, n_bins):
+    domains, rows = table
+    found = correlations(Cells.of_rows(domains, np.array(rows)), n_bins)
+    columns = []
+    for place, domain in enumerate(domains):
+        codes = [row[place] for row in rows]
+        if domain.type.is_numeric:
+            values = [None if c == domain.missing_code else int(domain.numbers[c]) for c in codes]
+            columns.append([slow_bin(value, values, n_bins) for value in values])
+        else:
+            columns.append(codes)
+    for first, ones in enumerate(columns):
+        for second, others in enumerate(columns):
+            expected = slow_phi_squared(ones, others)
+            assert abs(found.matrix[first, second] - expected) < Fraction(1, 10**11)
+            assert found.matrix[first, second] == round(float(found.matrix[first, second]), 12)
+
+
+@given(tables())
+def test_rows_and_cells_give_the_same_numbers(table):
+    domains, rows = table
+    by_cells = correlations(Cells.of_rows(domains, np.array(rows)))
+    by_rows = correlations_of_rows(Rows(tuple(domains), np.array(rows, dtype=np.int32)))
+    assert by_cells.columns == by_rows.columns
+    assert by_cells.matrix.tolist() == by_rows.matrix.tolist()
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_the_order_of_columns_changes_no_number(table, random):
+    domains, rows = table
+    order = list(range(len(domains)))
+    random.shuffle(order)
+    found = correlations(Cells.of_rows(domains, np.array(rows)))
+    moved = correlations(Cells.of_rows([domains[i] for i in order], np.array(rows)[:, order]))
+    assert moved.matrix.tolist() == found.select(moved.columns).matrix.tolist()
