@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.domain import Domain
@@ -27,6 +28,8 @@ from shoal.core.plan import Label, Recode
 from shoal.core.tree import Tree
 
 __all__ = ["ColumnGeneralization", "apply_recode", "generalize_columns"]
+
+Marks = npt.NDArray[np.uint64]
 
 _N_INTERVALS = 16
 """Numbers without a hierarchy go into so many intervals with about equal numbers of rows, and these
@@ -130,10 +133,10 @@ def generalize_columns(
     _check_attributes(cells, attributes, keep)
     grown = {name: _tree(cells, name, trees or {}) for name in attributes if name not in keep}
     ladders = {
-        name: _Ladder.of_tree(grown[name])
+        name: _Ladder.of_tree(grown[name], place)
         if name in grown
-        else _Ladder.of_values(cells.domain(name).size)
-        for name in attributes
+        else _Ladder.of_values(cells.domain(name).size, place)
+        for place, name in enumerate(attributes)
     }
     bottom = [_Values.of_cells(cells, column) for column in columns]
     _check_feasible(bottom, ladders, min_frequency)
@@ -215,18 +218,23 @@ def _check_feasible(
 
 @dataclass(frozen=True, eq=False)
 class _Ladder:
-    """For each level the class of every code, and for each but the highest the class above."""
+    """For each level the class of every code, and for each but the highest the class above.
+
+    The marks of classes, one by level and class, are drawn at random, so that sums of several are
+    different for different combinations, but for one chance in about 2**64 for each two of them.
+    """
 
     classes: tuple[Codes, ...]
     sizes: tuple[int, ...]
     above: tuple[Codes, ...]
+    marks: tuple[Marks, ...]
 
     @property
     def height(self) -> int:
         return len(self.above)
 
     @classmethod
-    def of_tree(cls, tree: Tree) -> _Ladder:
+    def of_tree(cls, tree: Tree, place: int) -> _Ladder:
         classes = [np.arange(tree.n_leaves)]
         sizes = [tree.n_leaves]
         above = []
@@ -237,12 +245,15 @@ class _Ladder:
             classes.append(numbers.astype(np.int64))
             sizes.append(len(nodes))
             above.append(upwards)
-        return cls(tuple(classes), tuple(sizes), tuple(above))
+        generator = np.random.default_rng(place)
+        marks = [generator.integers(2**64, size=size, dtype=np.uint64) for size in sizes]
+        return cls(tuple(classes), tuple(sizes), tuple(above), tuple(marks))
 
     @classmethod
-    def of_values(cls, size: int) -> _Ladder:
+    def of_values(cls, size: int, place: int) -> _Ladder:
         """Make the ladder of an attribute that is not generalized."""
-        return cls((np.arange(size),), (size,), ())
+        marks = np.random.default_rng(place).integers(2**64, size=size, dtype=np.uint64)
+        return cls((np.arange(size),), (size,), (), (marks,))
 
 
 def _tree(cells: Cells, name: str, trees: Mapping[str, Tree]) -> Tree:
@@ -306,29 +317,47 @@ class _Values:
     def at(self, ladders: Mapping[str, _Ladder], levels: Mapping[str, int]) -> _Values:
         """Generalize values, which are at level 0, to some levels."""
         chosen = [(ladders[name], levels[name]) for name in self.attributes]
-        return self._counted(
-            [ladder.classes[level] for ladder, level in chosen],
-            [ladder.sizes[level] for ladder, level in chosen],
-        )
+        steps = zip(chosen, self.classes, strict=True)
+        classes = [ladder.classes[level][codes] for (ladder, level), codes in steps]
+        return self._counted(classes, [ladder.sizes[level] for ladder, level in chosen])
 
     def raised(self, name: str, ladder: _Ladder, level: int) -> _Values:
         """Generalize one attribute from a level to the next; a column without it stays."""
         if name not in self.attributes:
             return self
         place = self.attributes.index(name)
-        maps = [np.arange(size) for size in self.sizes]
-        maps[place] = ladder.above[level]
-        sizes = list(self.sizes)
+        classes, sizes = list(self.classes), list(self.sizes)
+        classes[place] = ladder.above[level][classes[place]]
         sizes[place] = ladder.sizes[level + 1]
-        return self._counted(maps, sizes)
+        return self._counted(classes, sizes)
 
-    def _counted(self, maps: Sequence[Codes], sizes: Sequence[int]) -> _Values:
-        classes = [above[below] for above, below in zip(maps, self.classes, strict=True)]
+    def _counted(self, classes: Sequence[Codes], sizes: Sequence[int]) -> _Values:
         first, inverse = group(classes, sizes, len(self.counts))
         counts = np.zeros(len(first), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)
         kept = tuple(codes[first] for codes in classes)
         return _Values(self.attributes, kept, tuple(sizes), counts)
+
+    def marks(self, ladders: Mapping[str, _Ladder], levels: Mapping[str, int]) -> Marks:
+        """Give every value a number that hardly another value has."""
+        marks = np.zeros(len(self.counts), dtype=np.uint64)
+        for name, codes in zip(self.attributes, self.classes, strict=True):
+            marks += ladders[name].marks[levels[name]][codes]
+        return marks
+
+    def rare_rows_if_raised(
+        self, name: str, ladder: _Ladder, level: int, marks: Marks, min_frequency: int
+    ) -> int:
+        """Count the rows with a rare value after a step of one attribute, by marks alone."""
+        if name not in self.attributes:
+            return self.rare_rows(min_frequency)
+        change = ladder.marks[level + 1][ladder.above[level]] - ladder.marks[level]
+        raised = marks + change[self.classes[self.attributes.index(name)]]
+        order = np.argsort(raised)
+        raised = raised[order]
+        begin = np.flatnonzero(np.concatenate(([True], raised[1:] != raised[:-1])))
+        counts = np.add.reduceat(self.counts[order], begin)
+        return int(counts[counts < min_frequency].sum())
 
 
 def _overlapping(columns: Sequence[Sequence[str]]) -> list[list[int]]:
@@ -345,18 +374,23 @@ def _overlapping(columns: Sequence[Sequence[str]]) -> list[list[int]]:
 def _raise(
     bottom: Sequence[_Values], ladders: Mapping[str, _Ladder], min_frequency: int
 ) -> dict[str, int]:
-    """Raise levels, each time the one that leaves the fewest rows with a rare value."""
+    """Raise levels, each time the one that leaves the fewest rows with a rare value.
+
+    Which one that is follows from marks; what it leaves is counted by the values themselves.
+    """
     levels = {name: 0 for values in bottom for name in values.attributes}
     current = list(bottom)
     while any(values.rare_rows(min_frequency) for values in current):
-        best: tuple[int, str, list[_Values]] | None = None
-        for name in _raisable(current, ladders, levels, min_frequency):
-            tried = [values.raised(name, ladders[name], levels[name]) for values in current]
-            n_rare = sum(values.rare_rows(min_frequency) for values in tried)
-            if best is None or n_rare < best[0]:
-                best = (n_rare, name, tried)
-        assert best is not None, "the highest levels leave no rare value"
-        _, name, current = best
+        marked = [(values, values.marks(ladders, levels)) for values in current]
+        n_rare = {
+            name: sum(
+                values.rare_rows_if_raised(name, ladders[name], levels[name], marks, min_frequency)
+                for values, marks in marked
+            )
+            for name in _raisable(current, ladders, levels, min_frequency)
+        }
+        name = min(n_rare, key=n_rare.__getitem__)
+        current = [values.raised(name, ladders[name], levels[name]) for values in current]
         levels[name] += 1
     return levels
 
