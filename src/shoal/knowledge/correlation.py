@@ -160,7 +160,7 @@ def equal_bins(domain: Domain, is_there: npt.NDArray[np.bool_], n_bins: int) -> 
     Parameters
     ----------
     domain
-        Integers, reals or dates.
+        Integers, reals or dates, with their numbers.
     is_there
         Which codes occur; the intervals reach from the least to the largest of these.
     n_bins
@@ -235,7 +235,7 @@ def _attribute(
     is_there = np.zeros(domain.size + 1, dtype=bool)
     is_there[codes] = True
     kept = np.arange(domain.size + 1)
-    if domain.type.is_numeric:
+    if domain.type.is_numeric and domain.numbers is not None:
         kept = np.append(equal_bins(domain, is_there[:-1], n_bins), n_bins + 1)
     present = np.unique(kept[is_there])
     values = np.searchsorted(present, kept).astype(_narrow_type(len(present)))[codes]

@@ -29,11 +29,14 @@ def test_bins_have_equal_width_and_the_last_one_holds_its_end():
     assert bins_of([0, 9, 10, 11, 99, 100]) == [0, 0, 1, 1, 9, 9]
 
 
-def test_whole_numbers_at_a_bound_of_bins_go_up():
-    values = list(range(-700, 8))
-    # 7.07 and 70.7 are no floats; in whole numbers the bin is plain.
-    expected = [min((v + 700) * 10 // 707, 9) for v in values]
-    assert bins_of(values) == expected
+@pytest.mark.parametrize("largest", [*range(1, 150), 707, 10**9 + 10])
+def test_whole_numbers_at_a_bound_of_bins_go_up(largest):
+    values = sorted({value * largest // 250 for value in range(251)})
+    values = sorted({*values, *(largest * place // 10 for place in range(11))})
+    # In floats, 0.29 * 100 is below 29; in whole numbers the bin is plain.
+    for n_bins in (7, 10, 100):
+        expected = [min(value * n_bins // largest, n_bins - 1) for value in values]
+        assert bins_of(values, n_bins) == expected
 
 
 def test_the_range_of_numbers_may_be_beyond_all_floats():
@@ -64,6 +67,12 @@ def test_a_suppressed_cell_is_a_value_of_its_own():
     domains = (Domain.of_texts("a", ["x"]), Domain.of_texts("s", ["F", "M"]))
     codes = np.array([[0, 0], [HIDDEN, 1], [HIDDEN, 1]], dtype=np.int32)
     assert correlations_of_rows(Rows(domains, codes)).between("a", "s") == 1
+
+
+def test_a_suppressed_number_is_no_missing_one():
+    domains = (numbers([1, 2], has_missing=True), Domain.of_texts("s", ["F", "M"]))
+    codes = np.array([[2, 0], [2, 0], [HIDDEN, 1], [HIDDEN, 1]], dtype=np.int32)
+    assert correlations_of_rows(Rows(domains, codes)).between("n", "s") == 1
 
 
 def test_nearly_unique_numbers_do_not_win_once_they_are_binned():
@@ -107,6 +116,10 @@ def test_many_values_are_counted_as_few_are():
 def test_attributes_equally_near_come_in_their_order():
     found = Correlations(("c", "b", "a"), np.array([[1, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0.5, 1]]))
     assert [column for column, _ in found.nearest("b")] == ["c", "a"]
+    names = tuple(f"a{place}" for place in range(100))
+    many = Correlations(names, np.where(np.arange(100) % 2, 0.5, 0.25) * np.ones((100, 1)))
+    expected = [names[place] for place in (*range(3, 100, 2), *range(0, 100, 2))]
+    assert [column for column, _ in many.nearest("a1")] == expected
 
 
 def test_some_attributes_are_kept_in_the_order_given():
