@@ -56,9 +56,13 @@ def problems(draw):
         domains.append(domain)
         trees[name] = draw(trees_of(domain))
     row = st.tuples(*(st.integers(0, domain.size - 1) for domain in domains))
-    rows = draw(st.lists(row, min_size=1, max_size=25))
+    # Left to itself a list is mostly short, and its rows are all different.
+    different = draw(st.lists(row, min_size=1, max_size=8))
+    size = draw(st.integers(1, 30))
+    rows = draw(st.lists(st.sampled_from(different), min_size=size, max_size=size))
     column = st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)
-    columns = draw(st.lists(column, min_size=1, max_size=3))
+    n_columns = draw(st.integers(1, 3))
+    columns = draw(st.lists(column, min_size=n_columns, max_size=n_columns))
     keep = draw(st.sets(st.sampled_from(names), max_size=1))
     return domains, trees, rows, columns, keep, draw(st.integers(1, 6))
 

@@ -7,6 +7,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.tree import NO_GROUP, Level, grow_tree
 from shoal.knowledge.column_generalization import generalize_columns
 
 WORK = Domain.of_texts("work", ["Federal", "Private", "State"])
@@ -52,6 +53,8 @@ def test_rare_values_become_the_lowest_frequent_labels():
     ]
     assert [label.members for label in recode.labels] == [(0, 2), (1,)]
     assert found.apply(cells).counts.tolist() == [2, 2]
+    (highest,) = generalize_columns(cells, [["work"]], 3, trees={"work": WORK_TREE}).recode
+    assert highest.labels[0].members == (0, 1, 2)
 
 
 def test_only_the_attribute_that_helps_is_generalized():
@@ -66,6 +69,29 @@ def test_of_attributes_that_help_equally_the_first_one_of_the_columns_goes_up():
     cells = cells_of((SEX, codes[0]), (WORK, codes[1]))
     assert dict(generalize_columns(cells, [["work", "sex"]], 2).levels) == {"work": 1, "sex": 0}
     assert dict(generalize_columns(cells, [["sex", "work"]], 2).levels) == {"sex": 1, "work": 0}
+
+
+def test_rows_with_rare_values_count_not_the_values():
+    # A step of city leaves one rare value that four rows have, a step of work two that three have.
+    domain = Domain.of_texts("city", ["Bonn", "Cork", "Oslo", "Rome"])
+    rows = [["Bonn", "north"], ["Cork", "north"], ["Oslo", "north"], ["Rome", "south"]]
+    tree = Hierarchy.from_rows(rows).over(domain)
+    city = [0] * 10 + [0, 1, 2, 2] + [3] * 15
+    work = [0] * 5 + [1] * 5 + [2] * 4 + [0] * 5 + [1] * 5 + [2] * 5
+    cells = cells_of((domain, city), (WORK, work))
+    found = generalize_columns(cells, [["city", "work"]], 5, trees={"city": tree})
+    assert dict(found.levels) == {"city": 1, "work": 1}
+
+
+def test_a_value_suppressed_early_has_the_label_of_all_values():
+    domain = Domain.of_texts("work", ["Federal", "Private", "State"], has_missing=True)
+    tree = grow_tree(domain, [Level(np.array([NO_GROUP, 0, 0]), ["Other"])])
+    cells = cells_of((domain, [0, 0, 1, 2, 3, 3]))
+    found = generalize_columns(cells, [["work"]], 2, trees={"work": tree})
+    (recode,) = found.recode
+    assert [label.text for label in recode.labels] == ["*", "Other", None]
+    assert [label.members for label in recode.labels] == [(0, 1, 2), (1, 2), ()]
+    assert found.apply(cells).domain("work").labels() == ["*", "Other", None]
 
 
 def test_a_missing_value_is_a_value_of_its_own_and_its_label_is_last():
@@ -97,10 +123,23 @@ def test_columns_are_generalized_apart():
     assert found.least_counts == (2, 4)
 
 
-def test_an_attribute_in_two_columns_has_one_level():
+@pytest.mark.parametrize("columns", [[["work"], ["sex", "work"]], [["sex", "work"], ["work"]]])
+def test_an_attribute_in_two_columns_has_one_level(columns):
     cells = cells_of((SEX, [0, 0, 1, 1]), (WORK, [0, 1, 0, 1]))
-    found = generalize_columns(cells, [["work"], ["sex", "work"]], 2, keep=["sex"])
+    found = generalize_columns(cells, columns, 2, keep=["sex"])
     assert dict(found.levels) == {"work": 1, "sex": 0}
+    assert found.least_counts == ((4, 2) if columns[0] == ["work"] else (2, 4))
+
+
+def test_what_stands_in_columns_without_rare_values_is_left_alone():
+    # Neither step makes a value frequent; the first attribute is in no column that needs it.
+    domain = Domain.of_texts("city", ["Bonn", "Oslo", "Rome"])
+    city = (domain, [0, 0, 0, 1, 1, 1, 2, 2, 2])
+    sex = (SEX, [0, 0, 0, 0, 0, 0, 1, 1, 1])
+    work = (WORK, [0, 1, 2] * 3)
+    columns = [["city", "sex"], ["sex", "work"]]
+    found = generalize_columns(cells_of(city, sex, work), columns, 3, keep=["sex"])
+    assert dict(found.levels) == {"city": 0, "sex": 0, "work": 1}
 
 
 def test_what_is_kept_is_not_generalized():
