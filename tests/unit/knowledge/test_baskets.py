@@ -175,6 +175,12 @@ def test_what_is_left_over_is_filled_up_until_it_is_frequent():
     assert [text for (text,) in texts_of(found)] == ["*", "b", "b", "b", "*", "*"]
 
 
+def test_of_values_equally_rare_the_last_one_joins_what_is_left_over():
+    baskets = Baskets.of_lists([["a"], ["b"], ["b"], ["c"], ["c"], [], [], []])
+    found = slice_baskets(baskets, ItemClusters(members=((0, 1, 2),)), 2)
+    assert [text for (text,) in texts_of(found)] == ["*", "b", "b", "*", "*", *["empty"] * 3]
+
+
 def test_columns_may_have_minimums_of_their_own():
     baskets = Baskets.of_lists([["a", "b"], [], ["b"], []])
     found = slice_baskets(baskets, ItemClusters(members=((0,), (1,))), [2, 2])

@@ -160,6 +160,13 @@ def test_what_cannot_be_reached_says_what_can():
     generalize_columns(cells, [["sex", "work"]], 4)
 
 
+def test_of_several_columns_out_of_reach_the_worst_says_what_can_be_reached():
+    cells = cells_of((SEX, [0, 0, 1, 1, 1]), (WORK, [0, 0, 0, 0, 1]))
+    with pytest.raises(InfeasibleError, match=r"column 1 \(sex\) .* 2 rows") as caught:
+        generalize_columns(cells, [["sex"], ["work"]], 3, keep=["sex", "work"])
+    assert caught.value.best == {"min_frequency": 1}
+
+
 def test_an_empty_table_needs_no_generalization():
     cells = Cells.of_rows([SEX], np.empty((0, 1)))
     found = generalize_columns(cells, [["sex"]], 5)
