@@ -62,8 +62,7 @@ def test_items_correlate_as_columns_of_zeros_and_ones_do(lists):
     domains = tuple(Domain.of_texts(item, ["0", "1"]) for item in baskets.items.tolist())
     expected = correlations_of_rows(Rows(domains, dense))
     found = item_correlations(baskets)
-    assert found.columns == expected.columns
-    assert np.abs(found.matrix - expected.matrix).max(initial=0) <= 2e-12
+    assert np.abs(found - expected.matrix).max(initial=0) <= 2e-12
 
 
 def slow_join(lists, items, max_items):

@@ -20,7 +20,7 @@ from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
 from shoal.knowledge.attribute_clusters import cluster_attributes
 from shoal.knowledge.baskets import Baskets
-from shoal.knowledge.correlation import Correlations, Floats
+from shoal.knowledge.correlation import Floats
 
 __all__ = ["MOST_ITEMS", "ItemClusters", "cluster_items", "item_correlations"]
 
@@ -66,8 +66,11 @@ class ItemClusters:
         )
 
 
-def item_correlations(baskets: Baskets) -> Correlations:
+def item_correlations(baskets: Baskets) -> Floats:
     """Give phi-squared of every pair of items, each there or not there.
+
+    It is a matrix by the codes of the items, for their names are values of the table, which
+    `Correlations` would show.
 
     Raises
     ------
@@ -77,8 +80,8 @@ def item_correlations(baskets: Baskets) -> Correlations:
     Examples
     --------
     >>> baskets = Baskets.of_lists([["a", "b"], ["a", "b"], ["c"], []])
-    >>> item_correlations(baskets).nearest("a")[0]
-    ('b', 1.0)
+    >>> item_correlations(baskets).round(3).tolist()
+    [[1.0, 1.0, 0.333], [1.0, 1.0, 0.333], [0.333, 0.333, 1.0]]
     """
     _check_few(baskets)
     supports, n_items = baskets.supports, baskets.n_items
@@ -92,7 +95,7 @@ def item_correlations(baskets: Baskets) -> Correlations:
     )
     matrix += matrix.T
     np.fill_diagonal(matrix, (supports > 0) & (supports < baskets.n_baskets))
-    return Correlations(tuple(baskets.items.tolist()), matrix)
+    return matrix
 
 
 def cluster_items(
