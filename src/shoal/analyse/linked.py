@@ -1,0 +1,235 @@
+"""A release as an analyst sees it: buckets whose columns of attributes are linked at random.
+
+A bucketized or a sliced release parts the attributes into columns and says for each bucket how
+often it holds each combination of a column's values. Which entry of one column belongs to which
+of another is not said: within a bucket every one-to-one linking is equally likely. What a query
+comes to over all linkings is what the kit computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.method import Shape
+from shoal.core.release import Published
+
+__all__ = ["Linked", "LinkedColumn"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedColumn:
+    """A column of attributes: how often each bucket holds each combination of its values.
+
+    Parameters
+    ----------
+    domains
+        What the codes of each attribute stand for.
+    bucket
+        The bucket of each entry, from 0.
+    codes
+        The values of each entry, one row an entry, one column an attribute.
+    count
+        How often the bucket holds them; at least once.
+    """
+
+    domains: tuple[Domain, ...]
+    bucket: Codes
+    codes: Codes
+    count: Counts
+
+    @classmethod
+    def of_cells(cls, cells: Cells) -> LinkedColumn:
+        """Read counted cells whose first column is the bucket."""
+        return cls(cells.domains[1:], cells.codes[:, 0], cells.codes[:, 1:], cells.counts)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        return tuple(domain.column for domain in self.domains)
+
+    def keep(self, attributes: Sequence[str]) -> LinkedColumn:
+        """Keep some attributes; entries that become equal stay apart, which changes no answer."""
+        places = [self.attributes.index(attribute) for attribute in attributes]
+        domains = tuple(self.domains[place] for place in places)
+        return LinkedColumn(domains, self.bucket, self.codes[:, places], self.count)
+
+    def code_of(self, attribute: str) -> Codes:
+        """Give the code of an attribute in each entry."""
+        return self.codes[:, self.attributes.index(attribute)]
+
+    def __repr__(self) -> str:
+        return f"LinkedColumn({', '.join(self.attributes)}: {len(self.count)} entries)"
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Columns of attributes, linked at random within buckets.
+
+    Parameters
+    ----------
+    columns
+        The columns, their entries sorted by bucket.
+    sizes
+        The number of rows in each bucket, at least 1; the same by every column.
+
+    Examples
+    --------
+    >>> sex, disease = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("disease", ["flu"])
+    >>> bucket, ones = np.array([0, 0]), np.array([1, 1])
+    >>> Linked.of_columns(
+    ...     [
+    ...         LinkedColumn((sex,), bucket, np.array([[0], [1]]), ones),
+    ...         LinkedColumn((disease,), np.array([0]), np.array([[0]]), np.array([2])),
+    ...     ]
+    ... )
+    Linked((sex), (disease): 2 rows in 1 buckets)
+    """
+
+    columns: tuple[LinkedColumn, ...]
+    sizes: Counts
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[LinkedColumn]) -> Linked:
+        """Link columns at random.
+
+        Parameters
+        ----------
+        columns
+            The columns. Attributes that all of them hold link the entries that agree in them: such
+            entries count as buckets of their own. No attribute may be in some columns only.
+
+        Raises
+        ------
+        DataError
+            Where buckets have different sizes by different columns, or some columns share an
+            attribute and others do not.
+        """
+        if not columns:
+            raise DataError("A release needs at least one column of attributes.")
+        parted, n_buckets = _part_by_shared(columns)
+        sizes = [_sizes(column, n_buckets) for column in parted]
+        n_wrong = sum(np.count_nonzero(size != sizes[0]) for size in sizes[1:])
+        if n_wrong:
+            raise DataError(
+                f"{n_wrong} buckets have different numbers of rows by different columns.",
+                hint="take all columns from one release, whole.",
+            )
+        is_used = sizes[0] > 0
+        number = np.cumsum(is_used) - 1
+        return cls(tuple(_sorted(column, number) for column in parted), sizes[0][is_used])
+
+    @classmethod
+    def of_published(cls, published: Published) -> Linked:
+        """Read a bucketized or generalized release: its quasi-identifiers and its sensitive values.
+
+        Insensitive attributes are not counted in a release, so they cannot be asked for.
+        """
+        if published.manifest.shape not in (Shape.BUCKETIZED, Shape.GENERALIZED):
+            raise ParameterError(
+                f"A {published.manifest.shape} release has no buckets of quasi-identifiers and "
+                "sensitive values.",
+                hint="the kit reads bucketized, generalized and sliced releases.",
+            )
+        columns = [LinkedColumn.of_cells(published.lines)]
+        buckets = published.buckets
+        if buckets is not None:
+            values = buckets.value[:, np.newaxis]
+            columns.append(LinkedColumn((buckets.domain,), buckets.bucket, values, buckets.count))
+        return cls.of_columns(columns)
+
+    @property
+    def n_buckets(self) -> int:
+        """The number of buckets."""
+        return len(self.sizes)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.sizes.sum())
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of all attributes, column by column."""
+        return tuple(name for column in self.columns for name in column.attributes)
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """The column that holds each attribute."""
+        return {name: at for at, column in enumerate(self.columns) for name in column.attributes}
+
+    def domain(self, attribute: str) -> Domain:
+        """Give the domain of an attribute.
+
+        Raises
+        ------
+        ParameterError
+            Where the release has no such attribute.
+        """
+        if attribute not in self.place_of:
+            raise ParameterError(
+                f"The release has no attribute {attribute!r}.",
+                hint=f"its attributes are {', '.join(self.attributes)}.",
+            )
+        column = self.columns[self.place_of[attribute]]
+        return column.domains[column.attributes.index(attribute)]
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"({', '.join(column.attributes)})" for column in self.columns)
+        return f"Linked({columns}: {self.n_rows} rows in {self.n_buckets} buckets)"
+
+
+def _part_by_shared(columns: Sequence[LinkedColumn]) -> tuple[list[LinkedColumn], int]:
+    """Part the buckets by the attributes that all columns hold, and keep these once."""
+    n_buckets = max(int(column.bucket.max(initial=-1)) for column in columns) + 1
+    shared = _shared(columns)
+    if not shared:
+        return list(columns), n_buckets
+    domains = [columns[0].domains[columns[0].attributes.index(name)] for name in shared]
+    keys = [
+        np.concatenate(parts)
+        for parts in (
+            [column.bucket for column in columns],
+            *([column.code_of(name) for column in columns] for name in shared),
+        )
+    ]
+    sizes = [n_buckets, *(domain.size for domain in domains)]
+    first, inverse = group(keys, sizes, len(keys[0]))
+    ends = np.cumsum([len(column.count) for column in columns])
+    parted = []
+    for at, (column, bucket) in enumerate(zip(columns, np.split(inverse, ends[:-1]), strict=True)):
+        own = [name for name in column.attributes if at == 0 or name not in shared]
+        kept = column.keep(own)
+        parted.append(LinkedColumn(kept.domains, bucket, kept.codes, kept.count))
+    return parted, len(first)
+
+
+def _shared(columns: Sequence[LinkedColumn]) -> list[str]:
+    """Name the attributes that all columns hold; refuse those that some of several hold."""
+    names = [name for column in columns for name in column.attributes]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if any(names.count(name) != len(columns) for name in repeated):
+        raise DataError(
+            f"Attributes are in several columns, but not in all: {', '.join(repeated)}.",
+            hint="ask about fewer columns at a time: two that share them, or those that do not.",
+        )
+    return repeated
+
+
+def _sizes(column: LinkedColumn, n_buckets: int) -> Counts:
+    sizes = np.zeros(n_buckets, dtype=np.int64)
+    np.add.at(sizes, column.bucket, column.count)
+    return sizes
+
+
+def _sorted(column: LinkedColumn, number: Codes) -> LinkedColumn:
+    """Sort a column's entries by bucket, the buckets renumbered."""
+    order = np.argsort(column.bucket, kind="stable")
+    codes = np.asfortranarray(column.codes[order], dtype=np.int64)
+    return LinkedColumn(column.domains, number[column.bucket[order]], codes, column.count[order])
