@@ -50,16 +50,16 @@ class Factor:
     @classmethod
     def of_marks(cls, n_marked: Counts, sizes: Counts) -> Factor:
         """Make the factor of a condition: 1 where an entry meets it, else 0."""
-        mean: Reals = n_marked / sizes
-        return cls(mean, mean * (1.0 * sizes - n_marked))
+        marked, rows = n_marked.astype(np.float64), sizes.astype(np.float64)
+        return cls(marked / rows, marked * (rows - marked) / rows)
 
     @classmethod
     def of_numbers(cls, number: Reals, bucket: Codes, count: Counts, sizes: Counts) -> Factor:
         """Make the factor of a number for each entry."""
         mean = np.bincount(bucket, weights=number * count, minlength=len(sizes)) / sizes
         distance = number - mean[bucket]
-        spread = np.bincount(bucket, weights=distance**2 * count, minlength=len(sizes))
-        return cls(mean, spread)
+        squares = np.bincount(bucket, weights=distance**2 * count, minlength=len(sizes))
+        return cls(mean, squares.astype(np.float64, copy=False))
 
 
 def spread_weight(sizes: Counts, r: int) -> Reals:

@@ -5,6 +5,7 @@ Only combinations of groups that some bucket holds are looked at: all others are
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +22,7 @@ __all__ = ["expected_table"]
 Marks = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
 
-_MOST_CELLS = 20_000_000
+_MOST_CELLS = 5_000_000
 _MOST_COMBINATIONS = 1 << 21
 """How many combinations of groups a chunk of buckets may hold, one bucket apart."""
 
@@ -92,7 +93,7 @@ def _chunks(
         n_combinations *= np.bincount(bucket, minlength=n_buckets)
     number = np.cumsum(n_combinations) // _MOST_COMBINATIONS
     bounds = np.flatnonzero(np.diff(number, prepend=-1.0)).tolist()
-    return list(zip(bounds, [*bounds[1:], n_buckets], strict=True))
+    return list(itertools.pairwise([*bounds, n_buckets]))
 
 
 def _joined(

@@ -1,0 +1,287 @@
+"""The kit as SQL, for DuckDB and Postgres: text over the tables of a release.
+
+A view gives every combination of entries that a bucket could link, with the number of rows
+expected to be it: the product of the entries' counts over the bucket's size to the power of one
+less than there are columns. So ``SELECT sum(weight) FROM expected WHERE ...`` is an expected COUNT,
+and ``sum(weight * age)`` an expected SUM. A combination joins as many entries as there are columns:
+a view over the columns that a query names gives the same answers and is smaller.
+
+The standard error is no sum over combinations; `count_query` writes the query for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shoal.core.errors import ParameterError
+from shoal.core.release import BUCKET, COUNT
+
+__all__ = ["ColumnTable", "bucketized_tables", "count_query", "expected_view", "views_text"]
+
+_PAIR = 2
+_HOW_TO = """Which entry of one column belongs to which of another is not published.
+The view holds every combination that a bucket could link, and how many rows are expected to be it.
+An expected count: SELECT sum(weight) FROM expected WHERE ...
+An expected sum: SELECT sum(weight * attribute) FROM expected WHERE ..."""
+_HOW_TO_PAIR = "A query about two columns is answered sooner by the view of the two."
+_HOW_SURE = "How sure a count is: in place of each TRUE, write a condition on that table."
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """A table of the release that holds one column of attributes.
+
+    Parameters
+    ----------
+    name
+        What the table is called.
+    attributes
+        Its attributes.
+    has_count
+        Whether it says in `count` how often a bucket holds an entry; else a line is one.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    has_count: bool = True
+
+
+def bucketized_tables(
+    quasi: Sequence[str], sensitive: Sequence[str]
+) -> tuple[ColumnTable, ColumnTable]:
+    """Describe the tables of a bucketized release.
+
+    Parameters
+    ----------
+    quasi
+        The attributes in `quasi`, insensitive ones among them.
+    sensitive
+        The attributes in `sensitive`.
+    """
+    return (
+        ColumnTable("quasi", tuple(quasi), has_count=False),
+        ColumnTable("sensitive", tuple(sensitive)),
+    )
+
+
+def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
+    """Write the view of all combinations of entries, with the number of rows expected of each.
+
+    Parameters
+    ----------
+    tables
+        Columns of the release: all, or those that queries will name.
+    name
+        What the view is called.
+
+    Returns
+    -------
+    The statement. Its columns are `bucket`, the attributes and `weight` (with underscores
+    appended where an attribute is called so).
+
+    Examples
+    --------
+    >>> print(expected_view(bucketized_tables(["sex"], ["disease"])))
+    CREATE OR REPLACE VIEW "expected" AS
+    WITH held_1 AS (
+      SELECT "bucket", "sex", CAST(count(*) AS DOUBLE PRECISION) AS "rows"
+      FROM "quasi" GROUP BY "bucket", "sex"
+    ), held_2 AS (
+      SELECT "bucket", "disease", CAST(sum("count") AS DOUBLE PRECISION) AS "rows"
+      FROM "sensitive" GROUP BY "bucket", "disease"
+    ), sizes AS (
+      SELECT "bucket", sum("rows") AS n FROM held_1 GROUP BY "bucket"
+    )
+    SELECT sizes."bucket", held_1."sex", held_2."disease",
+      held_1."rows" * (held_2."rows" / sizes.n) AS "weight"
+    FROM sizes
+    JOIN held_1 ON held_1."bucket" = sizes."bucket"
+    JOIN held_2 ON held_2."bucket" = sizes."bucket"
+    """
+    attributes = _attributes(tables)
+    rows, weight, bucket = _free("rows", attributes), _free("weight", attributes), _quoted(BUCKET)
+    held = ", ".join(
+        f"held_{at} AS (\n{_held(table, rows)}\n)" for at, table in enumerate(tables, start=1)
+    )
+    columns = [
+        f"held_{at}.{_quoted(attribute)}"
+        for at, table in enumerate(tables, start=1)
+        for attribute in table.attributes
+    ]
+    factors = [f"held_1.{rows}"]
+    factors += [f"(held_{at}.{rows} / sizes.n)" for at in range(2, len(tables) + 1)]
+    joins = [
+        f"JOIN held_{at} ON held_{at}.{bucket} = sizes.{bucket}" for at in range(1, len(tables) + 1)
+    ]
+    return "\n".join(
+        [
+            f"CREATE OR REPLACE VIEW {_quoted(name)} AS",
+            f"WITH {held}, sizes AS (",
+            f"  SELECT {bucket}, sum({rows}) AS n FROM held_1 GROUP BY {bucket}",
+            ")",
+            f"SELECT {', '.join([f'sizes.{bucket}', *columns])},",
+            f"  {' * '.join(factors)} AS {weight}",
+            "FROM sizes",
+            *joins,
+        ]
+    )
+
+
+def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> str:
+    """Write a query that gives an expected COUNT and its standard error, both exact.
+
+    Parameters
+    ----------
+    tables
+        Columns of the release: at least those with a condition.
+    conditions
+        By table, the condition on its attributes, in SQL; they are joined by AND.
+
+    Returns
+    -------
+    The query; one row, of `expected` and `standard_error`.
+
+    Examples
+    --------
+    >>> tables = bucketized_tables(["sex"], ["disease"])
+    >>> print(count_query(tables, {"quasi": "sex = 'F'", "sensitive": "disease = 'flu'"}))
+    WITH met_1 AS (
+      SELECT "bucket", CAST(count(*) AS DOUBLE PRECISION) AS n,
+        CAST(sum(CASE WHEN (sex = 'F') THEN 1 ELSE 0 END) AS DOUBLE PRECISION) AS k
+      FROM "quasi" GROUP BY "bucket"
+    ), met_2 AS (
+      SELECT "bucket", CAST(sum("count") AS DOUBLE PRECISION) AS n,
+        CAST(sum(CASE WHEN (disease = 'flu') THEN "count" ELSE 0 END) AS DOUBLE PRECISION) AS k
+      FROM "sensitive" GROUP BY "bucket"
+    ), shares AS (
+      SELECT met_1.n,
+        met_1.k / met_1.n AS m1, met_1.k * (met_1.n - met_1.k) / met_1.n AS s1,
+        met_2.k / met_1.n AS m2, met_2.k * (met_1.n - met_2.k) / met_1.n AS s2
+      FROM met_1
+      JOIN met_2 ON met_2."bucket" = met_1."bucket"
+    )
+    SELECT coalesce(sum(n * m1 * m2), 0) AS expected,
+      sqrt(coalesce(sum(CASE WHEN n > 1 THEN s1 * s2 / (n - 1) ELSE 0 END), 0)) AS standard_error
+    FROM shares
+    """
+    unknown = set(conditions) - {table.name for table in tables}
+    if unknown:
+        raise ParameterError(
+            f"{len(unknown)} conditions are on tables that are not among those of the release.",
+            hint=f"the tables are {', '.join(table.name for table in tables)}.",
+        )
+    chosen = [table for table in tables if table.name in conditions] or list(tables[:1])
+    numbers = range(1, len(chosen) + 1)
+    met = ", ".join(
+        f"met_{at} AS (\n{_met(table, conditions.get(table.name, 'TRUE'))}\n)"
+        for at, table in zip(numbers, chosen, strict=True)
+    )
+    shares = ",\n".join(
+        f"    met_{at}.k / met_1.n AS m{at}, met_{at}.k * (met_1.n - met_{at}.k) / met_1.n AS s{at}"
+        for at in numbers
+    )
+    bucket = _quoted(BUCKET)
+    joins = [f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}" for at in numbers[1:]]
+    mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
+    terms = " + ".join(_variance_terms(len(chosen))) or "0"
+    variance = f"sum(CASE WHEN n > 1 THEN {terms} ELSE 0 END)"
+    return "\n".join(
+        [
+            f"WITH {met}, shares AS (",
+            f"  SELECT met_1.n,\n{shares}",
+            "  FROM met_1",
+            *joins,
+            ")",
+            f"SELECT coalesce(sum({mean}), 0) AS expected,",
+            f"  sqrt(coalesce({variance}, 0)) AS standard_error",
+            "FROM shares",
+        ]
+    )
+
+
+def views_text(tables: Sequence[ColumnTable]) -> str:
+    """Write the views of a release, with how they are used.
+
+    Parameters
+    ----------
+    tables
+        All columns of the release.
+
+    Returns
+    -------
+    A script: the view `expected`, and where there are more than two columns a view of each pair,
+    `expected_1_2` and so on.
+    """
+    example = count_query(tables, dict.fromkeys((table.name for table in tables[:2]), "TRUE"))
+    parts = [_comment(_HOW_TO), expected_view(tables) + ";"]
+    if len(tables) > _PAIR:
+        parts.append(_comment(_HOW_TO_PAIR))
+        parts += [
+            expected_view([tables[one], tables[other]], f"expected_{one + 1}_{other + 1}") + ";"
+            for one, other in itertools.combinations(range(len(tables)), _PAIR)
+        ]
+    parts.append(_comment(f"{_HOW_SURE}\n\n{example};"))
+    return "\n\n".join(parts) + "\n"
+
+
+def _comment(text: str) -> str:
+    return "\n".join(f"-- {line}".rstrip() for line in text.splitlines())
+
+
+def _held(table: ColumnTable, rows: str) -> str:
+    """Write the query of a table's entries, each once a bucket, with how often it is held."""
+    columns = ", ".join(_quoted(name) for name in (BUCKET, *table.attributes))
+    number = f"sum({_quoted(COUNT)})" if table.has_count else "count(*)"
+    return (
+        f"  SELECT {columns}, CAST({number} AS DOUBLE PRECISION) AS {rows}\n"
+        f"  FROM {_quoted(table.name)} GROUP BY {columns}"
+    )
+
+
+def _met(table: ColumnTable, condition: str) -> str:
+    """Write the query of each bucket's size, and of how many of its entries meet a condition."""
+    bucket, number = _quoted(BUCKET), _quoted(COUNT) if table.has_count else "1"
+    size = f"sum({number})" if table.has_count else "count(*)"
+    met = f"sum(CASE WHEN ({condition}) THEN {number} ELSE 0 END)"
+    return (
+        f"  SELECT {bucket}, CAST({size} AS DOUBLE PRECISION) AS n,\n"
+        f"    CAST({met} AS DOUBLE PRECISION) AS k\n"
+        f"  FROM {_quoted(table.name)} GROUP BY {bucket}"
+    )
+
+
+def _variance_terms(n_columns: int) -> list[str]:
+    """Write the parts of the variance, as `shoal.analyse.moments` has them."""
+    columns = range(1, n_columns + 1)
+    terms = []
+    for r in range(_PAIR, n_columns + 1):
+        sign = "+" if r % 2 == 0 else "-"
+        weight = f"* (1 / power(n, {r - 1}) {sign} 1 / power(n * (n - 1), {r - 1}))"
+        for chosen in itertools.combinations(columns, r):
+            factors = [f"s{at}" if at in chosen else f"m{at} * m{at}" for at in columns]
+            terms.append(f"{' * '.join(factors)} {'/ (n - 1)' if r == _PAIR else weight}")
+    return terms
+
+
+def _attributes(tables: Sequence[ColumnTable]) -> tuple[str, ...]:
+    names = tuple(name for table in tables for name in table.attributes)
+    if not tables or len(set(names)) < len(names):
+        raise ParameterError(
+            "The view needs at least one table, and every attribute in one table only.",
+            hint="leave out of a table's attributes what another one holds too.",
+        )
+    return names
+
+
+def _free(name: str, attributes: Sequence[str]) -> str:
+    """Append underscores to a name until no attribute is called so; case tells no names apart."""
+    taken = {attribute.lower() for attribute in (*attributes, BUCKET)}
+    while name in taken:
+        name += "_"
+    return _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

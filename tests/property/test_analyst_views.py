@@ -1,0 +1,180 @@
+"""The SQL of the kit against its Python, on random releases, in DuckDB and Postgres."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shoal.analyse import Analyst, Linked, LinkedColumn
+from shoal.analyse.views import (
+    ColumnTable,
+    bucketized_tables,
+    count_query,
+    expected_view,
+    views_text,
+)
+from shoal.core.domain import ColumnType, Domain
+
+TEXTS = ['a"b', "it's", "ü"]
+# Names that a careless query would trip over.
+NAMES = ["age", "Weight", "rows", 'say "so"', "n"]
+
+
+def domain_of(name):
+    if name == "age":
+        numbers = [20.0, 30.0, 40.0]
+        texts = ["20", "30", "40"]
+        return Domain.of_texts(
+            name, texts, type=ColumnType.INTEGER, numbers=numbers, has_missing=True
+        )
+    return Domain.of_texts(name, TEXTS, has_missing=True)
+
+
+@st.composite
+def releases(draw, most_columns=4):
+    """Give for each column its attributes, and for each row its bucket and codes."""
+    n_columns = draw(st.integers(1, most_columns))
+    columns = [NAMES[at::n_columns] for at in range(n_columns)]
+    n_rows = draw(st.integers(1, 9))
+    rows = st.lists(st.tuples(*[st.integers(0, 3)] * len(NAMES)), min_size=n_rows, max_size=n_rows)
+    bucket = draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
+    codes = np.array(draw(rows))
+    return columns, np.array(bucket), codes
+
+
+def linked_of(columns, bucket, codes):
+    ones = np.ones(len(bucket), dtype=np.int64)
+    return Linked.of_columns(
+        [
+            LinkedColumn(
+                tuple(map(domain_of, column)),
+                bucket,
+                codes[:, [NAMES.index(name) for name in column]],
+                ones,
+            )
+            for column in columns
+        ]
+    )
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def tables_of(columns):
+    if len(columns) == 2:
+        return bucketized_tables(*columns)
+    return [ColumnTable(f"column_{at}", tuple(names)) for at, names in enumerate(columns, start=1)]
+
+
+def load(execute, mark, columns, bucket, codes):
+    """Make the tables of a release, one line an entry; their order says nothing."""
+    for table in tables_of(columns):
+        places = [NAMES.index(name) for name in table.attributes]
+        kinds = ", ".join(
+            f"{quoted(name)} {'BIGINT' if name == 'age' else 'VARCHAR'}"
+            for name in table.attributes
+        )
+        count = ', "count" BIGINT' if table.has_count else ""
+        execute(f"CREATE TEMPORARY TABLE {table.name} (bucket BIGINT, {kinds}{count})")
+        entries = [
+            (int(number), *(value_of(NAMES[place], row[place]) for place in places))
+            for number, row in zip(bucket, codes, strict=True)
+        ]
+        listed = entries
+        if table.has_count:
+            listed = [(*entry, entries.count(entry)) for entry in sorted(set(entries), key=repr)]
+        for entry in listed:
+            execute(f"INSERT INTO {table.name} VALUES ({', '.join([mark] * len(entry))})", entry)
+
+
+def value_of(name, code):
+    if code == 3:
+        return None
+    return [20, 30, 40][code] if name == "age" else TEXTS[code]
+
+
+CONDITIONS = {
+    "age": [((20, 40), "age >= 20 AND age < 40"), (None, "age IS NULL")],
+    "Weight": [(["it's", "ü"], "\"Weight\" IN ('it''s', 'ü')")],
+    "rows": [("ü", "\"rows\" = 'ü'"), (None, '"rows" IS NULL')],
+    'say "so"': [('a"b', '"say ""so""" = \'a"b\'')],
+    "n": [([None, "ü"], "(n IS NULL OR n = 'ü')")],
+}
+
+
+@st.composite
+def conditions(draw):
+    chosen = draw(st.sets(st.sampled_from(NAMES)))
+    return {name: draw(st.sampled_from(CONDITIONS[name])) for name in sorted(chosen)}
+
+
+def check(release, chosen, execute, mark):
+    columns, bucket, codes = release
+    analyst = Analyst(linked_of(*release))
+    where = {name: given for name, (given, _) in chosen.items()}
+    condition = " AND ".join(text for _, text in chosen.values()) or "TRUE"
+    load(execute, mark, columns, bucket, codes)
+    tables = tables_of(columns)
+    execute(views_text(tables))
+    # `Weight` is taken, by an attribute that differs in case only.
+    asked = 'SELECT coalesce(sum("weight_"), 0), sum("weight_" * age) FROM expected'
+    counted, total = execute(f"{asked} WHERE {condition}")
+    estimate = analyst.count(where)
+    assert counted == pytest.approx(estimate.value, abs=1e-9)
+    assert (total or 0) == pytest.approx(analyst.sum("age", where).value, abs=1e-9)
+    by_table = {
+        table.name: " AND ".join(chosen[name][1] for name in table.attributes if name in chosen)
+        for table in tables
+    }
+    given = {name: text for name, text in by_table.items() if text}
+    expected, error = execute(count_query(tables, given))
+    assert expected == pytest.approx(estimate.value, abs=1e-9)
+    assert error == pytest.approx(estimate.standard_error, abs=1e-7)
+
+
+@settings(max_examples=60)
+@given(releases(), conditions())
+def test_duckdb_gives_what_python_gives(release, chosen):
+    with duckdb.connect() as connection:
+
+        def execute(statement, values=()):
+            found = connection.execute(statement, list(values))
+            return found.fetchone() if found.description else None
+
+        check(release, chosen, execute, "?")
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(releases(), conditions())
+def test_postgres_gives_what_python_gives(postgres_server, release, chosen):
+    import psycopg
+
+    with psycopg.connect(postgres_server.address()) as connection:
+
+        def execute(statement, values=()):
+            found = connection.execute(statement, list(values) or None)
+            return found.fetchone() if found.description else None
+
+        check(release, chosen, execute, "%s")
+        connection.rollback()
+
+
+def test_a_view_of_some_columns_answers_queries_about_them():
+    release = (
+        [["age"], ["rows"], ["n"]],
+        np.array([0, 0, 0, 1, 1]),
+        np.array([[0, 0, 1, 0, 2], [1, 0, 2, 0, 2], [1, 0, 1, 0, 3], [2, 0, 0, 0, 1], [0] * 5]),
+    )
+    with duckdb.connect() as connection:
+        load(lambda text, values=(): connection.execute(text, list(values)), "?", *release)
+        first, _, third = tables_of(release[0])
+        connection.execute(expected_view([first, third], "pair"))
+        (found,) = connection.execute(
+            "SELECT sum(weight) FROM pair WHERE age = 30 AND n = 'ü'"
+        ).fetchone()
+    assert found == pytest.approx(Analyst(linked_of(*release)).count({"age": 30, "n": "ü"}).value)
+    assert found == pytest.approx(4 / 3)
