@@ -255,7 +255,7 @@ class _Counting:
         for m in range(1, _MOST + 1):
             residues = [int(residue[m]) for residue in self._residues]
             self._tally[m] += _joined(residues, self._moduli)
-        return {m: self._tally[m] for m in sorted(self._tally) if self._tally[m]}
+        return {m: self._tally[m] for m in sorted(self._tally) if m and self._tally[m]}
 
     def _products_of_rest(self) -> list[list[int]]:
         """Give by column and bucket how many tuples the columns from that one on make."""
@@ -301,32 +301,25 @@ class _Counting:
 
         A subset of the set's buckets is a number with a bit for each.
         """
-        signatures = self._signatures(column, members)
-        parted: Counter[int] = Counter()
-        parted[(1 << len(members)) - 1] = weight
-        while True:
-            found: Counter[int] = Counter()
-            for subset, n_tuples in parted.items():
-                for signature, n_values in signatures:
-                    both = subset & signature
-                    if both:
-                        found[both] += n_tuples * n_values
-            column += 1
-            if column == len(self._columns):
-                break
-            parted = Counter()
+        parted = {(1 << len(members)) - 1: weight}
+        for at in range(column, len(self._columns) - 1):
+            found = _meeting(parted, self._signatures(at, members))
+            parted = {}
             for subset, n_tuples in found.items():
                 n_members = subset.bit_count()
                 held = _members_of(subset, members) if n_members <= _MOST else []
-                if n_members == 1 or (held and self._is_small(column, held)):
-                    self._take(column, held, n_tuples)
+                if n_members == 1 or (held and self._is_small(at + 1, held)):
+                    self._take(at + 1, held, n_tuples)
                 else:
                     parted[subset] = n_tuples
-            if not parted:
-                return
-            signatures = self._signatures(column, members)
-        for subset, n_tuples in found.items():
-            self._tally[subset.bit_count()] += n_tuples
+        self._tally_last(parted, self._signatures(len(self._columns) - 1, members))
+
+    def _tally_last(self, parted: Mapping[int, int], signatures: Sequence[tuple[int, int]]) -> None:
+        """Count the tuples of sets of buckets of which the last column alone is left."""
+        for subset, n_tuples in parted.items():
+            for signature, n_values in signatures:
+                # What no bucket matches is counted as well, and left out at the end.
+                self._tally[(subset & signature).bit_count()] += n_tuples * n_values
 
     def _signatures(self, column: int, members: list[int]) -> list[tuple[int, int]]:
         """Give the subsets of a set's buckets that hold a value of a column, with how many."""
@@ -397,6 +390,17 @@ def _mean_buckets(column: ValuesByBucket) -> float:
 def _lists(starts: Codes, values: Codes) -> list[list[int]]:
     listed = values.tolist()
     return [listed[low:high] for low, high in pairwise(starts.tolist())]
+
+
+def _meeting(parted: Mapping[int, int], signatures: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Count tuples by the buckets that they and one more value have in common."""
+    found: dict[int, int] = {}
+    for subset, n_tuples in parted.items():
+        for signature, n_values in signatures:
+            both = subset & signature
+            if both:
+                found[both] = found.get(both, 0) + n_tuples * n_values
+    return found
 
 
 def _members_of(subset: int, members: list[int]) -> list[int]:

@@ -1,0 +1,239 @@
+"""How well scores tell the members of a table from other people, and how sure that is.
+
+The area under the ROC curve is the probability that a member scores higher than somebody else, a
+tie counting one half. It is computed exactly from counts of scores. Its interval is DeLong's, which
+takes ties as they are, on the logit scale, where it stays between 0 and 1. DeLong's variance is 0
+where all members score above all others, or all alike; as if that were certain of everybody. There
+Newcombe's score interval stands in, which is not fooled by it.
+
+References
+----------
+[DeLong88] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the Areas under Two or More
+Correlated Receiver Operating Characteristic Curves. Biometrics 44(3), 1988.
+
+[Newcombe06] R. G. Newcombe: Confidence intervals for an effect size measure based on the
+Mann-Whitney statistic. Part 2. Statistics in Medicine 25(4), 2006; method 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Counts
+from shoal.core.errors import ParameterError
+from shoal.core.proportion import share_interval
+
+__all__ = ["MatchRate", "Separation", "separate"]
+
+_NORMAL_QUANTILE = 1.959963984540054
+"""Of 95 %, two-sided."""
+_N_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class MatchRate:
+    """How many people match the release.
+
+    Parameters
+    ----------
+    n_matching, n_people
+        How many match, of how many.
+
+    Examples
+    --------
+    >>> MatchRate(1, 40)
+    MatchRate(1 of 40: 0.025, 95 % interval 0.004 to 0.129)
+    """
+
+    n_matching: int
+    n_people: int
+
+    @property
+    def share(self) -> float:
+        """The share that matches; 0 where there is nobody."""
+        return self.n_matching / self.n_people if self.n_people else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The Wilson interval of the share, at 95 %."""
+        return share_interval(self.n_matching, self.n_people)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the rate with its interval."""
+        low, high = self.interval
+        return {
+            "n_matching": self.n_matching,
+            "n_people": self.n_people,
+            "share": self.share,
+            "low": low,
+            "high": high,
+        }
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"MatchRate({self.n_matching} of {self.n_people}: {self.share:.3f}, "
+            f"95 % interval {low:.3f} to {high:.3f})"
+        )
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well scores tell members from others.
+
+    Parameters
+    ----------
+    auc
+        The probability that a member scores higher than somebody else, ties counting one half.
+    low, high
+        Its 95 % interval.
+    members, others
+        How many of each match the release at all: those with a score above 0.
+    """
+
+    auc: float
+    low: float
+    high: float
+    members: MatchRate
+    others: MatchRate
+
+    def to_dict(self) -> dict[str, object]:
+        """Give all numbers."""
+        return {
+            "auc": self.auc,
+            "low": self.low,
+            "high": self.high,
+            "members": self.members.to_dict(),
+            "others": self.others.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Separation(AUC {self.auc:.3f}, 95 % interval {self.low:.3f} to {self.high:.3f}; "
+            f"{self.members.n_people} members, {self.others.n_people} others)"
+        )
+
+
+def separate(
+    members: npt.ArrayLike,
+    others: npt.ArrayLike,
+    *,
+    member_counts: Counts | None = None,
+    other_counts: Counts | None = None,
+) -> Separation:
+    """Measure how well scores tell members from others.
+
+    Parameters
+    ----------
+    members, others
+        The scores of members and of people who are not; 0 for somebody who matches nothing.
+    member_counts, other_counts
+        How many people have each score, where those alike are given once.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no member or nobody else, or a score is not a number.
+
+    Examples
+    --------
+    >>> separate([3, 2, 2, 1], [0, 0, 0, 1])
+    Separation(AUC 0.969, 95 % interval 0.639 to 0.998; 4 members, 4 others)
+    """
+    held = _counted(members, member_counts), _counted(others, other_counts)
+    scores = np.unique(np.concatenate([held[0][0], held[1][0]]))
+    n_members, n_others = (_spread_out(scores, *one) for one in held)
+    m, n = int(n_members.sum()), int(n_others.sum())
+    if m == 0 or n == 0:
+        raise ParameterError(
+            f"Members are told from others, but there are {m} members and {n} others.",
+            hint="hold out some people, and publish some.",
+        )
+    auc = _auc(n_members, n_others)
+    variance = _variance(n_members, n_others, auc)
+    low, high = _logit_interval(auc, variance) if variance > 0 else _score_interval(auc, m, n)
+    matches = scores > 0
+    return Separation(
+        auc,
+        low,
+        high,
+        MatchRate(int(n_members[matches].sum()), m),
+        MatchRate(int(n_others[matches].sum()), n),
+    )
+
+
+def _counted(given: npt.ArrayLike, counts: Counts | None) -> tuple[npt.NDArray[np.float64], Counts]:
+    scores = np.asarray(given, dtype=np.float64).reshape(-1)
+    if np.isnan(scores).any():
+        raise ParameterError(
+            f"{np.count_nonzero(np.isnan(scores))} scores are no numbers.",
+            hint="score 0 whoever matches nothing.",
+        )
+    return scores, np.ones(len(scores), dtype=np.int64) if counts is None else counts
+
+
+def _spread_out(
+    all_scores: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], counts: Counts
+) -> Counts:
+    """Count people by score, over all scores there are."""
+    spread = np.zeros(len(all_scores), dtype=np.int64)
+    np.add.at(spread, np.searchsorted(all_scores, scores), counts)
+    return spread
+
+
+def _below(counts: Counts) -> npt.NDArray[np.float64]:
+    """Count for each score the people below it, and half of those at it."""
+    below: npt.NDArray[np.float64] = np.cumsum(counts) - counts / 2
+    return below
+
+
+def _auc(n_members: Counts, n_others: Counts) -> float:
+    # In halves, as whole numbers of any size.
+    halves = (2 * np.cumsum(n_others) - n_others).tolist()
+    won = sum(count * half for count, half in zip(n_members.tolist(), halves, strict=True))
+    return float(won / (2 * sum(n_members.tolist()) * sum(n_others.tolist())))
+
+
+def _variance(n_members: Counts, n_others: Counts, auc: float) -> float:
+    """Give the variance of the area by [DeLong88]; 0 where it cannot be told."""
+    m, n = int(n_members.sum()), int(n_others.sum())
+    if m == 1 or n == 1 or auc in (0, 1):
+        return 0.0
+    of_members = (_below(n_others) / n - auc) ** 2
+    of_others = (1 - _below(n_members) / m - auc) ** 2
+    by_members = float((n_members * of_members).sum()) / (m - 1) / m
+    by_others = float((n_others * of_others).sum()) / (n - 1) / n
+    return by_members + by_others
+
+
+def _logit_interval(auc: float, variance: float) -> tuple[float, float]:
+    centre = math.log(auc / (1 - auc))
+    half = _NORMAL_QUANTILE * math.sqrt(variance) / (auc * (1 - auc))
+    return _expit(centre - half), _expit(centre + half)
+
+
+def _expit(number: float) -> float:
+    return 1 / (1 + math.exp(-number)) if number > 0 else 1 - 1 / (1 + math.exp(number))
+
+
+def _score_interval(auc: float, m: int, n: int) -> tuple[float, float]:
+    """Give the areas that lie no further from this one than is likely there [Newcombe06]."""
+    return _lowest(auc, m, n), 1 - _lowest(1 - auc, m, n)
+
+
+def _lowest(auc: float, m: int, n: int) -> float:
+    low, high = 0.0, auc
+    more = (m + n) / 2 - 1
+    for _ in range(_N_HALVINGS):
+        area = (low + high) / 2
+        inside = 1 + more * (1 - area) / (2 - area) + more * area / (1 + area)
+        deviation = math.sqrt(area * (1 - area) * inside / (m * n))
+        if auc - area > _NORMAL_QUANTILE * deviation:
+            low = area
+        else:
+            high = area
+    return low
