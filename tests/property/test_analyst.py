@@ -308,3 +308,45 @@ def test_an_attribute_in_both_columns_links_only_what_agrees(data):
     counts = [sum(n >= 1 and t == 0 for _, n, t in one) for one in linkings]
     estimate = Analyst(linked).count({"n0": (0, None), "t1": "a"})
     assert_estimates(estimate, *moments_of(counts))
+
+
+@st.composite
+def truth_tables(draw):
+    """Three columns of one attribute each, and any condition on which of two values each has."""
+    names = ["n0", "n1", "n2"]
+    size = draw(st.integers(1, 4))
+    entry = st.tuples(st.integers(1, 2))
+    bucket = [draw(st.lists(entry, min_size=size, max_size=size)) for _ in names]
+    met = draw(st.sets(st.tuples(*[st.sampled_from([0, 2])] * 3), min_size=1))
+    text = " or ".join(
+        " and ".join(f"{name} == {value}" for name, value in zip(names, values, strict=True))
+        for values in sorted(met)
+    )
+    release = [[name] for name in names], domains_of(names), [bucket]
+    return release, text, lambda row: tuple(row.values()) in met
+
+
+@settings(max_examples=300)
+@given(truth_tables())
+def test_any_condition_on_three_columns_has_the_moments_of_all_linkings(query):
+    release, where, is_met = query
+    chosen = [[row["n0"] for row in rows if is_met(row)] for rows in linkings_of(*release)]
+    analyst = Analyst(linked_of(*release))
+    assert_estimates(analyst.count(where), *moments_of(map(len, chosen)))
+    assert_estimates(analyst.sum("n0", where), *moments_of(map(sum, chosen)))
+    largest = max((max(values) for values in chosen if values), default=None)
+    assert analyst.largest("n0", where).possible == largest
+
+
+@settings(max_examples=300)
+@given(truth_tables())
+def test_conditions_on_each_of_three_columns_have_the_moments_of_all_linkings(query):
+    release, _, _ = query
+    where = {"n0": 2, "n1": 0, "n2": [2]}
+    counts = [
+        sum((row["n0"], row["n1"], row["n2"]) == (2, 0, 2) for row in rows)
+        for rows in linkings_of(*release)
+    ]
+    analyst = Analyst(linked_of(*release))
+    assert_estimates(analyst.count(where), *moments_of(counts))
+    assert_estimates(analyst.sum("n0", where), *moments_of(2 * count for count in counts))
