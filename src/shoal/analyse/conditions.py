@@ -178,6 +178,8 @@ def _evaluate(
 
 def _simplified(places: Sequence[int], groups: Sequence[Codes], truth: Marks) -> Selection:
     """Merge the groups that the condition treats alike; see whether it is one for each column."""
+    if not truth.any():
+        return Box({places[0]: np.zeros(len(groups[0]), dtype=bool)})
     merged = []
     for axis, codes in enumerate(groups):
         slices = np.moveaxis(truth, axis, 0).reshape(truth.shape[axis], -1)
@@ -185,8 +187,6 @@ def _simplified(places: Sequence[int], groups: Sequence[Codes], truth: Marks) ->
         truth = truth.take(first, axis=axis)
         merged.append(inverse.reshape(-1)[codes])
     met = np.argwhere(truth)
-    if len(met) == 0:
-        return Box({places[0]: np.zeros(len(groups[0]), dtype=bool)})
     if len(met) == 1:
         # Entries of an axis with one group are not told apart.
         return Box(

@@ -162,6 +162,7 @@ def test_a_release_without_rows_has_counts_of_zero():
     )
     analyst = Analyst(Linked.of_columns([nobody]))
     assert analyst.count({"sex": "F"}) == Estimate(0, 0)
+    assert analyst.count('sex == "F"') == Estimate(0, 0)
     assert analyst.table("sex").expected.tolist() == [0]
     assert analyst.sample(np.random.default_rng(1)).n_rows == 0
 
