@@ -14,9 +14,11 @@ from shoal.analyse.views import (
     bucketized_tables,
     count_query,
     expected_view,
+    sum_query,
     views_text,
 )
 from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import ParameterError
 
 TEXTS = ['a"b', "it's", "ü"]
 # Names that a careless query would trip over.
@@ -134,6 +136,10 @@ def check(release, chosen, execute, mark):
     expected, error = execute(count_query(tables, given))
     assert expected == pytest.approx(estimate.value, abs=1e-9)
     assert error == pytest.approx(estimate.standard_error, abs=1e-7)
+    estimate = analyst.sum("age", where)
+    expected, error = execute(sum_query(tables, "age", given))
+    assert expected == pytest.approx(estimate.value, abs=1e-9)
+    assert error == pytest.approx(estimate.standard_error, abs=1e-7)
 
 
 @settings(max_examples=60)
@@ -178,3 +184,13 @@ def test_a_view_of_some_columns_answers_queries_about_them():
         ).fetchone()
     assert found == pytest.approx(Analyst(linked_of(*release)).count({"age": 30, "n": "ü"}).value)
     assert found == pytest.approx(4 / 3)
+
+
+def test_tables_and_attributes_that_are_not_there_are_refused():
+    tables = bucketized_tables(["age"], ["disease"])
+    with pytest.raises(ParameterError, match="1 conditions"):
+        count_query(tables, {"column_1": "age > 3"})
+    with pytest.raises(ParameterError, match="'height'"):
+        sum_query(tables, "height", {})
+    with pytest.raises(ParameterError, match="one table only"):
+        expected_view(bucketized_tables(["age"], ["age"]))

@@ -6,7 +6,7 @@ less than there are columns. So ``SELECT sum(weight) FROM expected WHERE ...`` i
 and ``sum(weight * age)`` an expected SUM. A combination joins as many entries as there are columns:
 a view over the columns that a query names gives the same answers and is smaller.
 
-The standard error is no sum over combinations; `count_query` writes the query for it.
+The standard error is no sum over combinations; `count_query` and `sum_query` write queries for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from shoal.core.errors import ParameterError
 from shoal.core.release import BUCKET, COUNT
 
-__all__ = ["ColumnTable", "bucketized_tables", "count_query", "expected_view", "views_text"]
+__all__ = [
+    "ColumnTable",
+    "bucketized_tables",
+    "count_query",
+    "expected_view",
+    "sum_query",
+    "views_text",
+]
 
 _PAIR = 2
 _HOW_TO = """Which entry of one column belongs to which of another is not published.
@@ -148,17 +155,21 @@ def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) ->
     >>> tables = bucketized_tables(["sex"], ["disease"])
     >>> print(count_query(tables, {"quasi": "sex = 'F'", "sensitive": "disease = 'flu'"}))
     WITH met_1 AS (
-      SELECT "bucket", CAST(count(*) AS DOUBLE PRECISION) AS n,
-        CAST(sum(CASE WHEN (sex = 'F') THEN 1 ELSE 0 END) AS DOUBLE PRECISION) AS k
-      FROM "quasi" GROUP BY "bucket"
+      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
+      FROM (
+        SELECT "bucket", CAST(sum(1) AS DOUBLE PRECISION) AS n,
+          CAST(sum(CASE WHEN (sex = 'F') THEN 1 ELSE 0 END) AS DOUBLE PRECISION) AS k
+        FROM "quasi" GROUP BY "bucket"
+      ) counted
     ), met_2 AS (
-      SELECT "bucket", CAST(sum("count") AS DOUBLE PRECISION) AS n,
-        CAST(sum(CASE WHEN (disease = 'flu') THEN "count" ELSE 0 END) AS DOUBLE PRECISION) AS k
-      FROM "sensitive" GROUP BY "bucket"
+      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
+      FROM (
+        SELECT "bucket", CAST(sum("count") AS DOUBLE PRECISION) AS n,
+          CAST(sum(CASE WHEN (disease = 'flu') THEN "count" ELSE 0 END) AS DOUBLE PRECISION) AS k
+        FROM "sensitive" GROUP BY "bucket"
+      ) counted
     ), shares AS (
-      SELECT met_1.n,
-        met_1.k / met_1.n AS m1, met_1.k * (met_1.n - met_1.k) / met_1.n AS s1,
-        met_2.k / met_1.n AS m2, met_2.k * (met_1.n - met_2.k) / met_1.n AS s2
+      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1, met_2.m AS m2, met_2.s AS s2
       FROM met_1
       JOIN met_2 ON met_2."bucket" = met_1."bucket"
     )
@@ -166,39 +177,61 @@ def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) ->
       sqrt(coalesce(sum(CASE WHEN n > 1 THEN s1 * s2 / (n - 1) ELSE 0 END), 0)) AS standard_error
     FROM shares
     """
-    unknown = set(conditions) - {table.name for table in tables}
-    if unknown:
-        raise ParameterError(
-            f"{len(unknown)} conditions are on tables that are not among those of the release.",
-            hint=f"the tables are {', '.join(table.name for table in tables)}.",
-        )
+    _check_tables(tables, conditions)
     chosen = [table for table in tables if table.name in conditions] or list(tables[:1])
-    numbers = range(1, len(chosen) + 1)
-    met = ", ".join(
-        f"met_{at} AS (\n{_met(table, conditions.get(table.name, 'TRUE'))}\n)"
-        for at, table in zip(numbers, chosen, strict=True)
+    parts = [_met(table, conditions.get(table.name, "TRUE")) for table in chosen]
+    return _moments_query(parts)
+
+
+def sum_query(tables: Sequence[ColumnTable], attribute: str, conditions: Mapping[str, str]) -> str:
+    """Write a query that gives an expected SUM and its standard error, both exact.
+
+    Parameters
+    ----------
+    tables
+        Columns of the release: at least those with a condition, and that of the attribute.
+    attribute
+        What is added up; where it is missing it counts as 0.
+    conditions
+        By table, the condition on its attributes, in SQL; they are joined by AND.
+
+    Returns
+    -------
+    The query; one row, of `expected` and `standard_error`.
+
+    Examples
+    --------
+    >>> tables = bucketized_tables(["age"], ["disease"])
+    >>> print(sum_query(tables, "age", {}))
+    WITH met_1 AS (
+      SELECT "bucket", max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s
+      FROM (
+        SELECT "bucket", c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m
+        FROM (
+          SELECT "bucket", CAST(1 AS DOUBLE PRECISION) AS c,
+            CASE WHEN (TRUE) THEN coalesce(CAST("age" AS DOUBLE PRECISION), 0) ELSE 0 END AS f
+          FROM "quasi"
+        ) numbers WINDOW w AS (PARTITION BY "bucket")
+      ) entries GROUP BY "bucket"
+    ), shares AS (
+      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1
+      FROM met_1
     )
-    shares = ",\n".join(
-        f"    met_{at}.k / met_1.n AS m{at}, met_{at}.k * (met_1.n - met_{at}.k) / met_1.n AS s{at}"
-        for at in numbers
-    )
-    bucket = _quoted(BUCKET)
-    joins = [f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}" for at in numbers[1:]]
-    mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
-    terms = " + ".join(_variance_terms(len(chosen))) or "0"
-    variance = f"sum(CASE WHEN n > 1 THEN {terms} ELSE 0 END)"
-    return "\n".join(
-        [
-            f"WITH {met}, shares AS (",
-            f"  SELECT met_1.n,\n{shares}",
-            "  FROM met_1",
-            *joins,
-            ")",
-            f"SELECT coalesce(sum({mean}), 0) AS expected,",
-            f"  sqrt(coalesce({variance}, 0)) AS standard_error",
-            "FROM shares",
-        ]
-    )
+    SELECT coalesce(sum(n * m1), 0) AS expected,
+      sqrt(coalesce(sum(CASE WHEN n > 1 THEN 0 ELSE 0 END), 0)) AS standard_error
+    FROM shares
+    """
+    _check_tables(tables, conditions)
+    holders = [table for table in tables if attribute in table.attributes]
+    if not holders:
+        raise ParameterError(
+            f"No table of the release holds {attribute!r}.",
+            hint=f"they hold {', '.join(_attributes(tables))}.",
+        )
+    own = holders[0]
+    others = [table for table in tables if table.name in conditions and table is not own]
+    parts = [_added(own, attribute, conditions.get(own.name, "TRUE"))]
+    return _moments_query(parts + [_met(table, conditions[table.name]) for table in others])
 
 
 def views_text(tables: Sequence[ColumnTable]) -> str:
@@ -240,15 +273,70 @@ def _held(table: ColumnTable, rows: str) -> str:
     )
 
 
+def _check_tables(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> None:
+    unknown = set(conditions) - {table.name for table in tables}
+    if unknown or not tables:
+        raise ParameterError(
+            f"{len(unknown)} conditions are on tables that are not among those of the release.",
+            hint=f"the tables are {', '.join(table.name for table in tables)}.",
+        )
+
+
 def _met(table: ColumnTable, condition: str) -> str:
-    """Write the query of each bucket's size, and of how many of its entries meet a condition."""
+    """Write the query of each bucket's size n, share m of rows that meet a condition, and spread s.
+
+    They are those of `shoal.analyse.moments`.
+    """
     bucket, number = _quoted(BUCKET), _quoted(COUNT) if table.has_count else "1"
-    size = f"sum({number})" if table.has_count else "count(*)"
-    met = f"sum(CASE WHEN ({condition}) THEN {number} ELSE 0 END)"
     return (
-        f"  SELECT {bucket}, CAST({size} AS DOUBLE PRECISION) AS n,\n"
-        f"    CAST({met} AS DOUBLE PRECISION) AS k\n"
-        f"  FROM {_quoted(table.name)} GROUP BY {bucket}"
+        f"  SELECT {bucket}, n, k / n AS m, k * (n - k) / n AS s\n"
+        "  FROM (\n"
+        f"    SELECT {bucket}, CAST(sum({number}) AS DOUBLE PRECISION) AS n,\n"
+        f"      CAST(sum(CASE WHEN ({condition}) THEN {number} ELSE 0 END) "
+        "AS DOUBLE PRECISION) AS k\n"
+        f"    FROM {_quoted(table.name)} GROUP BY {bucket}\n"
+        "  ) counted"
+    )
+
+
+def _added(table: ColumnTable, attribute: str, condition: str) -> str:
+    """Write the query of each bucket's size n, mean m of a number over its rows, and spread s."""
+    bucket, number = _quoted(BUCKET), _quoted(COUNT) if table.has_count else "1"
+    value = f"coalesce(CAST({_quoted(attribute)} AS DOUBLE PRECISION), 0)"
+    return (
+        f"  SELECT {bucket}, max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s\n"
+        "  FROM (\n"
+        f"    SELECT {bucket}, c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m\n"
+        "    FROM (\n"
+        f"      SELECT {bucket}, CAST({number} AS DOUBLE PRECISION) AS c,\n"
+        f"        CASE WHEN ({condition}) THEN {value} ELSE 0 END AS f\n"
+        f"      FROM {_quoted(table.name)}\n"
+        f"    ) numbers WINDOW w AS (PARTITION BY {bucket})\n"
+        f"  ) entries GROUP BY {bucket}"
+    )
+
+
+def _moments_query(parts: Sequence[str]) -> str:
+    """Write the query of mean and standard error from those of n, m and s by column."""
+    numbers = range(1, len(parts) + 1)
+    bucket = _quoted(BUCKET)
+    met = ", ".join(f"met_{at} AS (\n{part}\n)" for at, part in zip(numbers, parts, strict=True))
+    shares = ", ".join(f"met_{at}.m AS m{at}, met_{at}.s AS s{at}" for at in numbers)
+    joins = [f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}" for at in numbers[1:]]
+    mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
+    # A bucket of one row, and what a single column says, leave nothing open.
+    terms = " + ".join(_variance_terms(len(parts))) or "0"
+    return "\n".join(
+        [
+            f"WITH {met}, shares AS (",
+            f"  SELECT met_1.n, {shares}",
+            "  FROM met_1",
+            *joins,
+            ")",
+            f"SELECT coalesce(sum({mean}), 0) AS expected,",
+            f"  sqrt(coalesce(sum(CASE WHEN n > 1 THEN {terms} ELSE 0 END), 0)) AS standard_error",
+            "FROM shares",
+        ]
     )
 
 
