@@ -1,4 +1,4 @@
-"""Fake tuples of the Adult table in random buckets, the experiment of [Slicing], Section 6.
+"""Fake tuples of the Adult table in random buckets, the experiment of [Slicing], Section VI.
 
 The shortened variant prints no numbers. These were counted by other code on other random buckets,
 so that they differ a little.

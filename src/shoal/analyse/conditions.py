@@ -244,8 +244,8 @@ class _Attribute:
         """Give the code of a value; None where the release does not hold it."""
         if value is None:
             return self.domain.missing_code
-        if isinstance(value, str):
-            return self._code_of.get(value)
+        if isinstance(value, str) and self.domain.type is not ColumnType.DATE:
+            return self._code_of_text(value)
         if isinstance(value, (bool, np.bool_)):
             if self.domain.type is ColumnType.BOOLEAN:
                 return self._code_of.get("true" if value else "false")
@@ -254,6 +254,17 @@ class _Attribute:
         numbers = self._numbers
         code = int(np.searchsorted(numbers, number))
         return code if code < len(numbers) and numbers[code] == number else None
+
+    def _code_of_text(self, text: str) -> int | None:
+        code = self._code_of.get(text)
+        kind = self.domain.type
+        is_value = kind in (ColumnType.CATEGORICAL, ColumnType.ORDERED) or (
+            kind is ColumnType.BOOLEAN and text in ("true", "false")
+        )
+        # To find nothing and say so would hide that the question was wrong.
+        if code is None and not is_value:
+            raise self._wrong_kind()
+        return code
 
     def _range(self, condition: tuple[object, ...]) -> tuple[int, int]:
         """Give the first code of a range and the first one after it."""

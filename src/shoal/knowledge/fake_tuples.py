@@ -1,8 +1,8 @@
 """Fake tuples: combinations that match a bucket of sliced data and are not in the table.
 
-A tuple matches a bucket where the bucket holds its value in every column [Slicing, Section 3]. An
+A tuple matches a bucket where the bucket holds its value in every column [Slicing, Section III]. An
 adversary who asks whether somebody is in the table is misled by fakes, of which there may be far
-too many to list [Slicing, Sections 5 and 6]. They are counted exactly: a value of the rarest column
+too many to list [Slicing, Sections V and VI]. They are counted exactly: a value of the rarest column
 is in few buckets; of one bucket the other columns contribute a product, of a few the number follows
 by inclusion and exclusion, and of many the next column parts them again. Tuples that the same
 buckets match so far go on together. (In general this counting is hard: tables whose every column
@@ -10,8 +10,9 @@ has many values, each in many buckets, take time in proportion to what there is 
 
 References
 ----------
-[Slicing] T. Li, N. Li, J. Zhang, I. Molloy: Slicing: A New Approach for Privacy Preserving Data
-Publishing. TKDE 24(3), 2012; in a shortened variant.
+[Slicing] Shaik Mahammad Rafi, P. Venkata Ramanaiah: Protecting Attribute Disclosure for High
+Dimensionality and Preserving Publishing of Microdata (a shortened variant of T. Li, N. Li,
+J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012).
 """
 
 from __future__ import annotations

@@ -208,7 +208,11 @@ def test_values_of_every_type_can_be_asked_for():
     assert counted(ill=True) == counted(ill="true") == 6
     assert counted(grade=("middle", None)) == 6
     assert counted(grade=("low", "high")) == 3
-    assert counted(size=1.5) == 6
+    assert counted(size=1.5) == counted(size="1.5") == counted(size=np.array([1.5])) == 6
+    with pytest.raises(ParameterError, match="kind"):
+        counted(day="29 February")
+    with pytest.raises(ParameterError, match="kind"):
+        counted(ill="yes")
     assert counted(size=[]) == 0
     assert counted(size=7) == 0
     assert counted(size=(2, 1)) == 0
@@ -227,6 +231,7 @@ def test_values_of_every_type_can_be_asked_for():
         ({"age": float("nan")}, "kind"),
         ({"age": ("a", "b")}, "kind"),
         ({"age": True}, "kind"),
+        ({"age": "twenty"}, "kind"),
         ({"sex": 3}, "kind"),
         ({"age": dt.date(2020, 1, 1)}, "kind"),
         (["age"], "mapping"),
