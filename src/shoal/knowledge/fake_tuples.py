@@ -1,12 +1,12 @@
 """Fake tuples: combinations that match a bucket of sliced data and are not in the table.
 
-A tuple matches a bucket where the bucket holds its value in every column [Slicing, Section III]. An
-adversary who asks whether somebody is in the table is misled by fakes, of which there may be far
-too many to list [Slicing, Sections V and VI]. They are counted exactly: a value of the rarest column
-is in few buckets; of one bucket the other columns contribute a product, of a few the number follows
-by inclusion and exclusion, and of many the next column parts them again. Tuples that the same
-buckets match so far go on together. (In general this counting is hard: tables whose every column
-has many values, each in many buckets, take time in proportion to what there is to tell apart.)
+A tuple matches a bucket where the bucket holds its value in every column [Slicing, Section III].
+An adversary who asks whether somebody is in the table is misled by fakes, of which there may be
+far too many to list [Slicing, Sections V and VI]. They are counted exactly: a value of the rarest
+column is in few buckets; of one bucket the other columns contribute a product, of a few the number
+follows by inclusion and exclusion, and of many the next column parts them again. Tuples that the
+same buckets match so far go on together. (In general this counting is hard: a table whose every
+column has many values, each in many buckets, takes time for all that there is to tell apart.)
 
 References
 ----------
