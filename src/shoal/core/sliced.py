@@ -1,0 +1,314 @@
+"""What a sliced release says: for each bucket and each column how often a column value occurs.
+
+A column of a sliced release is a set of attributes whose values stay together; within a bucket
+the columns are not linked. So all that is published is counts of (bucket, column value), and that
+is all this model holds: no rows and no order.
+
+References
+----------
+[Slicing] Shaik Mahammad Rafi, P. Venkata Ramanaiah: Protecting Attribute Disclosure for High
+Dimensionality and Preserving Publishing of Microdata (a shortened variant of T. Li, N. Li,
+J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, ParameterError
+
+__all__ = ["Layout", "Link", "Sliced", "SlicedColumn"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """How a column is linked to the columns before it.
+
+    Parameters
+    ----------
+    column
+        The place of the column.
+    separator
+        The attributes that it shares with one of the columns before it: rows are linked only where
+        these agree. Empty where it shares none, and for the first column.
+    """
+
+    column: int
+    separator: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which attributes form the columns, which of them are sensitive, and which are known.
+
+    Parameters
+    ----------
+    columns
+        The attributes of each column.
+    sensitive
+        The attributes whose values are bounded, each for itself; none where only membership
+        matters.
+    known
+        What the adversary knows of a person; where left out, all that is not sensitive. An
+        attribute may be both: the adversary knows it but where it is the one to be inferred.
+
+    Raises
+    ------
+    ParameterError
+        Where a column is empty or names an attribute twice, a sensitive or known attribute is in
+        no column, or columns overlap in a ring, so that they cannot be linked one after the other.
+
+    Examples
+    --------
+    >>> layout = Layout((("age", "sex"), ("zipcode", "disease")), ("disease",))
+    >>> layout.known, layout.sensitive_columns, layout.outside_attributes
+    (('age', 'sex', 'zipcode'), (1,), ('age', 'sex'))
+    """
+
+    columns: tuple[tuple[str, ...], ...]
+    sensitive: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        columns: Sequence[Sequence[str]],
+        sensitive: Sequence[str] = (),
+        known: Sequence[str] | None = None,
+    ) -> None:
+        object.__setattr__(self, "columns", tuple(tuple(column) for column in columns))
+        object.__setattr__(self, "sensitive", tuple(sensitive))
+        rest = tuple(name for name in self.attributes if name not in self.sensitive)
+        object.__setattr__(self, "known", rest if known is None else tuple(known))
+        self._confirm()
+
+    def _confirm(self) -> None:
+        if not self.columns or not all(self.columns):
+            raise ParameterError("Slicing needs at least one column, and attributes in each.")
+        if any(len(set(column)) < len(column) for column in self.columns):
+            raise ParameterError("A column of a sliced release names an attribute twice.")
+        absent = {*self.sensitive, *self.known}.difference(self.attributes)
+        if absent:
+            raise ParameterError(f"No column holds {', '.join(sorted(absent))}.")
+        n_shared = sum(map(len, self.columns)) - len(self.attributes)
+        # Links of largest overlap fit all columns together exactly where every attribute
+        # that occurs in m columns is in m - 1 separators.
+        if sum(len(link.separator) for link in self.links()) != n_shared:
+            raise ParameterError(
+                "The columns overlap in a ring, so that no order links them one after the other.",
+                hint="take the shared attributes of one column out of it.",
+            )
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes, each once, in the order of the columns."""
+        return tuple(dict.fromkeys(name for column in self.columns for name in column))
+
+    @property
+    def is_overlapping(self) -> bool:
+        """Whether an attribute is in several columns."""
+        return sum(map(len, self.columns)) > len(self.attributes)
+
+    @property
+    def sensitive_columns(self) -> tuple[int, ...]:
+        """The places of the columns with a sensitive attribute."""
+        return tuple(
+            place
+            for place, column in enumerate(self.columns)
+            if not set(column).isdisjoint(self.sensitive)
+        )
+
+    @property
+    def outside_attributes(self) -> tuple[str, ...]:
+        """The known attributes that are in no sensitive column: those that rows are cut on."""
+        inside = {name for place in self.sensitive_columns for name in self.columns[place]}
+        return tuple(name for name in self.attributes if name in self.known and name not in inside)
+
+    def known_for(self, sensitive: str | None) -> tuple[str, ...]:
+        """Name what is known where one sensitive attribute is to be inferred."""
+        return tuple(name for name in self.known if name != sensitive)
+
+    def hidden_for(self, sensitive: str | None) -> tuple[str, ...]:
+        """Name the unknown attributes that matter: the one to be inferred, and shared ones."""
+        known = self.known_for(sensitive)
+        return tuple(
+            name
+            for name in self.attributes
+            if name not in known and (name == sensitive or self._n_columns_with(name) > 1)
+        )
+
+    def is_linked_by_unknown(self, sensitive: str | None) -> bool:
+        """Whether columns share an attribute that the adversary does not know."""
+        return any(self._n_columns_with(name) > 1 for name in self.hidden_for(sensitive))
+
+    def links(self, first: int = 0) -> tuple[Link, ...]:
+        """Give the columns in an order in which they are linked, sensitive ones late.
+
+        Parameters
+        ----------
+        first
+            The place of the column to begin with.
+
+        Examples
+        --------
+        >>> Layout((("age", "sex"), ("sex", "disease")), ("disease",)).links()
+        (Link(column=0, separator=()), Link(column=1, separator=('sex',)))
+        """
+        found = [Link(first, ())]
+        waiting = [place for place in range(len(self.columns)) if place != first]
+        # The sort is stable, so that ties go by place.
+        waiting.sort(key=self.sensitive_columns.__contains__)
+        while waiting:
+            shared = {place: self._largest_overlap(place, found) for place in waiting}
+            best = max(waiting, key=lambda place: len(shared[place]))
+            found.append(Link(best, shared[best]))
+            waiting.remove(best)
+        return tuple(found)
+
+    def _largest_overlap(self, place: int, links: Sequence[Link]) -> tuple[str, ...]:
+        overlaps = [
+            tuple(name for name in self.columns[place] if name in self.columns[link.column])
+            for link in links
+        ]
+        return max(overlaps, key=len)
+
+    def _n_columns_with(self, name: str) -> int:
+        return sum(name in column for column in self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedColumn:
+    """How often each value of one column occurs in each bucket, sorted by bucket, then value.
+
+    Parameters
+    ----------
+    values
+        The column's values: codes of its attributes, with their counts in the whole release.
+    bucket, value, count
+        The entries: this bucket holds this value, a cell of `values`, so many times.
+    """
+
+    values: Cells
+    bucket: Codes
+    value: Codes
+    count: Counts
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the column's attributes."""
+        return self.values.columns
+
+    def codes(self, attribute: str) -> Codes:
+        """Give the code of an attribute, one an entry."""
+        return self.values.column(attribute)[self.value]
+
+    def __repr__(self) -> str:
+        return f"SlicedColumn({', '.join(self.attributes)}: {self.values.n_cells} values)"
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """A sliced release as counts.
+
+    Parameters
+    ----------
+    layout
+        Which attributes form the columns, and which are sensitive and known.
+    columns
+        The counts of each column, in the layout's order.
+    sizes
+        The number of rows in each bucket.
+
+    Raises
+    ------
+    DataError
+        Where a column does not hold as many values in every bucket as this has rows, or does not
+        have the attributes that the layout says.
+
+    Examples
+    --------
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> Sliced.of_pieces(cells, layout, np.arange(4), np.array([0, 0, 1, 1]), cells.counts)
+    Sliced(sex | disease: 2 buckets, 4 rows, disease sensitive)
+    """
+
+    layout: Layout
+    columns: tuple[SlicedColumn, ...]
+    sizes: Counts
+
+    def __post_init__(self) -> None:
+        if tuple(column.attributes for column in self.columns) != self.layout.columns:
+            raise DataError("The columns of a sliced release must be those of its layout.")
+        for column in self.columns:
+            held = np.zeros(self.n_buckets, dtype=np.int64)
+            is_inside = (column.bucket >= 0) & (column.bucket < self.n_buckets)
+            np.add.at(held, column.bucket[is_inside], column.count[is_inside])
+            if not is_inside.all() or not np.array_equal(held, self.sizes):
+                raise DataError(
+                    "Every column of a sliced release must hold as many values in a bucket as the "
+                    f"bucket has rows; {', '.join(column.attributes)} does not."
+                )
+
+    @classmethod
+    def of_pieces(
+        cls, cells: Cells, layout: Layout, cell: Codes, bucket: Codes, count: Counts
+    ) -> Sliced:
+        """Slice a table whose rows are in buckets.
+
+        Parameters
+        ----------
+        cells
+            The table; it has all attributes of the layout.
+        layout
+            The columns.
+        cell, bucket, count
+            So many rows of this cell are in this bucket.
+        """
+        sizes = np.zeros(int(bucket.max(initial=-1)) + 1, dtype=np.int64)
+        np.add.at(sizes, bucket, count)
+        columns = tuple(
+            _slice_column(cells, names, cell, bucket, count) for names in layout.columns
+        )
+        return cls(layout, columns, sizes)
+
+    @property
+    def n_buckets(self) -> int:
+        """The number of buckets."""
+        return len(self.sizes)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.sizes.sum())
+
+    def domain(self, attribute: str) -> Domain:
+        """Give the domain of an attribute."""
+        for column in self.columns:
+            if attribute in column.attributes:
+                return column.values.domain(attribute)
+        raise ParameterError(f"The sliced release has no attribute {attribute!r}.")
+
+    def __repr__(self) -> str:
+        names = " | ".join(", ".join(column) for column in self.layout.columns)
+        about = ", ".join(self.layout.sensitive) or "nothing"
+        return f"Sliced({names}: {self.n_buckets} buckets, {self.n_rows} rows, {about} sensitive)"
+
+
+def _slice_column(
+    cells: Cells, names: Sequence[str], cell: Codes, bucket: Codes, count: Counts
+) -> SlicedColumn:
+    values, value_of_cell = cells.select_with_inverse(names)
+    value = value_of_cell[cell]
+    n_buckets = int(bucket.max(initial=-1)) + 1
+    first, inverse = group([bucket, value], [n_buckets, values.n_cells], len(cell))
+    total = np.zeros(len(first), dtype=np.int64)
+    np.add.at(total, inverse, count)
+    return SlicedColumn(values, bucket[first], value[first], total)
