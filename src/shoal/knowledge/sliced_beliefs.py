@@ -1,0 +1,469 @@
+"""What a sliced release lets one believe of a person: p(t, s).
+
+A person t is in one of the buckets that match: in B with a chance proportional to what a random
+linking of its columns has of t, |B| f(t, B). Within B the sensitive value is one of D(t, B), those
+linked with what is known of t in the sensitive column. Columns that share attributes are linked
+only where these agree: what a linking has of (t, s) is then the product of the columns' counts
+divided by those of the attributes that they share.
+
+References
+----------
+[Slicing] Sections 3, 4.3 (Figure 2) and, of overlapping columns, 7.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Cells, Codes, group
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.sliced import Layout, Link, Sliced, SlicedColumn
+
+__all__ = [
+    "SlicedBeliefs",
+    "exact_sliced_beliefs",
+    "find_exceeding",
+    "largest_belief",
+    "sliced_beliefs",
+]
+
+Amounts = npt.NDArray[Any]
+"""Floats, or fractions as objects."""
+Numbers = np.dtype[Any]
+"""The type of floats, or that of objects where amounts are fractions."""
+
+_MOST_TERMS = 1 << 21
+# Sums of fewer than 2**30 positive terms, each a product of few counts, are nearer than this.
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedBeliefs:
+    """What is believed of some tuples, bucket by bucket, sorted by tuple, bucket, value.
+
+    Parameters
+    ----------
+    domain
+        The values of the sensitive attribute.
+    n_tuples
+        How many tuples there are.
+    tuple_, bucket, value
+        The terms: this tuple matches this bucket, where this value may be its own.
+    amount
+        How many rows with that tuple and that value a linking of the bucket has on average.
+    sizes
+        The rows of each bucket.
+    """
+
+    domain: Domain
+    n_tuples: int
+    tuple_: Codes
+    bucket: Codes
+    value: Codes
+    amount: Amounts
+    sizes: Codes
+
+    @cached_property
+    def totals(self) -> Amounts:
+        """For each tuple how many rows a linking has of it on average; 0 where none matches."""
+        return _sum_by(self.tuple_, self.amount, self.n_tuples)
+
+    @cached_property
+    def shares(self) -> tuple[Codes, Codes, Amounts]:
+        """p(t, s), where it is above 0: tuple, value and p."""
+        first, inverse = group(
+            [self.tuple_, self.value], [self.n_tuples, self.domain.size], len(self.tuple_)
+        )
+        shares = _sum_by(inverse, self.amount, len(first))
+        owner = self.tuple_[first]
+        return owner, self.value[first], shares / self.totals[owner]
+
+    @property
+    def n_values(self) -> Codes:
+        """For each tuple how many values have a p(t, s) above 0."""
+        return np.bincount(self.shares[0], minlength=self.n_tuples).astype(np.int64)
+
+    @property
+    def largest(self) -> Amounts:
+        """For each tuple its largest p(t, s); 0 where no bucket matches."""
+        owner, _, share = self.shares
+        largest: Amounts = np.zeros(self.n_tuples, dtype=share.dtype)
+        np.maximum.at(largest, owner, share)
+        return largest
+
+    @cached_property
+    def matches(self) -> tuple[Codes, Codes, Amounts]:
+        """The matching buckets: tuple, bucket and f(t, B)."""
+        first, inverse = group(
+            [self.tuple_, self.bucket], [self.n_tuples, len(self.sizes)], len(self.tuple_)
+        )
+        found = _sum_by(inverse, self.amount, len(first))
+        bucket = self.bucket[first]
+        return self.tuple_[first], bucket, found / _like(found, self.sizes[bucket])
+
+    def candidates(self, tuple_: int, bucket: int) -> dict[int, Any]:
+        """Give D(t, B): the chance of each value in one bucket; empty where t does not match."""
+        is_here = (self.tuple_ == tuple_) & (self.bucket == bucket)
+        amounts = self.amount[is_here]
+        total = amounts.sum()
+        pairs = zip(self.value[is_here].tolist(), amounts.tolist(), strict=True)
+        return {value: amount / total for value, amount in pairs}
+
+    def distribution(self, tuple_: int) -> dict[int, Any]:
+        """Give p(t, .) of one tuple, values with 0 left out."""
+        owner, value, share = self.shares
+        is_own = owner == tuple_
+        return dict(zip(value[is_own].tolist(), share[is_own].tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        n_matching = int(np.count_nonzero(np.bincount(self.tuple_, minlength=self.n_tuples)))
+        return f"SlicedBeliefs({self.domain.column}: {n_matching} of {self.n_tuples} tuples match)"
+
+
+def sliced_beliefs(sliced: Sliced, tuples: Cells, sensitive: str | None = None) -> SlicedBeliefs:
+    """Find what a release lets one believe of each tuple, in floats.
+
+    Parameters
+    ----------
+    sliced
+        The release.
+    tuples
+        What is known of people: all that the layout calls known, but for the sensitive attribute
+        itself. A value that the release does not have matches nothing.
+    sensitive
+        The attribute to infer; may be left out where there is one.
+
+    Raises
+    ------
+    ParameterError
+        Where the attribute is not a sensitive one of the release.
+    DataError
+        Where the tuples lack a known attribute.
+
+    Examples
+    --------
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 0], [0, 1], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> bucket = np.zeros(3, dtype=np.int64)
+    >>> release = Sliced.of_pieces(cells, layout, np.arange(3), bucket, cells.counts)
+    >>> sliced_beliefs(release, cells.select(["sex"])).distribution(0)
+    {0: 0.5, 1: 0.5}
+    """
+    return _find_beliefs(sliced, tuples, sensitive, np.dtype(np.float64))
+
+
+def exact_sliced_beliefs(
+    sliced: Sliced, tuples: Cells, sensitive: str | None = None
+) -> SlicedBeliefs:
+    """Do as `sliced_beliefs` does, in fractions; for few tuples.
+
+    Examples
+    --------
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> bucket = np.zeros(3, dtype=np.int64)
+    >>> release = Sliced.of_pieces(cells, layout, np.arange(3), bucket, cells.counts)
+    >>> exact_sliced_beliefs(release, cells.select(["sex"])).distribution(0)
+    {0: Fraction(1, 3), 1: Fraction(2, 3)}
+    """
+    return _find_beliefs(sliced, tuples, sensitive, np.dtype(object))
+
+
+def _find_beliefs(
+    sliced: Sliced, tuples: Cells, sensitive: str | None, number: Numbers
+) -> SlicedBeliefs:
+    joining = _Joining.of_release(sliced, tuples, _only(sliced.layout, sensitive))
+    parts = [joining.join(chunk, number) for chunk in joining.chunks()]
+    owner, bucket, value, amount = (
+        np.concatenate([part[place] for part in parts]) for place in range(4)
+    )
+    domain = sliced.domain(joining.sensitive)
+    return SlicedBeliefs(domain, tuples.n_cells, owner, bucket, value, amount, sliced.sizes)
+
+
+def find_exceeding(
+    sliced: Sliced,
+    tuples: Cells,
+    sensitive: str,
+    ell: Fraction,
+    diversity: Literal["frequency", "distinct"] = "frequency",
+) -> npt.NDArray[np.bool_]:
+    """Say of each tuple whether it breaks sliced l-diversity, without rounding.
+
+    Parameters
+    ----------
+    sliced, tuples, sensitive
+        As for `sliced_beliefs`; a tuple that matches no bucket breaks nothing.
+    ell, diversity
+        At least `ell` values with p(t, s) above 0 (``distinct``), or no p(t, s) above 1/ell.
+
+    Examples
+    --------
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> bucket = np.zeros(3, dtype=np.int64)
+    >>> release = Sliced.of_pieces(cells, layout, np.arange(3), bucket, cells.counts)
+    >>> find_exceeding(release, cells.select(["sex"]), "disease", Fraction(3, 2)).tolist()
+    [False, False]
+    """
+    beliefs = sliced_beliefs(sliced, tuples, sensitive)
+    if diversity == "distinct":
+        return np.asarray((beliefs.n_values > 0) & (beliefs.n_values < math.ceil(ell)))
+    # Floats decide but where they are close to the bound.
+    distance = beliefs.largest.astype(np.float64) * float(ell) - 1
+    fails = distance > 0
+    close = np.flatnonzero(np.abs(distance) < _CLOSE)
+    if close.size:
+        fails[close] = _exact_largest(sliced, tuples, close, sensitive) * ell > 1
+    return np.asarray(fails)
+
+
+def largest_belief(sliced: Sliced, tuples: Cells, sensitive: str | None = None) -> Fraction:
+    """Give the largest p(t, s) of all tuples and values, exactly; 0 where nothing matches."""
+    name = _only(sliced.layout, sensitive)
+    largest = sliced_beliefs(sliced, tuples, name).largest
+    if not largest.size or largest.max() == 0:
+        return Fraction(0)
+    close = np.flatnonzero(largest > largest.max() * (1 - _CLOSE))
+    return Fraction(_exact_largest(sliced, tuples, close, name).max())
+
+
+def _exact_largest(sliced: Sliced, tuples: Cells, chosen: Codes, sensitive: str) -> Amounts:
+    few = Cells(tuples.domains, tuples.codes[chosen], tuples.counts[chosen])
+    return exact_sliced_beliefs(sliced, few, sensitive).largest
+
+
+def _only(layout: Layout, sensitive: str | None) -> str:
+    if sensitive is None and len(layout.sensitive) == 1:
+        return layout.sensitive[0]
+    if sensitive is None or sensitive not in layout.sensitive:
+        raise ParameterError(
+            "Name the sensitive attribute to infer, one of "
+            f"{', '.join(layout.sensitive) or 'none'}; got {sensitive!r}."
+        )
+    return sensitive
+
+
+@dataclass(frozen=True, eq=False)
+class _Joining:
+    """The columns of a release joined with tuples, one column after the other."""
+
+    sliced: Sliced
+    sensitive: str
+    known: Mapping[str, Codes]
+    hidden: tuple[str, ...]
+    links: tuple[Link, ...]
+    n_tuples: int
+
+    @classmethod
+    def of_release(cls, sliced: Sliced, tuples: Cells, sensitive: str) -> _Joining:
+        layout = sliced.layout
+        known = layout.known_for(sensitive)
+        absent = set(known).difference(tuples.columns)
+        if absent:
+            raise DataError(f"The tuples lack what is known: {', '.join(sorted(absent))}.")
+        codes = {
+            name: _translate(tuples.domain(name), sliced.domain(name), tuples.column(name))
+            for name in known
+        }
+        # Few rows are matched first where the column with the most values comes first.
+        n_values = [
+            column.values.select([name for name in column.attributes if name in known]).n_cells
+            for column in sliced.columns
+        ]
+        links = layout.links(int(np.argmax(n_values)))
+        hidden = layout.hidden_for(sensitive)
+        return cls(sliced, sensitive, codes, hidden, links, tuples.n_cells)
+
+    def chunks(self) -> Iterator[Codes]:
+        """Part the tuples so that the terms of each part fit into memory."""
+        column = self.sliced.columns[self.links[0].column]
+        names = [name for name in column.attributes if name in self.known]
+        everyone = np.arange(self.n_tuples)
+        owner, _ = self._match(everyone, names, column, [], [])
+        n_terms = np.bincount(owner, minlength=self.n_tuples) * self._n_hidden()
+        part = np.cumsum(n_terms) // _MOST_TERMS
+        # A tuple begins a part where the sum of terms enters another range.
+        opens = np.flatnonzero(part[1:] != part[:-1]) + 1
+        for begin, end in itertools.pairwise([0, *opens.tolist(), self.n_tuples]):
+            yield everyone[begin:end]
+
+    def _n_hidden(self) -> int:
+        return max(self.sliced.domain(name).size for name in self.hidden)
+
+    def join(self, tuples: Codes, number: Numbers) -> tuple[Codes, Codes, Codes, Amounts]:
+        """Give the terms of some tuples: tuple, bucket, sensitive value, amount."""
+        state = _Terms.nothing(tuples, number)
+        for link in self.links:
+            state = self._extend(state, link, number)
+        bucket, value = state.columns[""], state.columns[self.sensitive]
+        n_buckets, n_values = self.sliced.n_buckets, self.sliced.domain(self.sensitive).size
+        first, inverse = group(
+            [state.tuple_, bucket, value], [self.n_tuples, n_buckets, n_values], len(bucket)
+        )
+        amount = _sum_by(inverse, state.amount, len(first))
+        return state.tuple_[first], bucket[first], value[first], amount
+
+    def _extend(self, state: _Terms, link: Link, number: Numbers) -> _Terms:
+        """Link one more column, where the bucket and all that is shared agree."""
+        column = self.sliced.columns[link.column]
+        known = [name for name in column.attributes if name in self.known]
+        hidden = [name for name in column.attributes if name in self.hidden]
+        bound = [name for name in hidden if name in state.columns]
+        view = _count_by(column, [*known, *hidden], self.sliced)
+        shared = [state.columns[name] for name in ["", *bound] if name in state.columns]
+        names = ["", *bound] if "" in state.columns else []
+        left, right = self._match(state.tuple_, known, view, shared, names)
+        extended = state.take(left)
+        extended.columns[""] = view.bucket[right]
+        for name in hidden:
+            extended.columns[name] = view.codes(name)[right]
+        amount = extended.amount * _numbers(view.count[right], number)
+        if names:
+            amount = amount / _numbers(self._count_shared(extended, link.separator), number)
+        return _Terms(extended.tuple_, extended.columns, amount)
+
+    def _match(
+        self,
+        tuples: Codes,
+        known: Sequence[str],
+        view: SlicedColumn | _View,
+        shared: Sequence[Codes],
+        names: Sequence[str],
+    ) -> tuple[Codes, Codes]:
+        """Pair terms with the entries of a column that agree with them."""
+        theirs = [self.known[name][tuples] for name in known] + list(shared)
+        ours = [view.codes(name) for name in known]
+        ours += [view.codes(name) if name else view.bucket for name in names]
+        sizes = [self.sliced.domain(name).size for name in known]
+        sizes += [
+            self.sliced.domain(name).size if name else self.sliced.n_buckets for name in names
+        ]
+        is_there = np.ones(len(tuples), dtype=bool)
+        for codes in theirs:
+            is_there &= codes >= 0
+        place = np.flatnonzero(is_there)
+        theirs = [codes[place] for codes in theirs]
+        left, right = _pair(theirs, ours, sizes, (len(place), len(view.bucket)))
+        return place[left], right
+
+    def _count_shared(self, terms: _Terms, separator: Sequence[str]) -> Codes:
+        """Count the rows of each term's bucket that agree with it in what columns share."""
+        if not separator:
+            return self.sliced.sizes[terms.columns[""]]
+        column = next(
+            column for column in self.sliced.columns if set(separator) <= set(column.attributes)
+        )
+        view = _count_by(column, separator, self.sliced)
+        theirs = [terms.columns[""]] + [
+            self.known[name][terms.tuple_] if name in self.known else terms.columns[name]
+            for name in separator
+        ]
+        ours = [view.bucket, *(view.codes(name) for name in separator)]
+        sizes = [self.sliced.n_buckets, *(self.sliced.domain(name).size for name in separator)]
+        left, right = _pair(theirs, ours, sizes, (len(terms.tuple_), len(view.bucket)))
+        found = np.zeros(len(terms.tuple_), dtype=np.int64)
+        found[left] = view.count[right]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """Partly linked rows: the tuple, the bucket (named by the empty text) and what is hidden."""
+
+    tuple_: Codes
+    columns: dict[str, Codes]
+    amount: Amounts
+
+    @classmethod
+    def nothing(cls, tuples: Codes, number: Numbers) -> _Terms:
+        return cls(tuples, {}, _numbers(np.ones(len(tuples), dtype=np.int64), number))
+
+    def take(self, places: Codes) -> _Terms:
+        columns = {name: codes[places] for name, codes in self.columns.items()}
+        return _Terms(self.tuple_[places], columns, self.amount[places])
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """A column's entries, added up over the attributes that do not matter."""
+
+    bucket: Codes
+    count: Codes
+    by_name: Mapping[str, Codes]
+
+    def codes(self, name: str) -> Codes:
+        return self.by_name[name]
+
+
+def _count_by(column: SlicedColumn, names: Sequence[str], sliced: Sliced) -> _View:
+    if set(names) == set(column.attributes):
+        by_name = {name: column.codes(name) for name in names}
+        return _View(column.bucket, column.count, by_name)
+    codes = [column.bucket, *(column.codes(name) for name in names)]
+    sizes = [sliced.n_buckets, *(sliced.domain(name).size for name in names)]
+    first, inverse = group(codes, sizes, len(column.bucket))
+    count = np.zeros(len(first), dtype=np.int64)
+    np.add.at(count, inverse, column.count)
+    chosen = {name: code[first] for name, code in zip(names, codes[1:], strict=True)}
+    return _View(column.bucket[first], count, chosen)
+
+
+def _pair(
+    theirs: Sequence[Codes], ours: Sequence[Codes], sizes: Sequence[int], lengths: tuple[int, int]
+) -> tuple[Codes, Codes]:
+    """Give all pairs of places at which two lists of codes agree; of no codes, all pairs."""
+    n_theirs, n_ours = lengths
+    joined = [np.concatenate(both) for both in zip(theirs, ours, strict=True)]
+    first, number = group(joined, sizes, n_theirs + n_ours)
+    wanted, held = number[:n_theirs], number[n_theirs:]
+    order = np.argsort(held, kind="stable")
+    n_held = np.bincount(held, minlength=len(first))
+    starts = np.cumsum(n_held) - n_held
+    repeats = n_held[wanted]
+    left = np.repeat(np.arange(n_theirs), repeats)
+    offset = np.arange(len(left)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return left, order[np.repeat(starts[wanted], repeats) + offset].astype(np.int64)
+
+
+def _translate(theirs: Domain, ours: Domain, codes: Codes) -> Codes:
+    """Give the release's codes of values; -1 where it does not have them."""
+    if theirs is ours:
+        return codes
+    return ours.codes_of(theirs.labels())[codes]
+
+
+def _numbers(counts: Codes, number: Numbers) -> Amounts:
+    if number == object:
+        fractions = np.empty(len(counts), dtype=object)
+        fractions[:] = [Fraction(count) for count in counts.tolist()]
+        return fractions
+    return counts.astype(np.float64)
+
+
+def _like(amounts: Amounts, counts: Codes) -> Amounts:
+    return _numbers(counts, amounts.dtype)
+
+
+def _sum_by(owner: Codes, amounts: Amounts, n_owners: int) -> Amounts:
+    if amounts.dtype == np.float64:
+        return np.bincount(owner, weights=amounts, minlength=n_owners)
+    totals = np.zeros(n_owners, dtype=amounts.dtype)
+    np.add.at(totals, owner, amounts)
+    return totals

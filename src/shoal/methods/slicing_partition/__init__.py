@@ -1,0 +1,1 @@
+"""Tuple partitioning for slicing: who is in which bucket, so that sliced l-diversity holds."""
