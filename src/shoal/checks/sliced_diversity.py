@@ -1,0 +1,432 @@
+"""Sliced l-diversity: what a sliced release lets one believe of anyone stays below 1/l.
+
+Judged from counts of (bucket, column value), in fractions, by one of three ways:
+
+- ``values``: where no combination of published values matches two buckets, as after strict cuts,
+  every row with u in bucket B is believed to have s with n_B(u, s) / n_B(u), whoever it is. Public
+  files alone decide.
+- ``tuples``: else p(t, s) of the people's own tuples decides, over all buckets they match.
+- ``bound``: without these the largest share in any one bucket bounds p(t, s) of every tuple that
+  could match, since p(t, s) is a mean over buckets. A bound that is too large proves nothing.
+
+References
+----------
+[Slicing] Sections 3 and 4.3; of overlapping columns, 7.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from shoal.checks._ratios import greatest, is_at_most
+from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.exact import Number, as_text, exact
+from shoal.core.sliced import Layout, Sliced, SlicedColumn
+
+__all__ = ["SlicedFinding", "check_sliced", "is_matched_once"]
+
+Diversity = Literal["frequency", "distinct"]
+Basis = Literal["values", "tuples", "bound"]
+Part = tuple[int, ...]
+
+_MOST_PAIRS = 5_000_000
+_MOST_COMBINATIONS = 1_000_000
+_ENTRIES_A_TIME = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlicedFinding:
+    """Whether a sliced release is l-diverse in one or all sensitive attributes.
+
+    Parameters
+    ----------
+    ell, diversity
+        What was asked for.
+    basis
+        What decided: published values, the people's tuples, or a bound.
+    holds
+        Whether it is kept. Of a bound, False says only that it is not proved.
+    reached
+        The largest l that is kept, or proved to be.
+    n_judged, n_failing
+        How many were judged, and how many of these fail: pairs of a bucket and a u, or tuples.
+    """
+
+    ell: Fraction
+    diversity: Diversity
+    basis: Basis
+    holds: bool
+    reached: Fraction
+    n_judged: int
+    n_failing: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the finding as JSON holds it."""
+        return {
+            "ell": as_text(self.ell),
+            "diversity": self.diversity,
+            "basis": self.basis,
+            "holds": self.holds,
+            "reached": as_text(self.reached),
+            "judged": self.n_judged,
+            "failing": self.n_failing,
+        }
+
+    def __repr__(self) -> str:
+        verb = "holds" if self.holds else "is not proved" if self.basis == "bound" else "fails"
+        return (
+            f"SlicedFinding(ell={as_text(self.ell)} {verb} by {self.basis}: {self.n_failing} of "
+            f"{self.n_judged} fail, reached {as_text(self.reached)})"
+        )
+
+
+def check_sliced(
+    sliced: Sliced,
+    ell: Number,
+    tuples: Cells | None = None,
+    *,
+    diversity: Diversity = "frequency",
+) -> SlicedFinding:
+    """Check sliced l-diversity of every sensitive attribute.
+
+    Parameters
+    ----------
+    sliced
+        The release.
+    ell, diversity
+        No p(t, s) is above 1/ell (``frequency``), or at least `ell` values have one above 0
+        (``distinct``).
+    tuples
+        What is known of the people in the release, where that may be looked at.
+
+    Returns
+    -------
+    The finding about the attribute that is worst off.
+
+    Raises
+    ------
+    ParameterError
+        Where no attribute is sensitive, or a bound would need too many combinations.
+    DataError
+        Where the release is empty, or a tuple is not in it.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> sex, flu = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> release = Sliced.of_pieces(
+    ...     cells, layout, np.arange(4), np.array([0, 0, 1, 1]), cells.counts)
+    >>> check_sliced(release, 2)
+    SlicedFinding(ell=2 holds by values: 0 of 2 fail, reached 2)
+    """
+    bound = exact("ell", ell)
+    if bound < 1:
+        raise ParameterError(f"ell must be at least 1, not {ell!r}.")
+    if not sliced.layout.sensitive:
+        raise ParameterError("Sliced l-diversity is about a sensitive attribute; there is none.")
+    if not sliced.n_buckets:
+        raise DataError("A release without rows has no strongest parameter.")
+    findings = [
+        _check_one(sliced, bound, tuples, diversity, sensitive)
+        for sensitive in sliced.layout.sensitive
+    ]
+    return min(findings, key=lambda finding: (finding.holds, finding.reached))
+
+
+def _check_one(
+    sliced: Sliced, ell: Fraction, tuples: Cells | None, diversity: Diversity, sensitive: str
+) -> SlicedFinding:
+    is_joined = sliced.layout.is_linked_by_unknown(sensitive)
+    if not is_joined and is_matched_once(sliced, sensitive):
+        return _by_bucket(sliced, ell, diversity, sensitive, "values")
+    if tuples is not None:
+        judged = _Lookup.of_release(sliced, sensitive).judge(tuples, sliced)
+        return _sum_up(judged, ell, diversity, "tuples")
+    if is_joined:
+        judged = _Lookup.of_release(sliced, sensitive).judge_combinations()
+        return _sum_up(judged, ell, diversity, "bound")
+    return _by_bucket(sliced, ell, diversity, sensitive, "bound")
+
+
+# --- by bucket ----------------------------------------------------------------------------------
+
+
+def _by_bucket(
+    sliced: Sliced, ell: Fraction, diversity: Diversity, sensitive: str, basis: Basis
+) -> SlicedFinding:
+    """Judge every pair of a bucket and a u by the rows that have it."""
+    column = next(column for column in sliced.columns if sensitive in column.attributes)
+    beside = [name for name in column.attributes if name in sliced.layout.known_for(sensitive)]
+    bucket_u, owner = _number(column, beside, sliced.n_buckets)
+    _, pair = _number(column, [*beside, sensitive], sliced.n_buckets)
+    n_pairs = int(pair.max()) + 1
+    owner_of_pair = np.empty(n_pairs, dtype=np.int64)
+    owner_of_pair[pair] = owner
+    in_pair = _total(pair, column.count, n_pairs)
+    in_owner = _total(owner, column.count, bucket_u)
+    largest = np.zeros(bucket_u, dtype=np.int64)
+    np.maximum.at(largest, owner_of_pair, in_pair)
+    n_values = np.bincount(owner_of_pair, minlength=bucket_u)
+    if diversity == "distinct":
+        fails = n_values < math.ceil(ell)
+        reached = Fraction(int(n_values.min()))
+    else:
+        fails = ~is_at_most(largest, in_owner, 1 / ell)
+        reached = 1 / greatest(largest, in_owner)
+    n_failing = int(np.count_nonzero(fails))
+    return SlicedFinding(
+        ell=ell,
+        diversity=diversity,
+        basis=basis,
+        holds=n_failing == 0,
+        reached=reached,
+        n_judged=bucket_u,
+        n_failing=n_failing,
+    )
+
+
+def _number(column: SlicedColumn, names: Sequence[str], n_buckets: int) -> tuple[int, Codes]:
+    """Number the pairs of a bucket and values of some attributes, for each entry of a column."""
+    codes = [column.bucket, *(column.codes(name) for name in names)]
+    sizes = [n_buckets, *(column.values.domain(name).size for name in names)]
+    first, inverse = group(codes, sizes, len(column.bucket))
+    return len(first), inverse
+
+
+def _total(owner: Codes, counts: Counts, n_owners: int) -> Counts:
+    totals = np.zeros(n_owners, dtype=np.int64)
+    np.add.at(totals, owner, counts)
+    return totals
+
+
+# --- which buckets match ------------------------------------------------------------------------
+
+
+def is_matched_once(sliced: Sliced, sensitive: str) -> bool:
+    """Whether no combination of published known values matches two buckets.
+
+    Two buckets are matched by one combination where they share a value in every column. Where
+    there are too many pairs of buckets to compare, the answer is no.
+    """
+    known = sliced.layout.known_for(sensitive)
+    found = [_held(column, known) for column in sliced.columns]
+    held = [values for values in found if values is not None]
+    if sliced.n_buckets < 2:
+        return True
+    if not held:
+        return False
+    held.sort(key=lambda values: _n_pairs(values[1]))
+    if _n_pairs(held[0][1]) > _MOST_PAIRS:
+        return False
+    pairs = _pairs(*held[0], sliced.n_buckets)
+    for bucket, value in held[1:]:
+        pairs = _that_share(pairs, bucket, value)
+    return len(pairs) == 0
+
+
+def _held(column: SlicedColumn, known: Sequence[str]) -> tuple[Codes, Codes] | None:
+    """Give each bucket with each known value that it holds; None where none is known."""
+    names = [name for name in column.attributes if name in known]
+    if not names:
+        return None
+    values, value_of_cell = column.values.select_with_inverse(names)
+    key = np.unique(column.bucket * values.n_cells + value_of_cell[column.value])
+    return key // values.n_cells, key % values.n_cells
+
+
+def _n_pairs(value: Codes) -> int:
+    n_buckets = np.bincount(value)
+    return int((n_buckets * (n_buckets - 1) // 2).sum())
+
+
+def _pairs(bucket: Codes, value: Codes, n_buckets: int) -> Codes:
+    """Give all pairs of buckets that hold one value, the lower number first."""
+    order = np.lexsort((bucket, value))
+    bucket, value = bucket[order], value[order]
+    starts = np.flatnonzero(np.r_[True, value[1:] != value[:-1]])
+    ends = np.append(starts[1:], len(value))
+    # Each entry with all that come after it among those of its value.
+    n_after = np.repeat(ends, ends - starts) - np.arange(len(value)) - 1
+    first = np.repeat(np.arange(len(value)), n_after)
+    offset = np.arange(len(first)) - np.repeat(np.cumsum(n_after) - n_after, n_after)
+    key = np.unique(bucket[first] * n_buckets + bucket[first + 1 + offset])
+    return np.stack([key // n_buckets, key % n_buckets], axis=1)
+
+
+def _that_share(pairs: Codes, bucket: Codes, value: Codes) -> Codes:
+    """Keep the pairs of buckets that hold a common value."""
+    n_values = int(value.max()) + 1
+    keys = bucket * n_values + value
+    lengths = np.bincount(bucket)
+    starts = np.cumsum(lengths) - lengths
+    total = np.cumsum(lengths[pairs[:, 0]]) // _ENTRIES_A_TIME
+    opens = np.flatnonzero(np.diff(total)) + 1
+    kept = []
+    for part in np.split(pairs, opens):
+        n_entries = lengths[part[:, 0]]
+        owner = np.repeat(np.arange(len(part)), n_entries)
+        offset = np.arange(len(owner)) - np.repeat(np.cumsum(n_entries) - n_entries, n_entries)
+        values = value[starts[part[owner, 0]] + offset]
+        is_shared = np.isin(part[owner, 1] * n_values + values, keys)
+        kept.append(part[np.unique(owner[is_shared])])
+    return np.concatenate(kept)
+
+
+# --- by tuple -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One column for looking up: by its known part, then bucket, what is hidden and how often."""
+
+    known: tuple[str, ...]
+    hidden: tuple[str, ...]
+    separator: tuple[str, ...]
+    found: Mapping[Part, Mapping[int, Mapping[Part, int]]]
+    shared: Mapping[tuple[int, Part], int]
+
+
+@dataclass(frozen=True, eq=False)
+class _Lookup:
+    """All columns for looking up one tuple after the other."""
+
+    sensitive: str
+    sizes: Sequence[int]
+    sides: tuple[_Side, ...]
+
+    @classmethod
+    def of_release(cls, sliced: Sliced, sensitive: str) -> _Lookup:
+        layout = sliced.layout
+        sides = tuple(
+            _side(sliced.columns[link.column], layout, sensitive, link.separator)
+            for link in layout.links()
+        )
+        return cls(sensitive, sliced.sizes.tolist(), sides)
+
+    def judge(self, tuples: Cells, sliced: Sliced) -> Iterator[tuple[Fraction, int]]:
+        """Give of each tuple its largest p(t, s) and how many values have one above 0."""
+        names = sliced.layout.known_for(self.sensitive)
+        people = tuples.select(names)
+        labels = [domain.labels() for domain in people.domains]
+        codes = [
+            sliced.domain(name).codes_of(texts) for name, texts in zip(names, labels, strict=True)
+        ]
+        for row in people.codes.tolist():
+            known = {
+                name: int(code[place]) for name, code, place in zip(names, codes, row, strict=True)
+            }
+            amounts = self._amounts(known)
+            if not amounts:
+                raise DataError("A person's tuple matches no bucket of the release.")
+            yield max(amounts.values()) / sum(amounts.values()), len(amounts)
+
+    def judge_combinations(self) -> Iterator[tuple[Fraction, int]]:
+        """Give the same of every combination of known values within one bucket."""
+        for bucket in range(len(self.sizes)):
+            parts = [
+                [part for part, found in side.found.items() if bucket in found]
+                for side in self.sides
+                # The other columns say nothing about what is hidden.
+                if side.hidden
+            ]
+            if np.prod([float(len(part)) for part in parts]) > _MOST_COMBINATIONS:
+                raise ParameterError(
+                    "There are too many combinations of published values to bound p(t, s) by.",
+                    hint="give the people's own tuples.",
+                )
+            for chosen in itertools.product(*parts):
+                amounts = self._combined(bucket, chosen)
+                if amounts:
+                    yield max(amounts.values()) / sum(amounts.values()), len(amounts)
+
+    def _combined(self, bucket: int, chosen: Sequence[Part]) -> dict[int, Fraction]:
+        sides = [side for side in self.sides if side.hidden]
+        known: dict[str, int] = {}
+        for side, part in zip(sides, chosen, strict=True):
+            for name, code in zip(side.known, part, strict=True):
+                if known.setdefault(name, code) != code:
+                    return {}
+        # A column without hidden attributes multiplies all amounts by one number.
+        return self._amounts_in(bucket, known, sides)
+
+    def _amounts(self, known: Mapping[str, int]) -> dict[int, Fraction]:
+        """Give for each value the mean number of rows with the tuple and the value."""
+        found = [side.found.get(_part(known, side.known), {}) for side in self.sides]
+        amounts: dict[int, Fraction] = defaultdict(Fraction)
+        for bucket in set.intersection(*(set(buckets) for buckets in found)):
+            for value, amount in self._amounts_in(bucket, known, self.sides).items():
+                amounts[value] += amount
+        return amounts
+
+    def _amounts_in(
+        self, bucket: int, known: Mapping[str, int], sides: Sequence[_Side]
+    ) -> dict[int, Fraction]:
+        """Link the columns of one bucket: counts multiplied, those of shared values divided by."""
+        rows = [(dict(known), Fraction(1))]
+        for place, side in enumerate(sides):
+            entries = side.found.get(_part(known, side.known), {}).get(bucket, {})
+            extended = []
+            for (values, amount), (hidden, count) in itertools.product(rows, entries.items()):
+                more = dict(zip(side.hidden, hidden, strict=True))
+                if all(values.get(name, code) == code for name, code in more.items()):
+                    both = values | more
+                    below = self._n_shared(bucket, side, both) if place else 1
+                    extended.append((both, amount * count / below))
+            rows = extended
+        amounts: dict[int, Fraction] = defaultdict(Fraction)
+        for values, amount in rows:
+            amounts[values[self.sensitive]] += amount
+        return amounts
+
+    def _n_shared(self, bucket: int, side: _Side, values: Mapping[str, int]) -> int:
+        if not side.separator:
+            return self.sizes[bucket]
+        return side.shared[bucket, _part(values, side.separator)]
+
+
+def _side(
+    column: SlicedColumn, layout: Layout, sensitive: str, separator: tuple[str, ...]
+) -> _Side:
+    known = tuple(name for name in column.attributes if name in layout.known_for(sensitive))
+    hidden = tuple(name for name in column.attributes if name in layout.hidden_for(sensitive))
+    found: dict[Part, dict[int, dict[Part, int]]] = {}
+    shared: dict[tuple[int, Part], int] = defaultdict(int)
+    rows = column.values.codes[column.value].tolist()
+    for bucket, row, count in zip(column.bucket.tolist(), rows, column.count.tolist(), strict=True):
+        codes = dict(zip(column.attributes, row, strict=True))
+        by_hidden = found.setdefault(_part(codes, known), {}).setdefault(bucket, {})
+        by_hidden[_part(codes, hidden)] = by_hidden.get(_part(codes, hidden), 0) + count
+        shared[bucket, _part(codes, separator)] += count
+    return _Side(known, hidden, separator, found, shared)
+
+
+def _part(codes: Mapping[str, int], names: Sequence[str]) -> Part:
+    return tuple(codes[name] for name in names)
+
+
+def _sum_up(
+    judged: Iterator[tuple[Fraction, int]], ell: Fraction, diversity: Diversity, basis: Basis
+) -> SlicedFinding:
+    is_distinct = diversity == "distinct"
+    reached = [Fraction(n_values) if is_distinct else 1 / share for share, n_values in judged]
+    n_failing = sum(one < ell for one in reached)
+    return SlicedFinding(
+        ell=ell,
+        diversity=diversity,
+        basis=basis,
+        holds=n_failing == 0,
+        reached=min(reached),
+        n_judged=len(reached),
+        n_failing=n_failing,
+    )
