@@ -16,7 +16,8 @@ import numpy as np
 from shoal.core.cells import Cells
 from shoal.core.errors import InfeasibleError
 from shoal.core.exact import as_text
-from shoal.core.sliced import Layout
+from shoal.core.sliced import Layout, Sliced
+from shoal.knowledge.sliced_beliefs import largest_belief, sliced_beliefs
 
 __all__ = ["Diversity", "confirm_eligible", "known_beside", "largest_distinct_ell", "largest_ell"]
 
@@ -91,8 +92,7 @@ def confirm_eligible(cells: Cells, layout: Layout, ell: Fraction, diversity: Div
         It names l_max, the largest l, and the attribute that sets it.
     """
     reached = {
-        sensitive: _reached(cells, known_beside(layout, sensitive), sensitive, diversity)
-        for sensitive in layout.sensitive
+        sensitive: _reached(cells, layout, sensitive, diversity) for sensitive in layout.sensitive
     }
     hardest = min(reached, key=reached.__getitem__, default=None)
     if hardest is None or reached[hardest] >= ell:
@@ -109,7 +109,20 @@ def confirm_eligible(cells: Cells, layout: Layout, ell: Fraction, diversity: Div
     )
 
 
-def _reached(cells: Cells, known: Sequence[str], sensitive: str, diversity: Diversity) -> Fraction:
+def _reached(cells: Cells, layout: Layout, sensitive: str, diversity: Diversity) -> Fraction:
+    known = known_beside(layout, sensitive)
+    if layout.is_linked_by_unknown(sensitive):
+        return _reached_joined(cells, layout, sensitive, diversity)
     if diversity == "distinct":
         return Fraction(largest_distinct_ell(cells, known, sensitive))
     return largest_ell(cells, known, sensitive)
+
+
+def _reached_joined(cells: Cells, layout: Layout, sensitive: str, diversity: Diversity) -> Fraction:
+    """Give the largest l where columns are linked by what is not known, u notwithstanding."""
+    one_bucket = np.zeros(cells.n_cells, dtype=np.int64)
+    sliced = Sliced.of_pieces(cells, layout, np.arange(cells.n_cells), one_bucket, cells.counts)
+    people = cells.select(layout.known_for(sensitive))
+    if diversity == "distinct":
+        return Fraction(int(sliced_beliefs(sliced, people, sensitive).n_values.min()))
+    return 1 / largest_belief(sliced, people, sensitive)

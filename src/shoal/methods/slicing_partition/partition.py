@@ -111,7 +111,6 @@ def partition_tuples(
     side = DiversitySide.nothing(cells)
     if ell is not None and needs_check and is_joined:
         judge = _join_aware(cells, layout, ell, diversity)
-        _confirm_joined(judge, cells, ell)
     elif ell is not None and needs_check and cuts == "strict":
         side = DiversitySide.of_layout(cells, layout, ell, diversity)
     elif ell is not None and needs_check:
@@ -236,13 +235,3 @@ def _join_aware(cells: Cells, layout: Layout, ell: Fraction, diversity: Diversit
         return True
 
     return judge
-
-
-def _confirm_joined(judge: Judge, cells: Cells, ell: Fraction) -> None:
-    if not judge(np.arange(cells.n_cells), cells.counts):
-        raise InfeasibleError(
-            f"Sliced l-diversity with ell = {ell} cannot be reached: columns that share an "
-            "attribute which is not known are linked by it, and even the whole table as one "
-            "bucket tells more.",
-            hint="put every sensitive attribute into one column.",
-        )
