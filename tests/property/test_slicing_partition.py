@@ -349,6 +349,39 @@ def test_the_partition_is_that_of_the_direct_reading(cuts, diversity):
     assert outcomes["infeasible"] > 20
 
 
+@pytest.mark.usefixtures("any_kernels")
+@pytest.mark.parametrize("columns", ["a bs", "a b s", "ab bs"])
+def test_relaxed_cuts_weigh_all_buckets_that_a_row_matches(columns):
+    """Few values and many equal rows, so that nearly every row matches several buckets."""
+    n_several = 0
+    for seed in range(150):
+        random = Random(f"{columns} {seed}")
+        domains = [
+            Domain.of_texts(name, [f"{name}{code}" for code in range(random.choice([2, 3, 4]))])
+            for name in "abs"
+        ]
+        weights = [[random.choice([1, 2, 6]) for _ in range(d.size)] for d in domains]
+        rows = [
+            [
+                random.choices(range(domain.size), chances)[0]
+                for domain, chances in zip(domains, weights, strict=True)
+            ]
+            for _ in range(random.randint(8, 30))
+        ]
+        cells = Cells.of_rows(domains, np.array(rows))
+        layout = Layout([list(column) for column in columns.split()], ["s"])
+        ell = 1 + (min(largest_ell(cells, ["b"], "s"), 3) - 1) * Fraction(random.randint(1, 4), 4)
+        if "bs" not in columns:
+            ell = min(ell, largest_ell(cells, [], "s"))
+        p = p_by_combinations if layout.is_overlapping else p_disjoint
+        twin = Twin(cells, layout, ell, "frequency", "relaxed", max(ell.__ceil__(), 1), p)
+        found = partition_tuples(cells, layout, ell=ell, cuts="relaxed")
+        assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+        tuples, _, _ = sliced_beliefs(found.sliced(layout), cells.select(["a", "b"])).matches
+        n_several += bool((np.bincount(tuples) > 2).any())
+    assert n_several > 10
+
+
 @settings(max_examples=200)
 @given(tables(), st.integers(1, 5), st.sampled_from(["strict", "relaxed"]))
 def test_without_sensitive_attributes_buckets_are_cut_by_size_alone(table, least, cuts):
