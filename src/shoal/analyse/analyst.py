@@ -7,6 +7,7 @@ as likely as any other, with the standard error that not knowing the linking lea
 from __future__ import annotations
 
 import math
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,15 @@ from shoal.core.rows import Rows
 __all__ = ["Analyst"]
 
 Reals = npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class HasPublished(Protocol):
+    """A release, in the engine or opened from its folder."""
+
+    @property
+    def published(self) -> Published:
+        """What any reader can count in it."""
 
 
 class Analyst:
@@ -72,8 +82,15 @@ class Analyst:
     Bounds(possible=22, guaranteed=52)
     """
 
-    def __init__(self, release: Linked | Published) -> None:
+    def __init__(self, release: Linked | Published | HasPublished) -> None:
+        if isinstance(release, HasPublished):
+            release = release.published
         linked = Linked.of_published(release) if isinstance(release, Published) else release
+        if not isinstance(linked, Linked):
+            raise ParameterError(
+                f"An analyst asks a release, not a {type(release).__name__}.",
+                hint="give what shoal.anonymize or shoal.open_release gave.",
+            )
         self._linked = linked
         self._reader = Reader(linked)
         self._starts = [

@@ -5,6 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
+import shoal
 from shoal.analyse import (
     Analyst,
     Bounds,
@@ -326,3 +327,22 @@ def test_many_combinations_are_refused_before_they_are_made():
     big = Linked.of_columns([column_of([0] * 1_100, **{name: many}) for name in ("x", "y", "z")])
     with pytest.raises(ParameterError, match="cells"):
         Analyst(big).table("x", "y", "z")
+
+
+def test_a_release_is_asked_as_it_is(tmp_path):
+    census = shoal.datasets.census(rows=300, seed=1)
+    release = shoal.anonymize(shoal.read(census), shoal.Anatomy(ell=3))
+    folder = release.write(tmp_path / "release")
+    opened = Analyst(shoal.open_release(folder))
+    n_women = sum(sex == "F" for sex in census.to_dict()["sex"])
+    for analyst in (Analyst(release), Analyst(release.published), opened):
+        assert analyst.count() == Estimate(300, 0)
+        assert analyst.count({"sex": "F"}) == Estimate(n_women, 0)
+        found = analyst.count({"sex": "F", "condition": "influenza"})
+        assert 0 < found.value < n_women
+        assert found.standard_error > 0
+
+
+def test_other_things_are_not_asked():
+    with pytest.raises(ParameterError, match="An analyst asks a release, not a str"):
+        Analyst("release")
