@@ -185,13 +185,22 @@ class _Marker:
         if condition.sql is not None:
             chosen = self._chosen_by_sql(condition)
         elif isinstance(condition.python, str):
-            read = RowFilter.read(condition.python)
-            chosen = read.rows(self._values(read.columns))
+            chosen = self._chosen_by_python(condition.column, condition.python)
         elif condition.python is not None:
             chosen = rows_of_function(condition.python, self._values(tuple(self.table.scan.types)))
         else:
             chosen = np.ones(self.rows.n_rows, dtype=bool)
         self.marks[chosen, place] = True
+
+    def _chosen_by_python(self, column: str, text: str) -> Marks:
+        try:
+            read = RowFilter.read(text)
+            return read.rows(self._values(read.columns))
+        except ParameterError as error:
+            raise ParameterError(
+                f"The Python filter of the private cells of column {column!r}: {error.fact}",
+                hint=error.hint,
+            ) from None
 
     def _chosen_by_sql(self, condition: Condition) -> Marks:
         assert condition.sql is not None
