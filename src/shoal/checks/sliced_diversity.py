@@ -168,16 +168,16 @@ def _by_bucket(
     """Judge every pair of a bucket and a u by the rows that have it."""
     column = next(column for column in sliced.columns if sensitive in column.attributes)
     beside = [name for name in column.attributes if name in sliced.layout.known_for(sensitive)]
-    bucket_u, owner = _number(column, beside, sliced.n_buckets)
+    n_owners, owner = _number(column, beside, sliced.n_buckets)
     _, pair = _number(column, [*beside, sensitive], sliced.n_buckets)
     n_pairs = int(pair.max()) + 1
     owner_of_pair = np.empty(n_pairs, dtype=np.int64)
     owner_of_pair[pair] = owner
     in_pair = _total(pair, column.count, n_pairs)
-    in_owner = _total(owner, column.count, bucket_u)
-    largest = np.zeros(bucket_u, dtype=np.int64)
+    in_owner = _total(owner, column.count, n_owners)
+    largest = np.zeros(n_owners, dtype=np.int64)
     np.maximum.at(largest, owner_of_pair, in_pair)
-    n_values = np.bincount(owner_of_pair, minlength=bucket_u)
+    n_values = np.bincount(owner_of_pair, minlength=n_owners)
     if diversity == "distinct":
         fails = n_values < math.ceil(ell)
         reached = Fraction(int(n_values.min()))
@@ -191,7 +191,7 @@ def _by_bucket(
         basis=basis,
         holds=n_failing == 0,
         reached=reached,
-        n_judged=bucket_u,
+        n_judged=n_owners,
         n_failing=n_failing,
     )
 

@@ -106,20 +106,26 @@ def partition_tuples(
             hint=f"{cells.n_rows} rows can be reached.",
             best={"bucket_size": cells.n_rows},
         )
-    needs_check = ell is not None and bool(layout.sensitive)
-    judge: Judge | None = None
-    side = DiversitySide.nothing(cells)
-    if ell is not None and needs_check and is_joined:
-        judge = _join_aware(cells, layout, ell, diversity)
-    elif ell is not None and needs_check and cuts == "strict":
-        side = DiversitySide.of_layout(cells, layout, ell, diversity)
-    elif ell is not None and needs_check:
-        judge = RelaxedJudge(cells, layout, ell, diversity)
+    side, judge = _requirement(cells, layout, ell, diversity, cuts)
     axes = [name for name in layout.outside_attributes if cells.domain(name).size > 1]
     if not axes:
         return _one_bucket(cells)
     laid_out = Axes.of_cells(cells, axes, trees or {})
     return _cut(laid_out, cells, side, judge, least, is_relaxed=cuts == "relaxed")
+
+
+def _requirement(
+    cells: Cells, layout: Layout, ell: Fraction | None, diversity: Diversity, cuts: Cuts
+) -> tuple[DiversitySide, Judge | None]:
+    """Give what judges the sides of a cut: counts of each where that is enough, else a judge."""
+    nothing = DiversitySide.nothing(cells)
+    if ell is None or not layout.sensitive:
+        return nothing, None
+    if any(layout.is_linked_by_unknown(name) for name in layout.sensitive):
+        return nothing, _join_aware(cells, layout, ell, diversity)
+    if cuts == "relaxed":
+        return nothing, RelaxedJudge(cells, layout, ell, diversity)
+    return DiversitySide.of_layout(cells, layout, ell, diversity), None
 
 
 class DiversitySide:

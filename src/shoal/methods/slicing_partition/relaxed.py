@@ -93,14 +93,14 @@ class RelaxedJudge:
         parts = [*self._final, *self._waiting[:place], *self._waiting[place + 1 :]]
         parts += [self._left, self._right]
         total = amount = Fraction(0)
-        for cell, count in self._with_main_value(parts, signature):
+        for cell, count in self._matching(parts, signature):
             weight, share = self._term(cell, count, signature, pair)
             total += weight
             amount += weight * share
         return amount * self._ell <= total
 
-    def _with_main_value(self, parts: list[Pieces], signature: int) -> list[Pieces]:
-        """Keep the parts that have the signature's u; most need no closer look."""
+    def _matching(self, parts: list[Pieces], signature: int) -> list[Pieces]:
+        """Keep the parts that match a signature; most need no closer look."""
         numbered = self._signatures
         target = int(numbered.target[signature])
         places = numbered.multiplied[
