@@ -8,7 +8,7 @@ divided by those of the attributes that they share.
 
 References
 ----------
-[Slicing] Sections 3, 4.3 (Figure 2) and, of overlapping columns, 7.
+[Slicing] (see `shoal.core.sliced`) Sections 3, 4.3 (Figure 2) and, of overlapping columns, 7.
 """
 
 from __future__ import annotations
@@ -228,7 +228,19 @@ def find_exceeding(
 
 
 def largest_belief(sliced: Sliced, tuples: Cells, sensitive: str | None = None) -> Fraction:
-    """Give the largest p(t, s) of all tuples and values, exactly; 0 where nothing matches."""
+    """Give the largest p(t, s) of all tuples and values, exactly; 0 where nothing matches.
+
+    Examples
+    --------
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> bucket = np.zeros(3, dtype=np.int64)
+    >>> release = Sliced.of_pieces(cells, layout, np.arange(3), bucket, cells.counts)
+    >>> largest_belief(release, cells.select(["sex"]))
+    Fraction(2, 3)
+    """
     name = _only(sliced.layout, sensitive)
     largest = sliced_beliefs(sliced, tuples, name).largest
     if not largest.size or largest.max() == 0:

@@ -54,6 +54,20 @@ def posterior_of_one(
     ------
     ParameterError
         Where there are too many linkings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.sliced import Layout
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> bucket = np.zeros(3, dtype=np.int64)
+    >>> release = Sliced.of_pieces(cells, layout, np.arange(3), bucket, cells.counts)
+    >>> posterior_of_one(release, {"sex": 0}, "disease")
+    {0: Fraction(1, 3), 1: Fraction(2, 3)}
     """
     names = sliced.layout.known_for(sensitive)
     wanted = tuple(known[name] for name in names)
@@ -98,6 +112,20 @@ def posteriors_of_all(
         Where no linking gives these people.
     ParameterError
         Where there are too many linkings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.sliced import Layout
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> bucket = np.zeros(3, dtype=np.int64)
+    >>> release = Sliced.of_pieces(cells, layout, np.arange(3), bucket, cells.counts)
+    >>> posteriors_of_all(release, cells.select(["sex"]), "disease")[1]
+    {0: Fraction(1, 3), 1: Fraction(2, 3)}
     """
     names = sliced.layout.known_for(sensitive)
     chosen = people.select(names)

@@ -25,7 +25,13 @@ Diversity = Literal["frequency", "distinct"]
 
 
 def known_beside(layout: Layout, sensitive: str) -> tuple[str, ...]:
-    """Name the known attributes in the columns of a sensitive one: its u."""
+    """Name the known attributes in the columns of a sensitive one: its u.
+
+    Examples
+    --------
+    >>> known_beside(Layout([["age"], ["sex", "disease"]], ["disease"]), "disease")
+    ('sex',)
+    """
     known = layout.known_for(sensitive)
     beside = {
         name for column in layout.columns if sensitive in column for name in column if name in known

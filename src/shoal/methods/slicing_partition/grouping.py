@@ -60,6 +60,14 @@ def dissimilar_buckets(cells: Cells, layout: Layout, size: int) -> TuplePartitio
         The columns; rows are near by the known attributes outside sensitive columns.
     size
         How many rows a bucket has; some have one more, so that none has fewer.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> age = Domain.of_texts("age", ["20", "21", "60", "61"])
+    >>> cells = Cells.of_rows([age], np.array([[0], [1], [2], [3]]))
+    >>> dissimilar_buckets(cells, Layout([["age"]]), 2).bucket.tolist()
+    [0, 1, 0, 1]
     """
     near = partition_tuples(cells, layout, least=min(size, cells.n_rows))
     order = np.argsort(near.bucket, kind="stable")

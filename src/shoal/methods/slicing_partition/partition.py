@@ -9,7 +9,7 @@ Guarantee: p(t, s) <= 1/l; of strict cuts it bounds the exact posterior too, of 
 
 References
 ----------
-[Slicing] Section 4.3, Figures 1 and 2.
+[Slicing] (see `shoal.core.sliced`) Section 4.3, Figures 1 and 2.
 """
 
 from __future__ import annotations
@@ -88,6 +88,15 @@ def partition_tuples(
         Where not even the whole table as one bucket keeps what is asked for.
     ParameterError
         For relaxed cuts where columns share an attribute that is not known.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> sex, flu = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("disease", ["cold", "flu"])
+    >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
+    >>> layout = Layout([["sex"], ["disease"]], ["disease"])
+    >>> partition_tuples(cells, layout, ell=Fraction(2))
+    TuplePartition(4 rows of 4 cells in 2 buckets)
     """
     if cells.n_rows == 0:
         raise DataError("The table has no rows, so there is nothing to slice.")
