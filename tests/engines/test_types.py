@@ -267,7 +267,7 @@ def test_counts_of_no_column_is_the_number_of_rows(engine):
 def test_rows_come_by_key_and_only_below_the_cap(engine):
     table = staged(engine, {"a": ["x", None, "y"], "k": ["3", "1", "2"]}, quasi=["a"], key="k")
     assert table.rows(["a"], cap=3)["a"].tolist() == [None, "y", "x"]
-    with pytest.raises(ValueError, match="capped at 2"):
+    with pytest.raises(ValueError, match="for at most 2"):
         table.rows(["a"], cap=2)
 
 
