@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import os
 import re
 import signal
@@ -304,6 +305,8 @@ def test_an_error_of_spark_does_not_show_what_it_stumbled_over(engine, capfd, ca
     assert caught.value.__suppress_context__
 
 
+# An interrupted call to Java leaves its socket to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("seconds", [0.02, 1.5], ids=["before it begins", "while it runs"])
 def test_an_interruption_ends_a_job(engine, session, seconds):
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
@@ -317,6 +320,7 @@ def test_an_interruption_ends_a_job(engine, session, seconds):
     while session.sparkContext.statusTracker().getActiveJobsIds():
         assert time.monotonic() < deadline
         time.sleep(0.2)
+    gc.collect()
 
 
 def test_no_java_is_said_with_the_way_to_get_it(monkeypatch, tmp_path):
