@@ -8,6 +8,7 @@ only where the table is: see `shoal.core.table.Table.marked`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,16 @@ import numpy.typing as npt
 
 from shoal.core.errors import ParameterError
 
-__all__ = ["CellFile", "CellList", "CellMask", "CellText", "Condition", "Marks", "PrivateCells"]
+__all__ = [
+    "CellFile",
+    "CellList",
+    "CellMask",
+    "CellText",
+    "Condition",
+    "Marks",
+    "PrivateCells",
+    "is_named",
+]
 
 Marks = npt.NDArray[np.bool_]
 RowFilter = Callable[[Mapping[str, Any]], object]
@@ -190,6 +200,17 @@ class PrivateCells:
 
     def __repr__(self) -> str:
         return f"PrivateCells({len(self.parts)} part{'s' * (len(self.parts) != 1)})"
+
+
+def is_named(column: str, text: str) -> bool:
+    """Whether an SQL text names a column, as a word or in quotes; in doubt it does.
+
+    Examples
+    --------
+    >>> is_named("age", '"Age" > 60'), is_named("age", "wage > 60")
+    (True, False)
+    """
+    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _parts(given: object, base: Path) -> list[Part]:

@@ -6,7 +6,6 @@ sees one suppressed knows what it holds, and no blank elsewhere helps.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from shoal.core.errors import ParameterError
 from shoal.core.exact import as_text
-from shoal.core.private_cells import CellText, Condition, Marks, PrivateCells
+from shoal.core.private_cells import CellText, Condition, Marks, PrivateCells, is_named
 from shoal.core.row_filter import RowFilter
 from shoal.core.rows import Rows
 
@@ -71,8 +70,7 @@ def _condition(text: CellText, columns: Sequence[str]) -> object:
 
 def _names_itself(condition: Condition) -> bool:
     if condition.sql is not None:
-        word = rf"(?<!\w){re.escape(condition.column)}(?!\w)"
-        return re.search(word, condition.sql, flags=re.IGNORECASE) is not None
+        return is_named(condition.column, condition.sql)
     if isinstance(condition.python, str):
         return condition.column in RowFilter.read(condition.python).columns
     return False

@@ -23,6 +23,7 @@ from shoal.core.private_cells import (
     Condition,
     Marks,
     PrivateCells,
+    is_named,
 )
 from shoal.core.row_filter import RowFilter, rows_of_function
 from shoal.engines.domains import infer_type, type_of_engine
@@ -212,7 +213,7 @@ class _Marker:
         for column in table.scan.types:
             name = quote(column)
             kind = None
-            if table.scan.is_text and _is_named(column, condition.sql):
+            if table.scan.is_text and is_named(column, condition.sql):
                 kind = _SQL_TYPES.get(self._type_of(column))
             selected.append(name if kind is None else f"{cast(name, kind)} AS {name}")
         query = (
@@ -297,11 +298,6 @@ class _Marker:
         if self.table.schema.key is None and self.table.scan.line is None:
             return [key.partition(":")[0] for key in keys]
         return keys
-
-
-def _is_named(column: str, text: str) -> bool:
-    """Whether a text names a column, as a word or in quotes; in doubt it does."""
-    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _name_beside(columns: Mapping[str, str]) -> str:
