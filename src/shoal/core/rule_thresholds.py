@@ -13,7 +13,7 @@ import numpy as np
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, exact, whole
 
-__all__ = ["check_gamma", "read_delta", "read_gamma"]
+__all__ = ["check_blank_per_round", "check_gamma", "read_delta", "read_gamma"]
 
 
 def read_delta(value: Number) -> Fraction:
@@ -62,5 +62,19 @@ def check_gamma(value: Number) -> int | Fraction:
             f"gamma must be a whole number of at least 1, or a share of the rows above 0 and at "
             f"most 1, not {value}.",
             hint="for example 0.001; an integer 1 is one row, a float 1.0 all of them.",
+        )
+    return share
+
+
+def check_blank_per_round(value: Number) -> int | Fraction:
+    """Read how many cells are blanked at a time: a number of them, or a share of the table's."""
+    if isinstance(value, (int, np.integer)):
+        return whole("blank_per_round", value, least=1)
+    share = exact("blank_per_round", value)
+    if not 0 < share <= 1:
+        raise ParameterError(
+            "blank_per_round must be a whole number of at least 1, or a share of the cells above 0 "
+            f"and at most 1, not {value}.",
+            hint="1 blanks one cell at a time, and the fewest in all.",
         )
     return share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, SchemaError
 
-__all__ = ["build_domain", "infer_type", "refuse_reserved", "retype", "type_of_engine"]
+__all__ = ["SQL_TYPES", "build_domain", "infer_type", "refuse_reserved", "retype", "type_of_engine"]
 
 # A number is read as one only where its text is the one way to write it: a postcode with a
 # leading zero is not a number.
@@ -26,6 +26,15 @@ _ENGINE_TYPES: tuple[tuple[str, ColumnType], ...] = (
     (r"BOOLEAN", ColumnType.BOOLEAN),
     (r'VARCHAR|ENUM\(.*\)|UUID|"NULL"', ColumnType.CATEGORICAL),
 )
+
+
+SQL_TYPES: Mapping[ColumnType, str] = {
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.REAL: "DOUBLE",
+    ColumnType.DATE: "DATE",
+    ColumnType.BOOLEAN: "BOOLEAN",
+}
+"""The type that an engine casts the texts of a column to; others stay texts."""
 
 
 def type_of_engine(column: str, engine_type: str) -> ColumnType:

@@ -26,7 +26,7 @@ from shoal.core.private_cells import (
     is_named,
 )
 from shoal.core.row_filter import RowFilter, rows_of_function
-from shoal.engines.domains import infer_type, type_of_engine
+from shoal.engines.domains import SQL_TYPES, infer_type, type_of_engine
 from shoal.engines.texts import texts_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["mark_cells"]
 
 _KEY, _COLUMN = "key", "column"
-_SQL_TYPES = {
-    ColumnType.INTEGER: "BIGINT",
-    ColumnType.REAL: "DOUBLE",
-    ColumnType.DATE: "DATE",
-    ColumnType.BOOLEAN: "BOOLEAN",
-}
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
@@ -214,7 +208,7 @@ class _Marker:
             name = quote(column)
             kind = None
             if table.scan.is_text and is_named(column, condition.sql):
-                kind = _SQL_TYPES.get(self._type_of(column))
+                kind = SQL_TYPES.get(self._type_of(column))
             selected.append(name if kind is None else f"{cast(name, kind)} AS {name}")
         query = (
             f"SELECT {row_key} AS row_key FROM (SELECT {', '.join(selected)} "

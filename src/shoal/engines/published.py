@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes, smallest_type
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
 from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
@@ -29,18 +29,12 @@ from shoal.engines.assembling import (
     room_for,
     suppressed,
 )
-from shoal.engines.domains import type_of_engine
+from shoal.engines.domains import SQL_TYPES, type_of_engine
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.texts import texts_of
 
 __all__ = ["PublishedFiles", "open_files"]
 
-_SQL_TYPES: Mapping[ColumnType, str] = {
-    ColumnType.INTEGER: "BIGINT",
-    ColumnType.REAL: "DOUBLE",
-    ColumnType.DATE: "DATE",
-    ColumnType.BOOLEAN: "BOOLEAN",
-}
 
 _PLAIN_NUMBER = "[1-9][0-9]{0,17}"
 """A positive whole number that fits 64 bits, in the one way that it is written."""
@@ -79,7 +73,7 @@ class PublishedFiles:
         quote = self.engine.quote
         kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"} if manifest.shape is Shape.BUCKETIZED else {}
         for column in manifest.columns:
-            kind = _SQL_TYPES.get(column.type)
+            kind = SQL_TYPES.get(column.type)
             # Insensitive columns have the type of the source, whatever that is.
             if kind and not column.is_recoded and column.role is not Role.INSENSITIVE:
                 kinds[column.name] = kind

@@ -24,7 +24,7 @@ from shoal.core.discretisation import Discretisation
 from shoal.core.discretised_rows import check_discretised, discretise_rows, plain_labels
 from shoal.core.domain import Texts
 from shoal.core.errors import InternalError, ParameterError, SchemaError
-from shoal.core.exact import Number, as_text, exact, whole
+from shoal.core.exact import Number, as_text
 from shoal.core.guarantees import Guarantee, RuleProtection
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.method import Method, Problem, Shape
@@ -32,7 +32,7 @@ from shoal.core.plan import Blank, Plan, Recode, Segments
 from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.private_choice import choice_warnings
 from shoal.core.rows import RowCodes, Rows
-from shoal.core.rule_thresholds import check_gamma, read_delta
+from shoal.core.rule_thresholds import check_blank_per_round, check_gamma, read_delta
 from shoal.core.schema import Schema
 from shoal.knowledge.adversarial import (
     BLANKED,
@@ -157,7 +157,7 @@ class RuleHiding(Method):
             "delta": read_delta(delta),
             "gamma": check_gamma(gamma),
             "mode": guarantee.mode,
-            "blank_per_round": _blank_per_round(blank_per_round),
+            "blank_per_round": check_blank_per_round(blank_per_round),
             "shrink": mode != Mode.OBLIVIOUS if shrink is None else bool(shrink),
             "discretise": {
                 column: Discretisation.of(column, given)
@@ -218,6 +218,15 @@ class RuleHiding(Method):
         SchemaError
             Where a column that is to be cut has no numbers.
         """
+        self._confirm(rows, private)
+        return self._cut(rows, private)[2]
+
+    def _cut(self, rows: Rows, private: Marks) -> tuple[Rows, tuple[Recode, ...], tuple[str, ...]]:
+        """Cut the columns, and say where the choice of private cells tells."""
+        cut, recode = discretise_rows(rows, private, self.discretise)
+        return cut, recode, choice_warnings(self.private, rows, private, self.delta)
+
+    def _confirm(self, rows: Rows, private: Marks) -> None:
         if not private.any():
             raise ParameterError(
                 "No cell is private, so there is nothing to hide.",
@@ -229,8 +238,6 @@ class RuleHiding(Method):
                 f"{rows.n_rows}, so nothing would be protected.",
                 hint="give a smaller number, or a share such as 0.001.",
             )
-        discretise_rows(rows, private, self.discretise)
-        return choice_warnings(self.private, rows, private, self.delta)
 
     def plan(self, problem: Problem) -> Plan:
         """Plan which cells are blanked.
@@ -243,8 +250,8 @@ class RuleHiding(Method):
         rows, private = problem.rows, problem.private
         if rows is None or private is None or rows.keys is None:
             raise InternalError("RuleHiding was given no rows.")
-        warnings = self.check_rows(rows, private)
-        cut, recode = discretise_rows(rows, private, self.discretise)
+        self._confirm(rows, private)
+        cut, recode, warnings = self._cut(rows, private)
         codes = cut.codes
         is_cut = {one.column for one in recode}
         # Which of equal rows are blanked must not follow from their order.
@@ -286,19 +293,6 @@ class RuleHiding(Method):
             ),
             notes={"hiding": {"private": int(private.sum())} | hiding.to_dict()},
         )
-
-
-def _blank_per_round(value: Number) -> int | Fraction:
-    if isinstance(value, (int, np.integer)):
-        return whole("blank_per_round", value, least=1)
-    share = exact("blank_per_round", value)
-    if not 0 < share <= 1:
-        raise ParameterError(
-            "blank_per_round must be a whole number of at least 1, or a share of the cells above 0 "
-            f"and at most 1, not {value}.",
-            hint="1 blanks one cell at a time, and the fewest in all.",
-        )
-    return share
 
 
 def _texts(rows: Rows, recode: tuple[Recode, ...]) -> tuple[Texts, ...]:

@@ -27,7 +27,8 @@ import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts
 from shoal.core.errors import InternalError, ParameterError
-from shoal.core.exact import Number, exact, whole
+from shoal.core.exact import Number
+from shoal.core.rule_thresholds import check_blank_per_round
 from shoal.knowledge.adversarial._kernels import Follower, Hider, Restorer, Searcher
 from shoal.knowledge.adversarial.capacity import most_rules, refuse_more_rules
 from shoal.knowledge.adversarial.cells import BLANKED, HiddenTable, Small, States
@@ -221,16 +222,10 @@ def _read_mode(mode: str) -> Mode:
 
 
 def _read_blank_per_round(value: Number, table: HiddenTable) -> int:
-    if isinstance(value, (int, np.integer)):
-        return min(whole("blank_per_round", value, least=1), max(table.codes.size, 1))
-    share = exact("blank_per_round", value)
-    if not 0 < share <= 1:
-        raise ParameterError(
-            f"blank_per_round must be a whole number of at least 1, or a share of the cells above "
-            f"0 and at most 1, not {value}.",
-            hint="1 blanks one cell at a time, and the fewest in all.",
-        )
-    return max(1, math.ceil(share * table.codes.size))
+    read = check_blank_per_round(value)
+    if isinstance(read, int):
+        return min(read, max(table.codes.size, 1))
+    return max(1, math.ceil(read * table.codes.size))
 
 
 class _Work:
