@@ -66,6 +66,7 @@ CHECKERS: Mapping[str, str] = {
     "(alpha, k)-anonymity": "alpha_k",
     "bounded belief gain": "belief_gain",
     "no adversarial rule": "adversarial_rules",
+    "sliced l-diversity": "sliced_diversity",
 }
 """The module that checks each guarantee, by the guarantee's name."""
 

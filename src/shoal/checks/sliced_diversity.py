@@ -27,12 +27,14 @@ from typing import Literal
 import numpy as np
 
 from shoal.checks._ratios import greatest, is_at_most
+from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import Number, as_text, exact
+from shoal.core.guarantees import Guarantee, SlicedDiversity
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
 
-__all__ = ["SlicedFinding", "check_sliced", "is_matched_once"]
+__all__ = ["SlicedFinding", "check", "check_sliced", "is_matched_once"]
 
 Diversity = Literal["frequency", "distinct"]
 Basis = Literal["values", "tuples", "bound"]
@@ -87,6 +89,38 @@ class SlicedFinding:
             f"SlicedFinding(ell={as_text(self.ell)} {verb} by {self.basis}: {self.n_failing} of "
             f"{self.n_judged} fail, reached {as_text(self.reached)})"
         )
+
+
+def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
+    """Decide from the published counts, and from what is known of people where that is given.
+
+    Where people match several buckets, published counts alone give a bound: where that does not
+    prove the guarantee, it is confirmed in part only.
+
+    Raises
+    ------
+    ParameterError
+        Where the guarantee is another, or the release is not sliced.
+    """
+    if not isinstance(guarantee, SlicedDiversity) or evidence.sliced is None:
+        raise ParameterError(f"{guarantee.name} is about a sliced release; this is none.")
+    tuples = evidence.witnesses.get(str(guarantee.needs_witness))
+    known = tuples if isinstance(tuples, Cells) else None
+    diversity: Diversity = "distinct" if guarantee.diversity == "distinct" else "frequency"
+    found = check_sliced(evidence.sliced, guarantee.ell, known, diversity=diversity)
+    is_open = found.basis == "bound" and not found.holds
+    what = {"values": "pairs of a bucket and known values", "tuples": "kinds of people",
+            "bound": "combinations that could be people"}[found.basis]  # fmt: skip
+    return Verdict(
+        guarantee=guarantee,
+        holds=found.holds or is_open,
+        reached={"ell": as_text(found.reached)},
+        n_buckets=found.n_judged,
+        n_failing=0 if is_open else found.n_failing,
+        detail=f"{found.n_failing or 'none'} of {found.n_judged} {what} exceed the bound",
+        is_partial=is_open,
+        unit=what,
+    )
 
 
 def check_sliced(

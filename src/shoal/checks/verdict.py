@@ -13,6 +13,7 @@ from shoal.core.cells import Buckets, Counts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee
 from shoal.core.rows import Rows
+from shoal.core.sliced import Sliced
 from shoal.core.tree import Tree
 
 __all__ = ["Evidence", "Verdict"]
@@ -38,6 +39,8 @@ class Evidence:
         rows of a bucket are those that look alike, and their number is its size.
     rows
         The published lines one by one, where cells of them are suppressed.
+    sliced
+        The counts of column values by bucket, where the release is sliced.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class Evidence:
     witnesses: Mapping[str, object] = field(default_factory=dict)
     alike: Counts | None = None
     rows: Rows | None = None
+    sliced: Sliced | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))

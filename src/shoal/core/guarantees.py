@@ -17,7 +17,12 @@ from typing import ClassVar, cast
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
-from shoal.core.witnessed_guarantees import BeliefGain, MatchingDiversity, RuleProtection
+from shoal.core.witnessed_guarantees import (
+    BeliefGain,
+    MatchingDiversity,
+    RuleProtection,
+    SlicedDiversity,
+)
 
 __all__ = [
     "DISTANCES",
@@ -33,6 +38,7 @@ __all__ = [
     "MatchingDiversity",
     "RecursiveDiversity",
     "RuleProtection",
+    "SlicedDiversity",
     "TCloseness",
     "guarantee_from_dict",
 ]
@@ -363,6 +369,7 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             AlphaK,
             BeliefGain,
             RuleProtection,
+            SlicedDiversity,
         ),
     )
 }

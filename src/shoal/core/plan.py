@@ -231,6 +231,8 @@ class Plan:
         of several cells are interchangeable; None where every cell is a class.
     witnesses
         What the guarantee was kept against, by the name of the internal file that keeps it.
+    slices
+        The attributes of each column of a sliced release, in its order; empty elsewhere.
     tables
         Internal files that are tables, by name: columns of texts and numbers.
     remarks
@@ -250,6 +252,7 @@ class Plan:
     redraw: Redraw = field(default_factory=Redraw)
     merged: Int | None = None
     witnesses: Mapping[str, bytes] = field(default_factory=dict)
+    slices: tuple[tuple[str, ...], ...] = ()
     tables: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from shoal.core.guarantees import Guarantee, guarantee_from_dict
 from shoal.core.method import Shape
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
+from shoal.core.sliced import Sliced
 
 __all__ = [
     "BUCKET",
@@ -48,12 +49,25 @@ INTERNAL_SUFFIX = ".internal"
 """What the internal folder's name adds to the release's."""
 
 
-def data_files(shape: Shape) -> tuple[str, ...]:
-    """Name the data files of a shape, without their endings."""
+def data_files(shape: Shape, n_slices: int = 0) -> tuple[str, ...]:
+    """Name the data files of a shape, without their endings.
+
+    Parameters
+    ----------
+    shape
+        The shape.
+    n_slices
+        How many columns of attributes a sliced release has.
+
+    Examples
+    --------
+    >>> data_files(Shape.SLICED, 2)
+    ('column_1', 'column_2', 'sliced')
+    """
     if shape is Shape.BUCKETIZED:
         return ("quasi", "sensitive")
     if shape is Shape.SLICED:
-        return ("sliced",)
+        return (*(f"column_{number}" for number in range(1, n_slices + 1)), "sliced")
     return ("table",)
 
 
@@ -71,6 +85,8 @@ class PublishedColumn:
         The values of an ordered sensitive column, from lowest to highest.
     n_suppressed
         How many of its cells are suppressed; why each of them is, no public file says.
+    is_also_quasi
+        Whether a sensitive column may be known of people too, as slicing allows.
     """
 
     name: str
@@ -79,6 +95,7 @@ class PublishedColumn:
     is_recoded: bool = False
     order: tuple[str, ...] | None = field(default=None, repr=False)
     n_suppressed: int = 0
+    is_also_quasi: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """Give the column as the manifest states it."""
@@ -90,6 +107,8 @@ class PublishedColumn:
         }
         if self.n_suppressed:
             stated["suppressed"] = self.n_suppressed
+        if self.is_also_quasi:
+            stated["also_quasi"] = True
         return stated if self.order is None else stated | {"order": list(self.order)}
 
     @classmethod
@@ -103,6 +122,7 @@ class PublishedColumn:
             is_recoded=_truth(stated["recoded"]),
             order=None if order is None else tuple(map(str, order)),
             n_suppressed=_number(stated.get("suppressed", 0)),
+            is_also_quasi=_truth(stated.get("also_quasi", False)),
         )
 
 
@@ -126,6 +146,8 @@ class Manifest:
         The software that made the release.
     is_test
         Whether it was made from a caller's seed, which others may guess.
+    slices
+        The attributes of each column of a sliced release; empty elsewhere.
     is_sealed
         Whether it is meant to be shipped; a test release is sealed only with an accepted risk.
     statements
@@ -146,7 +168,13 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=dict)
     is_test: bool = False
     is_sealed: bool = False
+    slices: tuple[tuple[str, ...], ...] = ()
     statements: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def data_files(self) -> tuple[str, ...]:
+        """The names of the data files, without their endings."""
+        return data_files(self.shape, len(self.slices))
 
     def columns_of(self, role: Role) -> tuple[str, ...]:
         """Name the columns of a role, in the order of the release."""
@@ -189,6 +217,8 @@ class Manifest:
             "test": self.is_test,
             "sealed": self.is_sealed,
         }
+        if self.slices:
+            stated["slices"] = [list(attributes) for attributes in self.slices]
         return json.dumps(stated, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -227,6 +257,7 @@ class Manifest:
                 versions=dict(stated["versions"]),
                 is_test=_truth(stated["test"]),
                 is_sealed=_truth(stated["sealed"]),
+                slices=tuple(tuple(map(str, names)) for names in stated.get("slices", [])),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):
@@ -316,6 +347,8 @@ class Published:
     rows
         The lines one by one, where the release is suppressed: its quasi-identifiers, then its
         sensitive columns.
+    sliced
+        The counts of column values, where the release is sliced; `lines` has buckets alone then.
     """
 
     manifest: Manifest
@@ -323,6 +356,7 @@ class Published:
     buckets: Buckets | None
     meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict, repr=False)
     rows: Rows | None = None
+    sliced: Sliced | None = None
 
     @property
     def quasi(self) -> tuple[Domain, ...]:

@@ -6,6 +6,7 @@ can confirm such a guarantee in part only.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -15,7 +16,7 @@ from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantee import BANDWIDTH, NOT_MEMBERSHIP, Guarantee
 from shoal.core.rule_thresholds import check_gamma, read_delta
 
-__all__ = ["BeliefGain", "MatchingDiversity", "RuleProtection"]
+__all__ = ["BeliefGain", "MatchingDiversity", "RuleProtection", "SlicedDiversity"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,3 +183,69 @@ class RuleProtection(Guarantee):
     def least_bucket(self) -> int:
         """The fewest rows a bucket can have; rows are not grouped."""
         return 1
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class SlicedDiversity(Guarantee):
+    """What is inferred of a person's sensitive values from a sliced release stays diverse.
+
+    A person matches a bucket that holds their values in every column. What is believed of a
+    sensitive value is its share among the rows of these buckets that agree with them, weighed by
+    how likely each bucket is theirs.
+
+    Parameters
+    ----------
+    ell
+        No value is believed more than 1/ell, or at least ell values stay possible.
+    diversity
+        Which of both: ``frequency`` or ``distinct``.
+
+    References
+    ----------
+    [Slicing] Sections 3 and 4.3 (T. Li, N. Li, J. Zhang, I. Molloy, Slicing: a new approach for
+    privacy preserving data publishing, 2012).
+    """
+
+    ell: Fraction
+    diversity: str = "frequency"
+    name: ClassVar[str] = "sliced l-diversity"
+    needs_witness: ClassVar[str] = "tuples"
+    limits: ClassVar[str] = (
+        "It bounds what matching and counting give, person by person. Where a person matches one "
+        "bucket only (strict cuts) nothing more can be inferred from the release; where several "
+        "(relaxed cuts, random buckets), who puts everybody's values together may infer more. It "
+        "does not hold against an adversary who knows more than the values that are known of the "
+        "person. Column values are published as they are: who has a rare one can be seen to be in "
+        "the table."
+    )
+
+    def __init__(self, *, ell: Number, diversity: str = "frequency") -> None:
+        bound = exact("ell", ell)
+        if bound < 1:
+            raise ParameterError(f"ell must be at least 1, not {as_text(bound)}.")
+        if diversity not in ("frequency", "distinct"):
+            raise ParameterError(
+                f"diversity must be one of frequency, distinct, not {diversity!r}."
+            )
+        object.__setattr__(self, "ell", bound)
+        object.__setattr__(self, "diversity", diversity)
+
+    @property
+    def statement(self) -> str:
+        """What is promised, in words."""
+        if self.diversity == "distinct":
+            return f"at least {as_text(self.ell)} sensitive values stay possible for every person"
+        return (
+            "no sensitive value is believed of a person more than 1/"
+            f"{as_text(self.ell)} by the buckets that they match"
+        )
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows a bucket can have."""
+        return math.ceil(self.ell)
+
+    @property
+    def posterior_bound(self) -> Fraction | None:
+        """The largest belief in one value, where it is bounded."""
+        return 1 / self.ell if self.diversity == "frequency" else None

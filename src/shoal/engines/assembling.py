@@ -16,6 +16,7 @@ from shoal.core.method import Shape
 from shoal.core.release import BUCKET, Manifest, Meaning, Published
 from shoal.core.rows import HIDDEN, Rows
 from shoal.core.schema import Role
+from shoal.core.sliced import Layout, Sliced, SlicedColumn
 from shoal.engines.domains import build_domain
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "domain_of",
     "recoded",
     "room_for",
+    "sliced_release",
     "suppressed",
 ]
 
@@ -276,3 +278,43 @@ def _without_blanks(domain: Domain, codes: Codes) -> Coded:
     new_code[place] = HIDDEN
     # Labels are texts: none of them has a number.
     return Domain(domain.column, domain.type, texts, None, domain.has_missing), new_code[codes]
+
+
+def sliced_release(
+    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], slices: Sequence[Counted]
+) -> Published:
+    """Put together the counts of a sliced release's columns.
+
+    Raises
+    ------
+    DataError
+        Where a column names other buckets than the first, or not as many rows in one.
+    """
+    first = slices[0].bucket
+    assert first is not None
+    numbers = _numbers(first)
+    columns = []
+    for counted in slices:
+        assert counted.bucket is not None
+        bucket = _places(numbers, counted.bucket)
+        if np.any(bucket < 0):
+            raise DataError("The columns name different buckets.", hint=CHANGED)
+        columns.append(_slice(counted, bucket))
+    sizes = np.zeros(numbers.size, dtype=np.int64)
+    np.add.at(sizes, columns[0].bucket, columns[0].count)
+    known = [c.name for c in manifest.columns if c.role is not Role.SENSITIVE or c.is_also_quasi]
+    layout = Layout(manifest.slices, manifest.columns_of(Role.SENSITIVE), known)
+    places = np.arange(numbers.size, dtype=np.int64)[:, np.newaxis]
+    lines = Cells((numbers,), places, sizes)
+    return Published(manifest, lines, None, meanings, sliced=Sliced(layout, tuple(columns), sizes))
+
+
+def _slice(counted: Counted, bucket: Codes) -> SlicedColumn:
+    domains = tuple(domain for domain, _ in counted.columns)
+    codes = [codes for _, codes in counted.columns]
+    start, value = group(codes, [domain.size for domain in domains], len(bucket))
+    n_rows = np.zeros(len(start), dtype=np.int64)
+    np.add.at(n_rows, value, counted.n)
+    values = Cells(domains, np.column_stack([code[start] for code in codes]), n_rows)
+    order = np.lexsort((value, bucket))
+    return SlicedColumn(values, bucket[order], value[order], counted.n[order])

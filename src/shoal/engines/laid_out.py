@@ -21,10 +21,12 @@ from shoal.engines.assembling import (
     count_runs,
     recoded,
     room_for,
+    sliced_release,
     suppressed,
 )
 from shoal.engines.layout import published_queries, shown_texts
 from shoal.engines.published import PublishedFiles
+from shoal.engines.slicing import slice_table
 from shoal.engines.table import EngineTable
 from shoal.engines.texts import texts_of
 
@@ -74,7 +76,12 @@ class LaidOut(PublishedFiles):
 
     @property
     def placement_query(self) -> str:
-        """The query of which row stands in which line, in the order of lines."""
+        """The query of which row stands in which line, in the order of lines.
+
+        In a sliced release nobody has a line; rows are sorted by their keys.
+        """
+        if self._plan.slices:
+            return f"SELECT row_key, bucket FROM published_{self._release} ORDER BY row_key"
         return f"SELECT row_key, bucket, line FROM published_{self._release}"
 
     def shown_of_keys(self, keys: Sequence[str]) -> dict[str, dict[str, str | None]]:
@@ -100,6 +107,11 @@ class LaidOut(PublishedFiles):
     ) -> Published:
         """Count lines and buckets as any reader of the files will."""
         self.engine.make_room(room_for(manifest))
+        if manifest.shape is Shape.SLICED:
+            slices = [
+                self._slice(manifest, place, names) for place, names in enumerate(manifest.slices)
+            ]
+            return sliced_release(manifest, meanings, slices)
         if manifest.shape is Shape.BUCKETIZED:
             lines = self._grouped(manifest, Role.QUASI)
             return assemble(manifest, meanings, lines, self._grouped(manifest, Role.SENSITIVE))[0]
@@ -132,6 +144,23 @@ class LaidOut(PublishedFiles):
         # A blank is -1: the last text.
         codes[codes < 0] = len(texts) - 1
         return recoded(manifest, column, codes, texts)
+
+    def _slice(self, manifest: Manifest, place: int, attributes: Sequence[str]) -> Counted:
+        """Give the counts of a column's values by bucket."""
+        names = [f"p{self._table.schema.coded.index(name)}" for name in attributes]
+        listed = ", ".join(["bucket", *names])
+        kinds: dict[str, npt.DTypeLike] = {
+            "bucket": smallest_type(self._plan.n_buckets + 1),
+            **dict.fromkeys(names, np.int32),
+            "n": np.int64,
+        }
+        counts = slice_table(self._release, place)
+        fetched = self.engine.arrays(f"SELECT {listed}, n FROM {counts} ORDER BY {listed}", kinds)
+        coded = [
+            self._shown_as(manifest, attribute, fetched[name])
+            for attribute, name in zip(attributes, names, strict=True)
+        ]
+        return Counted(fetched["bucket"], coded, fetched["n"])
 
     def _grouped(self, manifest: Manifest, *roles: Role) -> Counted:
         columns = [column for role in roles for column in manifest.columns_of(role)]

@@ -23,6 +23,7 @@ from shoal.core.method import Shape
 from shoal.core.plan import Plan, Recode
 from shoal.core.release import BUCKET, COUNT
 from shoal.engines.engine import Columns
+from shoal.engines.slicing import lay_out_slices, slice_queries
 from shoal.engines.table import EngineTable
 
 __all__ = ["Integers", "lay_out", "published_queries", "shown_texts"]
@@ -69,6 +70,10 @@ def lay_out(
         joins += " CROSS JOIN secret s"
     listed = ", ".join(["r.row_key", "r.bucket", *columns, *(f"r.{name}" for name in carried)])
     lines = f"SELECT {listed} FROM {placed} r{joins}"
+    if shape is Shape.SLICED:
+        lay_out_slices(table, plan, release, lines)
+        engine.drop("look")
+        return
     n_quasi = len(schema.quasi)
     sorted_by = ["bucket", *codes[:n_quasi]] if shape is Shape.BUCKETIZED else codes
     texts = [] if is_exact else [engine.cast(name, "VARCHAR") for name in carried]
@@ -183,6 +188,9 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
         (f"p.x{place}", table.engine.publisher.quote(column), "")
         for place, column in enumerate(schema.insensitive)
     ]
+    if shape is Shape.SLICED:
+        decoded = zip(schema.coded, _decoded(table, plan, schema.coded, release), strict=True)
+        return slice_queries(table, plan, release, dict(decoded))
     sensitive = _decoded(table, plan, schema.sensitive, release)
     if shape is Shape.BUCKETIZED:
         values, joins = _select(sensitive)

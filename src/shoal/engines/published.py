@@ -27,6 +27,7 @@ from shoal.engines.assembling import (
     count_runs,
     domain_of,
     room_for,
+    sliced_release,
     suppressed,
 )
 from shoal.engines.domains import SQL_TYPES, type_of_engine
@@ -71,7 +72,8 @@ class PublishedFiles:
     def typed_query(self, name: str, manifest: Manifest) -> str:
         """Give the query of a file with numbers, dates and booleans as such, not as texts."""
         quote = self.engine.quote
-        kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"} if manifest.shape is Shape.BUCKETIZED else {}
+        has_bucket = manifest.shape in (Shape.BUCKETIZED, Shape.SLICED)
+        kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"} if has_bucket else {}
         for column in manifest.columns:
             kind = SQL_TYPES.get(column.type)
             # Insensitive columns have the type of the source, whatever that is.
@@ -93,14 +95,21 @@ class PublishedFiles:
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
     ) -> Published:
         """Count lines and buckets as any reader of the files can."""
-        if manifest.shape is Shape.SLICED:
-            raise DataError("This version of Shoal cannot count a sliced release.")
         self._check_columns(manifest)
         _check_sensitive(manifest)
         self.engine.make_room(room_for(manifest))
+        if manifest.shape is Shape.SLICED:
+            slices = [
+                self._count(f"column_{number}", manifest, names, weight=COUNT)
+                for number, names in enumerate(manifest.slices, start=1)
+            ]
+            self._check_linking(manifest)
+            return sliced_release(manifest, meanings, slices)
+        quasi_columns = manifest.columns_of(Role.QUASI)
+        sensitive_columns = manifest.columns_of(Role.SENSITIVE)
         if manifest.shape is Shape.BUCKETIZED:
-            quasi = self._count("quasi", manifest, Role.QUASI)
-            values = self._count("sensitive", manifest, Role.SENSITIVE, weight=COUNT)
+            quasi = self._count("quasi", manifest, quasi_columns)
+            values = self._count("sensitive", manifest, sensitive_columns, weight=COUNT)
             # Sums of counts that are no larger than this cannot pass 64 bits unseen.
             if np.any(values.n > quasi.n.sum()):
                 raise DataError(
@@ -109,10 +118,10 @@ class PublishedFiles:
             published, self._first_lines = assemble(manifest, meanings, quasi, values)
             return published
         if manifest.shape is Shape.SUPPRESSED:
-            columns = self._lines("table", manifest, Role.QUASI, Role.SENSITIVE)
+            columns = self._lines("table", manifest, (*quasi_columns, *sensitive_columns))
             published, self._first_lines = suppressed(manifest, meanings, columns)
             return published
-        lines = self._count("table", manifest, Role.QUASI, Role.SENSITIVE)
+        lines = self._count("table", manifest, (*quasi_columns, *sensitive_columns))
         published, self._first_lines = assemble(manifest, meanings, lines)
         return published
 
@@ -134,11 +143,27 @@ class PublishedFiles:
             raise DataError("The lines are not sorted by what they hold.", hint=CHANGED)
         return cast("Codes", np.repeat(order, counts))
 
+    def _check_linking(self, manifest: Manifest) -> None:
+        """Refuse a linking that is none of the columns beside it."""
+        quote = self.engine.quote
+        for number, names in enumerate(manifest.slices, start=1):
+            listed = ", ".join(map(quote, (BUCKET, *names)))
+            counted = f"SELECT {listed}, count(*) AS n FROM ({self.queries['sliced']}) f"
+            linked = f"{counted} GROUP BY {listed}"
+            stated = (
+                f"SELECT {listed}, {quote(COUNT)} AS n FROM ({self.queries[f'column_{number}']}) f"
+            )
+            for one, other in ((linked, stated), (stated, linked)):
+                found = self.engine.rows(f"SELECT count(*) AS n FROM ({one} EXCEPT {other}) e")
+                if int(found["n"][0]):
+                    raise DataError(
+                        f"sliced does not link what column_{number} holds.", hint=CHANGED
+                    )
+
     def _count(
-        self, name: str, manifest: Manifest, *roles: Role, weight: str | None = None
+        self, name: str, manifest: Manifest, columns: Sequence[str], weight: str | None = None
     ) -> Counted:
-        columns = [column for role in roles for column in manifest.columns_of(role)]
-        has_bucket = manifest.shape is Shape.BUCKETIZED
+        has_bucket = manifest.shape in (Shape.BUCKETIZED, Shape.SLICED)
         numbers = ([(BUCKET, "b")] if has_bucket else []) + ([(weight, "w")] if weight else [])
         self._stage_texts(name, columns, numbers, may_be_texts=manifest.format != "parquet")
         domains, codes, joins = [], [], []
@@ -179,10 +204,9 @@ class PublishedFiles:
             first=fetched.get("first"),
         )
 
-    def _lines(self, name: str, manifest: Manifest, *roles: Role) -> list[Coded]:
-        """Give the columns of a file, line by line."""
+    def _lines(self, name: str, manifest: Manifest, columns: Sequence[str]) -> list[Coded]:
+        """Give some columns of a file, line by line."""
         _refuse_many(manifest)
-        columns = [column for role in roles for column in manifest.columns_of(role)]
         self._stage_texts(name, columns, (), may_be_texts=True)
         coded: list[Coded] = []
         for place, column in enumerate(columns):
@@ -280,6 +304,10 @@ def _expected_columns(manifest: Manifest, name: str) -> tuple[str, ...]:
         return (BUCKET, *quasi, *insensitive)
     if name == "sensitive":
         return (BUCKET, *sensitive, COUNT)
+    if name == "sliced":
+        return (BUCKET, *dict.fromkeys(one for names in manifest.slices for one in names))
+    if name.startswith("column_"):
+        return (BUCKET, *manifest.slices[int(name.removeprefix("column_")) - 1], COUNT)
     return (*quasi, *insensitive, *sensitive)
 
 
@@ -293,7 +321,7 @@ def _refuse_many(manifest: Manifest) -> None:
 
 def _check_sensitive(manifest: Manifest) -> None:
     sensitive = manifest.columns_of(Role.SENSITIVE)
-    if len(sensitive) > 1 and manifest.shape is not Shape.SUPPRESSED:
+    if len(sensitive) > 1 and manifest.shape not in (Shape.SUPPRESSED, Shape.SLICED):
         raise DataError(f"The release has {len(sensitive)} sensitive columns, not one.")
     if not sensitive and manifest.shape is Shape.BUCKETIZED:
         raise DataError("A bucketized release needs a sensitive column; this has none.")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from shoal.methods.injector import Injector
     from shoal.methods.mondrian import Mondrian
     from shoal.methods.rule_hiding import RuleHiding
+    from shoal.methods.slicing import Slicing
 
-__all__ = ["Anatomy", "Injector", "Mondrian", "RuleHiding"]
+__all__ = ["Anatomy", "Injector", "Mondrian", "RuleHiding", "Slicing"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

@@ -158,7 +158,10 @@ def _check(table: EngineTable, method: Method) -> None:
             hint="keep one row a person, for example by aggregating, or leave person= out if rows "
             "are what is to be protected.",
         )
-    counted = table.schema.sensitive if method.shape is Shape.BUCKETIZED else ()
+    counted = {
+        Shape.BUCKETIZED: table.schema.sensitive,
+        Shape.SLICED: table.schema.published,
+    }.get(method.shape, ())
     for name, columns in ((BUCKET, table.schema.published), (COUNT, counted)):
         if name in (column.lower() for column in columns):
             raise SchemaError(
@@ -179,6 +182,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             is_recoded=column in recoded,
             order=_order(table, column, method) if roles[column] is Role.SENSITIVE else None,
             n_suppressed=plan.blank.counts.get(column, 0),
+            is_also_quasi=column in schema.quasi and roles[column] is Role.SENSITIVE,
         )
         for column in schema.published
     )
@@ -193,6 +197,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         witnesses=seal_witnesses(secret, plan.witnesses),
         versions={"shoal": __version__, "engine": table.engine.name},
         is_test=secret.is_test,
+        slices=plan.slices,
     )
 
 

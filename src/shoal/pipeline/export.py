@@ -16,8 +16,7 @@ import duckdb
 
 from shoal.core.domain import ColumnType
 from shoal.core.errors import GuaranteeError, InternalError, ParameterError, SchemaError
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, data_files
+from shoal.core.release import Manifest
 from shoal.core.schema import Role
 from shoal.engines.duckdb_errors import guarded
 from shoal.engines.opening import is_postgres_address
@@ -106,7 +105,7 @@ def export_release(
     folder = folder.resolve()
     manifest = read_manifest(folder)
     _check_release(folder, manifest)
-    names = table_names(manifest.shape, folder.name if name is None else name)
+    names = table_names(manifest.data_files, folder.name if name is None else name)
     comment = _comment(manifest, (folder / "manifest.json").read_bytes())
     opened = open_release(folder)
     with (
@@ -136,15 +135,15 @@ def check_destination(
         pass
 
 
-def table_names(shape: Shape, name: str) -> dict[str, str]:
+def table_names(files: Sequence[str], name: str) -> dict[str, str]:
     """Name the table of every data file of a release.
 
     Examples
     --------
-    >>> table_names(Shape.GENERALIZED, "release")
+    >>> table_names(["table"], "release")
     {'table': 'release_table'}
     """
-    return {file: f"{name}_{file}" for file in data_files(shape)}
+    return {file: f"{name}_{file}" for file in files}
 
 
 def _check_address(address: str) -> None:

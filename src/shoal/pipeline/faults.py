@@ -23,7 +23,6 @@ from shoal.core.release import (
     Meaning,
     Published,
     PublishedColumn,
-    data_files,
 )
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
@@ -77,7 +76,7 @@ def _public_names(manifest: Manifest) -> set[str]:
     columns = (*manifest.columns_of(Role.QUASI), *manifest.columns_of(Role.SENSITIVE))
     if manifest.shape is Shape.SUPPRESSED:
         columns = ()
-    data = {f"{name}.{manifest.format}" for name in data_files(manifest.shape)}
+    data = {f"{name}.{manifest.format}" for name in manifest.data_files}
     return data | set(_DOCUMENTS) | {hierarchy_file(column) for column in columns}
 
 

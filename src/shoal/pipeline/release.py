@@ -14,7 +14,7 @@ from shoal.core.attack import Findings
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.plan import Plan
-from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published, data_files
+from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
 from shoal.core.secret import Secret
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.duckdb_errors import guarded
@@ -215,7 +215,7 @@ def open_release(
     manifest = read_manifest(folder)
     is_trusted = engine is not None
     engine = DuckDB(memory) if engine is None else engine
-    names = data_files(manifest.shape)
+    names = manifest.data_files
     files = open_files(engine, folder, names, manifest.format, is_trusted=is_trusted)
     beside = folder.parent / (folder.resolve().name + INTERNAL_SUFFIX)
     found = path_of(internal) if internal is not None else beside

@@ -284,7 +284,13 @@ def _judge(
     needs_alike = any(isinstance(guarantee, KAnonymity | AlphaK) for guarantee in guarantees)
     alike = published.fewest_alike if is_bucketized and needs_alike else None
     evidence = Evidence(
-        published.buckets, published.bucket_sizes, tree, witnesses, alike, published.rows
+        published.buckets,
+        published.bucket_sizes,
+        tree,
+        witnesses,
+        alike,
+        published.rows,
+        published.sliced,
     )
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(
