@@ -122,6 +122,12 @@ class Method(ABC):
         """Refuse a schema that the method cannot work on."""
         needs_sensitive = any(guarantee.is_about_sensitive for guarantee in self.guarantees)
         name = type(self).__name__
+        if schema.both:
+            raise SchemaError(
+                f"{name} takes a column as quasi-identifying or as sensitive; {schema.both[0]!r} is "
+                "both.",
+                hint="slicing takes such columns.",
+            )
         if needs_sensitive and not schema.sensitive:
             raise SchemaError(
                 f"{name} protects a sensitive column, and the schema names none.",

@@ -247,7 +247,8 @@ class Schema:
         seen: dict[str, Role] = {}
         for role, columns in self._columns_by_role():
             for column in columns:
-                if column in seen:
+                is_both = role is Role.SENSITIVE and seen.get(column) is Role.QUASI
+                if column in seen and not is_both:
                     raise SchemaError(
                         f"Column {column!r} is given two roles: {seen[column]} and {role}."
                         if seen[column] is not role
@@ -323,12 +324,17 @@ class Schema:
     @property
     def published(self) -> tuple[str, ...]:
         """The columns that a release may hold: all but the identifying ones."""
-        return self.quasi + self.insensitive + self.sensitive
+        return tuple(dict.fromkeys(self.quasi + self.insensitive + self.sensitive))
 
     @property
     def coded(self) -> tuple[str, ...]:
         """The columns that guarantees are about: quasi-identifying and sensitive."""
-        return self.quasi + self.sensitive
+        return tuple(dict.fromkeys(self.quasi + self.sensitive))
+
+    @property
+    def both(self) -> tuple[str, ...]:
+        """The columns that are quasi-identifying and sensitive, which slicing alone can take."""
+        return tuple(column for column in self.quasi if column in self.sensitive)
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of the schema.
