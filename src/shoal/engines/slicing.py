@@ -14,7 +14,15 @@ from shoal.core.release import BUCKET, COUNT
 from shoal.core.sliced import Layout
 from shoal.engines.table import EngineTable
 
-__all__ = ["lay_out_slices", "linked_table", "slice_queries", "slice_table"]
+__all__ = [
+    "lay_out_slices",
+    "linked_table",
+    "placement_query",
+    "slice_queries",
+    "slice_table",
+    "tuple_query",
+    "tuple_table",
+]
 
 
 def slice_table(release: int, place: int) -> str:
@@ -25,6 +33,30 @@ def slice_table(release: int, place: int) -> str:
 def linked_table(release: int) -> str:
     """Name the staged linking."""
     return f"linked_{release}"
+
+
+def tuple_table(release: int) -> str:
+    """Name the staged kinds of people: what is known of them, and how many there are."""
+    return f"tuples_{release}"
+
+
+def placement_query(table: EngineTable, release: int) -> str:
+    """Give the query of which row is in which bucket, and of which kind its person is."""
+    known = _listed(table, table.schema.quasi)
+    return (
+        f"SELECT p.row_key, p.bucket, t.tuple FROM published_{release} p "
+        f"JOIN {tuple_table(release)} t USING ({known}) ORDER BY p.row_key"
+    )
+
+
+def tuple_query(
+    table: EngineTable, release: int, decoded: dict[str, tuple[str, str, str]]
+) -> str:
+    """Give the query of the kinds of people, in the order of their numbers."""
+    names = table.schema.quasi
+    values = ", ".join(f"{decoded[name][0]} AS {decoded[name][1]}" for name in names)
+    joins = "".join(decoded[name][2] for name in names)
+    return f"SELECT {values}, p.n AS people FROM {tuple_table(release)} p{joins} ORDER BY p.tuple"
 
 
 def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> None:
@@ -48,6 +80,12 @@ def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> 
             f"SELECT bucket, {codes}, count(*) AS n FROM {published} GROUP BY bucket, {codes}",
         )
     engine.stage(linked_table(release), _linked(table, plan, published))
+    known = _listed(table, table.schema.quasi)
+    engine.stage(
+        tuple_table(release),
+        f"SELECT {known}, count(*) AS n, row_number() OVER (ORDER BY {known}) AS tuple "
+        f"FROM {published} GROUP BY {known}",
+    )
 
 
 def _listed(table: EngineTable, attributes: Sequence[str], alias: str = "") -> str:
