@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from shoal.attacks.learned import Learned
     from shoal.attacks.linkage import Linkage
     from shoal.attacks.rules import Rules
+    from shoal.attacks.sliced_linkage import SlicedLinkage
 
-__all__ = ["Background", "Belief", "Homogeneity", "Learned", "Linkage", "Rules"]
+__all__ = ["Background", "Belief", "Homogeneity", "Learned", "Linkage", "Rules", "SlicedLinkage"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

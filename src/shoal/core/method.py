@@ -124,8 +124,8 @@ class Method(ABC):
         name = type(self).__name__
         if schema.both:
             raise SchemaError(
-                f"{name} takes a column as quasi-identifying or as sensitive; {schema.both[0]!r} is "
-                "both.",
+                f"{name} takes a column as quasi-identifying or as sensitive; {schema.both[0]!r} "
+                "is both.",
                 hint="slicing takes such columns.",
             )
         if needs_sensitive and not schema.sensitive:

@@ -279,6 +279,24 @@ class Sliced:
         )
         return cls(layout, columns, sizes)
 
+    def only(self, buckets: Codes) -> Sliced:
+        """Give what the release says of some buckets, each named once, numbered anew."""
+        number = np.full(self.n_buckets, -1, dtype=np.int64)
+        number[buckets] = np.arange(len(buckets))
+        columns = []
+        for column in self.columns:
+            kept = np.flatnonzero(number[column.bucket] >= 0)
+            kept = kept[np.argsort(number[column.bucket[kept]], kind="stable")]
+            columns.append(
+                SlicedColumn(
+                    column.values,
+                    number[column.bucket[kept]],
+                    column.value[kept],
+                    column.count[kept],
+                )
+            )
+        return Sliced(self.layout, tuple(columns), self.sizes[buckets])
+
     @property
     def n_buckets(self) -> int:
         """The number of buckets."""
@@ -288,6 +306,24 @@ class Sliced:
     def n_rows(self) -> int:
         """The number of rows."""
         return int(self.sizes.sum())
+
+    @property
+    def sensitive_texts(self) -> list[str | None]:
+        """The sensitive values one after the other, named by their attribute where it has several.
+
+        The place of an attribute's first value is given by `first_sensitive`.
+        """
+        several = len(self.layout.sensitive) > 1
+        return [
+            f"{name}: {'missing' if text is None else text}" if several else text
+            for name in self.layout.sensitive
+            for text in self.domain(name).labels()
+        ]
+
+    def first_sensitive(self, attribute: str) -> int:
+        """Give the place of a sensitive attribute's first value in `sensitive_texts`."""
+        before = self.layout.sensitive[: self.layout.sensitive.index(attribute)]
+        return sum(len(self.domain(name).labels()) for name in before)
 
     def domain(self, attribute: str) -> Domain:
         """Give the domain of an attribute."""

@@ -24,9 +24,9 @@ from shoal.engines.assembling import (
     sliced_release,
     suppressed,
 )
-from shoal.engines.layout import published_queries, shown_texts
+from shoal.engines.layout import published_queries, shown_texts, tuple_query
 from shoal.engines.published import PublishedFiles
-from shoal.engines.slicing import slice_table
+from shoal.engines.slicing import placement_query, slice_table
 from shoal.engines.table import EngineTable
 from shoal.engines.texts import texts_of
 
@@ -78,11 +78,16 @@ class LaidOut(PublishedFiles):
     def placement_query(self) -> str:
         """The query of which row stands in which line, in the order of lines.
 
-        In a sliced release nobody has a line; rows are sorted by their keys.
+        In a sliced release nobody has a line, but everybody is of a kind; see `tuple_query`.
         """
         if self._plan.slices:
-            return f"SELECT row_key, bucket FROM published_{self._release} ORDER BY row_key"
+            return placement_query(self._table, self._release)
         return f"SELECT row_key, bucket, line FROM published_{self._release}"
+
+    @property
+    def tuple_query(self) -> str:
+        """The query of what is known of the people of a sliced release, in the order of kinds."""
+        return tuple_query(self._table, self._plan, self._release)
 
     def shown_of_keys(self, keys: Sequence[str]) -> dict[str, dict[str, str | None]]:
         """Give the bucket and the quasi-identifiers that are published of rows, by their keys."""

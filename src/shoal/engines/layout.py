@@ -23,10 +23,10 @@ from shoal.core.method import Shape
 from shoal.core.plan import Plan, Recode
 from shoal.core.release import BUCKET, COUNT
 from shoal.engines.engine import Columns
-from shoal.engines.slicing import lay_out_slices, slice_queries
+from shoal.engines.slicing import kind_query, lay_out_slices, slice_queries
 from shoal.engines.table import EngineTable
 
-__all__ = ["Integers", "lay_out", "published_queries", "shown_texts"]
+__all__ = ["Integers", "lay_out", "published_queries", "shown_texts", "tuple_query"]
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 
@@ -201,6 +201,11 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
             f"FROM values_{release} p{joins} ORDER BY p.bucket, {ordered}",
         }
     return {"table": _ordered_lines(release, [*quasi, *carried, *sensitive])}
+
+
+def tuple_query(table: EngineTable, plan: Plan, release: int) -> str:
+    """Give the query of what is known of the people of a sliced release, with their numbers."""
+    return kind_query(release, _decoded(table, plan, table.schema.quasi, release))
 
 
 def _ordered_lines(release: int, columns: Sequence[tuple[str, str, str]]) -> str:

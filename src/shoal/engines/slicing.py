@@ -15,12 +15,12 @@ from shoal.core.sliced import Layout
 from shoal.engines.table import EngineTable
 
 __all__ = [
+    "kind_query",
     "lay_out_slices",
     "linked_table",
     "placement_query",
     "slice_queries",
     "slice_table",
-    "tuple_query",
     "tuple_table",
 ]
 
@@ -42,21 +42,19 @@ def tuple_table(release: int) -> str:
 
 def placement_query(table: EngineTable, release: int) -> str:
     """Give the query of which row is in which bucket, and of which kind its person is."""
-    known = _listed(table, table.schema.quasi)
+    same = " AND ".join(f"p.{name} = t.{name}" for name in _names(table, table.schema.quasi))
     return (
-        f"SELECT p.row_key, p.bucket, t.tuple FROM published_{release} p "
-        f"JOIN {tuple_table(release)} t USING ({known}) ORDER BY p.row_key"
+        f"SELECT p.row_key, p.bucket, t.kind FROM published_{release} p "
+        f"JOIN {tuple_table(release)} t ON {same or 'TRUE'} ORDER BY p.row_key"
     )
 
 
-def tuple_query(
-    table: EngineTable, release: int, decoded: dict[str, tuple[str, str, str]]
-) -> str:
+def kind_query(release: int, decoded: Sequence[tuple[str, str, str]]) -> str:
     """Give the query of the kinds of people, in the order of their numbers."""
-    names = table.schema.quasi
-    values = ", ".join(f"{decoded[name][0]} AS {decoded[name][1]}" for name in names)
-    joins = "".join(decoded[name][2] for name in names)
-    return f"SELECT {values}, p.n AS people FROM {tuple_table(release)} p{joins} ORDER BY p.tuple"
+    values = "".join(f"{expression} AS {name}, " for expression, name, _ in decoded)
+    joins = "".join(join for _, _, join in decoded)
+    people = f"p.n AS {COUNT}"
+    return f"SELECT {values}{people} FROM {tuple_table(release)} p{joins} ORDER BY p.kind"
 
 
 def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> None:
@@ -80,16 +78,20 @@ def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> 
             f"SELECT bucket, {codes}, count(*) AS n FROM {published} GROUP BY bucket, {codes}",
         )
     engine.stage(linked_table(release), _linked(table, plan, published))
-    known = _listed(table, table.schema.quasi)
+    known = _names(table, table.schema.quasi)
+    listed = "".join(f"{name}, " for name in known)
+    counted = f"SELECT {listed}count(*) AS n FROM {published}"
+    if known:
+        counted += f" GROUP BY {', '.join(known)}"
+    order = f"ORDER BY {', '.join(known)}" if known else ""
     engine.stage(
         tuple_table(release),
-        f"SELECT {known}, count(*) AS n, row_number() OVER (ORDER BY {known}) AS tuple "
-        f"FROM {published} GROUP BY {known}",
+        f"SELECT {listed}n, row_number() OVER ({order}) AS kind FROM ({counted}) c",
     )
 
 
 def _listed(table: EngineTable, attributes: Sequence[str], alias: str = "") -> str:
-    return ", ".join(f"{alias}p{table.schema.coded.index(name)}" for name in attributes)
+    return ", ".join(f"{alias}{name}" for name in _names(table, attributes))
 
 
 def _linked(table: EngineTable, plan: Plan, published: str) -> str:

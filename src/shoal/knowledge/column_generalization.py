@@ -27,7 +27,12 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.plan import Label, Recode
 from shoal.core.tree import Tree
 
-__all__ = ["ColumnGeneralization", "apply_recode", "generalize_columns"]
+__all__ = [
+    "ColumnGeneralization",
+    "apply_recode",
+    "generalize_columns",
+    "recode_with_inverse",
+]
 
 Marks = npt.NDArray[np.uint64]
 
@@ -176,6 +181,20 @@ def apply_recode(cells: Cells, recode: Sequence[Recode]) -> Cells:
     >>> apply_recode(cells, [labels]).counts.tolist()
     [2]
     """
+    return recode_with_inverse(cells, recode)[0]
+
+
+def recode_with_inverse(cells: Cells, recode: Sequence[Recode]) -> tuple[Cells, Codes]:
+    """Do as `apply_recode`, and say of each cell which one it is a part of.
+
+    Examples
+    --------
+    >>> city = Domain.of_texts("city", ["Bonn", "Rome"])
+    >>> cells = Cells.of_rows([city], np.array([[0], [1]]))
+    >>> labels = Recode("city", "value", np.array([0, 0]), (Label("Europe", members=(0, 1)),))
+    >>> recode_with_inverse(cells, [labels])[1].tolist()
+    [0, 0]
+    """
     domains, codes = list(cells.domains), cells.codes.copy()
     for labels in recode:
         place = cells.columns.index(labels.column)
@@ -183,7 +202,7 @@ def apply_recode(cells: Cells, recode: Sequence[Recode]) -> Cells:
         has_missing = len(texts) < len(labels.labels)
         domains[place] = Domain.of_texts(labels.column, texts, has_missing=has_missing)
         codes[:, place] = labels.index[codes[:, place]]
-    return Cells(tuple(domains), codes, cells.counts).select(cells.columns)
+    return Cells(tuple(domains), codes, cells.counts).select_with_inverse(cells.columns)
 
 
 def _check_attributes(cells: Cells, attributes: Sequence[str], keep: Collection[str]) -> None:

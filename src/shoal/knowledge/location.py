@@ -28,7 +28,7 @@ from shoal.core.hierarchy_rules import day_of_date, iso_date
 from shoal.core.release import Meaning, People, Published
 from shoal.knowledge.naming import named_pairs
 
-__all__ = ["Locations", "Matches", "match_lines", "matching_buckets", "spread"]
+__all__ = ["Locations", "Matches", "labels_of_values", "match_lines", "matching_buckets", "spread"]
 
 _Flags = npt.NDArray[np.bool_]
 _Floats = npt.NDArray[np.float64]
@@ -194,6 +194,35 @@ def match_lines(lines: Cells, meanings: Mapping[str, _Labels], people: Cells) ->
     if all(column.is_plain for column in columns):
         return _match_texts(columns, lines.n_cells, people.n_cells)
     return _match_labels(columns, lines.n_cells, people.n_cells)
+
+
+def labels_of_values(domain: Domain, meanings: _Labels, values: Domain) -> Codes:
+    """Give the label that admits each value, as a code; -1 where none does.
+
+    Parameters
+    ----------
+    domain
+        The published labels, each value in at most one of them.
+    meanings
+        What the labels stand for.
+    values
+        The values of people.
+
+    Examples
+    --------
+    >>> ages = Domain.of_texts("age", ["20", "41"], numbers=[20, 41])
+    >>> labels = {"[20, 40[": Meaning(("20", "40"))}
+    >>> labels_of_values(Domain.of_texts("age", ["[20, 40["]), labels, ages).tolist()
+    [0, -1]
+    """
+    every = np.arange(values.size)[:, np.newaxis]
+    one = np.ones(values.size, dtype=np.int64)
+    lines = Cells((domain,), np.arange(domain.size)[:, np.newaxis], np.ones(domain.size, np.int64))
+    column = _Column.of(lines, meanings, Cells((values,), every, one), domain.column)
+    if column.is_plain:
+        return column.translate()
+    admitted = column.admits(np.arange(values.size))
+    return np.where(admitted.any(axis=1), admitted.argmax(axis=1), -1)
 
 
 def spread(start: Codes, length: Counts) -> tuple[Codes, Codes]:

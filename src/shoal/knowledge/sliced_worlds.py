@@ -8,6 +8,7 @@ gap is visible. Of strict cuts there is none; of relaxed ones the posterior may 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -198,7 +199,7 @@ def _worlds_of(sliced: Sliced, bucket: int, sensitive: str, most_worlds: int) ->
         entries = _entries(sliced, bucket, link)
         extended: dict[tuple[tuple[Values, int], ...], int] = defaultdict(int)
         for rows, weight in partial.items():
-            for linked, ways in _link(rows, entries, link):
+            for linked, ways in _link(rows, entries, link, most_worlds):
                 extended[linked] += weight * ways
                 _confirm_few(len(extended), most_worlds)
         partial = extended
@@ -227,7 +228,7 @@ def _entries(sliced: Sliced, bucket: int, link: Link) -> Counter[Values]:
 
 
 def _link(
-    rows: Sequence[tuple[Values, int]], entries: Counter[Values], link: Link
+    rows: Sequence[tuple[Values, int]], entries: Counter[Values], link: Link, most_worlds: int
 ) -> Iterator[tuple[tuple[tuple[Values, int], ...], int]]:
     """Link rows with a column's values in all ways that agree in what they share."""
     if not rows:
@@ -240,7 +241,8 @@ def _link(
         by_shared.setdefault(_shared(values, link), ([], Counter()))[1][values] += n
     partial: list[tuple[Counter[Values], int]] = [(Counter(), 1)]
     for some_rows, some_entries in by_shared.values():
-        ways = list(_link_alike(some_rows, some_entries))
+        ways = list(itertools.islice(_link_alike(some_rows, some_entries), most_worlds + 1))
+        _confirm_few(len(ways) * len(partial), most_worlds)
         partial = [
             (held + more, weight * other) for held, weight in partial for more, other in ways
         ]

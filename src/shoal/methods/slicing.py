@@ -16,33 +16,39 @@ J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publish
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes
+from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantees import BucketSize, Guarantee, SlicedDiversity
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Plan, Recode
 from shoal.core.schema import Schema
+from shoal.core.secret import Secret
 from shoal.core.sliced import Layout
-from shoal.knowledge.column_generalization import apply_recode, generalize_columns
+from shoal.core.tree import Tree
+from shoal.knowledge.column_generalization import generalize_columns, recode_with_inverse
 from shoal.knowledge.correlation import correlations
 from shoal.knowledge.slicing_columns import SlicedColumns
-from shoal.methods.slicing_partition.grouping import confirm_diverse, random_buckets
+from shoal.methods.slicing_partition.grouping import (
+    confirm_diverse,
+    dissimilar_buckets,
+    random_buckets,
+)
 from shoal.methods.slicing_partition.partition import partition_tuples
 from shoal.methods.slicing_partition.pieces import TuplePartition
 
 __all__ = ["Slicing"]
 
-TUPLES = "tuples.parquet"
+_ONE_EACH, _BUCKETIZED = "one_each", "bucketized"
 _DIVERSITIES = ("frequency", "distinct")
 _CUTS = ("strict", "relaxed")
-_BUCKETS = ("mondrian", "random")
+_BUCKETS = ("mondrian", "random", "dissimilar")
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -56,7 +62,8 @@ class Slicing(Method):
         sensitive.
     columns
         How many columns attributes are clustered into by their correlations, or the attributes of
-        each column.
+        each column. ``one_each`` gives every attribute a column of its own, which says as much as
+        generalization to multisets; ``bucketized`` parts the sensitive ones from the others.
     diversity
         ``frequency``: no value is believed more than 1/ell. ``distinct``: at least ell values stay
         possible.
@@ -64,11 +71,13 @@ class Slicing(Method):
         ``strict``: equal values stay in one bucket, and the bound holds for what can be inferred.
         ``relaxed``: they may be parted, which makes smaller buckets and a weaker promise.
     min_frequency
-        How often every value of a column occurs at least; values are generalized for that.
+        How often every value that may be known occurs at least in its column; values are
+        generalized for that, sensitive ones never.
     buckets
-        ``mondrian``: near rows share a bucket. ``random``: any do.
+        ``mondrian``: near rows share a bucket. ``random``: any do. ``dissimilar``: near rows are
+        kept apart.
     bucket_size
-        The fewest rows of a bucket, and about their number where buckets are random.
+        The fewest rows of a bucket, and about their number where buckets are not cut.
     overlap
         Whether an attribute may be in several columns.
 
@@ -88,7 +97,7 @@ class Slicing(Method):
     """
 
     ell: Fraction | None = None
-    columns: int | tuple[tuple[str, ...], ...] = 2
+    columns: int | str | tuple[tuple[str, ...], ...] = 2
     diversity: str = "frequency"
     cuts: str = "strict"
     min_frequency: int | None = None
@@ -108,7 +117,7 @@ class Slicing(Method):
         self,
         *,
         ell: Number | None = None,
-        columns: int | Sequence[Sequence[str]] = 2,
+        columns: int | str | Sequence[Sequence[str]] = 2,
         diversity: str = "frequency",
         cuts: str = "strict",
         min_frequency: int | None = None,
@@ -123,8 +132,11 @@ class Slicing(Method):
         ):
             if word not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}, not {word!r}.")
-        if buckets == "random" and bucket_size is None:
-            raise ParameterError("Random buckets need a size.", hint="for example bucket_size=100.")
+        if bucket_size is None and (buckets != "mondrian" or ell is None):
+            needed = f"buckets={buckets!r}" if ell is not None else "a release without ell"
+            raise ParameterError(
+                f"Slicing needs bucket_size for {needed}.", hint="for example bucket_size=100."
+            )
         values: dict[str, object] = {
             "ell": None if ell is None else _read_ell(ell),
             "columns": _read_columns(columns),
@@ -146,9 +158,10 @@ class Slicing(Method):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What a release of this method promises."""
+        size = () if self.bucket_size is None else (BucketSize(k=self.bucket_size),)
         if self.ell is None:
-            return (BucketSize(k=self.bucket_size or 1),)
-        return (SlicedDiversity(ell=self.ell, diversity=self.diversity),)
+            return size
+        return (SlicedDiversity(ell=self.ell, diversity=self.diversity), *size)
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
         """Name all columns: rows with equal values are interchangeable."""
@@ -167,7 +180,7 @@ class Slicing(Method):
                 + ("ell is not given." if schema.sensitive else "the schema names none."),
                 hint="give both, or neither where only membership is to be hidden.",
             )
-        if isinstance(self.columns, tuple):
+        if not isinstance(self.columns, int):
             self._sliced_columns(schema, None)
 
     def plan(self, problem: Problem) -> Plan:
@@ -178,53 +191,69 @@ class Slicing(Method):
         InfeasibleError
             Where not even the whole table as one bucket is diverse enough.
         """
-        schema, cells = problem.schema, problem.cells
-        found = self._sliced_columns(schema, cells)
-        recode: tuple[Recode, ...] = ()
-        if self.min_frequency is not None:
-            recode = generalize_columns(
-                cells, found.columns, self.min_frequency, trees=problem.trees, keep=schema.sensitive
-            ).recode
-        layout = Layout(found.columns, schema.sensitive, schema.quasi)
-        coarse = apply_recode(cells, recode) if recode else cells
-        partition = self._partition(problem, coarse, layout)
+        cells, columns = problem.cells, self._sliced_columns(problem.schema, problem.cells).columns
+        layout = Layout(columns, problem.schema.sensitive, problem.schema.quasi)
+        recode = self._recode(problem, layout)
+        coarse, merged = recode_with_inverse(cells, recode)
+        recoded = {labels.column for labels in recode}
+        trees = {name: tree for name, tree in problem.trees.items() if name not in recoded}
+        partition = self._partition(coarse, layout, trees, problem.secret)
         return Plan(
             cells,
             partition.n_buckets,
             partition.segments(),
             recode=recode,
-            merged=_class_of_cells(cells, coarse, recode) if recode else None,
+            merged=merged if recode else None,
             slices=layout.columns,
-            tables={TUPLES: _tuples(coarse.select(list(layout.known)))},
         )
 
     def _sliced_columns(self, schema: Schema, cells: Cells | None) -> SlicedColumns:
+        roles = {"quasi": schema.quasi, "sensitive": schema.sensitive}
+        if self.columns == _ONE_EACH:
+            return SlicedColumns.one_attribute_each(**roles)
+        if self.columns == _BUCKETIZED:
+            return SlicedColumns.bucketized(**roles)
         if isinstance(self.columns, tuple):
-            return SlicedColumns(
-                self.columns, quasi=schema.quasi, sensitive=schema.sensitive, overlap=self.overlap
-            )
+            return SlicedColumns(self.columns, **roles, overlap=self.overlap)
+        assert isinstance(self.columns, int)
         assert cells is not None
-        return SlicedColumns.clustered(
-            correlations(cells), self.columns, quasi=schema.quasi, sensitive=schema.sensitive
-        )
+        return SlicedColumns.clustered(correlations(cells), self.columns, **roles)
 
-    def _partition(self, problem: Problem, cells: Cells, layout: Layout) -> TuplePartition:
-        if self.buckets == "random":
-            assert self.bucket_size is not None
-            generator = problem.secret.generator("buckets")
-            partition = random_buckets(cells, self.bucket_size, generator)
-            if self.ell is not None:
-                confirm_diverse(partition, layout, self.ell, self.diversity)  # type: ignore[arg-type]
-            return partition
-        return partition_tuples(
-            cells,
-            layout,
-            ell=self.ell,
-            diversity=self.diversity,  # type: ignore[arg-type]
-            cuts=self.cuts,  # type: ignore[arg-type]
-            least=self.bucket_size or 1,
+    def _recode(self, problem: Problem, layout: Layout) -> tuple[Recode, ...]:
+        """Generalize what may be known; how rare a sensitive value is finds nobody."""
+        if self.min_frequency is None:
+            return ()
+        columns = [[name for name in names if name in layout.known] for names in layout.columns]
+        return generalize_columns(
+            problem.cells,
+            [names for names in columns if names],
+            self.min_frequency,
             trees=problem.trees,
-        )
+            keep=problem.schema.both,
+        ).recode
+
+    def _partition(
+        self, cells: Cells, layout: Layout, trees: Mapping[str, Tree], secret: Secret
+    ) -> TuplePartition:
+        if self.buckets == "mondrian":
+            return partition_tuples(
+                cells,
+                layout,
+                ell=self.ell,
+                diversity=self.diversity,  # type: ignore[arg-type]
+                cuts=self.cuts,  # type: ignore[arg-type]
+                least=self.bucket_size or 1,
+                trees=trees,
+            )
+        assert self.bucket_size is not None
+        if self.buckets == "random":
+            generator = secret.generator("buckets")
+            partition = random_buckets(cells, self.bucket_size, generator)
+        else:
+            partition = dissimilar_buckets(cells, layout, self.bucket_size)
+        if self.ell is not None:
+            confirm_diverse(partition, layout, self.ell, self.diversity)  # type: ignore[arg-type]
+        return partition
 
 
 def _read_ell(given: Number) -> Fraction:
@@ -234,35 +263,21 @@ def _read_ell(given: Number) -> Fraction:
     return ell
 
 
-def _read_columns(given: int | Sequence[Sequence[str]]) -> int | tuple[tuple[str, ...], ...]:
+def _read_columns(
+    given: int | str | Sequence[Sequence[str]],
+) -> int | str | tuple[tuple[str, ...], ...]:
     if isinstance(given, (int, np.integer)):
         return whole("columns", given, least=1)
+    if isinstance(given, str) and given in (_ONE_EACH, _BUCKETIZED):
+        return given
+    if isinstance(given, str) or any(isinstance(names, str) for names in given):
+        raise ParameterError(
+            f"columns must be a number, {_ONE_EACH!r}, {_BUCKETIZED!r} or lists of attributes, not "
+            f"{given!r}.",
+            hint="for example columns=2, or columns=[['age', 'sex'], ['zipcode', 'disease']].",
+        )
     return tuple(tuple(names) for names in given)
 
 
 def _optional(name: str, given: int | None) -> int | None:
     return None if given is None else whole(name, given, least=1)
-
-
-def _class_of_cells(cells: Cells, coarse: Cells, recode: tuple[Recode, ...]) -> Codes:
-    """Give for each cell the cell that it is after its values are generalized."""
-    one = replace(cells, counts=np.ones(cells.n_cells, dtype=np.int64))
-    codes = one.codes.copy()
-    for labels in recode:
-        place = cells.columns.index(labels.column)
-        codes[:, place] = labels.index[codes[:, place]]
-    order = np.lexsort(coarse.codes.T[::-1])
-    found = {
-        tuple(row): place
-        for place, row in zip(order.tolist(), coarse.codes[order].tolist(), strict=True)
-    }
-    return np.array([found[tuple(row)] for row in codes.tolist()], dtype=np.int64)
-
-
-def _tuples(known: Cells) -> dict[str, np.ndarray]:
-    """Give what is known of people, as a table of texts with the number of people of each."""
-    columns = {
-        domain.column: np.array([*domain.labels(), None], dtype=object)[:-1][known.codes[:, place]]
-        for place, domain in enumerate(known.domains)
-    }
-    return columns | {"people": known.counts}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,30 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Findings
 from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
-from shoal.core.errors import DataError, InternalError, ParameterError, SchemaError
+from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
 from shoal.engines.domains import retype
-from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.read import columns_of, read
-from shoal.pipeline.release import PLACEMENT, Release, open_release
-from shoal.pipeline.syncing import sync
-from shoal.pipeline.witnesses import known_to_maker
+from shoal.pipeline.release import Release, open_release
+from shoal.pipeline.risk_file import write_risk
+from shoal.pipeline.witnesses import kinds_of_release, known_to_maker
 
 __all__ = [
     "AttackReport",
@@ -43,7 +40,6 @@ __all__ = [
     "read_knowledge",
     "read_people",
     "read_prior",
-    "write_risk",
 ]
 
 
@@ -122,7 +118,7 @@ def attack(
             for one in attacks_that_apply(published, has_knowledge=knowledge is not None)
             if people is None or not isinstance(one, CellAttack)
         )
-    attacked = _everybody(published) if people is None else read_people(people, published)
+    attacked = _everybody(release, published) if people is None else read_people(people, published)
     has_cells = any(isinstance(one, CellAttack) for one in attacks)
     truth = uncovered(release, published) if has_cells else None
     findings = []
@@ -194,8 +190,10 @@ def _check_chosen(attacks: Sequence[Attack], published: Published, *, is_everybo
             )
 
 
-def _everybody(published: Published) -> People:
-    """Give the people of the release, each known to be in their own line."""
+def _everybody(release: Release, published: Published) -> People:
+    """Give the people of the release, each known to be in their own line where there are lines."""
+    if published.sliced is not None:
+        return People(kinds_of_release(release, published.sliced).people)
     lines = published.lines
     return People(
         Cells(lines.domains[1:], lines.codes[:, 1:], lines.counts),
@@ -216,6 +214,8 @@ def read_people(people: Any, published: Published) -> People:
         Where no value of a column is of the type that it has in the release.
     """
     quasi = published.manifest.columns_of(Role.QUASI)
+    if published.sliced is not None:
+        quasi = published.sliced.layout.known
     if isinstance(people, EngineTable):
         lacking = [column for column in quasi if column not in people.domains]
         if lacking:
@@ -282,79 +282,3 @@ def _as_released(people: Cells, published: Published) -> Cells:
         codes.append(code[people.column(domain.column)])
     cells = Cells(tuple(domains), np.stack(codes, axis=1), people.counts)
     return cells.select(people.columns)
-
-
-def _lines_of_others(engine: DuckDB, internal: Path, findings: Sequence[Findings]) -> list[str]:
-    """Give the query of what other attacks found before, where any did."""
-    path = internal / "risk.parquet"
-    if not path.exists():
-        return []
-    named = ", ".join(f"'{found.attack}'" for found in findings)
-    relation = engine.scan_own(path, is_trusted=True).relation
-    columns = "row_key, attack, value, posterior, breached"
-    return [f"SELECT {columns} FROM {relation} WHERE attack NOT IN ({named})"]
-
-
-def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -> None:
-    """Write what attacks found, one line a person and attack, to `risk.parquet`.
-
-    Parameters
-    ----------
-    release
-        A release opened from its folder.
-    internal
-        Its internal folder; `placement.parquet` says which line is whose.
-    findings
-        What attacks on everybody in the release found: one entry a distinct line.
-    """
-    if not findings:
-        return
-    published = release.published
-    engine = release.files.engine
-    cell = release.files.cell_of_lines(published)
-    placement = engine.scan_own(internal / PLACEMENT, is_trusted=True).relation
-    texts: list[str | None] = [None]
-    if published.buckets is not None:
-        texts = published.buckets.domain.labels()
-    engine.push(
-        "value_text",
-        {"code": np.arange(len(texts)), "v": np.array([*texts, None], dtype=object)[:-1]},
-    )
-    # What was counted has served; the scores of every line now take its room.
-    del published
-    release.forget_counts()
-    text, join = engine.decode("value_text", "code", "s.value", len(texts))
-    temporary = internal / ".new-risk.parquet"
-    try:
-        with contextlib.ExitStack() as lent:
-            parts = []
-            line = np.arange(1, len(cell) + 1, dtype=smallest_type(len(cell) + 1))
-            for found in findings:
-                entry = line - 1 if found.is_by_line else cell
-                scores: dict[str, npt.NDArray[Any]] = {
-                    "line": line,
-                    "posterior": found.posterior[entry],
-                    "breached": found.breached[entry],
-                }
-                shown, joined = "CAST(NULL AS VARCHAR)", ""
-                if found.value.max(initial=-1) >= 0:
-                    # No value is -1, which has no text.
-                    scores |= {"value": found.value[entry]}
-                    shown, joined = text, join
-                # Both have one row a line, in the order of lines.
-                parts.append(
-                    f"SELECT p.row_key, '{found.attack}' AS attack, {shown} AS value, "
-                    f"s.posterior, s.breached FROM {placement} p POSITIONAL JOIN "
-                    f"{lent.enter_context(engine.lent(scores))} s{joined} WHERE p.line = s.line"
-                )
-            parts += _lines_of_others(engine, internal, findings)
-            engine.write(" UNION ALL ".join(parts), temporary, "parquet")
-        relation = engine.scan_own(temporary, is_trusted=True).relation
-        written = engine.rows(f"SELECT count(*) AS n FROM {relation}")
-        if int(written["n"][0]) % len(cell):
-            raise InternalError("The risk file would not have one line a person.")
-        sync(temporary)
-        temporary.replace(internal / "risk.parquet")
-        sync(internal)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -26,6 +26,7 @@ from shoal.core.release import (
 )
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
+from shoal.core.sliced import Sliced
 from shoal.pipeline.release import hierarchy_file
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
@@ -54,6 +55,7 @@ def manifest_faults(manifest: Manifest) -> list[str]:
         faults.append("the manifest states an identifying column")
     if manifest.shape is Shape.SUPPRESSED:
         faults += _suppressed_faults(manifest)
+    faults += _slice_faults(manifest)
     return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
 
 
@@ -64,11 +66,28 @@ def _suppressed_faults(manifest: Manifest) -> list[str]:
         faults.append("a suppressed release has no insensitive columns: rules may go by them")
     if not any(column.n_suppressed for column in manifest.columns):
         faults.append("nothing is suppressed, so what is guaranteed would hold of anything")
-    for guarantee in manifest.guarantees:
-        stated = guarantee.to_dict()
-        if any(manifest.parameters.get(name, value) != value for name, value in stated.items()):
-            faults.append(f"the parameters of the method contradict {guarantee.name}")
-    return faults
+    return faults + _parameter_faults(manifest)
+
+
+def _parameter_faults(manifest: Manifest) -> list[str]:
+    return [
+        f"the parameters of the method contradict {guarantee.name}"
+        for guarantee in manifest.guarantees
+        for stated in [guarantee.to_dict()]
+        if any(manifest.parameters.get(name, value) != value for name, value in stated.items())
+    ]
+
+
+def _slice_faults(manifest: Manifest) -> list[str]:
+    """Compare the columns of attributes with the columns that are published."""
+    if manifest.shape is not Shape.SLICED:
+        return ["only a sliced release has columns of attributes"] if manifest.slices else []
+    if manifest.columns_of(Role.INSENSITIVE):
+        return ["a sliced release has no insensitive columns: they would be linked to nobody"]
+    named = {name for attributes in manifest.slices for name in attributes}
+    if named != {column.name for column in manifest.columns}:
+        return ["the columns of attributes do not hold every published column, and these alone"]
+    return _parameter_faults(manifest)
 
 
 def _public_names(manifest: Manifest) -> set[str]:
@@ -155,7 +174,23 @@ def content_faults(published: Published) -> list[str]:
         faults += _cut_faults(published.manifest, published.rows, published.meanings)
     else:
         faults += _label_faults(published)
+    if published.sliced is not None:
+        faults += _frequency_faults(published.manifest, published.sliced)
     return faults + _protection_faults(published)
+
+
+def _frequency_faults(manifest: Manifest, sliced: Sliced) -> list[str]:
+    """Find columns whose known values are rarer than the method's parameters say."""
+    stated = manifest.parameters.get("min_frequency")
+    if not isinstance(stated, int):
+        return []
+    faults = []
+    for place, column in enumerate(sliced.columns, start=1):
+        known = [name for name in column.attributes if name in sliced.layout.known]
+        rarest = int(column.values.select(known).counts.min(initial=stated)) if known else stated
+        if rarest < stated:
+            faults.append(f"column_{place} holds a value {rarest} times, not {stated} at least")
+    return faults
 
 
 def _count_faults(published: Published) -> list[str]:
@@ -203,8 +238,14 @@ def _suppressed_cell_faults(manifest: Manifest, rows: Rows) -> list[str]:
 
 
 def _domains(published: Published) -> tuple[Domain, ...]:
+    if published.sliced is not None:
+        return _sliced_domains(published.sliced)
     sensitive = () if published.buckets is None else (published.buckets.domain,)
     return (*published.quasi, *sensitive)
+
+
+def _sliced_domains(sliced: Sliced) -> tuple[Domain, ...]:
+    return tuple(sliced.domain(name) for name in sliced.layout.attributes)
 
 
 def _cut_faults(
@@ -255,7 +296,8 @@ def _label_faults(published: Published) -> list[str]:
         f"labels.json explains a column that is not recoded: {column!r}"
         for column in sorted(set(published.meanings) - recoded)
     ]
-    for domain in published.quasi:
+    shown = published.quasi if published.sliced is None else _sliced_domains(published.sliced)
+    for domain in shown:
         explained = published.meanings.get(domain.column, {})
         n_unexplained = sum(text not in explained for text in domain.texts)
         if domain.column in recoded and n_unexplained:

@@ -15,11 +15,13 @@ from pathlib import Path
 from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.hierarchy_file import write_rows
+from shoal.core.method import Shape
 from shoal.core.release import FORMAT_VERSION, FORMATS
 from shoal.engines.laid_out import LaidOut
-from shoal.pipeline.attack import write_risk
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.release import PLACEMENT, Making, Release, hierarchy_file, open_release
+from shoal.pipeline.risk_file import write_risk
+from shoal.pipeline.sliced_people import TUPLES
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.verify import verify_opened
 from shoal.pipeline.witnesses import seal_witnesses
@@ -132,10 +134,16 @@ def _write_internal(
     assert isinstance(release.files, LaidOut)
     placement = folder / PLACEMENT
     release.files.engine.write(release.files.placement_query, placement, "parquet")
+    written: dict[str, Path] = {}
     if HiddenCells.FILE in manifest.witnesses:
         # Which line a private cell stands in, it says alone.
-        sealed = seal_witnesses(making.secret, {PLACEMENT: placement.read_bytes()})
-        release.manifest = replace(manifest, witnesses={**manifest.witnesses, **sealed})
+        written[PLACEMENT] = placement
+    if manifest.shape is Shape.SLICED:
+        written[TUPLES] = folder / TUPLES
+        release.files.engine.write(release.files.tuple_query, written[TUPLES], "parquet")
+    contents = {name: path.read_bytes() for name, path in written.items()}
+    sealed = seal_witnesses(making.secret, contents)
+    release.manifest = replace(manifest, witnesses={**manifest.witnesses, **sealed})
 
 
 def _write_public(

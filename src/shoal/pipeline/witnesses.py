@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.checks.adversarial_rules import Witnessed
 from shoal.checks.matching_diversity import Witness
-from shoal.core.cells import Cells, Codes
+from shoal.core.cells import Codes
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.forbidden import Marks
 from shoal.core.hidden_cells import HiddenCells
@@ -26,17 +26,19 @@ from shoal.core.release import Manifest, Published
 from shoal.core.secret import Secret
 from shoal.core.sliced import Sliced
 from shoal.engines.duckdb import DuckDB
-from shoal.engines.parquet_bytes import columns_of_parquet, parquet_of_columns
+from shoal.engines.parquet_bytes import parquet_of_columns
 from shoal.knowledge.belief_file import BELIEFS, beliefs_from_json, occupants_of_release
 from shoal.knowledge.known import Fact, Knowledge
 from shoal.knowledge.nodes import codes_in
 from shoal.pipeline.hidden_cells import uncover
 from shoal.pipeline.people import lines_of_keys
 from shoal.pipeline.release import PLACEMENT, Release
+from shoal.pipeline.sliced_people import TUPLES, Kinds, kinds_of
 
 __all__ = [
     "KNOWLEDGE",
     "evidence_of",
+    "kinds_of_release",
     "known_to_maker",
     "read_witnesses",
     "seal_witnesses",
@@ -45,8 +47,6 @@ __all__ = [
 
 KNOWLEDGE = "knowledge.toml"
 """The internal file with what the adversary is assumed to know."""
-TUPLES, PEOPLE = "tuples.parquet", "people"
-"""The internal file with what is known of the people of a sliced release, and its counts."""
 PRIVATE_CELLS = "private cells"
 """What a guarantee calls the cells that somebody wanted hidden."""
 
@@ -135,8 +135,8 @@ def evidence_of(
     if HiddenCells.FILE in witnesses and published.rows is not None:
         uncovered = uncover(release, published, witnesses[HiddenCells.FILE])
         return {PRIVATE_CELLS: Witnessed(uncovered.codes, uncovered.is_private)}
-    if TUPLES in witnesses and published.sliced is not None:
-        return {"tuples": _tuples(release, published.sliced, witnesses[TUPLES])}
+    if published.sliced is not None:
+        return _kinds(release, published.sliced, witnesses)
     if published.buckets is None:
         return {}
     found: dict[str, object] = {}
@@ -152,19 +152,25 @@ def evidence_of(
     return found
 
 
-def _tuples(release: Release, sliced: Sliced, content: bytes) -> Cells:
-    """Read what is known of the people of a sliced release."""
-    columns = columns_of_parquet(release.files.engine, content, TUPLES)
-    known = [name for name in columns if name != PEOPLE]
-    domains = [sliced.domain(name) for name in known]
-    codes = [
-        domain.codes_of(columns[name].tolist()) for name, domain in zip(known, domains, strict=True)
-    ]
-    if any(np.any(code < 0) for code in codes):
-        raise DataError(f"{TUPLES} names a value that the release does not have.")
-    return Cells(tuple(domains), np.column_stack(codes), columns[PEOPLE].astype(np.int64)).select(
-        known
-    )
+def _kinds(release: Release, sliced: Sliced, witnesses: Mapping[str, bytes]) -> dict[str, object]:
+    """Give what is known of the people of a sliced release, where that is at hand."""
+    if TUPLES not in witnesses and release.making is None:
+        return {}
+    return {"tuples": kinds_of(release, sliced, witnesses.get(TUPLES)).people}
+
+
+def kinds_of_release(release: Release, sliced: Sliced) -> Kinds:
+    """Give the kinds of people of a sliced release, from its maker or its internal folder.
+
+    Raises
+    ------
+    DataError
+        Where neither is at hand, or the internal folder is not the release's.
+    """
+    content = None
+    if release.making is None and release.internal is not None:
+        content = read_witnesses(release.internal, release.manifest).get(TUPLES)
+    return kinds_of(release, sliced, content)
 
 
 def _knowledge(content: bytes) -> Knowledge:
