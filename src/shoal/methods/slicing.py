@@ -93,7 +93,7 @@ class Slicing(Method):
     >>> table = shoal.read(shoal.datasets.papers.slicing_patients())
     >>> columns = [["age", "sex"], ["zipcode", "disease"]]
     >>> shoal.anonymize(table, Slicing(ell=2, columns=columns), seed=1)
-    Release(sliced by slicing: 8 rows in 2 buckets, test)
+    Release(sliced by slicing: 8 rows in 3 buckets, test)
     """
 
     ell: Fraction | None = None
@@ -111,7 +111,7 @@ class Slicing(Method):
         "Buckets that a person matches are weighed by their size.",
         "p(t, s) = 1/l is allowed, as in the paper's text and example, not as in its Figure 2.",
     )
-    example: ClassVar[Mapping[str, object]] = {"ell": 2, "columns": 3}
+    example: ClassVar[Mapping[str, object]] = {"ell": 2, "columns": "one_each"}
 
     def __init__(
         self,
