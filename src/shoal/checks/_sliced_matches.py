@@ -12,6 +12,7 @@ from shoal.core.sliced import Sliced, SlicedColumn
 __all__ = ["is_matched_once"]
 
 _MOST_PAIRS = 5_000_000
+_ENTRIES_A_TIME = 1_000_000
 
 
 def is_matched_once(sliced: Sliced, sensitive: str) -> bool:

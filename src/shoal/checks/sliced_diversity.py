@@ -42,7 +42,6 @@ Basis = Literal["values", "tuples", "bound"]
 Part = tuple[int, ...]
 
 _MOST_COMBINATIONS = 1_000_000
-_ENTRIES_A_TIME = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
