@@ -110,7 +110,12 @@ def confirm_eligible(cells: Cells, layout: Layout, ell: Fraction, diversity: Div
         f"attribute {hardest!r}{f' beside {beside}' if beside else ''}, even the whole table as "
         f"one bucket reaches l_max = {round(float(largest), 2):g} only.",
         hint=f"ell up to {as_text(largest)} can be reached"
-        + (", or more with fewer attributes in its column: name them by hand, or columns="bucketized"." if beside else "."),
+        + (
+            ", or more with fewer attributes in its column: name the columns by hand, or take "
+            "columns='bucketized'."
+            if beside
+            else "."
+        ),
         best={"ell": as_text(largest)},
     )
 
