@@ -23,6 +23,18 @@ METHODS = {
     "mondrian bucketized": shoal.Mondrian(k=4, ell=2, publish="bucketized"),
     "mondrian relaxed": shoal.Mondrian(k=4, cuts="relaxed"),
 }
+SLICINGS = {
+    "strict": shoal.Slicing(
+        ell=2, columns=[["age", "höhe", "born"], ["place."], ["smokes", "disease"]]
+    ),
+    "relaxed": shoal.Slicing(ell=2, columns="bucketized", cuts="relaxed"),
+    "random": shoal.Slicing(ell=1, columns="one_each", buckets="random", bucket_size=20),
+    "overlapping": shoal.Slicing(
+        ell=1, columns=[["age", "born", "smokes"], ["place.", "höhe", "smokes"], ["disease"]],
+        overlap=True, bucket_size=10,
+    ),
+    "generalized": shoal.Slicing(ell=2, columns="one_each", min_frequency=15),
+}  # fmt: skip
 
 
 def people():
@@ -48,25 +60,26 @@ def people():
     return pa.concat_tables([table, table.slice(0, 20)])
 
 
-def staged(engine, key):
+def staged(engine, key, insensitive=("noted", "paid")):
     """Stage the people by key, or, where they have none, by what is in the whole row."""
     columns = people() if key is None else people().slice(0, N_ROWS)
     scan = replace(engine.scan(columns), line=None)
     schema = Schema(
         quasi=["age", "höhe", "born", "place.", "smokes"], sensitive="disease",
-        insensitive=["noted", "paid"], identifying=["no"], key=key, nearly_unique=["paid", "noted"],
+        insensitive=insensitive, key=key, nearly_unique=["paid", "noted"],
+        identifying=[column for column in ("no", "noted", "paid") if column not in insensitive],
     )  # fmt: skip
     return EngineTable(engine, scan, schema)
 
 
-def published(engine, key, method, folder):
+def published(table, method, folder):
     """Publish the people; give the bytes of every data file and the place of every row."""
-    release = shoal.anonymize(staged(engine, key), METHODS[method], seed=5)
+    release = shoal.anonymize(table, method, seed=5)
     release.write(folder, accept_risk="a test")
     files = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
     reader = DuckDB()
     path = folder.with_name(folder.name + ".internal") / "placement.parquet"
-    fetched = reader.rows(f"SELECT row_key, bucket, line FROM '{path}' ORDER BY row_key")
+    fetched = reader.rows(f"SELECT * FROM '{path}' ORDER BY row_key")
     reader.close()
     return files, list(zip(*(array.tolist() for array in fetched.values()), strict=True))
 
@@ -74,9 +87,20 @@ def published(engine, key, method, folder):
 @pytest.mark.parametrize("key", ["no", None], ids=["by key", "by content"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_engine_publishes_the_same_bytes(engine, embedded, tmp_path, method, key):
-    files, placed = published(embedded, key, method, tmp_path / "expected")
-    found_files, found_placed = published(engine, key, method, tmp_path / "found")
+    made = METHODS[method]
+    files, placed = published(staged(embedded, key), made, tmp_path / "expected")
+    found_files, found_placed = published(staged(engine, key), made, tmp_path / "found")
     assert len(files) == (1 if method in ("mondrian generalized", "mondrian relaxed") else 2)
+    assert found_placed == placed
+    assert found_files == files
+
+
+@pytest.mark.parametrize("method", SLICINGS)
+def test_every_engine_slices_to_the_same_bytes(engine, embedded, tmp_path, method):
+    made = SLICINGS[method]
+    files, placed = published(staged(embedded, "no", ()), made, tmp_path / "expected")
+    found_files, found_placed = published(staged(engine, "no", ()), made, tmp_path / "found")
+    assert {"column_1.csv", "column_2.csv", "sliced.csv"} <= set(files)
     assert found_placed == placed
     assert found_files == files
 

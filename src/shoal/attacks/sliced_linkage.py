@@ -39,6 +39,7 @@ __all__ = ["SlicedLinkage"]
 
 _CERTAIN = 1 - 1e-9
 """Beliefs are floats."""
+_TIE = 1 + 1e-12
 _MANY = 5
 """From so many matching buckets on, people are counted together."""
 
@@ -108,10 +109,11 @@ class SlicedLinkage(Attack):
         if sliced is None or not self.fits(published):
             raise ParameterError("SlicedLinkage attacks sliced releases with a sensitive column.")
         limit = self._limit(published)
-        known, is_shown = shown_people(published, people)
-        found = _Found.nothing(known.n_cells)
+        shown, owner = shown_people(published, people)
+        found = _Found.nothing(shown.n_cells)
         for sensitive in sliced.layout.sensitive:
-            found.add(sliced, known, is_shown, sensitive, limit, self.exact)
+            found.add(sliced, shown, sensitive, limit, self.exact)
+        found = found.of_people(owner, people.quasi.n_cells)
         is_certain = found.posterior > _CERTAIN
         breached = found.exceeds | is_certain
         counts = people.counts
@@ -169,37 +171,41 @@ class _Found:
         )
 
     def add(
-        self,
-        sliced: Sliced,
-        known: Cells,
-        is_shown: npt.NDArray[np.bool_],
-        sensitive: str,
-        limit: Fraction | None,
-        most_exact: int,
+        self, sliced: Sliced, known: Cells, sensitive: str, limit: Fraction | None, most_exact: int
     ) -> None:
         """Add what is believed of one more sensitive attribute."""
         beliefs = sliced_beliefs(sliced, known, sensitive)
         belief, value = _strongest(beliefs)
-        belief[~is_shown] = 0.0
-        posterior = belief.copy()
-        is_exact = is_plain(sliced, beliefs)
+        posterior, is_exact = belief.copy(), is_plain(sliced, beliefs)
         if most_exact:
             chosen, likely, chance = exact_posteriors(
-                sliced, beliefs, known, np.flatnonzero(is_shown), most_tuples=most_exact
+                sliced, beliefs, known, np.arange(known.n_cells), most_tuples=most_exact
             )
             value[chosen], posterior[chosen] = likely, chance
             is_exact[chosen] = True
         self.is_exact &= is_exact
         if limit is not None:
-            over = find_exceeding(sliced, known, sensitive, 1 / limit)
-            over |= posterior > float(limit) * (1 + 1e-12)
-            self.exceeds |= over & is_shown
+            self.exceeds |= find_exceeding(sliced, known, sensitive, 1 / limit)
+            self.exceeds |= posterior > float(limit) * _TIE
         self.belief = np.maximum(self.belief, belief)
         is_larger = posterior > self.posterior
         self.value[is_larger] = value[is_larger] + sliced.first_sensitive(sensitive)
         self.posterior = np.maximum(self.posterior, posterior)
-        n_matching = np.bincount(beliefs.matches[0], minlength=len(belief))
-        self.n_matching = np.where(is_shown, n_matching, 0)
+        self.n_matching = np.bincount(beliefs.matches[0], minlength=len(belief))
+
+    def of_people(self, owner: Codes, n_people: int) -> _Found:
+        """Give of each person the worst of what the release may show of them."""
+        if np.array_equal(owner, np.arange(n_people)):
+            return self
+        found = _Found.nothing(n_people)
+        order = np.lexsort((self.posterior, owner))
+        # The last entry of each person is the worst.
+        worst = order[np.flatnonzero(np.diff(owner[order], append=n_people))]
+        person = owner[worst]
+        for name in ("belief", "posterior", "value", "exceeds", "is_exact"):
+            getattr(found, name)[person] = getattr(self, name)[worst]
+        np.add.at(found.n_matching, owner, self.n_matching)
+        return found
 
     def gaps(self, counts: Counts) -> Mapping[str, object]:
         """Give how far p(t, s) is from the posterior where that is known."""

@@ -196,33 +196,40 @@ def match_lines(lines: Cells, meanings: Mapping[str, _Labels], people: Cells) ->
     return _match_labels(columns, lines.n_cells, people.n_cells)
 
 
-def labels_of_values(domain: Domain, meanings: _Labels, values: Domain) -> Codes:
-    """Give the label that admits each value, as a code; -1 where none does.
+def labels_of_values(domain: Domain, meanings: _Labels, values: Domain) -> tuple[Codes, Codes]:
+    """Give the labels that admit each value.
 
     Parameters
     ----------
     domain
-        The published labels, each value in at most one of them.
+        The published labels.
     meanings
         What the labels stand for.
     values
         The values of people.
 
+    Returns
+    -------
+    start
+        Where the labels of each value begin in `label`; one entry more than there are values.
+    label
+        The labels. Most values have one; several admit a value that is too rare to be named.
+
     Examples
     --------
     >>> ages = Domain.of_texts("age", ["20", "41"], numbers=[20, 41])
     >>> labels = {"[20, 40[": Meaning(("20", "40"))}
-    >>> labels_of_values(Domain.of_texts("age", ["[20, 40["]), labels, ages).tolist()
-    [0, -1]
+    >>> start, label = labels_of_values(Domain.of_texts("age", ["[20, 40["]), labels, ages)
+    >>> start.tolist(), label.tolist()
+    ([0, 1, 1], [0])
     """
-    every = np.arange(values.size)[:, np.newaxis]
-    one = np.ones(values.size, dtype=np.int64)
-    lines = Cells((domain,), np.arange(domain.size)[:, np.newaxis], np.ones(domain.size, np.int64))
-    column = _Column.of(lines, meanings, Cells((values,), every, one), domain.column)
-    if column.is_plain:
-        return column.translate()
-    admitted = column.admits(np.arange(values.size))
-    return np.where(admitted.any(axis=1), admitted.argmax(axis=1), -1)
+    ones = np.ones(max(domain.size, values.size), dtype=np.int64)
+    every = np.arange(len(ones))[:, np.newaxis]
+    lines = Cells((domain,), every[: domain.size], ones[: domain.size])
+    people = Cells((values,), every[: values.size], ones[: values.size])
+    column = _Column.of(lines, meanings, people, domain.column)
+    value, label = np.nonzero(column.admits(np.arange(values.size)))
+    return np.searchsorted(value, np.arange(values.size + 1)).astype(np.int64), label
 
 
 def spread(start: Codes, length: Counts) -> tuple[Codes, Codes]:

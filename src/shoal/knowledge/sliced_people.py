@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, Codes
+from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.release import People, Published
-from shoal.knowledge.location import labels_of_values
+from shoal.knowledge.location import labels_of_values, spread
 
 __all__ = ["shown_people"]
 
 
-def shown_people(published: Published, people: People) -> tuple[Cells, npt.NDArray[np.bool_]]:
+def shown_people(published: Published, people: People) -> tuple[Cells, Codes]:
     """Give what is known of people in the release's own codes.
 
     Parameters
@@ -25,10 +25,11 @@ def shown_people(published: Published, people: People) -> tuple[Cells, npt.NDArr
 
     Returns
     -------
-    known
-        One cell for each of the people's, in their order; several may be equal.
-    is_shown
-        Whether the release has all values of that cell. Where not, its codes say nothing.
+    shown
+        What the release may show of them, in the order of the people's cells; several may be equal.
+        Where a value is too rare to be named, all labels that may stand for it are tried.
+    owner
+        The people's cell that each is about. One with a value that no label admits has none.
 
     Raises
     ------
@@ -41,13 +42,19 @@ def shown_people(published: Published, people: People) -> tuple[Cells, npt.NDArr
     if lacking:
         raise ParameterError(f"Nothing is known of the people's {', '.join(lacking)}.")
     domains = tuple(sliced.domain(name) for name in sliced.layout.known)
-    codes = np.empty((people.quasi.n_cells, len(domains)), dtype=np.int64)
-    for place, domain in enumerate(domains):
-        values = people.quasi.domain(domain.column)
-        label = np.arange(domain.size)
-        if values is not domain:
-            meanings = published.meanings.get(domain.column, {})
-            label = labels_of_values(domain, meanings, values)
-        codes[:, place] = label[people.quasi.column(domain.column)]
-    is_shown = np.all(codes >= 0, axis=1)
-    return Cells(domains, np.maximum(codes, 0), people.counts), is_shown
+    owner = np.arange(people.quasi.n_cells)
+    codes = np.empty((len(owner), 0), dtype=np.int64)
+    for domain in domains:
+        start, label = _labels(published, domain, people.quasi.domain(domain.column))
+        value = people.quasi.column(domain.column)[owner]
+        source, place = spread(start[value], start[value + 1] - start[value])
+        codes = np.column_stack([codes[source], label[place]])
+        owner = owner[source]
+    return Cells(domains, codes, people.counts[owner]), owner
+
+
+def _labels(published: Published, domain: Domain, values: Domain) -> tuple[Codes, Codes]:
+    if values is domain:
+        # Everybody in the release, in its own codes.
+        return np.arange(domain.size + 1), np.arange(domain.size)
+    return labels_of_values(domain, published.meanings.get(domain.column, {}), values)

@@ -17,7 +17,7 @@ from shoal.core.exact import as_text
 from shoal.core.sliced import Layout
 from shoal.knowledge.sliced_beliefs import largest_belief, sliced_beliefs
 from shoal.methods.slicing_partition.eligibility import Diversity
-from shoal.methods.slicing_partition.partition import partition_tuples
+from shoal.methods.slicing_partition.partition import confirm_rows, partition_tuples
 from shoal.methods.slicing_partition.pieces import TuplePartition
 
 __all__ = ["confirm_diverse", "dissimilar_buckets", "random_buckets"]
@@ -76,6 +76,7 @@ def dissimilar_buckets(cells: Cells, layout: Layout, size: int) -> TuplePartitio
 
 def _deal(cells: Cells, rows: Codes, size: int) -> TuplePartition:
     """Deal rows, given by their cells, out to buckets in turn."""
+    confirm_rows(cells, size)
     n_buckets = max(len(rows) // size, 1)
     bucket = np.arange(len(rows), dtype=np.int64) % n_buckets
     return TuplePartition.of_pieces(cells, rows, bucket, np.ones(len(rows), dtype=np.int64))

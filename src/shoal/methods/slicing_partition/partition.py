@@ -38,7 +38,7 @@ from shoal.methods.slicing_partition.eligibility import (
 from shoal.methods.slicing_partition.pieces import TuplePartition
 from shoal.methods.slicing_partition.relaxed import RelaxedJudge
 
-__all__ = ["Cuts", "partition_tuples"]
+__all__ = ["Cuts", "confirm_rows", "partition_tuples"]
 
 Cuts = Literal["strict", "relaxed"]
 Judge = Callable[[Codes, Counts], bool]
@@ -109,18 +109,29 @@ def partition_tuples(
         )
     if ell is not None:
         confirm_eligible(cells, layout, ell, diversity)
-    if cells.n_rows < least:
-        raise InfeasibleError(
-            f"A bucket must have {least} rows; the table has {cells.n_rows}.",
-            hint=f"{cells.n_rows} rows can be reached.",
-            best={"bucket_size": cells.n_rows},
-        )
+    confirm_rows(cells, least)
     side, judge = _requirement(cells, layout, ell, diversity, cuts)
     axes = [name for name in layout.outside_attributes if cells.domain(name).size > 1]
     if not axes:
         return _one_bucket(cells)
     laid_out = Axes.of_cells(cells, axes, trees or {})
     return _cut(laid_out, cells, side, judge, least, is_relaxed=cuts == "relaxed")
+
+
+def confirm_rows(cells: Cells, least: int) -> None:
+    """Refuse a table that is smaller than a bucket must be.
+
+    Raises
+    ------
+    InfeasibleError
+        It names the rows of the table.
+    """
+    if cells.n_rows < least:
+        raise InfeasibleError(
+            f"A bucket must have {least} rows; the table has {cells.n_rows}.",
+            hint=f"{cells.n_rows} rows can be reached.",
+            best={"bucket_size": cells.n_rows},
+        )
 
 
 def _requirement(
