@@ -6,27 +6,28 @@ as likely as any other, with the standard error that not knowing the linking lea
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.analyse.conditions import Box, Reader, Selection, Spread, Where, values_of
+from shoal.analyse.answers import Answers
+from shoal.analyse.conditions import Where, named_in
 from shoal.analyse.estimates import Bounds, ContingencyTable, Estimate
-from shoal.analyse.extremes import least_codes
-from shoal.analyse.linked import Linked
-from shoal.analyse.moments import Factor, moments_of_product, moments_of_tensor
-from shoal.analyse.tables import expected_table
-from shoal.core.cells import Codes, Counts, group
-from shoal.core.domain import ColumnType, Domain
+from shoal.analyse.linked import (
+    Linked,
+    columns_for,
+    columns_of,
+    confirm_attributes,
+    is_evenly_shared,
+)
+from shoal.analyse.samples import draw_linking
 from shoal.core.errors import ParameterError
 from shoal.core.release import Published
 from shoal.core.rows import Rows
 
 __all__ = ["Analyst"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @runtime_checkable
@@ -44,7 +45,7 @@ class Analyst:
     Parameters
     ----------
     release
-        A bucketized or generalized release, or the columns of a sliced one.
+        A bucketized, generalized or sliced release, or columns that are linked.
 
     Notes
     -----
@@ -59,61 +60,62 @@ class Analyst:
 
     Where attributes are published as labels, these are their values.
 
+    Where some columns of a sliced release share attributes and others do not, a query is answered
+    by the columns that it needs, and refused where these still share attributes unevenly.
+
     Examples
     --------
-    >>> from shoal.analyse.linked import LinkedColumn
-    >>> age = Domain.of_texts("age", ["22", "52"], type=ColumnType.INTEGER, numbers=[22, 52])
-    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-    >>> bucket = np.zeros(2, dtype=np.int64)
-    >>> codes, count = np.array([[0], [1]]), np.array([2, 2])
-    >>> analyst = Analyst(
-    ...     Linked.of_columns(
-    ...         [
-    ...             LinkedColumn((age,), bucket, codes, count),
-    ...             LinkedColumn((disease,), bucket, codes, np.array([1, 3])),
-    ...         ]
-    ...     )
-    ... )
-    >>> analyst.count({"age": (20, 40), "disease": "flu"})
-    Estimate(1.5, standard error 0.5)
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.slicing_patients())
+    >>> columns = [["age", "sex"], ["zipcode", "disease"]]
+    >>> release = shoal.anonymize(table, shoal.Slicing(ell=2, columns=columns), seed=1)
+    >>> analyst = Analyst(release)
+    >>> analyst.count({"age": (20, 60), "disease": "flu"})
+    Estimate(2.25, standard error 0.433013)
     >>> analyst.average("age", 'disease == "flu"')
-    Estimate(37, standard error 5)
-    >>> analyst.least("age", {"disease": "cold"})
-    Bounds(possible=22, guaranteed=52)
+    Estimate(41.3333, standard error 3.38296)
+    >>> analyst.least("age", {"disease": "dyspepsia"})
+    Bounds(possible=22, guaranteed=22)
     """
 
     def __init__(self, release: Linked | Published | HasPublished) -> None:
         if isinstance(release, HasPublished):
             release = release.published
-        linked = Linked.of_published(release) if isinstance(release, Published) else release
-        if not isinstance(linked, Linked):
+        if not isinstance(release, Published | Linked):
             raise ParameterError(
                 f"An analyst asks a release, not a {type(release).__name__}.",
                 hint="give what shoal.anonymize or shoal.open_release gave.",
             )
-        self._linked = linked
-        self._reader = Reader(linked)
-        self._starts = [
-            np.searchsorted(column.bucket, np.arange(linked.n_buckets)) for column in linked.columns
-        ]
+        self._columns = release.columns if isinstance(release, Linked) else columns_of(release)
+        self._answers: dict[tuple[int, ...], Answers] = {}
+        if is_evenly_shared(self._attributes):
+            # What is wrong with the columns is said here, not by the first query.
+            linked = release if isinstance(release, Linked) else Linked.of_columns(self._columns)
+            self._answers[()] = Answers(linked)
+
+    @cached_property
+    def _attributes(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(column.attributes for column in self._columns)
 
     @property
     def linked(self) -> Linked:
-        """The release as columns that are linked at random."""
-        return self._linked
+        """The release as columns that are linked at random.
+
+        Raises
+        ------
+        DataError
+            Where some columns share attributes and others do not.
+        """
+        everything = self._answers.get(())
+        return Linked.of_columns(self._columns) if everything is None else everything.linked
 
     def count(self, where: Where = None) -> Estimate:
         """Count rows; mean and standard error are exact."""
-        selection = self._reader.read(where)
-        if isinstance(selection, Spread):
-            return _estimate(*self._moments_of_spread(selection, selection.truth.astype(float)))
-        mean, variance = moments_of_product(self._factors(selection), self._linked.sizes)
-        return _estimate(float(mean.sum()), float(variance.sum()))
+        return self._about((), where).count(where)
 
     def sum(self, attribute: str, where: Where = None) -> Estimate:
         """Add up a number over rows; missing ones count as 0. Mean and standard error are exact."""
-        numbers, _ = self._numbers(attribute)
-        return _estimate(*self._moments_of_sum(attribute, numbers, self._reader.read(where)))
+        return self._about([attribute], where).sum(attribute, where)
 
     def average(self, attribute: str, where: Where = None) -> Estimate:
         """Average a number over the rows that have it.
@@ -122,160 +124,42 @@ class Analyst:
         equally many rows it is the exact mean over linkings, and so is the standard error;
         elsewhere that is the delta method's. NaN where no linking chooses a row.
         """
-        numbers, is_there = self._numbers(attribute)
-        selection = self._reader.read(where)
-        n_rows, _ = self._moments_of_sum(attribute, is_there, selection)
-        if n_rows == 0:
-            return Estimate(math.nan, math.nan)
-        total, _ = self._moments_of_sum(attribute, numbers, selection)
-        value = total / n_rows
-        # The ratio varies, to first order, as the sum of each row's distance from it does.
-        _, variance = self._moments_of_sum(attribute, (numbers - value) * is_there, selection)
-        return Estimate(value, math.sqrt(variance) / n_rows)
+        return self._about([attribute], where).average(attribute, where)
 
     def least(self, attribute: str, where: Where = None) -> Bounds:
         """Bound the least value of an attribute with an order.
 
         An expression that joins columns otherwise than by ``and`` is answered with no guarantee.
         """
-        domain = self._ordered(attribute)
-        return self._bounds(attribute, domain, self._reader.read(where), is_largest=False)
+        return self._about([attribute], where).least(attribute, where)
 
     def largest(self, attribute: str, where: Where = None) -> Bounds:
         """Bound the largest value of an attribute with an order, as `least` does."""
-        domain = self._ordered(attribute)
-        return self._bounds(attribute, domain, self._reader.read(where), is_largest=True)
+        return self._about([attribute], where).largest(attribute, where)
 
     def table(self, *attributes: str, where: Where = None) -> ContingencyTable:
         """Count the rows of every combination of some attributes' values, in expectation."""
-        domains = [self._linked.domain(attribute) for attribute in attributes]
-        if not attributes or len(set(attributes)) < len(attributes):
-            raise ParameterError("A table needs attributes, each of them once.")
-        selection = self._reader.read(where)
-        if isinstance(selection, Spread):
-            raise ParameterError(
-                "The condition of a table must be one for each column of the release.",
-                hint="join conditions on attributes of different columns by `and` only.",
-            )
-        expected, variance = expected_table(self._linked, attributes, selection.marks)
-        values = tuple(tuple(values_of(domain)) for domain in domains)
-        return ContingencyTable(tuple(attributes), values, expected, np.sqrt(variance))
+        return self._about(attributes, where).table(*attributes, where=where)
 
     def sample(self, generator: np.random.Generator) -> Rows:
         """Draw one linking: rows as they might have been, in the order of the buckets."""
-        linked = self._linked
-        sampled = []
-        for at, column in enumerate(linked.columns):
-            entry = np.repeat(np.arange(len(column.count)), column.count)
-            if at > 0:
-                entry = entry[np.lexsort((generator.random(len(entry)), column.bucket[entry]))]
-            sampled.append(column.codes[entry])
-        domains = tuple(domain for column in linked.columns for domain in column.domains)
-        return Rows(domains, np.concatenate(sampled, axis=1).astype(np.int32))
+        return draw_linking(self._columns, generator)
 
-    # --- moments ------------------------------------------------------------------------------
-
-    def _n_marked(self, at: int, marks: npt.NDArray[np.bool_]) -> Counts:
-        """Count the rows of each bucket whose entry of a column is marked."""
-        n_marked: Counts = np.add.reduceat(self._linked.columns[at].count * marks, self._starts[at])
-        return n_marked
-
-    def _factors(self, selection: Box, without: int | None = None) -> list[Factor]:
-        return [
-            Factor.of_marks(self._n_marked(at, marks), self._linked.sizes)
-            for at, marks in selection.marks.items()
-            if at != without
-        ]
-
-    def _moments_of_sum(
-        self, attribute: str, numbers: Reals, selection: Selection
-    ) -> tuple[float, float]:
-        """Give mean and variance of the sum of a number for each code of an attribute."""
-        at = self._linked.place_of[attribute]
-        column = self._linked.columns[at]
-        number = numbers[column.code_of(attribute)]
-        if isinstance(selection, Spread):
-            return self._moments_of_spread_sum(attribute, numbers, selection)
-        if at in selection.marks:
-            number = number * selection.marks[at]
-        own = Factor.of_numbers(number, column.bucket, column.count, self._linked.sizes)
-        factors = [own, *self._factors(selection, without=at)]
-        mean, variance = moments_of_product(factors, self._linked.sizes)
-        return float(mean.sum()), float(variance.sum())
-
-    def _moments_of_spread(
-        self, selection: Spread, tensor: npt.NDArray[np.float64]
-    ) -> tuple[float, float]:
-        columns = [
-            (self._linked.columns[at].bucket, self._linked.columns[at].count)
-            for at in selection.columns
-        ]
-        return moments_of_tensor(tensor, selection.groups, columns, self._linked.sizes)
-
-    def _moments_of_spread_sum(
-        self, attribute: str, numbers: Reals, selection: Spread
-    ) -> tuple[float, float]:
-        parted, code = self._parted_by(attribute, selection)
-        axis = parted.columns.index(self._linked.place_of[attribute])
-        shape = [-1 if other == axis else 1 for other in range(parted.truth.ndim)]
-        tensor = parted.truth * numbers[code].reshape(shape)
-        return self._moments_of_spread(parted, tensor)
-
-    def _parted_by(self, attribute: str, selection: Spread) -> tuple[Spread, Codes]:
-        """Part the groups of an attribute's column by the attribute; give the code of each."""
-        at = self._linked.place_of[attribute]
-        column = self._linked.columns[at]
-        codes = column.code_of(attribute)
-        columns, groups, truth = selection.columns, selection.groups, selection.truth
-        if at not in columns:
-            columns = (*columns, at)
-            groups = (*groups, np.zeros(len(codes), dtype=np.int64))
-            truth = truth[..., np.newaxis]
-        axis = columns.index(at)
-        sizes = [truth.shape[axis], self._linked.domain(attribute).size]
-        first, inverse = group([groups[axis], codes], sizes, len(codes))
-        truth = truth.take(groups[axis][first], axis=axis)
-        groups = (*groups[:axis], inverse, *groups[axis + 1 :])
-        return Spread(columns, groups, truth), codes[first]
-
-    def _numbers(self, attribute: str) -> tuple[Reals, Reals]:
-        """Give for each code its number, 0 where it is missing, and whether it is there."""
-        domain = self._linked.domain(attribute)
-        is_number = domain.type in (ColumnType.INTEGER, ColumnType.REAL)
-        if not is_number or domain.numbers is None:
+    def _about(self, attributes: Iterable[str], where: Where) -> Answers:
+        """Give what answers a query, from the columns that it needs."""
+        everything = self._answers.get(())
+        if everything is not None:
+            return everything
+        asked = [*attributes, *named_in(where)]
+        confirm_attributes(asked, tuple(dict.fromkeys(sum(self._attributes, ()))))
+        places = columns_for(self._attributes, asked)
+        if not is_evenly_shared([self._attributes[place] for place in places]):
             raise ParameterError(
-                f"The values of {attribute!r} are no numbers, as published, so they have no sum.",
-                hint="count rows, or ask for a table.",
+                f"The query needs {len(places)} columns, of which some share attributes and others "
+                "do not.",
+                hint="name fewer attributes: those of two columns are always answered.",
             )
-        numbers, is_there = np.zeros(domain.size), np.zeros(domain.size)
-        numbers[: len(domain.numbers)] = domain.numbers
-        is_there[: len(domain.numbers)] = 1
-        return numbers, is_there
-
-    # --- bounds -------------------------------------------------------------------------------
-
-    def _ordered(self, attribute: str) -> Domain:
-        domain = self._linked.domain(attribute)
-        if not domain.type.has_order:
-            raise ParameterError(
-                f"The values of {attribute!r} have no order, as published.",
-                hint="least and largest are of numbers, dates and ordered attributes.",
-            )
-        return domain
-
-    def _bounds(
-        self, attribute: str, domain: Domain, selection: Selection, *, is_largest: bool
-    ) -> Bounds:
-        at = self._linked.place_of[attribute]
-        codes = self._linked.columns[at].code_of(attribute)
-        is_there = codes < len(domain.texts)
-        if isinstance(selection, Spread):
-            selection, _ = self._parted_by(attribute, selection)
-        found = least_codes(self._linked, at, -codes if is_largest else codes, is_there, selection)
-        values = values_of(domain)
-        possible, guaranteed = (None if code is None else values[abs(code)] for code in found)
-        return Bounds(possible, guaranteed)
-
-
-def _estimate(mean: float, variance: float) -> Estimate:
-    return Estimate(mean, math.sqrt(variance))
+        if places not in self._answers:
+            linked = Linked.of_columns([self._columns[place] for place in places])
+            self._answers[places] = Answers(linked)
+        return self._answers[places]

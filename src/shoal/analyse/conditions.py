@@ -26,7 +26,7 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.row_filter import RowFilter
 
-__all__ = ["Box", "Reader", "Selection", "Spread", "Where", "values_of"]
+__all__ = ["Box", "Reader", "Selection", "Spread", "Where", "named_in", "values_of"]
 
 Marks = npt.NDArray[np.bool_]
 Where = Mapping[str, object] | str | None
@@ -89,6 +89,19 @@ def values_of(domain: Domain) -> list[Value]:
     else:
         values = list(map(convert.get(domain.type, str), domain.texts.tolist()))
     return [*values, None] if domain.has_missing else values
+
+
+def named_in(where: Where) -> tuple[str, ...]:
+    """Name the attributes that a WHERE is about.
+
+    Examples
+    --------
+    >>> named_in({"age": 22}), named_in("age > 60 or sex == 'F'")
+    (('age',), ('age', 'sex'))
+    """
+    if isinstance(where, str):
+        return tuple(RowFilter.read(where).columns)
+    return tuple(where) if isinstance(where, Mapping) else ()
 
 
 class Reader:

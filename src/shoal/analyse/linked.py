@@ -8,7 +8,8 @@ comes to over all linkings is what the kit computes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,8 +20,17 @@ from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.method import Shape
 from shoal.core.release import Published
+from shoal.core.sliced import SlicedColumn
 
-__all__ = ["Linked", "LinkedColumn"]
+__all__ = [
+    "Linked",
+    "LinkedColumn",
+    "columns_for",
+    "columns_of",
+    "confirm_attributes",
+    "confirm_same_values",
+    "is_evenly_shared",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +58,12 @@ class LinkedColumn:
     def of_cells(cls, cells: Cells) -> LinkedColumn:
         """Read counted cells whose first column is the bucket."""
         return cls(cells.domains[1:], cells.codes[:, 0], cells.codes[:, 1:], cells.counts)
+
+    @classmethod
+    def of_slice(cls, column: SlicedColumn) -> LinkedColumn:
+        """Read a column of a sliced release."""
+        values = column.values
+        return cls(values.domains, column.bucket, values.codes[column.value], column.count)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -127,22 +143,11 @@ class Linked:
 
     @classmethod
     def of_published(cls, published: Published) -> Linked:
-        """Read a bucketized or generalized release: its quasi-identifiers and its sensitive values.
+        """Read a bucketized, generalized or sliced release, all of its columns.
 
         Insensitive attributes are not counted in a release, so they cannot be asked for.
         """
-        if published.manifest.shape not in (Shape.BUCKETIZED, Shape.GENERALIZED):
-            raise ParameterError(
-                f"A {published.manifest.shape} release has no buckets of quasi-identifiers and "
-                "sensitive values.",
-                hint="the kit reads bucketized, generalized and sliced releases.",
-            )
-        columns = [LinkedColumn.of_cells(published.lines)]
-        buckets = published.buckets
-        if buckets is not None:
-            values = buckets.value[:, np.newaxis]
-            columns.append(LinkedColumn((buckets.domain,), buckets.bucket, values, buckets.count))
-        return cls.of_columns(columns)
+        return cls.of_columns(columns_of(published))
 
     @property
     def n_buckets(self) -> int:
@@ -172,11 +177,7 @@ class Linked:
         ParameterError
             Where the release has no such attribute.
         """
-        if attribute not in self.place_of:
-            raise ParameterError(
-                f"The release has no attribute {attribute!r}.",
-                hint=f"its attributes are {', '.join(self.attributes)}.",
-            )
+        confirm_attributes([attribute], self.attributes)
         column = self.columns[self.place_of[attribute]]
         return column.domains[column.attributes.index(attribute)]
 
@@ -185,12 +186,94 @@ class Linked:
         return f"Linked({columns}: {self.n_rows} rows in {self.n_buckets} buckets)"
 
 
+def confirm_attributes(asked: Iterable[str], there: Collection[str]) -> None:
+    """Refuse an attribute that a release does not have."""
+    for name in asked:
+        if name not in there:
+            raise ParameterError(
+                f"The release has no attribute {name!r}.",
+                hint=f"its attributes are {', '.join(there)}.",
+            )
+
+
+def columns_of(published: Published) -> tuple[LinkedColumn, ...]:
+    """Give the columns of a release, as they are published.
+
+    Raises
+    ------
+    ParameterError
+        Where the release has none.
+    """
+    if published.sliced is not None:
+        return tuple(map(LinkedColumn.of_slice, published.sliced.columns))
+    if published.manifest.shape not in (Shape.BUCKETIZED, Shape.GENERALIZED):
+        raise ParameterError(
+            f"A {published.manifest.shape} release has no buckets of quasi-identifiers and "
+            "sensitive values.",
+            hint="the kit reads bucketized, generalized and sliced releases.",
+        )
+    lines = LinkedColumn.of_cells(published.lines)
+    buckets = published.buckets
+    if buckets is None:
+        return (lines,)
+    values = buckets.value[:, np.newaxis]
+    return lines, LinkedColumn((buckets.domain,), buckets.bucket, values, buckets.count)
+
+
+def columns_for(columns: Sequence[Sequence[str]], attributes: Collection[str]) -> tuple[int, ...]:
+    """Choose the columns that a query about some attributes needs.
+
+    A column is left out where all that it has to do with the query and with the columns that are
+    left is held by one of these: linking it changes nothing about them.
+
+    Parameters
+    ----------
+    columns
+        The attributes of each column.
+    attributes
+        What the query names.
+
+    Returns
+    -------
+    The places of the columns; one at least.
+
+    Examples
+    --------
+    >>> columns_for([["age", "sex"], ["sex", "zipcode"], ["disease"]], ["age", "disease"])
+    (0, 2)
+    """
+    left = list(range(len(columns)))
+    n_before = 0
+    # What was kept for the sake of a column may go once that one is gone.
+    while len(left) != n_before:
+        n_before = len(left)
+        for place in reversed(left.copy()):
+            others = [set(columns[other]) for other in left if other != place]
+            matters = set(columns[place]) & set(attributes).union(*others)
+            if others and (not matters or any(matters <= held for held in others)):
+                left.remove(place)
+    return tuple(left)
+
+
+def confirm_same_values(columns: Sequence[LinkedColumn]) -> None:
+    """Refuse columns that number the values of an attribute that they share differently."""
+    known: dict[str, Domain] = {}
+    for domain in (domain for column in columns for domain in column.domains):
+        first = known.setdefault(domain.column, domain)
+        if first is not domain and first.labels() != domain.labels():
+            raise DataError(
+                f"Columns that share {domain.column!r} hold different values of it.",
+                hint="take all columns from one release, whole.",
+            )
+
+
 def _part_by_shared(columns: Sequence[LinkedColumn]) -> tuple[list[LinkedColumn], int]:
     """Part the buckets by the attributes that all columns hold, and keep these once."""
     n_buckets = max(int(column.bucket.max(initial=-1)) for column in columns) + 1
     shared = _shared(columns)
     if not shared:
         return list(columns), n_buckets
+    confirm_same_values(columns)
     domains = [columns[0].domains[columns[0].attributes.index(name)] for name in shared]
     keys = [
         np.concatenate(parts)
@@ -210,11 +293,17 @@ def _part_by_shared(columns: Sequence[LinkedColumn]) -> tuple[list[LinkedColumn]
     return parted, len(first)
 
 
+def is_evenly_shared(columns: Sequence[Sequence[str]]) -> bool:
+    """Whether every attribute is in one column, or in all."""
+    times = Counter(name for column in columns for name in column)
+    return set(times.values()) <= {1, len(columns)}
+
+
 def _shared(columns: Sequence[LinkedColumn]) -> list[str]:
     """Name the attributes that all columns hold; refuse those that some of several hold."""
-    names = [name for column in columns for name in column.attributes]
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if any(names.count(name) != len(columns) for name in repeated):
+    times = Counter(name for column in columns for name in column.attributes)
+    repeated = [name for name, n_times in times.items() if n_times > 1]
+    if not is_evenly_shared([column.attributes for column in columns]):
         raise DataError(
             f"Attributes are in several columns, but not in all: {', '.join(repeated)}.",
             hint="ask about fewer columns at a time: two that share them, or those that do not.",

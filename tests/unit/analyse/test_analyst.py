@@ -16,11 +16,13 @@ from shoal.analyse import (
     moments,
     tables,
 )
+from shoal.analyse.linked import columns_for
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain, NumberedDomain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Published
+from shoal.core.sliced import Layout, Sliced, SlicedColumn
 from shoal.datasets import papers
 
 MARK = "Zqxv"
@@ -346,3 +348,68 @@ def test_a_release_is_asked_as_it_is(tmp_path):
 def test_other_things_are_not_asked():
     with pytest.raises(ParameterError, match="An analyst asks a release, not a str"):
         Analyst("release")
+
+
+def overlapping(*columns):
+    """Give an analyst of columns of a small table in one bucket, as a sliced release has them."""
+    rows = {"a": [1, 1, 2, 3], "s": ["x", "x", "y", "y"], "b": [5, 6, 7, 8], "c": [0, 0, 1, 1]}
+    columns = [column_of([0] * 4, **{name: rows[name] for name in names}) for names in columns]
+    values = [
+        Cells.of_rows(
+            [NumberedDomain("bucket", np.array([1])), *column.domains],
+            np.column_stack([column.bucket, column.codes]),
+        )
+        for column in columns
+    ]
+    layout = Layout([column.attributes for column in columns])
+    slices = tuple(
+        SlicedColumn(
+            cells.select(cells.columns[1:]),
+            cells.codes[:, 0],
+            np.arange(cells.n_cells),
+            cells.counts,
+        )
+        for cells in values
+    )
+    manifest = Manifest(
+        shape=Shape.SLICED,
+        method="slicing",
+        parameters={},
+        guarantees=(),
+        columns=(),
+        n_rows=4,
+        n_buckets=1,
+        slices=layout.columns,
+    )
+    sizes = np.array([4])
+    lines = Cells((NumberedDomain("bucket", np.array([1])),), np.zeros((1, 1), int), sizes)
+    return Analyst(Published(manifest, lines, None, sliced=Sliced(layout, slices, sizes)))
+
+
+def test_columns_that_share_attributes_unevenly_are_asked_by_what_a_query_needs():
+    analyst = overlapping(["a", "s"], ["s", "b"], ["c"])
+    assert analyst.count({"a": 1, "b": 5}) == Estimate(1, 0)
+    assert analyst.count({"a": 2, "b": 7}) == Estimate(0.5, 0.5)
+    assert analyst.count({"a": 1, "c": 1}).value == pytest.approx(1)
+    assert analyst.sum("b", {"s": "x"}) == Estimate(11, 0)
+    assert analyst.sample(np.random.default_rng(1)).columns == ("a", "s", "b", "c")
+    with pytest.raises(ParameterError, match="needs 3 columns"):
+        analyst.count("a == 1 and b == 5 and c == 0")
+    with pytest.raises(ParameterError, match="no attribute 'd'"):
+        analyst.count({"d": 1})
+    with pytest.raises(DataError, match="not in all"):
+        _ = analyst.linked
+
+
+def test_a_column_that_joins_two_others_is_kept():
+    """What a and b have to do with each other, the column between them says."""
+    assert columns_for([["a", "s"], ["s", "t"], ["t", "b"]], ["a", "b"]) == (0, 1, 2)
+    assert columns_for([["a", "s"], ["s", "t"], ["t", "b"]], ["a", "t"]) == (0, 1)
+    assert columns_for([["a", "s"], ["s", "t"], ["t", "b"]], ["s"]) == (0,)
+    assert columns_for([["a"], ["b"]], []) == (0,)
+
+
+def test_columns_that_number_a_shared_attribute_differently_are_refused():
+    one, other = column_of([0, 0], s=[1, 2], a=[1, 1]), column_of([0, 0], s=[1, 3], b=[1, 1])
+    with pytest.raises(DataError, match="different values"):
+        Linked.of_columns([one, other])
