@@ -593,6 +593,7 @@ def test_a_release_is_loaded_in_order_with_types_and_a_comment(run, database, re
                 0
             ],
         },
+        "views": ["my release_expected"],
     }
     types = run(
         "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
@@ -617,10 +618,11 @@ def test_a_release_is_loaded_in_order_with_types_and_a_comment(run, database, re
 def test_tables_in_the_way_are_replaced_only_on_request_and_only_releases(run, database, release):
     run("CREATE SCHEMA open")
     shoal.export_release(release.folder, database, schema="open", name="people")
-    with pytest.raises(ParameterError, match=r"open\.people_quasi already"):
+    with pytest.raises(ParameterError, match=r"open\.people_expected already"):
         shoal.export_release(release.folder, database, schema="open", name="people")
     shoal.export_release(release.folder, database, schema="open", name="people", replace=True)
     assert run("SELECT count(*) FROM open.people_quasi").fetchone()[0] == 300
+    assert run("SELECT sum(weight) FROM open.people_expected").fetchone()[0] == pytest.approx(300)
     run("COMMENT ON TABLE open.people_sensitive IS NULL")
     with pytest.raises(ParameterError, match="not a release of Shoal"):
         shoal.export_release(release.folder, database, schema="open", name="people", replace=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from fractions import Fraction
+
 import duckdb
 import numpy as np
 import pytest
@@ -9,14 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal.analyse import Analyst, Linked, LinkedColumn
-from shoal.analyse.views import (
-    ColumnTable,
-    bucketized_tables,
-    count_query,
-    expected_view,
-    sum_query,
-    views_text,
-)
+from shoal.analyse.column_tables import ColumnTable, bucketized_tables, sliced_tables
+from shoal.analyse.moment_queries import count_query, sum_query
+from shoal.analyse.views import expected_view, views_text
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 
@@ -192,5 +191,53 @@ def test_tables_and_attributes_that_are_not_there_are_refused():
         count_query(tables, {"column_1": "age > 3"})
     with pytest.raises(ParameterError, match="'height'"):
         sum_query(tables, "height", {})
-    with pytest.raises(ParameterError, match="one table only"):
-        expected_view(bucketized_tables(["age"], ["age"]))
+    with pytest.raises(ParameterError, match="at least one table"):
+        expected_view([])
+    ring = sliced_tables([["a", "b"], ["b", "c"], ["c", "a"]])
+    with pytest.raises(ParameterError, match="ring"):
+        expected_view(ring)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(*[st.sampled_from(["x", "y", None])] * 4), min_size=1, max_size=5),
+    st.sampled_from([[[0, 1], [1, 2], [3]], [[0, 1], [1, 2], [2, 3]], [[0], [1, 3], [3, 2]]]),
+)
+def test_columns_that_share_some_attributes_have_the_weights_of_all_linkings(rows, layout):
+    names = ["a", "n", "rows", "d"]
+    tables = sliced_tables([[names[place] for place in places] for places in layout])
+    with duckdb.connect() as connection:
+        for table, places in zip(tables, layout, strict=True):
+            kinds = ", ".join(f"{quoted(name)} VARCHAR" for name in table.attributes)
+            connection.execute(
+                f'CREATE TABLE {table.name} (bucket BIGINT, {kinds}, "count" BIGINT)'
+            )
+            for entry, count in Counter(tuple(row[at] for at in places) for row in rows).items():
+                marks = ", ".join("?" * (len(entry) + 2))
+                connection.execute(f"INSERT INTO {table.name} VALUES ({marks})", [1, *entry, count])
+        connection.execute(expected_view(tables))
+        listed = ", ".join(map(quoted, names))
+        found = connection.execute(
+            f'SELECT {listed}, sum("weight") FROM expected GROUP BY {listed}'
+        ).fetchall()
+    expected = mean_over_linkings(rows, layout)
+    assert {entry[:-1]: entry[-1] for entry in found} == pytest.approx(
+        {entry: float(mean) for entry, mean in expected.items()}
+    )
+
+
+def mean_over_linkings(rows, layout):
+    """Give how often each combination is there, on the average over all linkings that agree."""
+    columns = [[{at: row[at] for at in places} for row in rows] for places in layout]
+    total, n_linkings = Counter(), 0
+    for orders in itertools.product(*map(itertools.permutations, columns[1:])):
+        linked = [{} for _ in rows]
+        agree = True
+        for column in (columns[0], *orders):
+            for row, entry in zip(linked, column, strict=True):
+                agree = agree and all(row.get(at, value) == value for at, value in entry.items())
+                row.update(entry)
+        if agree:
+            n_linkings += 1
+            total.update(tuple(row[at] for at in range(4)) for row in linked)
+    return {entry: Fraction(count, n_linkings) for entry, count in total.items()}

@@ -4,73 +4,37 @@ A view gives every combination of entries that a bucket could link, with the num
 expected to be it: the product of the entries' counts over the bucket's size to the power of one
 less than there are columns. So ``SELECT sum(weight) FROM expected WHERE ...`` is an expected COUNT,
 and ``sum(weight * age)`` an expected SUM. A combination joins as many entries as there are columns:
-a view over the columns that a query names gives the same answers and is smaller.
+a view over the columns that a query names gives the same answers and is smaller. Columns that share
+attributes are joined where they agree in them, as `shoal.core.sliced.Layout` links them.
 
-The standard error is no sum over combinations; `count_query` and `sum_query` write queries for it.
+The standard error is no sum over combinations; `shoal.analyse.moment_queries` writes queries for
+it.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from shoal.core.errors import ParameterError
+from shoal.analyse.column_tables import ColumnTable, attributes_of, quoted
+from shoal.analyse.linked import columns_for
+from shoal.analyse.moment_queries import count_query
 from shoal.core.release import BUCKET, COUNT
+from shoal.core.sliced import Layout, Link
 
-__all__ = [
-    "ColumnTable",
-    "bucketized_tables",
-    "count_query",
-    "expected_view",
-    "sum_query",
-    "views_text",
-]
+__all__ = ["expected_view", "expected_views", "views_text"]
 
 _PAIR = 2
+_MOST_PAIRED = 12
+"""Of more columns than that, there are too many pairs for a view of each."""
 _HOW_TO = """Which entry of one column belongs to which of another is not published.
 The view holds every combination that a bucket could link, and how many rows are expected to be it.
-An expected count: SELECT sum(weight) FROM expected WHERE ...
-An expected sum: SELECT sum(weight * attribute) FROM expected WHERE ..."""
+An expected count: SELECT sum({weight}) FROM expected WHERE ...
+An expected sum: SELECT sum({weight} * attribute) FROM expected WHERE ..."""
 _HOW_TO_PAIR = "A query about two columns is answered sooner by the view of the two."
+_NO_PAIRS = """There are too many columns for a view of every two of them. A query is answered
+sooner by a view of the columns that it names: shoal.analyse.views.expected_view writes it."""
 _HOW_SURE = "How sure a count is: in place of each TRUE, write a condition on that table."
-
-
-@dataclass(frozen=True)
-class ColumnTable:
-    """A table of the release that holds one column of attributes.
-
-    Parameters
-    ----------
-    name
-        What the table is called.
-    attributes
-        Its attributes.
-    has_count
-        Whether it says in `count` how often a bucket holds an entry; else a line is one.
-    """
-
-    name: str
-    attributes: tuple[str, ...]
-    has_count: bool = True
-
-
-def bucketized_tables(
-    quasi: Sequence[str], sensitive: Sequence[str]
-) -> tuple[ColumnTable, ColumnTable]:
-    """Describe the tables of a bucketized release.
-
-    Parameters
-    ----------
-    quasi
-        The attributes in `quasi`, insensitive ones among them.
-    sensitive
-        The attributes in `sensitive`.
-    """
-    return (
-        ColumnTable("quasi", tuple(quasi), has_count=False),
-        ColumnTable("sensitive", tuple(sensitive)),
-    )
 
 
 def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
@@ -90,6 +54,7 @@ def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
 
     Examples
     --------
+    >>> from shoal.analyse.column_tables import bucketized_tables
     >>> print(expected_view(bucketized_tables(["sex"], ["disease"])))
     CREATE OR REPLACE VIEW "expected" AS
     WITH held_1 AS (
@@ -107,27 +72,26 @@ def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
     JOIN held_1 ON held_1."bucket" = sizes."bucket"
     JOIN held_2 ON held_2."bucket" = sizes."bucket"
     """
-    attributes = _attributes(tables)
-    rows, weight, bucket = _free("rows", attributes), _free("weight", attributes), _quoted(BUCKET)
-    held = ", ".join(
-        f"held_{at} AS (\n{_held(table, rows)}\n)" for at, table in enumerate(tables, start=1)
+    attributes = attributes_of(tables)
+    rows, weight, bucket = _free("rows", attributes), _free("weight", attributes), quoted(BUCKET)
+    links = Layout([table.attributes for table in tables]).links()[1:]
+    parts = [f"held_{at} AS (\n{_held(table, rows)}\n)" for at, table in enumerate(tables, start=1)]
+    parts.append(
+        f"sizes AS (\n  SELECT {bucket}, sum({rows}) AS n FROM held_1 GROUP BY {bucket}\n)"
     )
-    columns = [
-        f"held_{at}.{_quoted(attribute)}"
-        for at, table in enumerate(tables, start=1)
-        for attribute in table.attributes
-    ]
+    parts += [_sizes(link, rows, _free("n", attributes)) for link in links if link.separator]
     factors = [f"held_1.{rows}"]
-    factors += [f"(held_{at}.{rows} / sizes.n)" for at in range(2, len(tables) + 1)]
-    joins = [
-        f"JOIN held_{at} ON held_{at}.{bucket} = sizes.{bucket}" for at in range(1, len(tables) + 1)
-    ]
+    joins = [f"JOIN held_1 ON held_1.{bucket} = sizes.{bucket}"]
+    owner = dict.fromkeys(tables[0].attributes, 1)
+    for link in links:
+        factors.append(f"(held_{link.column + 1}.{rows} / {_size(link, attributes)})")
+        joins += _joins(link, owner)
+        owner = dict.fromkeys(tables[link.column].attributes, link.column + 1) | owner
+    columns = [f"held_{owner[name]}.{quoted(name)}" for name in attributes]
     return "\n".join(
         [
-            f"CREATE OR REPLACE VIEW {_quoted(name)} AS",
-            f"WITH {held}, sizes AS (",
-            f"  SELECT {bucket}, sum({rows}) AS n FROM held_1 GROUP BY {bucket}",
-            ")",
+            f"CREATE OR REPLACE VIEW {quoted(name)} AS",
+            f"WITH {', '.join(parts)}",
             f"SELECT {', '.join([f'sizes.{bucket}', *columns])},",
             f"  {' * '.join(factors)} AS {weight}",
             "FROM sizes",
@@ -136,102 +100,59 @@ def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
     )
 
 
-def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> str:
-    """Write a query that gives an expected COUNT and its standard error, both exact.
+def _size(link: Link, attributes: Sequence[str]) -> str:
+    if not link.separator:
+        return "sizes.n"
+    return f"sizes_{link.column + 1}.{_free('n', attributes)}"
+
+
+def _sizes(link: Link, rows: str, n: str) -> str:
+    """Write how many rows of a bucket have each value of the attributes that columns share."""
+    keys = ", ".join(map(quoted, (BUCKET, *link.separator)))
+    at = link.column + 1
+    return f"sizes_{at} AS (\n  SELECT {keys}, sum({rows}) AS {n} FROM held_{at} GROUP BY {keys}\n)"
+
+
+def _joins(link: Link, owner: Mapping[str, int]) -> list[str]:
+    """Write how a column is joined to those before it."""
+    bucket = quoted(BUCKET)
+    at = link.column + 1
+    joins = []
+    for name in (f"held_{at}", f"sizes_{at}")[: 1 + bool(link.separator)]:
+        agree = [
+            f" AND {name}.{shared} IS NOT DISTINCT FROM held_{at_owner}.{shared}"
+            for shared, at_owner in ((quoted(one), owner[one]) for one in link.separator)
+        ]
+        joins.append(f"JOIN {name} ON {name}.{bucket} = sizes.{bucket}{''.join(agree)}")
+    return joins
+
+
+def expected_views(tables: Sequence[ColumnTable], prefix: str = "") -> dict[str, str]:
+    """Write the views of a release.
 
     Parameters
     ----------
     tables
-        Columns of the release: at least those with a condition.
-    conditions
-        By table, the condition on its attributes, in SQL; they are joined by AND.
+        All columns of the release.
+    prefix
+        What the names of the views begin with.
 
     Returns
     -------
-    The query; one row, of `expected` and `standard_error`.
-
-    Examples
-    --------
-    >>> tables = bucketized_tables(["sex"], ["disease"])
-    >>> print(count_query(tables, {"quasi": "sex = 'F'", "sensitive": "disease = 'flu'"}))
-    WITH met_1 AS (
-      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
-      FROM (
-        SELECT "bucket", CAST(sum(1) AS DOUBLE PRECISION) AS n,
-          CAST(sum(CASE WHEN (sex = 'F') THEN 1 ELSE 0 END) AS DOUBLE PRECISION) AS k
-        FROM "quasi" GROUP BY "bucket"
-      ) counted
-    ), met_2 AS (
-      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
-      FROM (
-        SELECT "bucket", CAST(sum("count") AS DOUBLE PRECISION) AS n,
-          CAST(sum(CASE WHEN (disease = 'flu') THEN "count" ELSE 0 END) AS DOUBLE PRECISION) AS k
-        FROM "sensitive" GROUP BY "bucket"
-      ) counted
-    ), shares AS (
-      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1, met_2.m AS m2, met_2.s AS s2
-      FROM met_1
-      JOIN met_2 ON met_2."bucket" = met_1."bucket"
-    )
-    SELECT coalesce(sum(n * m1 * m2), 0) AS expected,
-      sqrt(coalesce(sum(CASE WHEN n > 1 THEN s1 * s2 / (n - 1) ELSE 0 END), 0)) AS standard_error
-    FROM shares
+    By their names the statements of `expected` and, where there are more than two columns but not
+    many, of a view of each pair, `expected_1_2` and so on. Pairs that other columns link are left
+    out: what they say of each other, the pair alone does not tell.
     """
-    _check_tables(tables, conditions)
-    chosen = [table for table in tables if table.name in conditions] or list(tables[:1])
-    parts = [_met(table, conditions.get(table.name, "TRUE")) for table in chosen]
-    return _moments_query(parts)
-
-
-def sum_query(tables: Sequence[ColumnTable], attribute: str, conditions: Mapping[str, str]) -> str:
-    """Write a query that gives an expected SUM and its standard error, both exact.
-
-    Parameters
-    ----------
-    tables
-        Columns of the release: at least those with a condition, and that of the attribute.
-    attribute
-        What is added up; where it is missing it counts as 0.
-    conditions
-        By table, the condition on its attributes, in SQL; they are joined by AND.
-
-    Returns
-    -------
-    The query; one row, of `expected` and `standard_error`.
-
-    Examples
-    --------
-    >>> tables = bucketized_tables(["age"], ["disease"])
-    >>> print(sum_query(tables, "age", {}))
-    WITH met_1 AS (
-      SELECT "bucket", max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s
-      FROM (
-        SELECT "bucket", c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m
-        FROM (
-          SELECT "bucket", CAST(1 AS DOUBLE PRECISION) AS c,
-            CASE WHEN (TRUE) THEN coalesce(CAST("age" AS DOUBLE PRECISION), 0) ELSE 0 END AS f
-          FROM "quasi"
-        ) numbers WINDOW w AS (PARTITION BY "bucket")
-      ) entries GROUP BY "bucket"
-    ), shares AS (
-      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1
-      FROM met_1
-    )
-    SELECT coalesce(sum(n * m1), 0) AS expected,
-      sqrt(coalesce(sum(CASE WHEN n > 1 THEN 0 ELSE 0 END), 0)) AS standard_error
-    FROM shares
-    """
-    _check_tables(tables, conditions)
-    holders = [table for table in tables if attribute in table.attributes]
-    if not holders:
-        raise ParameterError(
-            f"No table of the release holds {attribute!r}.",
-            hint=f"they hold {', '.join(_attributes(tables))}.",
-        )
-    own = holders[0]
-    others = [table for table in tables if table.name in conditions and table is not own]
-    parts = [_added(own, attribute, conditions.get(own.name, "TRUE"))]
-    return _moments_query(parts + [_met(table, conditions[table.name]) for table in others])
+    name = f"{prefix}expected"
+    views = {name: expected_view(tables, name)}
+    if not _PAIR < len(tables) <= _MOST_PAIRED:
+        return views
+    columns = [table.attributes for table in tables]
+    for pair in itertools.combinations(range(len(tables)), _PAIR):
+        if set(columns_for(columns, {n for at in pair for n in columns[at]})) <= set(pair):
+            paired = f"{name}_{pair[0] + 1}_{pair[1] + 1}"
+            views[paired] = expected_view([tables[at] for at in pair], paired)
+    return views
 
 
 def views_text(tables: Sequence[ColumnTable]) -> str:
@@ -244,19 +165,27 @@ def views_text(tables: Sequence[ColumnTable]) -> str:
 
     Returns
     -------
-    A script: the view `expected`, and where there are more than two columns a view of each pair,
-    `expected_1_2` and so on.
+    A script: the views of `expected_views`, and in a comment a query for the standard error.
     """
-    example = count_query(tables, dict.fromkeys((table.name for table in tables[:2]), "TRUE"))
-    parts = [_comment(_HOW_TO), expected_view(tables) + ";"]
-    if len(tables) > _PAIR:
-        parts.append(_comment(_HOW_TO_PAIR))
-        parts += [
-            expected_view([tables[one], tables[other]], f"expected_{one + 1}_{other + 1}") + ";"
-            for one, other in itertools.combinations(range(len(tables)), _PAIR)
-        ]
+    everything, *pairs = expected_views(tables).values()
+    weight = _free("weight", attributes_of(tables))
+    parts = [_comment(_HOW_TO.format(weight=weight)), f"{everything};"]
+    if pairs:
+        parts += [_comment(_HOW_TO_PAIR), *(f"{pair};" for pair in pairs)]
+    elif len(tables) > _MOST_PAIRED:
+        parts.append(_comment(_NO_PAIRS))
+    example = count_query(tables, dict.fromkeys((table.name for table in _two(tables)), "TRUE"))
     parts.append(_comment(f"{_HOW_SURE}\n\n{example};"))
     return "\n\n".join(parts) + "\n"
+
+
+def _two(tables: Sequence[ColumnTable]) -> Sequence[ColumnTable]:
+    """Choose two columns that a query can be about, no others needed."""
+    columns = [table.attributes for table in tables]
+    for pair in itertools.combinations(range(len(tables)), _PAIR):
+        if len(columns_for(columns, {n for at in pair for n in columns[at]})) <= _PAIR:
+            return [tables[at] for at in pair]
+    return tables[:1]
 
 
 def _comment(text: str) -> str:
@@ -265,102 +194,12 @@ def _comment(text: str) -> str:
 
 def _held(table: ColumnTable, rows: str) -> str:
     """Write the query of a table's entries, each once a bucket, with how often it is held."""
-    columns = ", ".join(_quoted(name) for name in (BUCKET, *table.attributes))
-    number = f"sum({_quoted(COUNT)})" if table.has_count else "count(*)"
+    columns = ", ".join(quoted(name) for name in (BUCKET, *table.attributes))
+    number = f"sum({quoted(COUNT)})" if table.has_count else "count(*)"
     return (
         f"  SELECT {columns}, CAST({number} AS DOUBLE PRECISION) AS {rows}\n"
-        f"  FROM {_quoted(table.name)} GROUP BY {columns}"
+        f"  FROM {quoted(table.name)} GROUP BY {columns}"
     )
-
-
-def _check_tables(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> None:
-    unknown = set(conditions) - {table.name for table in tables}
-    if unknown or not tables:
-        raise ParameterError(
-            f"{len(unknown)} conditions are on tables that are not among those of the release.",
-            hint=f"the tables are {', '.join(table.name for table in tables)}.",
-        )
-
-
-def _met(table: ColumnTable, condition: str) -> str:
-    """Write the query of each bucket's size n, share m of rows that meet a condition, and spread s.
-
-    They are those of `shoal.analyse.moments`.
-    """
-    bucket, number = _quoted(BUCKET), _quoted(COUNT) if table.has_count else "1"
-    return (
-        f"  SELECT {bucket}, n, k / n AS m, k * (n - k) / n AS s\n"
-        "  FROM (\n"
-        f"    SELECT {bucket}, CAST(sum({number}) AS DOUBLE PRECISION) AS n,\n"
-        f"      CAST(sum(CASE WHEN ({condition}) THEN {number} ELSE 0 END) "
-        "AS DOUBLE PRECISION) AS k\n"
-        f"    FROM {_quoted(table.name)} GROUP BY {bucket}\n"
-        "  ) counted"
-    )
-
-
-def _added(table: ColumnTable, attribute: str, condition: str) -> str:
-    """Write the query of each bucket's size n, mean m of a number over its rows, and spread s."""
-    bucket, number = _quoted(BUCKET), _quoted(COUNT) if table.has_count else "1"
-    value = f"coalesce(CAST({_quoted(attribute)} AS DOUBLE PRECISION), 0)"
-    return (
-        f"  SELECT {bucket}, max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s\n"
-        "  FROM (\n"
-        f"    SELECT {bucket}, c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m\n"
-        "    FROM (\n"
-        f"      SELECT {bucket}, CAST({number} AS DOUBLE PRECISION) AS c,\n"
-        f"        CASE WHEN ({condition}) THEN {value} ELSE 0 END AS f\n"
-        f"      FROM {_quoted(table.name)}\n"
-        f"    ) numbers WINDOW w AS (PARTITION BY {bucket})\n"
-        f"  ) entries GROUP BY {bucket}"
-    )
-
-
-def _moments_query(parts: Sequence[str]) -> str:
-    """Write the query of mean and standard error from those of n, m and s by column."""
-    numbers = range(1, len(parts) + 1)
-    bucket = _quoted(BUCKET)
-    met = ", ".join(f"met_{at} AS (\n{part}\n)" for at, part in zip(numbers, parts, strict=True))
-    shares = ", ".join(f"met_{at}.m AS m{at}, met_{at}.s AS s{at}" for at in numbers)
-    joins = [f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}" for at in numbers[1:]]
-    mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
-    # A bucket of one row, and what a single column says, leave nothing open.
-    terms = " + ".join(_variance_terms(len(parts))) or "0"
-    return "\n".join(
-        [
-            f"WITH {met}, shares AS (",
-            f"  SELECT met_1.n, {shares}",
-            "  FROM met_1",
-            *joins,
-            ")",
-            f"SELECT coalesce(sum({mean}), 0) AS expected,",
-            f"  sqrt(coalesce(sum(CASE WHEN n > 1 THEN {terms} ELSE 0 END), 0)) AS standard_error",
-            "FROM shares",
-        ]
-    )
-
-
-def _variance_terms(n_columns: int) -> list[str]:
-    """Write the parts of the variance, as `shoal.analyse.moments` has them."""
-    columns = range(1, n_columns + 1)
-    terms = []
-    for r in range(_PAIR, n_columns + 1):
-        sign = "+" if r % 2 == 0 else "-"
-        weight = f"* (1 / power(n, {r - 1}) {sign} 1 / power(n * (n - 1), {r - 1}))"
-        for chosen in itertools.combinations(columns, r):
-            factors = [f"s{at}" if at in chosen else f"m{at} * m{at}" for at in columns]
-            terms.append(f"{' * '.join(factors)} {'/ (n - 1)' if r == _PAIR else weight}")
-    return terms
-
-
-def _attributes(tables: Sequence[ColumnTable]) -> tuple[str, ...]:
-    names = tuple(name for table in tables for name in table.attributes)
-    if not tables or len(set(names)) < len(names):
-        raise ParameterError(
-            "The view needs at least one table, and every attribute in one table only.",
-            hint="leave out of a table's attributes what another one holds too.",
-        )
-    return names
 
 
 def _free(name: str, attributes: Sequence[str]) -> str:
@@ -368,8 +207,4 @@ def _free(name: str, attributes: Sequence[str]) -> str:
     taken = {attribute.lower() for attribute in (*attributes, BUCKET)}
     while name in taken:
         name += "_"
-    return _quoted(name)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name)

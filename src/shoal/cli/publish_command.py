@@ -133,12 +133,12 @@ def _check_database(loaded: Configuration, out: Path | None, *, replace: bool) -
     """Ask the database before hours of work, not after them."""
     if loaded.database is None:
         return
-    from shoal.pipeline.export import check_destination, table_names  # noqa: PLC0415
+    from shoal.pipeline.export import check_destination, planned_names  # noqa: PLC0415
 
     folder = (loaded.folder if out is None else out).resolve()
     check_destination(
         loaded.database,
-        list(table_names(loaded.method().shape, folder.name).values()),
+        planned_names(loaded.method(), folder.name),
         schema=loaded.database_schema,
         replace=replace or loaded.replace,
     )

@@ -2,6 +2,7 @@
 
 Only the public data files are loaded, never an internal one. They are verified first, and counted
 before the transaction is committed. Every table says in its comment what the release promises.
+Beside the tables of a bucketized or sliced release stand the views of the analyst's kit.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 
+from shoal.analyse.views import expected_views
 from shoal.core.domain import ColumnType
 from shoal.core.errors import GuaranteeError, InternalError, ParameterError, SchemaError
-from shoal.core.release import Manifest
+from shoal.core.method import Method
+from shoal.core.release import Manifest, data_files
 from shoal.core.schema import Role
 from shoal.engines.duckdb_errors import guarded
 from shoal.engines.opening import is_postgres_address
@@ -26,8 +29,9 @@ from shoal.engines.postgres_types import server_type
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.pipeline.release import Release, open_release, path_of, read_manifest
 from shoal.pipeline.verify import verify
+from shoal.pipeline.views import column_tables
 
-__all__ = ["Export", "check_destination", "export_release", "table_names"]
+__all__ = ["Export", "check_destination", "export_release", "planned_names", "table_names"]
 
 _MARK = "Release of Shoal"
 _DEFAULT_SCHEMA = "public"
@@ -50,14 +54,17 @@ class Export:
         The schema of the database.
     tables
         How many rows each new table has, by its name.
+    views
+        The names of the new views.
     """
 
     schema: str
     tables: dict[str, int]
+    views: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Give the export as JSON holds it."""
-        return {"schema": self.schema, "tables": dict(self.tables)}
+        return {"schema": self.schema, "tables": dict(self.tables), "views": list(self.views)}
 
 
 def export_release(
@@ -85,7 +92,7 @@ def export_release(
 
     Returns
     -------
-    The tables that were made, with their numbers of rows.
+    The tables that were made, with their numbers of rows, and the views of them.
 
     Raises
     ------
@@ -105,20 +112,24 @@ def export_release(
     folder = folder.resolve()
     manifest = read_manifest(folder)
     _check_release(folder, manifest)
-    names = table_names(manifest.data_files, folder.name if name is None else name)
+    name = folder.name if name is None else name
+    names = table_names(manifest.data_files, name)
+    tables = column_tables(manifest, f"{name}_")
+    views = expected_views(tables, f"{name}_") if tables else {}
     comment = _comment(manifest, (folder / "manifest.json").read_bytes())
     opened = open_release(folder)
     with (
         contextlib.closing(opened.files.engine),
-        _destination(address, schema, list(names.values()), replace=replace) as connection,
+        _destination(address, schema, [*names.values(), *views], replace=replace) as connection,
     ):
         place = schema or _DEFAULT_SCHEMA
         counts = {
             table: _load(connection, opened, file, f"{quoted(place)}.{quoted(table)}", comment)
             for file, table in names.items()
         }
+        _make_views(connection, place, views, comment)
         connection.commit()
-    return Export(place, counts)
+    return Export(place, counts, tuple(views))
 
 
 def check_destination(
@@ -133,6 +144,21 @@ def check_destination(
     """
     with _destination(address, schema, tables, replace=replace):
         pass
+
+
+def planned_names(method: Method, name: str) -> list[str]:
+    """Name the tables that a release of a method will be loaded into.
+
+    Parameters
+    ----------
+    method
+        The method.
+    name
+        What the names of the tables begin with.
+    """
+    columns = getattr(method, "columns", ())
+    n_slices = columns if isinstance(columns, int) else len(columns)
+    return list(table_names(data_files(method.shape, n_slices), name).values())
 
 
 def table_names(files: Sequence[str], name: str) -> dict[str, str]:
@@ -190,14 +216,17 @@ def _clear(
     connection: Connection, namespace: int, place: str, tables: Sequence[str], *, replace: bool
 ) -> None:
     existing = connection.run(
-        "SELECT relname, relkind = 'r' AND coalesce(starts_with(obj_description(oid, 'pg_class'), "
-        "%s), false) FROM pg_class WHERE relnamespace = %s AND relname = ANY(%s)",
+        "SELECT relname, relkind = 'v', relkind IN ('r', 'v') AND coalesce(starts_with("
+        "obj_description(oid, 'pg_class'), %s), false) FROM pg_class "
+        "WHERE relnamespace = %s AND relname = ANY(%s) "
+        # Views first: a table with a view of it cannot be dropped.
+        "ORDER BY relkind = 'v' DESC, relname",
         (_MARK, namespace, list(tables)),
     )
-    for table, is_release in existing:
+    for table, is_view, is_release in existing:
         if not replace:
             raise ParameterError(
-                f"The database has a table {place}.{table} already.",
+                f"The database has a {'view' if is_view else 'table'} {place}.{table} already.",
                 hint="choose another name or schema, or replace it: --replace (in Python: "
                 "replace=True).",
             )
@@ -206,7 +235,16 @@ def _clear(
                 f"{place}.{table} is not a release of Shoal, so it is not replaced.",
                 hint="choose another name or schema.",
             )
-        connection.run(f"DROP TABLE {quoted(place)}.{quoted(str(table))}")
+        kind = "VIEW" if is_view else "TABLE"
+        connection.run(f"DROP {kind} {quoted(place)}.{quoted(str(table))}")
+
+
+def _make_views(connection: Connection, place: str, views: Mapping[str, str], comment: str) -> None:
+    """Make the views in the schema of their tables."""
+    connection.run(f"SET LOCAL search_path TO {quoted(place)}")
+    for name, statement in views.items():
+        connection.run(statement)
+        connection.run(f"COMMENT ON VIEW {quoted(name)} IS {connection.literal(comment)}")
 
 
 def _load(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:

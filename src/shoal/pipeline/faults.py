@@ -28,11 +28,12 @@ from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
 from shoal.pipeline.release import hierarchy_file
+from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
 _MANIFEST = "manifest.json"
-# A later version adds its report, views and DDI here: what is not named is not published.
+# A later version adds its report and DDI here: what is not named is not published.
 _DOCUMENTS = ("labels.json", "codebook.md")
 
 
@@ -96,6 +97,8 @@ def _public_names(manifest: Manifest) -> set[str]:
     if manifest.shape is Shape.SUPPRESSED:
         columns = ()
     data = {f"{name}.{manifest.format}" for name in manifest.data_files}
+    has_views = manifest.shape in (Shape.BUCKETIZED, Shape.SLICED)
+    data |= {DUCKDB_VIEWS, POSTGRES_VIEWS} if has_views else set()
     return data | set(_DOCUMENTS) | {hierarchy_file(column) for column in columns}
 
 

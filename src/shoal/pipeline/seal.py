@@ -24,6 +24,7 @@ from shoal.pipeline.risk_file import write_risk
 from shoal.pipeline.sliced_people import TUPLES
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.verify import verify_opened
+from shoal.pipeline.views import view_files
 from shoal.pipeline.witnesses import seal_witnesses
 from shoal.report.codebook import codebook
 
@@ -175,6 +176,8 @@ def _write_public(
         is_sealed=is_accepted or not release.manifest.is_test,
     )
     _write_text(folder / "codebook.md", codebook(manifest, release.meanings, making.plan.remarks))
+    for name, text in view_files(manifest).items():
+        _write_text(folder / name, text)
     digests = {
         path.relative_to(folder).as_posix(): _digest(path)
         for path in folder.rglob("*")

@@ -1,0 +1,242 @@
+"""Queries that give a count or a sum with its standard error, for DuckDB and Postgres.
+
+The standard error is no sum over combinations of entries: it follows from the spread of each column
+in each bucket, by the formula of `shoal.analyse.moments`, which these queries write out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+
+from shoal.analyse.column_tables import ColumnTable, attributes_of, quoted
+from shoal.analyse.linked import columns_for, is_evenly_shared
+from shoal.core.errors import ParameterError
+from shoal.core.release import BUCKET, COUNT
+
+__all__ = ["count_query", "sum_query"]
+
+_PAIR = 2
+
+
+def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> str:
+    """Write a query that gives an expected COUNT and its standard error, both exact.
+
+    Parameters
+    ----------
+    tables
+        Columns of the release: at least those with a condition.
+    conditions
+        By table, the condition on its attributes, in SQL; they are joined by AND.
+
+    Returns
+    -------
+    The query; one row, of `expected` and `standard_error`.
+
+    Examples
+    --------
+    >>> from shoal.analyse.column_tables import bucketized_tables
+    >>> tables = bucketized_tables(["sex"], ["disease"])
+    >>> print(count_query(tables, {"quasi": "sex = 'F'", "sensitive": "disease = 'flu'"}))
+    WITH met_1 AS (
+      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
+      FROM (
+        SELECT "bucket", CAST(sum(1) AS DOUBLE PRECISION) AS n,
+          CAST(sum(CASE WHEN (sex = 'F') THEN 1 ELSE 0 END) AS DOUBLE PRECISION) AS k
+        FROM "quasi" GROUP BY "bucket"
+      ) counted
+    ), met_2 AS (
+      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
+      FROM (
+        SELECT "bucket", CAST(sum("count") AS DOUBLE PRECISION) AS n,
+          CAST(sum(CASE WHEN (disease = 'flu') THEN "count" ELSE 0 END) AS DOUBLE PRECISION) AS k
+        FROM "sensitive" GROUP BY "bucket"
+      ) counted
+    ), shares AS (
+      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1, met_2.m AS m2, met_2.s AS s2
+      FROM met_1
+      JOIN met_2 ON met_2."bucket" = met_1."bucket"
+    )
+    SELECT coalesce(sum(n * m1 * m2), 0) AS expected,
+      sqrt(coalesce(sum(CASE WHEN n > 1 THEN s1 * s2 / (n - 1) ELSE 0 END), 0)) AS standard_error
+    FROM shares
+    """
+    _check_tables(tables, conditions)
+    chosen, shared = _chosen(tables, conditions)
+    parts = [_met(table, shared, conditions.get(table.name, "TRUE")) for table in chosen]
+    return _moments_query(parts, len(shared))
+
+
+def sum_query(tables: Sequence[ColumnTable], attribute: str, conditions: Mapping[str, str]) -> str:
+    """Write a query that gives an expected SUM and its standard error, both exact.
+
+    Parameters
+    ----------
+    tables
+        Columns of the release: at least those with a condition, and that of the attribute.
+    attribute
+        What is added up; where it is missing it counts as 0.
+    conditions
+        By table, the condition on its attributes, in SQL; they are joined by AND.
+
+    Returns
+    -------
+    The query; one row, of `expected` and `standard_error`.
+
+    Examples
+    --------
+    >>> from shoal.analyse.column_tables import bucketized_tables
+    >>> tables = bucketized_tables(["age"], ["disease"])
+    >>> print(sum_query(tables, "age", {}))
+    WITH met_1 AS (
+      SELECT "bucket", max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s
+      FROM (
+        SELECT "bucket", c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m
+        FROM (
+          SELECT "bucket", CAST(1 AS DOUBLE PRECISION) AS c,
+            CASE WHEN (TRUE) THEN coalesce(CAST("age" AS DOUBLE PRECISION), 0) ELSE 0 END AS f
+          FROM "quasi"
+        ) numbers WINDOW w AS (PARTITION BY "bucket")
+      ) entries GROUP BY "bucket"
+    ), shares AS (
+      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1
+      FROM met_1
+    )
+    SELECT coalesce(sum(n * m1), 0) AS expected,
+      sqrt(coalesce(sum(CASE WHEN n > 1 THEN 0 ELSE 0 END), 0)) AS standard_error
+    FROM shares
+    """
+    _check_tables(tables, conditions)
+    holders = [table for table in tables if attribute in table.attributes]
+    if not holders:
+        raise ParameterError(
+            f"No table of the release holds {attribute!r}.",
+            hint=f"they hold {', '.join(attributes_of(tables))}.",
+        )
+    own = holders[0]
+    chosen, shared = _chosen(tables, {own.name, *conditions})
+    parts = [_added(own, attribute, shared, conditions.get(own.name, "TRUE"))]
+    parts += [
+        _met(table, shared, conditions.get(table.name, "TRUE"))
+        for table in chosen
+        if table is not own
+    ]
+    return _moments_query(parts, len(shared))
+
+
+def _chosen(
+    tables: Sequence[ColumnTable], wanted: Collection[str]
+) -> tuple[list[ColumnTable], list[str]]:
+    """Choose the tables that a query needs, and name the attributes that all of them share."""
+    named = [table for table in tables if table.name in wanted]
+    attributes = {name for table in named for name in table.attributes}
+    needed = columns_for([table.attributes for table in tables], attributes)
+    chosen = [table for at, table in enumerate(tables) if table in named or at in needed]
+    chosen = chosen if named else chosen[:1]
+    if not is_evenly_shared([table.attributes for table in chosen]):
+        raise ParameterError(
+            f"The query needs {len(chosen)} tables, of which some share attributes and others do "
+            "not.",
+            hint="give conditions on fewer tables; the view has expected values all the same.",
+        )
+    held = [set(table.attributes) for table in chosen]
+    is_shared = set.intersection(*held) if len(chosen) > 1 else set()
+    return chosen, [name for name in chosen[0].attributes if name in is_shared]
+
+
+def _check_tables(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> None:
+    unknown = set(conditions) - {table.name for table in tables}
+    if unknown or not tables:
+        raise ParameterError(
+            f"{len(unknown)} conditions are on tables that are not among those of the release.",
+            hint=f"the tables are {', '.join(table.name for table in tables)}.",
+        )
+
+
+def _keys(shared: Sequence[str]) -> tuple[str, str, str]:
+    """Write what parts rows within which columns are linked: as they are, named, and by name."""
+    bucket = quoted(BUCKET)
+    # Named by number: an attribute may be called as one of the columns below.
+    named = [f"key_{number}" for number in range(1, len(shared) + 1)]
+    both = [f"{quoted(name)} AS {key}" for name, key in zip(shared, named, strict=True)]
+    listed = [[bucket, *map(quoted, shared)], [bucket, *both], [bucket, *named]]
+    return ", ".join(listed[0]), ", ".join(listed[1]), ", ".join(listed[2])
+
+
+def _met(table: ColumnTable, shared: Sequence[str], condition: str) -> str:
+    """Write the query of each bucket's size n, share m of rows that meet a condition, and spread s.
+
+    They are those of `shoal.analyse.moments`.
+    """
+    keys, named, names = _keys(shared)
+    number = quoted(COUNT) if table.has_count else "1"
+    return (
+        f"  SELECT {names}, n, k / n AS m, k * (n - k) / n AS s\n"
+        "  FROM (\n"
+        f"    SELECT {named}, CAST(sum({number}) AS DOUBLE PRECISION) AS n,\n"
+        f"      CAST(sum(CASE WHEN ({condition}) THEN {number} ELSE 0 END) "
+        "AS DOUBLE PRECISION) AS k\n"
+        f"    FROM {quoted(table.name)} GROUP BY {keys}\n"
+        "  ) counted"
+    )
+
+
+def _added(table: ColumnTable, attribute: str, shared: Sequence[str], condition: str) -> str:
+    """Write the query of each bucket's size n, mean m of a number over its rows, and spread s."""
+    _, named, names = _keys(shared)
+    number = quoted(COUNT) if table.has_count else "1"
+    value = f"coalesce(CAST({quoted(attribute)} AS DOUBLE PRECISION), 0)"
+    return (
+        f"  SELECT {names}, max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s\n"
+        "  FROM (\n"
+        f"    SELECT {names}, c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m\n"
+        "    FROM (\n"
+        f"      SELECT {named}, CAST({number} AS DOUBLE PRECISION) AS c,\n"
+        f"        CASE WHEN ({condition}) THEN {value} ELSE 0 END AS f\n"
+        f"      FROM {quoted(table.name)}\n"
+        f"    ) numbers WINDOW w AS (PARTITION BY {names})\n"
+        f"  ) entries GROUP BY {names}"
+    )
+
+
+def _moments_query(parts: Sequence[str], n_shared: int) -> str:
+    """Write the query of mean and standard error from those of n, m and s by column."""
+    numbers = range(1, len(parts) + 1)
+    bucket = quoted(BUCKET)
+    met = ", ".join(f"met_{at} AS (\n{part}\n)" for at, part in zip(numbers, parts, strict=True))
+    shares = ", ".join(f"met_{at}.m AS m{at}, met_{at}.s AS s{at}" for at in numbers)
+    joins = []
+    for at in numbers[1:]:
+        agree = "".join(
+            f" AND met_{at}.key_{key} IS NOT DISTINCT FROM met_1.key_{key}"
+            for key in range(1, n_shared + 1)
+        )
+        joins.append(f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}{agree}")
+    mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
+    # A bucket of one row, and what a single column says, leave nothing open.
+    terms = " + ".join(_variance_terms(len(parts))) or "0"
+    return "\n".join(
+        [
+            f"WITH {met}, shares AS (",
+            f"  SELECT met_1.n, {shares}",
+            "  FROM met_1",
+            *joins,
+            ")",
+            f"SELECT coalesce(sum({mean}), 0) AS expected,",
+            f"  sqrt(coalesce(sum(CASE WHEN n > 1 THEN {terms} ELSE 0 END), 0)) AS standard_error",
+            "FROM shares",
+        ]
+    )
+
+
+def _variance_terms(n_columns: int) -> list[str]:
+    """Write the parts of the variance, as `shoal.analyse.moments` has them."""
+    columns = range(1, n_columns + 1)
+    terms = []
+    for r in range(_PAIR, n_columns + 1):
+        sign = "+" if r % 2 == 0 else "-"
+        weight = f"* (1 / power(n, {r - 1}) {sign} 1 / power(n * (n - 1), {r - 1}))"
+        for chosen in itertools.combinations(columns, r):
+            factors = [f"s{at}" if at in chosen else f"m{at} * m{at}" for at in columns]
+            terms.append(f"{' * '.join(factors)} {'/ (n - 1)' if r == _PAIR else weight}")
+    return terms
