@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning
+from shoal.core.release import Manifest, Meaning, PublishedColumn
+from shoal.core.schema import Role
 
 __all__ = ["codebook"]
 
@@ -21,8 +23,13 @@ _READING = {
         "belongs to which line of a bucket is not published."
     ),
     Shape.SLICED: (
-        "One file a column of attributes, joined by `bucket`; within a bucket the columns are "
-        "linked at random."
+        "The attributes are parted into columns, each with a file of its own: `column_1`, "
+        "`column_2` and so on say how often a bucket holds each combination of a column's values. "
+        "Files are joined by `bucket`; which entry of one column belongs to which of another is "
+        "not published, and within a bucket every way to link them is equally likely. `sliced` is "
+        "one such linking, drawn at random, for tools that need one table: values of one column "
+        "belong together in its lines, values of different columns only by chance. No line of it "
+        "is a person."
     ),
     Shape.SUPPRESSED: (
         "One line a person, in `table`. A cell that is `*` was suppressed: some at the wish of the "
@@ -30,6 +37,17 @@ _READING = {
         "missing in the original, which is something else."
     ),
 }
+
+_ANALYSING = (
+    "A question about values of one column has an exact answer. One about several columns has an "
+    "expected value over all linkings, and a standard error. `views.duckdb.sql` and "
+    "`views.postgres.sql`, where they are there, make a view `expected` whose `weight` is the "
+    "number of rows expected of each combination: sum it under any condition. In Python, "
+    "`shoal.analyse.Analyst(shoal.open_release(folder))` gives counts, sums, averages, bounds of "
+    "extremes and tables, with their standard errors. What links columns shows as far as buckets "
+    "differ from each other: within a bucket it is lost, so relations between columns look weaker "
+    "than they are."
+)
 
 _ENCODING = (
     "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
@@ -67,6 +85,8 @@ def codebook(
         "## Columns",
         "",
         *_columns(manifest, meanings),
+        *_slices(manifest),
+        *_analysing(manifest),
         "",
         "## What is guaranteed",
         "",
@@ -103,11 +123,38 @@ def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         "| column | role | type | published as |",
         "|---|---|---|---|",
         *(
-            f"| {_cell(column.name)} | {column.role} | {column.type} | "
+            f"| {_cell(column.name)} | {_role(column)} | {column.type} | "
             f"{'labels' if column.is_recoded else 'values'} |"
             for column in manifest.columns
         ),
     ]
+
+
+def _role(column: PublishedColumn) -> str:
+    return f"{column.role}, {Role.QUASI}" if column.is_also_quasi else str(column.role)
+
+
+def _slices(manifest: Manifest) -> list[str]:
+    """List the attributes of each column of a sliced release, and those that several share."""
+    if not manifest.slices:
+        return []
+    lines = ["", "| file | its attributes |", "|---|---|"]
+    lines += [
+        f"| `column_{number}` | {', '.join(map(_cell, attributes))} |"
+        for number, attributes in enumerate(manifest.slices, start=1)
+    ]
+    times = Counter(name for attributes in manifest.slices for name in attributes)
+    shared = [_cell(name) for name, n_times in times.items() if n_times > 1]
+    if shared:
+        lines += ["", f"In several columns: {', '.join(shared)}. Only entries that agree in what "
+                      "their columns share are linked."]  # fmt: skip
+    return lines
+
+
+def _analysing(manifest: Manifest) -> list[str]:
+    if manifest.shape not in (Shape.BUCKETIZED, Shape.SLICED):
+        return []
+    return ["", "## How to analyse it", "", _ANALYSING]
 
 
 def _headline(manifest: Manifest) -> str:
