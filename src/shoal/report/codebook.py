@@ -45,8 +45,8 @@ _ANALYSING = (
     "number of rows expected of each combination: sum it under any condition. In Python, "
     "`shoal.analyse.Analyst(shoal.open_release(folder))` gives counts, sums, averages, bounds of "
     "extremes and tables, with their standard errors. What links columns shows as far as buckets "
-    "differ from each other: within a bucket it is lost, so relations between columns look weaker "
-    "than they are."
+    "differ from each other: within a bucket it is lost, so relations between columns look weaker, "
+    "as a rule, than they are."
 )
 
 _ENCODING = (
@@ -146,8 +146,8 @@ def _slices(manifest: Manifest) -> list[str]:
     times = Counter(name for attributes in manifest.slices for name in attributes)
     shared = [_cell(name) for name, n_times in times.items() if n_times > 1]
     if shared:
-        lines += ["", f"In several columns: {', '.join(shared)}. Only entries that agree in what "
-                      "their columns share are linked."]  # fmt: skip
+        said = f"In several columns: {', '.join(shared)}."
+        lines += ["", f"{said} Only entries that agree in what their columns share are linked."]
     return lines
 
 
