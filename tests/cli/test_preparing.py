@@ -192,6 +192,15 @@ def test_draft_is_not_overwritten(run, write_csv, tmp_path):
     assert (tmp_path / "shoal.toml").read_text() == "mine"
 
 
+def test_profile_draws_a_heat_map_once(run, write_csv, tmp_path):
+    result = run("profile", write_csv(), "--heat-map", "map.svg")
+    assert result.exit_code == 0
+    assert "Drew the correlations into map.svg" in result.stdout
+    assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert run("profile", "people.csv", "--heat-map", "map.svg").exit_code == 3
+    assert run("profile", "people.csv", "--heat-map", "map.svg", "--replace").exit_code == 0
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"name,age\n", b"name,name\n1,2\n", b"PAR1", b"a\xff\n1\n"]
 )

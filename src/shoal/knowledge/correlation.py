@@ -92,6 +92,26 @@ class Correlations:
             if other != place
         )
 
+    def strongest(self, number: int) -> tuple[tuple[str, str, float], ...]:
+        """Give the pairs of attributes with the highest correlation, as many as are above 0.
+
+        Pairs that are equally correlated come in the order of the columns.
+
+        Examples
+        --------
+        >>> matrix = np.array([[1, 0.2, 0.7], [0.2, 1, 0], [0.7, 0, 1]])
+        >>> Correlations(("age", "sex", "salary"), matrix).strongest(5)
+        (('age', 'salary', 0.7), ('age', 'sex', 0.2))
+        """
+        first, second = np.triu_indices(len(self.columns), k=1)
+        values = self.matrix[first, second]
+        order = np.argsort(-values, kind="stable")[:number]
+        return tuple(
+            (self.columns[first[place]], self.columns[second[place]], float(values[place]))
+            for place in order.tolist()
+            if values[place] > 0
+        )
+
     def select(self, columns: Sequence[str]) -> Correlations:
         """Keep some attributes, in the order given."""
         places = [self._place(column) for column in columns]

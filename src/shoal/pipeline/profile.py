@@ -1,28 +1,33 @@
 """Profile a table: what each column could betray, before any column has a role.
 
 For every column its type, how many values are missing, different or had by one row alone; for
-combinations of columns, how many rows they single out. Values themselves are never shown.
+combinations of columns, how many rows they single out; for pairs, how strongly they are correlated.
+Values themselves are never shown.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from shoal.core.attack import Section
 from shoal.core.domain import ColumnType
+from shoal.core.errors import ParameterError
 from shoal.core.progress import Progress, silent
 from shoal.datasets.dataset import Dataset
 from shoal.engines.opening import is_postgres_address, open_engine
 from shoal.engines.postgres_connection import without_password
 from shoal.engines.survey import Survey, Values
+from shoal.knowledge.correlation import Correlations
 from shoal.pipeline import hints as suggest
 from shoal.pipeline.combinations import Combination, Combinations, count_combinations
 from shoal.pipeline.drafting import ColumnDraft, draft, suggested_hierarchy
 from shoal.pipeline.estimate import Estimate, estimate
+from shoal.pipeline.profile_correlations import correlate, correlation_sections
+from shoal.report.heat_map import heat_map
 
 __all__ = ["ColumnProfile", "Combination", "Estimate", "Profile", "estimate", "profile"]
 
@@ -119,6 +124,12 @@ class Profile:
     combinations
         How many rows combinations of columns single out. Columns that look like identifiers and
         constant ones are left aside.
+    correlations
+        Phi-squared of every pair of these columns, numbers and dates in ten intervals each; also
+        without columns in which most rows are alone with their value, which would seem to be
+        correlated with all others. None where the table is too large, or fewer than two are left.
+    not_correlated
+        Why columns, or all of them, have no correlation, in words.
     """
 
     name: str
@@ -127,6 +138,8 @@ class Profile:
     n_rows: int
     columns: tuple[ColumnProfile, ...]
     combinations: Combinations
+    correlations: Correlations | None = None
+    not_correlated: tuple[str, ...] = ()
 
     def column(self, name: str) -> ColumnProfile:
         """Give what is known of a column."""
@@ -184,7 +197,8 @@ class Profile:
                 for found in [counted.smallest_above(threshold)]
             ],
             "curve": [one.to_dict() for one in counted.curve],
-            "left_out": list(counted.left_out),
+            "correlations": None if self.correlations is None else self.correlations.to_dict(),
+            "left_out": [*counted.left_out, *self.not_correlated],
         }
 
     def sections(self) -> tuple[Section, ...]:
@@ -195,8 +209,11 @@ class Profile:
             self._section_of_combinations(),
             self._section_of_thresholds(),
             self._section_of_curve(),
+            *(() if self.correlations is None else correlation_sections(self.correlations)),
             Section(
-                "Not counted", ("what",), tuple((text,) for text in self.combinations.left_out)
+                "Not counted",
+                ("what",),
+                tuple((text,) for text in (*self.combinations.left_out, *self.not_correlated)),
             ),
         ]
         return tuple(section for section in sections if section.rows)
@@ -250,6 +267,21 @@ class Profile:
         )
         names = ("columns", "added", "rows", "share")
         return Section("Columns added one by one, the most identifying first", names, rows)
+
+    def heat_map(self) -> str:
+        """Draw the correlations, as the text of an SVG file.
+
+        Raises
+        ------
+        ParameterError
+            Where there are none.
+        """
+        if self.correlations is None:
+            raise ParameterError(
+                "There are no correlations to draw.",
+                hint="; ".join(self.not_correlated) or "the table has too few columns for that.",
+            )
+        return heat_map(self.correlations, title=f"Correlation of the columns of {self.name}")
 
     def __repr__(self) -> str:
         found = "".join(
@@ -306,7 +338,10 @@ def profile(
         for number, name in enumerate(survey.columns, start=1):
             progress(f"column {number} of {len(survey.columns)}")
             columns.append(_column_profile(survey.values(name), survey.n_rows))
-        combinations = count_combinations(survey, _considered(columns), progress)
+        considered = _considered(columns)
+        combinations = count_combinations(survey, considered, progress)
+        progress("correlations")
+        found, not_correlated = correlate(survey, _typed(columns, considered))
     finally:
         opened.close()
     return Profile(
@@ -316,6 +351,8 @@ def profile(
         n_rows=survey.n_rows,
         columns=tuple(columns),
         combinations=combinations,
+        correlations=found,
+        not_correlated=not_correlated,
     )
 
 
@@ -354,6 +391,17 @@ def _considered(columns: list[ColumnProfile]) -> dict[str, tuple[int, int]]:
         column.name: (column.n_distinct + bool(column.n_missing), column.n_unique)
         for column in columns
         if not column.is_identifier_like and column.largest < column.n_rows
+    }
+
+
+def _typed(
+    columns: Sequence[ColumnProfile], considered: Collection[str]
+) -> dict[str, tuple[ColumnType, int]]:
+    """Give for each column that has a type, and combinations are made of, what correlating asks."""
+    return {
+        column.name: (column.type, column.n_unique)
+        for column in columns
+        if column.name in considered and column.type is not None
     }
 
 

@@ -15,10 +15,13 @@ import pytest
 
 from shoal.core.attack import Section
 from shoal.core.domain import ColumnType
-from shoal.core.errors import DataError, SchemaError
+from shoal.core.errors import DataError, ParameterError, SchemaError
+from shoal.core.schema import Schema
 from shoal.datasets.papers import injector_patients
+from shoal.knowledge.correlation import correlations
 from shoal.methods.anatomy import Anatomy
 from shoal.pipeline import estimate as estimating
+from shoal.pipeline import profile_correlations
 from shoal.pipeline.config import load
 from shoal.pipeline.hints import naming_word
 from shoal.pipeline.profile import estimate, profile
@@ -357,3 +360,82 @@ def test_an_estimate_reckons_with_kernels_that_are_not_compiled(monkeypatch):
         monkeypatch.setattr(estimating, "is_compiled", lambda _, is_so=compiled: is_so)
         found[compiled] = estimate(10**5, 5, "mondrian").seconds
     assert found[False] > 3 * found[True]
+
+
+# --- correlations ----------------------------------------------------------------------------
+
+
+def test_columns_are_correlated_as_slicing_correlates_them():
+    generator = np.random.default_rng(8)
+    age = generator.integers(0, 90, 200)
+    columns = {
+        "age": age.tolist(),
+        "group": [None if one < 20 else "é" if one < 50 else "z" for one in age],
+        "coin": generator.integers(0, 2, 200).tolist(),
+        "constant": ["x"] * 200,
+    }
+    found = profile(columns).correlations
+    assert found.columns == ("age", "group", "coin")
+    schema = Schema(quasi=["age", "group", "coin"], insensitive="constant")
+    expected = correlations(read(columns, schema).counts(["age", "group", "coin"]))
+    assert found.matrix.tolist() == expected.matrix.tolist()
+    assert found.between("age", "group") > 0.9
+
+
+def test_correlations_are_stated_and_shown():
+    columns = {"a": [1, 1, 2, 2], "b": ["x", "x", "y", "y"], "c": ["x", "y", "x", "y"]}
+    found = profile(columns)
+    assert json.loads(json.dumps(found.to_dict()))["correlations"] == {
+        "columns": ["a", "b", "c"],
+        "matrix": [[1, 1, 0], [1, 1, 0], [0, 0, 1]],
+    }
+    sections = {section.title: section for section in found.sections()}
+    (title,) = (title for title in sections if "strongest pairs" in title)
+    assert sections[title].rows == (("a", "b", "1.000"),)
+    assert sections["Correlation of every pair"].rows == (
+        ("1 a", "", ""), ("2 b", "1.00", ""), ("3 c", "0.00", "0.00"),
+    )  # fmt: skip
+
+
+def test_a_matrix_that_does_not_fit_is_not_shown():
+    generator = np.random.default_rng(2)
+    columns = {f"a{number}": generator.integers(0, 3, 30).tolist() for number in range(13)}
+    found = profile(columns)
+    titles = [section.title for section in found.sections()]
+    assert "Correlation of every pair" not in titles
+    (pairs,) = (section for section in found.sections() if "strongest pairs" in section.title)
+    assert len(pairs.rows) == 10
+    assert len(found.correlations.columns) == 13
+
+
+def test_a_column_of_lone_values_is_not_correlated():
+    columns = {
+        "word": [f"w{number} x" for number in range(9)] + ["w0 x"],
+        "a": [1, 2] * 5,
+        "b": [1, 2, 3, 1, 2] * 2,
+    }
+    found = profile(columns)
+    assert found.correlations.columns == ("a", "b")
+    assert any("correlations of word" in text for text in found.to_dict()["left_out"])
+
+
+def test_a_table_too_large_to_be_compared_says_so(monkeypatch):
+    monkeypatch.setattr(profile_correlations, "MOST_CODES", 7)
+    found = profile({"a": [1, 2] * 2, "b": [1, 1, 2, 2]})
+    assert found.correlations is None
+    assert "4 rows of 2 columns" in found.to_dict()["left_out"][-1]
+    with pytest.raises(ParameterError, match="no correlations"):
+        found.heat_map()
+
+
+def test_what_is_no_plain_number_or_date_is_correlated_as_texts():
+    moments = np.array(["2020-01-01T01:00", "2020-01-01T02:00"] * 3, dtype="datetime64[us]")
+    columns = {"moment": moments, "size": np.array([1.5, np.inf] * 3), "coin": [0, 1] * 3}
+    found = profile(columns).correlations
+    assert found.matrix.tolist() == np.ones((3, 3)).tolist()
+
+
+def test_the_heat_map_names_the_columns():
+    drawing = profile({"a<b": [1, 1, 2, 2], "c": [1, 2, 1, 2]}).heat_map()
+    assert drawing.startswith("<svg")
+    assert "a&lt;b" in drawing
