@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shoal.methods import *
     from shoal.pipeline.anonymize import anonymize
     from shoal.pipeline.attack import attack
+    from shoal.pipeline.baskets import read_baskets
     from shoal.pipeline.export import export_release
     from shoal.pipeline.profile import profile
     from shoal.pipeline.read import read
@@ -56,6 +57,7 @@ __all__ = [
     "open_release",
     "profile",
     "read",
+    "read_baskets",
     "repair",
     "verify",
 ]
@@ -83,6 +85,7 @@ __getattr__, __dir__ = lazy_exports(
         "open_release": "shoal.pipeline.release",
         "profile": "shoal.pipeline.profile",
         "read": "shoal.pipeline.read",
+        "read_baskets": "shoal.pipeline.baskets",
         "repair": "shoal.pipeline.repair",
         "verify": "shoal.pipeline.verify",
         **dict.fromkeys(errors.__all__, "shoal.core.errors"),

@@ -209,3 +209,21 @@ def test_profile_of_a_bad_file(run, tmp_path, listing, content):
     before = listing()
     assert run("profile", "people.csv", "--draft", "shoal.toml").exit_code == 5
     assert listing() == before
+
+
+# baskets
+
+
+def test_baskets_become_a_table_that_is_profiled(run, tmp_path):
+    lines = ["person,item", *(f"{n % 7},{n % 5}" for n in range(30))]
+    (tmp_path / "long.csv").write_text("\n".join(lines) + "\n")
+    arguments = ("baskets", "long.csv", "table.csv", "--item", "item", "--transaction", "person")
+    result = run(*arguments, "--columns", "2", "--min-frequency", "2")
+    assert result.exit_code == 0
+    assert "7 baskets with 3 columns" in result.stdout
+    assert (tmp_path / "table.csv").read_text().startswith("person,items_1,items_2\n")
+    assert run(*arguments).exit_code == 3
+    assert run(*arguments, "--replace").exit_code == 0
+    assert run("profile", "table.csv").exit_code == 0
+    assert run("baskets", "long.csv", "other.csv", "--item", "nothing").exit_code == 4
+    assert not (tmp_path / "other.csv").exists()

@@ -9,6 +9,7 @@ import typer
 from shoal.cli import (
     anonymize_command,
     attack_command,
+    baskets_command,
     demo_command,
     hierarchy_command,
     mine_command,
@@ -76,5 +77,6 @@ for _group in (
     attack_command,
     mine_command,
     hierarchy_command,
+    baskets_command,
 ):
     _group.register(app)

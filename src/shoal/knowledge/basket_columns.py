@@ -27,13 +27,14 @@ from shoal.core.rows import Rows
 from shoal.knowledge.baskets import Baskets
 from shoal.knowledge.item_clusters import ItemClusters
 
-__all__ = ["EMPTY", "BasketColumns", "slice_baskets"]
+__all__ = ["EMPTY", "WITHHELD", "BasketColumns", "slice_baskets"]
 
 EMPTY = "empty"
 """The value of a basket that holds no item of a column."""
 
+WITHHELD = "…"
+"""Stands for the items of a set that are withheld."""
 _AND = " + "
-_WITHHELD = "…"
 _BITS = 30
 """How many items one word of a set holds; two words and a number of baskets fit into 64 bits."""
 
@@ -233,11 +234,11 @@ def _text(baskets: Baskets, items: _Set, *, is_open: bool = False) -> str:
     if not items:
         return SUPPRESSED if is_open else EMPTY
     written = [_quoted(str(baskets.items[item])) for item in items]
-    return _AND.join([*written, _WITHHELD] if is_open else written)
+    return _AND.join([*written, WITHHELD] if is_open else written)
 
 
 def _quoted(item: str) -> str:
-    is_plain = item == item.strip() and item not in ("", EMPTY, SUPPRESSED, _WITHHELD)
+    is_plain = item == item.strip() and item not in ("", EMPTY, SUPPRESSED, WITHHELD)
     if is_plain and "+" not in item and '"' not in item:
         return item
     return json.dumps(item, ensure_ascii=False)
