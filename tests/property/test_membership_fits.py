@@ -225,7 +225,8 @@ def test_labels_of_sliced_columns_stand_for_their_members(case):
         return tuple("0 or 1" if value in ("0", "1") else value for value in row)
 
     release = slice_rows(layout, [coarse(row) for row in rows], bucket)
-    meanings = dict.fromkeys("abc", {"0 or 1": Meaning(members=frozenset({"0", "1"}))})
+    meaning = Meaning(members=frozenset({"0", "1"}))
+    meanings = {name: {"0 or 1": meaning} for name in "abc"}
     shown = [tuple(one["abc".index(name)] for name in known) for one in people]
     plain, plain_of = cells_of(known, [coarse(one) for one in shown])
     cells, cell_of = cells_of(known, shown)

@@ -27,7 +27,7 @@ from shoal.knowledge.location import match_lines, matching_buckets, spread
 from shoal.knowledge.separation import Separation, separate
 from shoal.knowledge.sliced_beliefs import sliced_beliefs
 
-__all__ = ["Fits", "fit_people", "fit_sliced", "tell_apart"]
+__all__ = ["Fits", "fit_people", "fit_sliced", "split_rows", "tell_apart"]
 
 _Floats = npt.NDArray[np.float64]
 _Labels = Mapping[str, Mapping[str, Meaning]]
@@ -120,6 +120,34 @@ def tell_apart(published: Published, members: People, others: People) -> Separat
         member_counts=members.counts,
         other_counts=others.counts,
     )
+
+
+def split_rows(cells: Cells, n_rows: int, generator: np.random.Generator) -> tuple[Cells, Cells]:
+    """Draw some rows of a table at random; give these, and the others.
+
+    Parameters
+    ----------
+    cells
+        The table.
+    n_rows
+        How many rows to draw.
+    generator
+        The source of chance, such as `shoal.core.secret.Secret.generator`.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> cells = Cells.of_rows([Domain.of_texts("sex", ["F", "M"])], np.array([[0]] * 5 + [[1]] * 6))
+    >>> drawn, rest = split_rows(cells, 4, np.random.default_rng(1))
+    >>> drawn.n_rows, rest.n_rows
+    (4, 7)
+    """
+    drawn = generator.multivariate_hypergeometric(cells.counts, n_rows, method="marginals")
+    first, second = (
+        Cells(cells.domains, cells.codes[counts > 0], counts[counts > 0])
+        for counts in (drawn, cells.counts - drawn)
+    )
+    return first, second
 
 
 def fit_sliced(sliced: Sliced, people: Cells, meanings: _Labels | None = None) -> Fits:

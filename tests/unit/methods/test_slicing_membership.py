@@ -1,0 +1,144 @@
+"""The search for a frequency of column values that hides who is in a table."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from shoal.core.cells import Cells
+from shoal.core.domain import Domain
+from shoal.core.errors import InfeasibleError
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.sliced import Layout
+from shoal.knowledge.column_generalization import apply_recode, generalize_columns
+from shoal.knowledge.membership import fit_sliced, split_rows
+from shoal.knowledge.separation import separate
+from shoal.methods.slicing_membership import find_frequency
+from shoal.methods.slicing_partition.grouping import random_buckets
+
+LAYOUT = Layout([["age"], ["city", "disease"]], ["disease"])
+
+
+def table(n_rows=400, seed=3):
+    generator = np.random.default_rng(seed)
+    ages = Domain.of_texts("age", [f"{age:02}" for age in range(80)])
+    cities = Domain.of_texts("city", [f"c{place}" for place in range(60)])
+    flu = Domain.of_texts("disease", ["cold", "flu"])
+    drawn = [generator.integers(0, domain.size, n_rows) for domain in (ages, cities, flu)]
+    return Cells.of_rows([ages, cities, flu], np.column_stack(drawn))
+
+
+CELLS = table()
+TREES = {
+    "age": Hierarchy.from_rows([[f"{a:02}", f"{a // 10}x", "*"] for a in range(80)]).over(
+        CELLS.domain("age")
+    ),
+    "city": Hierarchy.from_rows(
+        [[f"c{c}", f"region {c // 6}", f"land {c // 30}", "*"] for c in range(60)]
+    ).over(CELLS.domain("city")),
+}
+
+
+def generalize(half, often, keep=("disease",)):
+    return generalize_columns(half, LAYOUT.columns, often, trees=TREES, keep=keep).recode
+
+
+def slice_rows(half):
+    return random_buckets(half, 10, np.random.default_rng(8)).sliced(LAYOUT)
+
+
+def search(cells=CELLS, **given):
+    parameters = {
+        "generalize": generalize,
+        "slice_rows": slice_rows,
+        "bound": Fraction("0.7"),
+        "generator": np.random.default_rng(5),
+    }
+    return find_frequency(cells, **(parameters | given))
+
+
+def auc_at(often):
+    """Do the test by hand, on the same half."""
+    half, rest = split_rows(CELLS, CELLS.n_rows // 2, np.random.default_rng(5))
+    recode = generalize(half, often)
+    sliced = slice_rows(apply_recode(half, recode))
+    scores = []
+    for part in (half, rest):
+        known = apply_recode(part, recode).select(["age", "city"])
+        scores.append(np.repeat(fit_sliced(sliced, known).n_rows, known.counts))
+    return separate(*scores).auc
+
+
+def test_the_bound_holds_where_it_stops_and_not_one_below():
+    found = search()
+    assert found.min_frequency > 1
+    assert found.separation.auc == auc_at(found.min_frequency) <= 0.7
+    assert auc_at(found.min_frequency - 1) > 0.7
+
+
+def test_nothing_is_generalized_where_the_bound_holds_already():
+    assert search(bound=Fraction(1)).min_frequency == 1
+
+
+def test_a_tie_at_the_bound_holds():
+    bound = Fraction(auc_at(8))
+    assert search(bound=bound, least=8).min_frequency == 8
+
+
+def test_it_begins_at_the_frequency_that_is_asked_for():
+    assert search(bound=Fraction(1), least=7).min_frequency == 7
+
+
+def test_all_that_is_one_label_tells_nobody_apart():
+    found = search(bound=Fraction(1, 2))
+    assert found.separation.auc == 0.5
+    assert found.to_dict()["min_frequency"] == found.min_frequency
+
+
+def test_out_of_reach_it_names_the_best_that_was_reached():
+    with pytest.raises(InfeasibleError) as caught:
+        search(
+            bound=Fraction(1, 2),
+            generalize=lambda half, often: generalize(half, often, keep=("disease", "age")),
+        )
+    best = caught.value.best
+    assert 0.5 < best["max_membership_auc"] < 1
+    assert f"{best['max_membership_auc']:.3f}" in str(caught.value)
+    assert best["min_frequency"] >= 1
+
+
+def test_each_half_is_sliced_once_whatever_number_of_frequencies_leads_to_its_labels():
+    seen = []
+
+    def count(half):
+        seen.append(tuple(half.domain(name).size for name in ("age", "city")))
+        return slice_rows(half)
+
+    search(bound=Fraction("0.55"), slice_rows=count)
+    assert len(set(seen)) == len(seen) < 12
+
+
+def test_where_half_of_the_table_cannot_be_sliced_it_says_why():
+    def refuse(half):
+        raise InfeasibleError("Not so.", best={"ell": "2"})
+
+    with pytest.raises(InfeasibleError, match="Not so") as caught:
+        search(slice_rows=refuse)
+    assert caught.value.best == {"ell": "2"}
+
+
+def test_what_can_be_sliced_only_when_it_is_coarse_is_found():
+    def refuse_fine(half):
+        if half.domain("city").size > 10:
+            raise InfeasibleError("Too fine.")
+        return slice_rows(half)
+
+    found = search(bound=Fraction(1), slice_rows=refuse_fine)
+    assert found.min_frequency > 1
+
+
+def test_a_frequency_that_half_of_the_table_cannot_reach_is_refused():
+    with pytest.raises(InfeasibleError, match="min_frequency"):
+        search(least=10**6)
