@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.core import kernels
+from shoal.core.errors import InfeasibleError
 from shoal.knowledge import fake_tuples
 from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes, matching_buckets
-from shoal.knowledge.overlaps import _kernels
+from shoal.knowledge.overlaps import _kernels, residues
 
 
 @st.composite
@@ -72,7 +73,7 @@ def test_however_the_sets_of_buckets_are_counted_the_numbers_are_the_same(monkey
     monkeypatch.setattr(fake_tuples, "_MOST", most)
     monkeypatch.setattr(fake_tuples, "_MOST_MEMBERS", 3)
     # Small primes: numbers have to be put together from several.
-    monkeypatch.setattr(fake_tuples, "_LARGEST_MODULUS", 2**4)
+    monkeypatch.setattr(residues, "_LARGEST_MODULUS", 2**4)
 
     @settings(max_examples=300)
     @given(sliced_tables())
@@ -158,3 +159,11 @@ def test_the_kernel_is_the_same_compiled_and_plain(table, modulus, data):
     )
     expected = Counter(matches.values())
     assert tallies[0] == tallies[1] == [3 * expected[m] % modulus for m in range(10)]
+
+
+def test_counting_that_takes_too_long_is_given_up():
+    rows = np.random.default_rng(1).integers(0, 6, (400, 4))
+    columns = columns_of(rows, np.arange(400) % 40, [6] * 4, 40)
+    with pytest.raises(InfeasibleError, match="after 100 steps"):
+        count_fakes(columns, rows, max_steps=100)
+    assert count_fakes(columns, rows, max_steps=10**7) == count_fakes(columns, rows)

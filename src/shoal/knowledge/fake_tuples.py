@@ -29,7 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts, group
+from shoal.core.errors import InfeasibleError
 from shoal.knowledge.overlaps import _kernels
+from shoal.knowledge.overlaps.residues import joined, primes_for
 
 __all__ = ["FakeTuples", "ValuesByBucket", "count_fakes", "matching_buckets"]
 
@@ -39,8 +41,9 @@ _MOST = 18
 """Larger ones never: there are 2^18 subsets."""
 _MOST_MEMBERS = 1 << 19
 """How many members of sets wait to be counted together."""
+_SUBSETS_A_STEP = 50
+"""Python steps over what it lists so many times as slowly as a kernel over subsets."""
 _MOST_PAIRS = 1 << 22
-_LARGEST_MODULUS = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,9 @@ class FakeTuples:
         return f"FakeTuples({self.n_fakes} fakes beside {self.n_originals} originals)"
 
 
-def count_fakes(columns: Sequence[ValuesByBucket], tuples: Codes) -> FakeTuples:
+def count_fakes(
+    columns: Sequence[ValuesByBucket], tuples: Codes, *, max_steps: int | None = None
+) -> FakeTuples:
     """Count the fake tuples of sliced data, and the buckets that originals and fakes match.
 
     Parameters
@@ -147,6 +152,13 @@ def count_fakes(columns: Sequence[ValuesByBucket], tuples: Codes) -> FakeTuples:
     tuples
         The tuples of the table, as values of the columns; one row a tuple, one column a column.
         Equal ones count once. Values lie in the columns' ranges even where no bucket holds them.
+    max_steps
+        After how many steps to give up, some millions of which take a second; never where None.
+
+    Raises
+    ------
+    InfeasibleError
+        Where it takes more steps than that.
 
     Examples
     --------
@@ -164,7 +176,7 @@ def count_fakes(columns: Sequence[ValuesByBucket], tuples: Codes) -> FakeTuples:
     first, _ = group([rows[:, at] for at in places], [one.n_values for one in columns], len(rows))
     n_matching = np.bincount(matching_buckets(columns, rows[first]))
     originals = {m: n for m, n in enumerate(n_matching.tolist()) if n}
-    matching = _Counting(columns).count()
+    matching = _Counting(columns, max_steps).count()
     fakes = {m: n - originals.get(m, 0) for m, n in matching.items()}
     return FakeTuples(
         MappingProxyType(originals), MappingProxyType({m: n for m, n in fakes.items() if n})
@@ -234,9 +246,12 @@ class _Counting:
     ----------
     columns
         The columns of the sliced data.
+    max_steps
+        After how many steps to give up.
     """
 
-    def __init__(self, columns: Sequence[ValuesByBucket]) -> None:
+    def __init__(self, columns: Sequence[ValuesByBucket], max_steps: int | None) -> None:
+        self._max_steps, self._n_steps = max_steps, 0
         # Rarest first: the fewer buckets share a value, the sooner they part.
         self._columns = sorted(columns, key=lambda column: float(_mean_buckets(column)))
         self._n_values_of = [column.n_values_of.tolist() for column in self._columns]
@@ -244,7 +259,7 @@ class _Counting:
         self._products = self._products_of_rest()
         self._tally: Counter[int] = Counter()
         self._waiting: list[_Waiting] = [_Waiting([0], [], []) for _ in columns]
-        self._moduli = _primes_for(sum(self._products[0]))
+        self._moduli = primes_for(sum(self._products[0]))
         self._residues = [np.zeros(_MOST + 1, dtype=np.int64) for _ in self._moduli]
 
     def count(self) -> dict[int, int]:
@@ -255,7 +270,7 @@ class _Counting:
             self._flush(column)
         for m in range(1, _MOST + 1):
             residues = [int(residue[m]) for residue in self._residues]
-            self._tally[m] += _joined(residues, self._moduli)
+            self._tally[m] += joined(residues, self._moduli)
         return {m: self._tally[m] for m in sorted(self._tally) if m and self._tally[m]}
 
     def _products_of_rest(self) -> list[list[int]]:
@@ -294,8 +309,16 @@ class _Counting:
             min(1 << j, sum(self._n_values_of[at][bucket] for bucket in members))
             for at in range(column, len(self._columns))
         )
-        # Python steps over what it lists some fifty times as slowly as a kernel over subsets.
-        return n_columns * j << j < 50 * listed
+        return n_columns * j << j < _SUBSETS_A_STEP * listed
+
+    def _spend(self, n_steps: int) -> None:
+        """Give up where counting takes longer than was allowed."""
+        self._n_steps += n_steps
+        if self._max_steps is not None and self._n_steps > self._max_steps:
+            raise InfeasibleError(
+                f"Fake tuples were not counted after {self._max_steps} steps.",
+                hint="allow more steps.",
+            )
 
     def _walk(self, column: int, members: list[int], weight: int) -> None:
         """Part a large set by the values of a column, those together that the same buckets hold.
@@ -304,7 +327,9 @@ class _Counting:
         """
         parted = {(1 << len(members)) - 1: weight}
         for at in range(column, len(self._columns) - 1):
-            found = _meeting(parted, self._signatures(at, members))
+            signatures = self._signatures(at, members)
+            self._spend(len(parted) * len(signatures))
+            found = _meeting(parted, signatures)
             parted = {}
             for subset, n_tuples in found.items():
                 n_members = subset.bit_count()
@@ -313,7 +338,9 @@ class _Counting:
                     self._take(at + 1, held, n_tuples)
                 else:
                     parted[subset] = n_tuples
-        self._tally_last(parted, self._signatures(len(self._columns) - 1, members))
+        signatures = self._signatures(len(self._columns) - 1, members)
+        self._spend(len(parted) * len(signatures))
+        self._tally_last(parted, signatures)
 
     def _tally_last(self, parted: Mapping[int, int], signatures: Sequence[tuple[int, int]]) -> None:
         """Count the tuples of sets of buckets of which the last column alone is left."""
@@ -333,6 +360,8 @@ class _Counting:
         return list(Counter(held.values()).items())
 
     def _wait(self, column: int, members: list[int], weight: int) -> None:
+        n_subsets = (len(self._columns) - column) * len(members) << len(members)
+        self._spend(n_subsets // _SUBSETS_A_STEP)
         waiting = self._waiting[column]
         waiting.members.extend(members)
         waiting.starts.append(len(waiting.members))
@@ -411,24 +440,3 @@ def _members_of(subset: int, members: list[int]) -> list[int]:
         chosen.append(members[lowest.bit_length() - 1])
         subset ^= lowest
     return chosen
-
-
-def _primes_for(largest: int) -> list[int]:
-    """Give primes below 2^31 whose product is larger than a number."""
-    primes: list[int] = []
-    candidate, product = _LARGEST_MODULUS - 1, 1
-    while product <= largest:
-        if all(candidate % divisor for divisor in range(3, math.isqrt(candidate) + 1, 2)):
-            primes.append(candidate)
-            product *= candidate
-        candidate -= 2
-    return primes
-
-
-def _joined(residues: Sequence[int], moduli: Sequence[int]) -> int:
-    """Give the least number that leaves these residues (the Chinese remainder theorem)."""
-    number, product = 0, 1
-    for residue, modulus in zip(residues, moduli, strict=True):
-        number += product * ((residue - number) * pow(product, -1, modulus) % modulus)
-        product *= modulus
-    return number
