@@ -15,8 +15,14 @@ from shoal.core.domain import Domain
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, People, Published
 from shoal.core.sliced import Layout, Sliced
-from shoal.knowledge import membership
-from shoal.knowledge.membership import fit_people, fit_sliced, tell_apart
+from shoal.knowledge import sliced_matches
+from shoal.knowledge.membership import (
+    find_presence,
+    find_sliced_presence,
+    fit_people,
+    fit_sliced,
+    tell_apart,
+)
 
 VALUES = [None, "1", "2", "3", "ä", "x y"]
 MEANINGS = {
@@ -195,7 +201,7 @@ def test_people_fit_sliced_rows_as_often_as_linkings_have_them(case):
 @settings(max_examples=200, deadline=None)
 @given(sliced_tables())
 def test_people_are_looked_at_in_parts(case):
-    with patch.object(membership, "_MOST_PAIRS", 2):
+    with patch.object(sliced_matches, "_MOST_PAIRS", 2):
         check_sliced(case)
 
 
@@ -238,8 +244,61 @@ def test_labels_of_sliced_columns_stand_for_their_members(case):
 def test_who_matches_nothing_is_told_from_members_for_certain():
     columns, lines = ["q0"], [("1", "x y"), ("1", "ä")]
     published = published_lines(columns, lines)
-    members = People(cells_of(columns, [("x y",), ("ä",), ("ä",)])[0])
-    others = People(cells_of(columns, [("1",), ("2",)])[0])
+    cells, cell_of = cells_of(columns, [("x y",), ("ä",), ("ä",), ("1",), ("2",)])
+    members, others = (
+        People(Cells.of_rows(cells.domains, cells.codes[cell_of[part]]))
+        for part in (slice(3), slice(3, 5))
+    )
     found = tell_apart(published, members, others)
-    assert (found.auc, found.members.n_matching, found.others.n_matching) == (1, 3, 0)
-    assert tell_apart(published, members, members).auc == 0.5
+    for one in (found.alone, found.listed, found.worse):
+        assert (one.auc, one.members.n_matching, one.others.n_matching) == (1, 3, 0)
+    assert tell_apart(published, members, members).worse.auc == 0.5
+
+
+# --- with a list of people ------------------------------------------------------------------------
+
+
+@settings(max_examples=500, deadline=None)
+@given(lines_and_people())
+def test_the_rows_of_a_class_are_divided_among_those_who_fit_it(case):
+    lines, people = case
+    columns = [f"q{place}" for place in range(len(people[0]))]
+    labels = [{line[place + 1] for line in lines} for place in range(len(columns))]
+    cells, cell_of = cells_of(columns, people)
+    found = find_presence(published_lines(columns, lines), People(cells))
+
+    def fits(person, look):
+        return all(map(admits, look, person, labels))
+
+    for person, cell in zip(people, cell_of.tolist(), strict=True):
+        expected = sum(
+            Fraction(1, sum(fits(other, line[1:]) for other in people))
+            for line in lines
+            if fits(person, line[1:])
+        )
+        assert abs(found[cell] - float(expected)) < 1e-9
+
+
+@settings(max_examples=300, deadline=None)
+@given(sliced_tables())
+def test_the_rows_of_a_bucket_are_divided_among_those_who_match_it(case):
+    layout, rows, bucket, people = case
+    known = list(layout.known)
+    as_mapping = [dict(zip("abc", row, strict=True)) for row in rows]
+    shown = [tuple(one["abc".index(name)] for name in known) for one in people]
+    cells, cell_of = cells_of(known, shown)
+    release = slice_rows(layout, rows, bucket)
+    found = find_sliced_presence(release, cells)
+
+    def mean(person, own):
+        held = [row for row, b in zip(as_mapping, bucket, strict=True) if b == own]
+        return mean_fits(layout, held, [0] * len(held), dict(zip(known, person, strict=True)))[1]
+
+    expected = [Fraction(0)] * len(shown)
+    for own in set(bucket):
+        means = [mean(person, own) for person in shown]
+        for place, one in enumerate(means):
+            expected[place] += bucket.count(own) * one / sum(means)
+    assert np.allclose(found[cell_of], [float(one) for one in expected])
+    # Everybody in the table is on the list, so that each row is somebody's.
+    assert abs((found * cells.counts).sum() - len(rows)) < 1e-9

@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from shoal.attacks.homogeneity import Homogeneity
     from shoal.attacks.learned import Learned
     from shoal.attacks.linkage import Linkage
+    from shoal.attacks.membership import Membership
     from shoal.attacks.rules import Rules
     from shoal.attacks.sliced_linkage import SlicedLinkage
 
-__all__ = ["Background", "Belief", "Homogeneity", "Learned", "Linkage", "Rules", "SlicedLinkage"]
+__all__ = [
+    "Background",
+    "Belief",
+    "Homogeneity",
+    "Learned",
+    "Linkage",
+    "Membership",
+    "Rules",
+    "SlicedLinkage",
+]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

@@ -118,6 +118,10 @@ class Method(ABC):
             Where no release can; it names the best reachable parameter.
         """
 
+    def settled(self, notes: Mapping[str, object]) -> Method:  # noqa: ARG002
+        """Give the method with what a plan of it had to find out, by the plan's notes."""
+        return self
+
     def check_schema(self, schema: Schema) -> None:
         """Refuse a schema that the method cannot work on."""
         needs_sensitive = any(guarantee.is_about_sensitive for guarantee in self.guarantees)

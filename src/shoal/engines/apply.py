@@ -17,13 +17,12 @@ from shoal.core.cells import Counts
 from shoal.core.method import Shape
 from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
-from shoal.engines.engine import Columns
+from shoal.engines.engine import N_HASHES, Columns
 from shoal.engines.layout import Integers, lay_out
 from shoal.engines.table import EngineTable
 
 __all__ = ["apply_plan", "merge_buckets"]
 
-_N_HASHES = 16**15
 _KEY_DIGITS = 32
 """128 bits: with them, most row keys still fit the one block that SHA-256 then takes."""
 _RANK_TEXT = "concat(s.rank_key, ':', t.row_key)"
@@ -154,7 +153,7 @@ def _rank_in_slots(
     engine = table.engine
     hashed = engine.hash_number(_RANK_TEXT)
     engine.stage("hashed", f"SELECT {carried}, k.class, k.block, {hashed} AS h FROM {rows}")
-    width = _N_HASHES // n_slots
+    width = N_HASHES // n_slots
     slots = engine.rows(
         f"SELECT class, h - h % {width} AS slot, count(*) AS n FROM hashed "
         f"GROUP BY class, h - h % {width}"

@@ -14,10 +14,12 @@ from shoal.engines.watched_file import WatchedFile
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDB
 
-__all__ = ["Columns", "Engine", "Scan"]
+__all__ = ["N_HASHES", "Columns", "Engine", "Scan"]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 """Columns by name; masked where a value is missing."""
+N_HASHES = 16**15
+"""How many numbers `Engine.hash_number` may give."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from shoal.engines.domains import (
     refuse_reserved,
     type_of_engine,
 )
-from shoal.engines.engine import Engine, Scan
+from shoal.engines.engine import N_HASHES, Engine, Scan
 from shoal.engines.marking import mark_cells
 from shoal.engines.texts import texts_of
 
@@ -133,11 +133,34 @@ class EngineTable:
                 f"is done in memory, for at most {cap}, whichever engine holds the table.",
                 hint="publish a sample of the rows, or parts of the table one by one.",
             )
+        return self._fetch_codes("coded")
+
+    def sampled_codes(self, n_rows: int, key: bytes) -> Rows:
+        """Do as `row_codes` does, with about `n_rows` of the rows where there are more.
+
+        Parameters
+        ----------
+        n_rows
+            About how many rows to give.
+        key
+            What decides which rows these are.
+        """
+        if self._n_rows <= n_rows:
+            return self.row_codes(n_rows)
+        number = self.engine.hash_number("concat(k.sample_key, ':', t.row_key)")
+        self.engine.push("sampling", {"sample_key": np.array([key.hex()], dtype=object)})
+        below = n_rows * N_HASHES // self._n_rows
+        chosen = f"SELECT t.* FROM coded t CROSS JOIN sampling k WHERE {number} < {below}"
+        rows = self._fetch_codes(f"({chosen}) c")
+        self.engine.drop("sampling")
+        return rows
+
+    def _fetch_codes(self, relation: str) -> Rows:
         names = [self.code_name(column) for column in self._schema.coded]
         fetched = self.engine.rows(
-            f"SELECT {', '.join(['row_key', *names])} FROM coded ORDER BY row_key"
+            f"SELECT {', '.join(['row_key', *names])} FROM {relation} ORDER BY row_key"
         )
-        codes = np.empty((self._n_rows, len(names)), dtype=np.int32)
+        codes = np.empty((len(fetched["row_key"]), len(names)), dtype=np.int32)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
         domains = tuple(self._domains[column] for column in self._schema.coded)

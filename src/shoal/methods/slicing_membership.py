@@ -26,8 +26,8 @@ from shoal.core.exact import as_text
 from shoal.core.plan import Recode
 from shoal.core.sliced import Sliced
 from shoal.knowledge.column_generalization import apply_recode
-from shoal.knowledge.membership import fit_sliced, split_rows
-from shoal.knowledge.separation import Separation, separate
+from shoal.knowledge.membership import split_rows, tell_apart_sliced
+from shoal.knowledge.separation import Separation
 
 __all__ = ["ProtectedMembership", "find_frequency"]
 
@@ -184,12 +184,7 @@ class _Trials:
             self.refusals.append(error)
             return None
         members, others = (part.select(sliced.layout.known) for part in (half, rest))
-        return separate(
-            fit_sliced(sliced, members).n_rows,
-            fit_sliced(sliced, others).n_rows,
-            member_counts=members.counts,
-            other_counts=others.counts,
-        )
+        return tell_apart_sliced(sliced, members, others).worse
 
     def failure(self, bound: Fraction) -> InfeasibleError:
         """Say what was reached at best."""

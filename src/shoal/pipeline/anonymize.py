@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Label, Plan
+from shoal.core.private_cells import Marks
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, PublishedColumn
@@ -32,7 +33,7 @@ from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
-__all__ = ["anonymize", "checked_release", "problem_of"]
+__all__ = ["anonymize", "checked_release", "made_release", "problem_of"]
 
 
 def anonymize(
@@ -88,6 +89,29 @@ def anonymize(
 
     step("count")
     problem = problem_of(table, method, secret)
+    return made_release(table, method, problem, step=step, timings=timings)
+
+
+def made_release(
+    table: EngineTable,
+    method: Method,
+    problem: Problem,
+    *,
+    step: Progress = silent,
+    timings: Mapping[str, float] | None = None,
+) -> Release:
+    """Plan, place the rows and check what comes out.
+
+    Parameters
+    ----------
+    table, method, problem
+        What is published, how, and what of it the method sees.
+    step
+        Called with the name of each step.
+    timings
+        Where `step` writes down when it was called.
+    """
+    secret = problem.secret
     step("plan")
     plan = method.plan(problem)
     plan.check()
@@ -102,21 +126,34 @@ def anonymize(
         plan=plan,
         number=number,
         secret=secret,
-        timings=timings,
+        timings={} if timings is None else timings,
         hierarchies=_published_hierarchies(table, method, plan),
+        method=method,
     )
     return checked_release(making, manifest, step)
 
 
-def problem_of(table: EngineTable, method: Method, secret: Secret) -> Problem:
-    """Count what a method asks for; fetch rows only for those that hide single cells."""
+def problem_of(
+    table: EngineTable,
+    method: Method,
+    secret: Secret,
+    private: Callable[[Rows], Marks] | None = None,
+) -> Problem:
+    """Count what a method asks for; fetch rows only for those that hide single cells.
+
+    Parameters
+    ----------
+    private
+        Marks the private cells of rows, where that is not found out from the table.
+    """
     cells = table.counts(method.class_columns(table.schema))
     asked = cells_of_keys(table, cells, method.keys_asked)
     problem = Problem(cells, table.schema, table.trees, secret, asked)
     if method.private_cells is None:
         return problem
     rows = table.row_codes(MOST_ROWS)
-    return replace(problem, rows=rows, private=mark_cells(table, method.private_cells, rows))
+    marks = mark_cells(table, method.private_cells, rows) if private is None else private(rows)
+    return replace(problem, rows=rows, private=marks)
 
 
 def checked_release(making: Making, manifest: Manifest, step: Progress) -> Release:

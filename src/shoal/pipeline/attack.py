@@ -16,6 +16,7 @@ from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError, SchemaError
+from shoal.core.held_out import HeldOutAttack
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
@@ -27,6 +28,7 @@ from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
+from shoal.pipeline.held_out import run_trials
 from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import Release, open_release
 from shoal.pipeline.risk_file import write_risk
@@ -126,6 +128,8 @@ def attack(
         progress(f"attack: {type(one).__name__}")
         if isinstance(one, CellAttack) and truth is not None:
             findings.append(attack_cells(one, published, truth))
+        elif isinstance(one, HeldOutAttack):
+            findings.append(one.judge(published, attacked, run_trials(release, one)))
         else:
             findings.append(one.run(published, attacked, knowledge))
     if people is None:

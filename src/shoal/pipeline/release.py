@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.core.attack import Findings
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.method import Method
 from shoal.core.plan import Plan
 from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
 from shoal.core.secret import Secret
@@ -34,7 +35,10 @@ PLACEMENT = "placement.parquet"
 
 @dataclass(frozen=True, eq=False)
 class Making:
-    """What only the maker of a release knows: it is written to the internal folder."""
+    """What only the maker of a release knows: most of it is written to the internal folder.
+
+    The method is None where more than it was done to the rows.
+    """
 
     table: EngineTable
     plan: Plan
@@ -43,6 +47,7 @@ class Making:
     timings: Mapping[str, float]
     hierarchies: Mapping[str, list[list[str | None]]]
     configuration: Mapping[str, object] = field(default_factory=dict)
+    method: Method | None = None
 
 
 class Release:

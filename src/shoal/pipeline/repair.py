@@ -92,5 +92,5 @@ def repair(
         guarantees=(*release.manifest.guarantees, guarantee),
         witnesses=seal_witnesses(making.secret, witnesses),
     )
-    merged = replace(making, plan=plan, number=number, timings=timings)
+    merged = replace(making, plan=plan, number=number, timings=timings, method=None)
     return checked_release(merged, manifest, step)

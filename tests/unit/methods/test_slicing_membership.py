@@ -13,7 +13,7 @@ from shoal.core.errors import InfeasibleError
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.sliced import Layout
 from shoal.knowledge.column_generalization import apply_recode, generalize_columns
-from shoal.knowledge.membership import fit_sliced, split_rows
+from shoal.knowledge.membership import find_sliced_presence, fit_sliced, split_rows
 from shoal.knowledge.separation import separate
 from shoal.methods.slicing_membership import find_frequency
 from shoal.methods.slicing_partition.grouping import random_buckets
@@ -64,11 +64,24 @@ def auc_at(often):
     half, rest = split_rows(CELLS, CELLS.n_rows // 2, np.random.default_rng(5))
     recode = generalize(half, often)
     sliced = slice_rows(apply_recode(half, recode))
-    scores = []
-    for part in (half, rest):
-        known = apply_recode(part, recode).select(["age", "city"])
-        scores.append(np.repeat(fit_sliced(sliced, known).n_rows, known.counts))
-    return separate(*scores).auc
+    parts = [apply_recode(part, recode).select(["age", "city"]) for part in (half, rest)]
+    aucs = []
+    everybody = Cells.of_rows(
+        parts[0].domains, np.concatenate([p.codes for p in map(rows_of, parts)])
+    )
+    for score in (fit_sliced(sliced, everybody).n_rows, find_sliced_presence(sliced, everybody)):
+        of_codes = dict(zip(map(tuple, everybody.codes.tolist()), score.tolist(), strict=True))
+        members, others = (
+            [of_codes[tuple(code)] for code in rows_of(part).codes.tolist()] for part in parts
+        )
+        aucs.append(separate(members, others).auc)
+    return max(aucs)
+
+
+def rows_of(cells):
+    """Give one entry a row."""
+    codes = np.repeat(cells.codes, cells.counts, axis=0)
+    return Cells(cells.domains, codes, np.ones(len(codes), dtype=np.int64))
 
 
 def test_the_bound_holds_where_it_stops_and_not_one_below():

@@ -1,0 +1,354 @@
+"""Membership: how well it can be told who is in the table.
+
+That somebody is in a table of patients may be all that an adversary wants to know. She knows what
+is known of a person and looks for the buckets that match: the more rows of the release are like the
+person, the likelier one of them is theirs. Many combinations that match although nobody has them,
+the *fake tuples* of a sliced release, are said to hide members. But what counts is whether people
+who are not in the table match too. So a part of the table is published, and the rest is held out.
+
+References
+----------
+[Slicing] Shaik Mahammad Rafi, P. Venkata Ramanaiah: Protecting Attribute Disclosure for High
+Dimensionality and Preserving Publishing of Microdata (a shortened variant of T. Li, N. Li,
+J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012);
+Sections 5, 6 and 7.
+
+M. E. Nergiz, M. Atzori, C. Clifton: Hiding the presence of individuals from shared databases,
+SIGMOD 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.attack import Findings, Section
+from shoal.core.cells import Counts
+from shoal.core.errors import InfeasibleError, ParameterError
+from shoal.core.exact import Number, as_text, exact, whole
+from shoal.core.held_out import HeldOutAttack, Trial, Trials
+from shoal.core.release import People, Published
+from shoal.core.sliced import Sliced
+from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
+from shoal.knowledge.membership import Fits, fit_people
+from shoal.knowledge.separation import Separation, separate
+
+__all__ = ["Membership"]
+
+_BANDS = (0, 1, 2, 3, 5, 10, 100)
+"""Where the bands of numbers of buckets begin."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class Membership(HeldOutAttack):
+    """Tell the people in the table from others by how well they fit the release.
+
+    Parameters
+    ----------
+    limit
+        The largest area under the ROC curve (AUC) that is allowed, from 1/2 to 1: the chance that
+        of a member and somebody else the member fits better. Above it everybody counts as at risk.
+        Without one the area is reported, not judged.
+    split
+        The share of the rows that are published in the test, between 0 and 1.
+    max_rows
+        The most rows that take part in the test; of more, about so many are drawn.
+    compare
+        Whether the test is also done with rows grouped by similarity, by dissimilarity and at
+        random, where the release is sliced.
+    max_steps
+        After how many steps the counting of fake tuples is given up; some millions take a second.
+
+    Notes
+    -----
+    A person's score is the number of rows that are like them: those whose published line admits all
+    that is known of them, and where columns are not linked, the number of such rows on average over
+    all linkings. Who matches nothing scores 0.
+
+    The test needs the table and the method, so it is done where a release is made, and left out
+    where there are published files alone, or the method refuses a part of the table. The part is
+    drawn from the release's secret. It is published with the same parameters; a frequency or a
+    bucket size weighs more there, for it has fewer rows. The area is judged as it is; its interval
+    says how far chance may have moved it.
+
+    A person's posterior is the belief that they are in the table, for somebody who thought it as
+    likely as not, after it was seen that they match, or that they do not.
+
+    Fake tuples are combinations of all attributes that match a bucket and are not in the table;
+    they are counted exactly, without listing them. From the published files alone, only all that
+    match can be counted.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.census(rows=600, seed=1))
+    >>> release = shoal.anonymize(table, shoal.Mondrian(k=5), seed=1)
+    >>> found = shoal.attack(release, Membership(limit=0.9))["membership"]
+    >>> found.n_breached, found.headline["published in the test"]
+    (0, 300)
+    """
+
+    limit: Fraction | None = None
+
+    knows: ClassVar[str] = (
+        "what is known of people, and the release, but not who of them is in the table"
+    )
+
+    def __init__(
+        self,
+        *,
+        limit: Number | None = None,
+        split: Number = "1/2",
+        max_rows: int = 100_000,
+        compare: bool = False,
+        max_steps: int = 50_000_000,
+    ) -> None:
+        values = {
+            "limit": None if limit is None else _checked_limit(limit),
+            "split": _checked_split(split),
+            "max_rows": whole("max_rows", max_rows, least=2),
+            "compare": bool(compare),
+            "max_steps": whole("max_steps", max_steps, least=0),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def judge(self, published: Published, people: People, trials: Trials) -> Findings:
+        """Attack the people, and say how well members were told from others in the trials."""
+        tests = [_Test.of(trial) for trial in trials.trials]
+        first = tests[0].separation if tests else None
+        is_matching = _is_matching(published, people)
+        is_too_much = bool(
+            first is not None and self.limit is not None and first.auc > float(self.limit)
+        )
+        fakes, by_buckets = self._fakes(published, trials)
+        return Findings(
+            attack="membership",
+            knows=self.knows,
+            counts=people.counts,
+            # It is about none: one entry serves all.
+            value=np.broadcast_to(np.int64(-1), people.quasi.n_cells),
+            posterior=_beliefs(first, is_matching),
+            breached=is_matching & is_too_much,
+            limit=None if first is None or self.limit is None else as_text(self.limit),
+            headline={
+                "people who match": int(people.counts[is_matching].sum()),
+                **(_left_out(trials, tests) if first is None else _figures(first)),
+                **fakes,
+            },
+            sections=(
+                *([_test_section(tests)] if tests else []),
+                *([tests[0].section] if first is not None else []),
+                *by_buckets,
+            ),
+        )
+
+    def _fakes(
+        self, published: Published, trials: Trials
+    ) -> tuple[dict[str, object], tuple[Section, ...]]:
+        """Give what is known of fake tuples, where the release is sliced."""
+        sliced = published.sliced
+        if sliced is None:
+            return {}, ()
+        if trials.originals is not None and trials.fakes is not None:
+            n_originals, n_fakes = sum(trials.originals.values()), sum(trials.fakes.values())
+            figures: dict[str, object] = {"tuples of the table": n_originals}
+            return figures | {"fake tuples": n_fakes}, (
+                _matches_section(trials.originals, trials.fakes),
+            )
+        reason = trials.not_counted
+        if reason is None and sliced.layout.is_overlapping:
+            reason = "not counted: columns share attributes"
+        if reason is not None:
+            return {"fake tuples": reason}, ()
+        try:
+            matching = _count_matching(sliced, self.max_steps)
+        except InfeasibleError as error:
+            return {"fake tuples": f"not counted: {error.fact}"}, ()
+        # At most one tuple of the table a row.
+        return {
+            "tuples that match a bucket": matching,
+            "fake tuples at least": max(matching - sliced.n_rows, 0),
+        }, ()
+
+
+def _checked_limit(limit: Number) -> Fraction:
+    bound = exact("limit", limit)
+    if not Fraction(1, 2) <= bound <= 1:
+        raise ParameterError(
+            f"limit must be from 1/2 to 1, not {as_text(bound)}.",
+            hint="1/2 is the area where members fit no better than others.",
+        )
+    return bound
+
+
+def _checked_split(split: Number) -> Fraction:
+    share = exact("split", split)
+    if not 0 < share < 1:
+        raise ParameterError(f"split must lie between 0 and 1, not be {as_text(share)}.")
+    return share
+
+
+def _is_matching(published: Published, people: People) -> npt.NDArray[np.bool_]:
+    """Say who matches the release; whose place in it is known does."""
+    is_known = people.line is not None or people.bucket is not None
+    if is_known or not people.quasi.columns:
+        return np.ones(people.quasi.n_cells, dtype=bool)
+    return np.asarray(fit_people(published, people).n_buckets > 0)
+
+
+def _beliefs(
+    separation: Separation | None, is_matching: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """Give the belief that each person is a member, from even odds; 0 where nothing is known."""
+    if separation is None:
+        return np.zeros(len(is_matching))
+    members, others = separation.members.share, separation.others.share
+    return np.where(is_matching, _even_odds(members, others), _even_odds(1 - members, 1 - others))
+
+
+def _even_odds(member: float, other: float) -> float:
+    return member / (member + other) if member + other > 0 else 0.5
+
+
+# --- the held-out test ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """How well members were told from others in a trial.
+
+    Parameters
+    ----------
+    trial
+        The trial.
+    members, others
+        How well each fit; None where the part could not be published.
+    """
+
+    trial: Trial
+    members: Fits | None = None
+    others: Fits | None = None
+
+    @classmethod
+    def of(cls, trial: Trial) -> _Test:
+        published = trial.published
+        if published is None:
+            return cls(trial)
+        return cls(trial, fit_people(published, trial.members), fit_people(published, trial.others))
+
+    @property
+    def separation(self) -> Separation | None:
+        if self.members is None or self.others is None:
+            return None
+        return separate(
+            self.members.n_rows,
+            self.others.n_rows,
+            member_counts=self.trial.members.counts,
+            other_counts=self.trial.others.counts,
+        )
+
+    @property
+    def section(self) -> Section:
+        """People by the number of buckets that they match."""
+        assert self.members is not None
+        assert self.others is not None
+        members = _in_bands(self.members.n_buckets, self.trial.members.counts)
+        others = _in_bands(self.others.n_buckets, self.trial.others.counts)
+        rows = zip(_band_names(), members, others, strict=True)
+        return Section(
+            "held-out test: people by matching buckets",
+            ("buckets", "members", "others"),
+            tuple(row for row in rows if row[1] or row[2]),
+        )
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        found, published = self.separation, self.trial.published
+        if found is None or published is None:
+            return (self.trial.name, *[None] * 6, self.trial.refusal)
+        size = published.manifest.n_rows / max(published.n_buckets, 1)
+        shares = found.members.share, found.others.share
+        return (self.trial.name, size, *shares, found.auc, found.low, found.high, None)
+
+
+def _left_out(trials: Trials, tests: list[_Test]) -> dict[str, object]:
+    reason = tests[0].trial.refusal if tests else trials.left_out
+    return {"held-out test": f"left out: {reason}"}
+
+
+def _figures(separation: Separation) -> dict[str, object]:
+    return {
+        "published in the test": separation.members.n_people,
+        "held out": separation.others.n_people,
+        "members who match": separation.members.share,
+        "others who match": separation.others.share,
+        "AUC": separation.auc,
+        "AUC, 95 % from": separation.low,
+        "AUC, 95 % to": separation.high,
+    }
+
+
+def _test_section(tests: list[_Test]) -> Section:
+    return Section(
+        "held-out test",
+        (
+            "rows grouped",
+            "rows a bucket",
+            "members who match",
+            "others who match",
+            "AUC",
+            "95 % from",
+            "to",
+            "left out",
+        ),
+        tuple(test.row for test in tests),
+    )
+
+
+# --- numbers of buckets ---------------------------------------------------------------------------
+
+
+def _band_names() -> list[str]:
+    ends = [after - 1 for after in _BANDS[1:]]
+    names = [
+        f"{first}" if first == last else f"{first}-{last}"
+        for first, last in zip(_BANDS, ends, strict=False)
+    ]
+    return [*names, f"{_BANDS[-1]}+"]
+
+
+def _in_bands(n_buckets: Counts, counts: Counts) -> list[int]:
+    band = np.searchsorted(_BANDS, n_buckets, side="right") - 1
+    total = np.zeros(len(_BANDS), dtype=np.int64)
+    np.add.at(total, band, counts)
+    return total.tolist()
+
+
+def _matches_section(originals: Mapping[int, int], fakes: Mapping[int, int]) -> Section:
+    rows = [[name, 0, 0] for name in _band_names()]
+    for place, counted in enumerate((originals, fakes), start=1):
+        for n_buckets, n_tuples in counted.items():
+            # In Python's numbers: there may be more fakes than 64 bits hold.
+            band = int(np.searchsorted(_BANDS, n_buckets, side="right")) - 1
+            rows[band][place] += n_tuples  # type: ignore[operator]
+    return Section(
+        "tuples by matching buckets",
+        ("buckets", "of the table", "fakes"),
+        tuple(tuple(row) for row in rows if row[1] or row[2]),
+    )
+
+
+def _count_matching(sliced: Sliced, max_steps: int) -> int:
+    """Count the combinations of all attributes that match a bucket."""
+    columns = [
+        ValuesByBucket(column.bucket, column.value, sliced.n_buckets, column.values.n_cells)
+        for column in sliced.columns
+    ]
+    nobody = np.empty((0, len(columns)), dtype=np.int64)
+    return count_fakes(columns, nobody, max_steps=max_steps).n_fakes

@@ -1,0 +1,243 @@
+"""Which buckets of a sliced release people match, and how many rows there are like them.
+
+A person matches a bucket that holds their value in every column. Values are compared as a reader
+would: a label stands for what it says it does. Where columns share attributes, they are linked
+where these agree. All is joined as arrays; no loop goes over people or buckets.
+
+References
+----------
+[Slicing] (see `shoal.core.sliced`) Section 3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.release import Meaning
+from shoal.core.sliced import Sliced, SlicedColumn
+from shoal.knowledge.location import match_lines, spread
+from shoal.knowledge.sliced_beliefs import sliced_beliefs
+
+__all__ = ["Labels", "Term", "sliced_terms"]
+
+Labels = Mapping[str, Mapping[str, Meaning]]
+Term = tuple[Codes, Codes, npt.NDArray[np.float64]]
+
+_MOST_PAIRS = 1 << 22
+"""How many pairs of a person and a bucket are looked at together."""
+
+
+def sliced_terms(sliced: Sliced, people: Cells, labels: Labels) -> Iterator[Term]:
+    """Give, in parts, who matches which bucket, and how many rows of it are like them.
+
+    Parameters
+    ----------
+    sliced
+        The release.
+    people
+        What is known of people, as values or as published labels.
+    labels
+        What the labels of the release stand for, by attribute and label.
+
+    Returns
+    -------
+    Parts of the pairs of a person and a bucket that they match, with the number of rows like the
+    person that the bucket has on average over all linkings, which is |B| f(t, B).
+
+    Raises
+    ------
+    DataError, ParameterError
+        Where columns are linked by an attribute that is not sensitive, and it or something else
+        that is known to the adversary is not given of the people.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.sliced import Layout
+    >>> sex, city = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("city", ["Bonn", "Rome"])
+    >>> rows = Cells.of_rows([sex, city], np.array([[0, 0], [0, 1], [1, 1]]))
+    >>> layout, bucket = Layout([["sex"], ["city"]]), np.array([0, 0, 1])
+    >>> release = Sliced.of_pieces(rows, layout, np.arange(3), bucket, rows.counts)
+    >>> person, bucket, n_rows = next(sliced_terms(release, rows, {}))
+    >>> person.tolist(), bucket.tolist(), n_rows.tolist()
+    ([0, 1, 2], [0, 0, 1], [1.0, 1.0, 1.0])
+    """
+    places = Counter(name for column in sliced.layout.columns for name in column)
+    linking = [name for name, n in places.items() if n > 1 and name not in people.columns]
+    if linking:
+        yield _joined_terms(sliced, people, labels, linking[0])
+    else:
+        yield from _product_of(sliced, people, labels).terms()
+
+
+def _joined_terms(sliced: Sliced, people: Cells, labels: Labels, linking: str) -> Term:
+    """Match people where columns are linked by what is not known of them."""
+    known = [name for name in sliced.layout.known if name in people.columns]
+    codes = [_published_code(sliced, people, labels, name) for name in known]
+    place = np.flatnonzero(np.logical_and.reduce([code >= 0 for code in codes]))
+    domains = tuple(sliced.domain(name) for name in known)
+    tuples = Cells(domains, np.column_stack(codes)[place], people.counts[place])
+    tuple_, bucket, share = sliced_beliefs(sliced, tuples, linking).matches
+    return place[tuple_], bucket, share * sliced.sizes[bucket]
+
+
+def _published_code(sliced: Sliced, people: Cells, labels: Labels, name: str) -> Codes:
+    """Give the label under which a value is published, the first that admits it; -1 for none."""
+    domain = sliced.domain(name)
+    every = Cells.of_rows([domain], np.arange(domain.size)[:, np.newaxis])
+    values, value_of = people.select_with_inverse([name])
+    matches = match_lines(every, labels, values)
+    code = np.full(values.n_cells, -1, dtype=np.int64)
+    is_named = np.diff(matches.start) > 0
+    code[is_named] = matches.line[matches.start[:-1][is_named]]
+    return code[value_of]
+
+
+def _product_of(sliced: Sliced, people: Cells, labels: Labels) -> _Product:
+    """Lay out the columns for people whose values are known wherever columns share them.
+
+    Of a bucket B the rows like them are |B| times the product over columns of the share of rows
+    with their value, among all rows of B or, where the column is linked by attributes that it
+    shares with those before it, among the rows that agree with them in these.
+    """
+    factors, divisors = [], []
+    for link in sliced.layout.links():
+        column = sliced.columns[link.column]
+        names = [name for name in column.attributes if name in people.columns]
+        if names:
+            factors.append(_Factor.of(sliced, column, names, people, labels))
+            shared = link.separator
+            divisors.append(_Factor.of(sliced, column, shared, people, labels) if shared else None)
+    return _Product(sliced.sizes, factors, divisors, people.n_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """How many rows of each bucket have a person's values of some attributes.
+
+    Parameters
+    ----------
+    kind
+        For each person, the combination of values that they have.
+    start, bucket, count
+        The buckets that hold combination k, and how many rows of them: the entries from
+        `start[k]` to `start[k + 1]`, sorted by bucket.
+    n_buckets
+        The number of buckets of the release.
+    """
+
+    kind: Codes
+    start: Codes
+    bucket: Codes
+    count: Counts
+    n_buckets: int
+
+    @classmethod
+    def of(
+        cls,
+        sliced: Sliced,
+        column: SlicedColumn,
+        names: Sequence[str],
+        people: Cells,
+        labels: Labels,
+    ) -> _Factor:
+        kinds, kind = people.select_with_inverse(names)
+        values, of_value = column.values.select_with_inverse(names)
+        matches = match_lines(values, labels, kinds)
+        value = of_value[column.value]
+        by_value = np.argsort(value, kind="stable")
+        first = np.searchsorted(value[by_value], np.arange(values.n_cells + 1))
+        source, place = spread(first[matches.line], np.diff(first)[matches.line])
+        entry = by_value[place]
+        owner, bucket = matches.person[source], column.bucket[entry]
+        n_kinds, n_buckets = kinds.n_cells, sliced.n_buckets
+        chosen, inverse = group([owner, bucket], [n_kinds, n_buckets], len(owner))
+        count = np.zeros(len(chosen), dtype=np.int64)
+        np.add.at(count, inverse, column.count[entry])
+        start = np.searchsorted(owner[chosen], np.arange(n_kinds + 1)).astype(np.int64)
+        return cls(kind, start, bucket[chosen], count, n_buckets)
+
+    @property
+    def n_buckets_of(self) -> Counts:
+        """How many buckets hold the values of each person."""
+        return np.diff(self.start)[self.kind]
+
+    def entries_of(self, people: Codes) -> tuple[Codes, Codes]:
+        """Give the pairs of a person and a bucket that holds their values."""
+        kind = self.kind[people]
+        source, entry = spread(self.start[kind], self.start[kind + 1] - self.start[kind])
+        return people[source], self.bucket[entry]
+
+    def count_of(self, person: Codes, bucket: Codes) -> Counts:
+        """Count, for pairs of a person and a bucket, its rows with the person's values."""
+        asked = self.kind[person] * self.n_buckets + bucket
+        place = np.searchsorted(self._pairs, asked)
+        is_held = place < len(self._pairs)
+        is_held[is_held] = self._pairs[place[is_held]] == asked[is_held]
+        count = np.zeros(len(asked), dtype=np.int64)
+        count[is_held] = self.count[place[is_held]]
+        return count
+
+    @cached_property
+    def _pairs(self) -> Codes:
+        """A number for each pair of a combination and a bucket that holds it, ascending."""
+        owner = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return owner * self.n_buckets + self.bucket
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """The columns of a release as factors, each with what it is a share of.
+
+    Parameters
+    ----------
+    sizes
+        The rows of each bucket.
+    factors
+        One a column of which anything is known.
+    divisors
+        For each of them the rows that agree in what is shared; None for all rows of the bucket.
+    n_people
+        The number of cells of people.
+    """
+
+    sizes: Counts
+    factors: Sequence[_Factor]
+    divisors: Sequence[_Factor | None]
+    n_people: int
+
+    def terms(self) -> Iterator[Term]:
+        """Give, in parts, who matches which bucket, and how many rows of it are like them."""
+        if not self.factors:
+            # Of whom nothing is known fits every row.
+            person = np.repeat(np.arange(self.n_people), len(self.sizes))
+            bucket = np.tile(np.arange(len(self.sizes)), self.n_people)
+            yield person, bucket, self.sizes[bucket].astype(np.float64)
+            return
+        n_buckets_of = np.column_stack([factor.n_buckets_of for factor in self.factors])
+        # Only the buckets that hold a person's rarest value have to be looked at.
+        rarest = n_buckets_of.argmin(axis=1)
+        for at, factor in enumerate(self.factors):
+            chosen = np.flatnonzero(rarest == at)
+            ends = np.cumsum(n_buckets_of[chosen, at])
+            cuts = np.flatnonzero(np.diff(ends // _MOST_PAIRS)) + 1
+            for part in np.split(chosen, cuts):
+                yield self._matching(*factor.entries_of(part))
+
+    def _matching(self, person: Codes, bucket: Codes) -> Term:
+        """Keep the pairs that match in all columns; give what the bucket has of the person."""
+        amount = self.sizes[bucket].astype(np.float64)
+        for factor, divisor in zip(self.factors, self.divisors, strict=True):
+            count = factor.count_of(person, bucket)
+            among = self.sizes[bucket] if divisor is None else divisor.count_of(person, bucket)
+            amount = amount * count / np.maximum(among, 1)
+            held = count > 0
+            person, bucket, amount = person[held], bucket[held], amount[held]
+        return person, bucket, amount
