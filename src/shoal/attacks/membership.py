@@ -13,8 +13,8 @@ Dimensionality and Preserving Publishing of Microdata (a shortened variant of T.
 J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012);
 Sections 5, 6 and 7.
 
-M. E. Nergiz, M. Atzori, C. Clifton: Hiding the presence of individuals from shared databases,
-SIGMOD 2007.
+[Nergiz07] M. E. Nergiz, M. Atzori, C. Clifton: Hiding the presence of individuals from shared
+databases. SIGMOD 2007; Section 3 (the adversary with a list).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from shoal.core.held_out import HeldOutAttack, Trial, Trials
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
 from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
-from shoal.knowledge.membership import Fits, fit_people
-from shoal.knowledge.separation import Separation, separate
+from shoal.knowledge.membership import Telling, fit_people, tell_apart
+from shoal.knowledge.separation import Separation
 
 __all__ = ["Membership"]
 
@@ -66,9 +66,11 @@ class Membership(HeldOutAttack):
 
     Notes
     -----
-    A person's score is the number of rows that are like them: those whose published line admits all
-    that is known of them, and where columns are not linked, the number of such rows on average over
-    all linkings. Who matches nothing scores 0.
+    There are two adversaries. To the one who has the release alone, a person's score is the number
+    of rows that are like them: those whose published line admits all that is known of them, and
+    where columns are not linked, the number of such rows on average over all linkings. The other
+    has a list of all people in the test, and divides the rows of a line or a bucket among those
+    whom it admits. Who matches nothing scores 0. The area that is judged is that of the better one.
 
     The test needs the table and the method, so it is done where a release is made, and left out
     where there are published files alone, or the method refuses a part of the table. The part is
@@ -121,7 +123,7 @@ class Membership(HeldOutAttack):
     def judge(self, published: Published, people: People, trials: Trials) -> Findings:
         """Attack the people, and say how well members were told from others in the trials."""
         tests = [_Test.of(trial) for trial in trials.trials]
-        first = tests[0].separation if tests else None
+        first = tests[0].telling.worse if tests and tests[0].telling else None
         is_matching = _is_matching(published, people)
         is_too_much = bool(
             first is not None and self.limit is not None and first.auc > float(self.limit)
@@ -227,39 +229,28 @@ class _Test:
     ----------
     trial
         The trial.
-    members, others
-        How well each fit; None where the part could not be published.
+    telling
+        How well; None where the part could not be published.
     """
 
     trial: Trial
-    members: Fits | None = None
-    others: Fits | None = None
+    telling: Telling | None = None
 
     @classmethod
     def of(cls, trial: Trial) -> _Test:
         published = trial.published
         if published is None:
             return cls(trial)
-        return cls(trial, fit_people(published, trial.members), fit_people(published, trial.others))
-
-    @property
-    def separation(self) -> Separation | None:
-        if self.members is None or self.others is None:
-            return None
-        return separate(
-            self.members.n_rows,
-            self.others.n_rows,
-            member_counts=self.trial.members.counts,
-            other_counts=self.trial.others.counts,
-        )
+        return cls(trial, tell_apart(published, trial.members, trial.others))
 
     @property
     def section(self) -> Section:
         """People by the number of buckets that they match."""
-        assert self.members is not None
-        assert self.others is not None
-        members = _in_bands(self.members.n_buckets, self.trial.members.counts)
-        others = _in_bands(self.others.n_buckets, self.trial.others.counts)
+        assert self.trial.published is not None
+        members, others = (
+            _in_bands(fit_people(self.trial.published, people).n_buckets, people.counts)
+            for people in (self.trial.members, self.trial.others)
+        )
         rows = zip(_band_names(), members, others, strict=True)
         return Section(
             "held-out test: people by matching buckets",
@@ -269,12 +260,22 @@ class _Test:
 
     @property
     def row(self) -> tuple[object, ...]:
-        found, published = self.separation, self.trial.published
-        if found is None or published is None:
-            return (self.trial.name, *[None] * 6, self.trial.refusal)
-        size = published.manifest.n_rows / max(published.n_buckets, 1)
-        shares = found.members.share, found.others.share
-        return (self.trial.name, size, *shares, found.auc, found.low, found.high, None)
+        """What the table of tests says of this one."""
+        published = self.trial.published
+        if self.telling is None or published is None:
+            return (self.trial.name, *[None] * 7, self.trial.refusal)
+        found = self.telling.worse
+        return (
+            self.trial.name,
+            published.manifest.n_rows / max(published.n_buckets, 1),
+            found.members.share,
+            found.others.share,
+            found.auc,
+            found.low,
+            found.high,
+            self.telling.alone.auc,
+            None,
+        )
 
 
 def _left_out(trials: Trials, tests: list[_Test]) -> dict[str, object]:
@@ -305,6 +306,7 @@ def _test_section(tests: list[_Test]) -> Section:
             "AUC",
             "95 % from",
             "to",
+            "AUC by the release alone",
             "left out",
         ),
         tuple(test.row for test in tests),

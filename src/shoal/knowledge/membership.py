@@ -153,7 +153,7 @@ class Telling:
 
     @property
     def worse(self) -> Separation:
-        """The one that tells them apart better."""
+        """The separation of the adversary who tells them apart better."""
         return max(self.listed, self.alone, key=lambda one: one.auc)
 
 
