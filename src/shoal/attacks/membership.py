@@ -31,7 +31,7 @@ from shoal.core.attack import Findings, Section
 from shoal.core.cells import Counts
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.held_out import HeldOutAttack, Trial, Trials
+from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack, Trial, Trials
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
 from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
@@ -253,7 +253,7 @@ class _Test:
         )
         rows = zip(_band_names(), members, others, strict=True)
         return Section(
-            "held-out test: people by matching buckets",
+            f"{HELD_OUT_TEST}: people by matching buckets",
             ("buckets", "members", "others"),
             tuple(row for row in rows if row[1] or row[2]),
         )
@@ -280,7 +280,7 @@ class _Test:
 
 def _left_out(trials: Trials, tests: list[_Test]) -> dict[str, object]:
     reason = tests[0].trial.refusal if tests else trials.left_out
-    return {"held-out test": f"left out: {reason}"}
+    return {HELD_OUT_TEST: f"left out: {reason}"}
 
 
 def _figures(separation: Separation) -> dict[str, object]:
@@ -297,7 +297,7 @@ def _figures(separation: Separation) -> dict[str, object]:
 
 def _test_section(tests: list[_Test]) -> Section:
     return Section(
-        "held-out test",
+        HELD_OUT_TEST,
         (
             "rows grouped",
             "rows a bucket",

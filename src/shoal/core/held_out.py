@@ -15,7 +15,10 @@ from fractions import Fraction
 from shoal.core.attack import Attack, Findings
 from shoal.core.release import People, Published
 
-__all__ = ["HeldOutAttack", "Trial", "Trials"]
+__all__ = ["HELD_OUT_TEST", "HeldOutAttack", "Trial", "Trials"]
+
+HELD_OUT_TEST = "held-out test"
+"""The figure of findings that says why nothing was tried; it is there only where nothing was."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,11 @@ class Trials:
     originals: Mapping[int, int] | None = None
     fakes: Mapping[int, int] | None = None
     not_counted: str | None = None
+
+    @property
+    def are_done(self) -> bool:
+        """Whether the part could be published as the whole was."""
+        return bool(self.trials) and self.trials[0].published is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,19 +123,23 @@ def attack(
     attacked = _everybody(release, published) if people is None else read_people(people, published)
     has_cells = any(isinstance(one, CellAttack) for one in attacks)
     truth = uncovered(release, published) if has_cells else None
-    findings = []
+    findings, untried = [], set()
     for one in attacks:
         progress(f"attack: {type(one).__name__}")
         if isinstance(one, CellAttack) and truth is not None:
             findings.append(attack_cells(one, published, truth))
         elif isinstance(one, HeldOutAttack):
-            findings.append(one.judge(published, attacked, run_trials(release, one)))
+            trials = run_trials(release, one)
+            findings.append(one.judge(published, attacked, trials))
+            if not trials.are_done:
+                untried.add(findings[-1].attack)
         else:
             findings.append(one.run(published, attacked, knowledge))
     if people is None:
-        fresh = {found.attack for found in findings}
+        # What was not tried says nothing of anybody, and replaces nothing that was.
+        fresh = {found.attack: found for found in findings if found.attack not in untried}
         kept = tuple(found for found in release.findings if found.attack not in fresh)
-        release.findings = (*kept, *findings)
+        release.findings = (*kept, *fresh.values())
         if release.folder is not None and release.internal is not None:
             _write_risk_anew(release, release.folder, release.internal)
     return AttackReport(tuple(findings))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from shoal.core.attack import Findings
 from shoal.core.errors import GuaranteeError, ParameterError
+from shoal.core.held_out import HELD_OUT_TEST
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
@@ -362,6 +363,12 @@ def _judge(
 
 
 def _judgement(entry: ConfiguredAttack, found: Findings) -> Judgement:
+    if entry.max_people is not None and HELD_OUT_TEST in found.headline:
+        raise ParameterError(
+            f"[attacks.{entry.name}] max_people cannot be judged: the {HELD_OUT_TEST} was "
+            f"{found.headline[HELD_OUT_TEST]}",
+            hint="leave max_people out, or ask the method for what a part of the table can keep.",
+        )
     if entry.max_people is not None and found.limit is None:
         raise ParameterError(
             f"[attacks.{entry.name}] max_people counts the people above a limit, and neither the "

@@ -301,7 +301,8 @@ def test_people_who_are_looked_for_fit_whatever_is_suppressed(folder):
 
 
 def test_every_attack_that_fits_runs_unasked(folder):
-    assert [found.attack for found in shoal.attack(folder)] == ["learned", "linkage", "rules"]
+    names = [found.attack for found in shoal.attack(folder)]
+    assert names == ["learned", "linkage", "membership", "rules"]
 
 
 def test_a_configuration_names_private_cells(tmp_path):
