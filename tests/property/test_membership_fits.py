@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import permutations, product
 from unittest.mock import patch
@@ -98,7 +99,8 @@ def test_people_fit_the_lines_that_admit_all_their_values(case):
             for line in lines
             if all(map(admits, line[1:], person, labels))
         ]  # fmt: skip
-        assert fits.n_rows[cell] == len(fitting)
+        n_looks = len({line[1:] for line in fitting})
+        assert fits.n_rows[cell] == (len(fitting) / n_looks if fitting else 0)
         assert fits.n_buckets[cell] == len({line[0] for line in fitting})
 
 
@@ -270,13 +272,30 @@ def test_the_rows_of_a_class_are_divided_among_those_who_fit_it(case):
     def fits(person, look):
         return all(map(admits, look, person, labels))
 
+    looks = Counter(line[1:] for line in lines)
+    # Of several lines that may be a person's, each is as likely.
+    share = {
+        person: Fraction(1, max(sum(fits(person, look) for look in looks), 1)) for person in people
+    }
     for person, cell in zip(people, cell_of.tolist(), strict=True):
         expected = sum(
-            Fraction(1, sum(fits(other, line[1:]) for other in people))
-            for line in lines
-            if fits(person, line[1:])
+            n_rows * share[person] / sum(share[other] for other in people if fits(other, look))
+            for look, n_rows in looks.items()
+            if fits(person, look)
         )
         assert abs(found[cell] - float(expected)) < 1e-9
+
+
+def test_who_may_be_behind_several_labels_of_a_column_is_behind_one():
+    """Two labels admit values that are named nowhere: half of the rows of each count."""
+    layout = Layout([["a"], ["b"], ["c"]])
+    rows = [("x", "0", "0"), ("x", "0", "0"), ("y", "0", "0")]
+    release = slice_rows(layout, rows, [0, 0, 0])
+    other = Meaning(members=frozenset({"1"}), has_other=True)
+    meanings = {"a": {"x": other, "y": Meaning(members=frozenset({"2"}), has_other=True)}}
+    cells, cell_of = cells_of(["a", "b", "c"], [("1", "0", "0"), ("2", "0", "0"), ("7", "0", "0")])
+    fits = fit_sliced(release, cells, meanings)
+    assert fits.n_rows[cell_of].tolist() == [2, 1, 1.5]
 
 
 @settings(max_examples=300, deadline=None)

@@ -67,10 +67,11 @@ class Membership(HeldOutAttack):
     Notes
     -----
     There are two adversaries. To the one who has the release alone, a person's score is the number
-    of rows that are like them: those whose published line admits all that is known of them, and
-    where columns are not linked, the number of such rows on average over all linkings. The other
-    has a list of all people in the test, and divides the rows of a line or a bucket among those
-    whom it admits. Who matches nothing scores 0. The area that is judged is that of the better one.
+    of rows that are like them: those that show a line which admits all that is known of them, on
+    average where several may be theirs, and where columns are not linked, on average over all
+    linkings. The other has a list of all people in the test, and divides the rows of a line or a
+    bucket among those whom it admits. Who matches nothing scores 0. The area that is judged is that
+    of the better one. Below 1/2, others fit better than members.
 
     The test needs the table and the method, so it is done where a release is made, and left out
     where there are published files alone, or the method refuses a part of the table. The part is

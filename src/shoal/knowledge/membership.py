@@ -3,8 +3,8 @@
 She knows what is known of a person and looks for the buckets that hold it. The more rows of the
 release are like the person, the likelier one of them is theirs. Where columns are not linked, that
 is the number of such rows on average over all linkings, of which a bucket B has |B| f(t, B)
-[Slicing, Section 3]; else the rows whose published line admits the person's values. Somebody with
-a list of all people who may be in the table knows more: the rows of a line belong to those of the
+[Slicing, Section 3]; else the rows that show what the person would be published as. Somebody with a
+list of all people who may be in the table knows more: the rows of a line belong to those of the
 list whom it admits, so that the chance of each is the rows divided by these people [Nergiz07].
 
 References
@@ -54,8 +54,8 @@ class Fits:
     n_buckets
         How many buckets they match.
     n_rows
-        How many rows of the release are like them, on average over all linkings of columns; above
-        0 exactly where they match a bucket.
+        How many rows of the release are like them, on average over all linkings of columns, and
+        over the lines that may be theirs; above 0 exactly where they match a bucket.
     """
 
     n_buckets: Counts
@@ -95,7 +95,9 @@ def fit_people(published: Published, people: People) -> Fits:
     if published.sliced is not None:
         return fit_sliced(published.sliced, people.quasi, published.meanings)
     found = matching_buckets(published, People(people.quasi))
-    return Fits(found.n_buckets_of, found.totals.astype(np.float64))
+    classes, _ = published.looks
+    n_lines = np.diff(match_lines(classes, published.meanings, people.quasi).start)
+    return Fits(found.n_buckets_of, found.totals / np.maximum(n_lines, 1))
 
 
 def find_presence(published: Published, people: People) -> _Floats:
@@ -128,9 +130,12 @@ def find_presence(published: Published, people: People) -> _Floats:
         return find_sliced_presence(published.sliced, people.quasi, published.meanings)
     classes, _ = published.looks
     matches = match_lines(classes, published.meanings, people.quasi)
-    n_fitting = np.zeros(classes.n_cells, dtype=np.int64)
-    np.add.at(n_fitting, matches.line, people.counts[matches.person])
-    chance = classes.counts[matches.line] / n_fitting[matches.line]
+    # Of several lines that may be a person's, one is.
+    share = 1 / np.diff(matches.start)[matches.person]
+    n_fitting = np.bincount(
+        matches.line, share * people.counts[matches.person], minlength=classes.n_cells
+    )
+    chance = share * classes.counts[matches.line] / n_fitting[matches.line]
     presence: _Floats = np.zeros(people.quasi.n_cells)
     np.add.at(presence, matches.person, chance)
     return presence

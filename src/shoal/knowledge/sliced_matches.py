@@ -1,7 +1,8 @@
 """Which buckets of a sliced release people match, and how many rows there are like them.
 
 A person matches a bucket that holds their value in every column. Values are compared as a reader
-would: a label stands for what it says it does. Where columns share attributes, they are linked
+would: a label stands for what it says it does. Where a value may be behind several labels, as one
+that is too rare to be named, each is as likely. Where columns share attributes, they are linked
 where these agree. All is joined as arrays; no loop goes over people or buckets.
 
 References
@@ -29,6 +30,7 @@ __all__ = ["Labels", "Term", "sliced_terms"]
 
 Labels = Mapping[str, Mapping[str, Meaning]]
 Term = tuple[Codes, Codes, npt.NDArray[np.float64]]
+_Floats = npt.NDArray[np.float64]
 
 _MOST_PAIRS = 1 << 22
 """How many pairs of a person and a bucket are looked at together."""
@@ -136,7 +138,7 @@ class _Factor:
     kind: Codes
     start: Codes
     bucket: Codes
-    count: Counts
+    count: _Floats
     n_buckets: int
 
     @classmethod
@@ -159,8 +161,10 @@ class _Factor:
         owner, bucket = matches.person[source], column.bucket[entry]
         n_kinds, n_buckets = kinds.n_cells, sliced.n_buckets
         chosen, inverse = group([owner, bucket], [n_kinds, n_buckets], len(owner))
-        count = np.zeros(len(chosen), dtype=np.int64)
-        np.add.at(count, inverse, column.count[entry])
+        # Of several values of the column that may be a person's, one is.
+        n_rows = column.count[entry] / np.diff(matches.start)[owner]
+        count: _Floats = np.zeros(len(chosen))
+        np.add.at(count, inverse, n_rows)
         start = np.searchsorted(owner[chosen], np.arange(n_kinds + 1)).astype(np.int64)
         return cls(kind, start, bucket[chosen], count, n_buckets)
 
@@ -175,13 +179,13 @@ class _Factor:
         source, entry = spread(self.start[kind], self.start[kind + 1] - self.start[kind])
         return people[source], self.bucket[entry]
 
-    def count_of(self, person: Codes, bucket: Codes) -> Counts:
+    def count_of(self, person: Codes, bucket: Codes) -> _Floats:
         """Count, for pairs of a person and a bucket, its rows with the person's values."""
         asked = self.kind[person] * self.n_buckets + bucket
         place = np.searchsorted(self._pairs, asked)
         is_held = place < len(self._pairs)
         is_held[is_held] = self._pairs[place[is_held]] == asked[is_held]
-        count = np.zeros(len(asked), dtype=np.int64)
+        count = np.zeros(len(asked))
         count[is_held] = self.count[place[is_held]]
         return count
 
@@ -237,7 +241,7 @@ class _Product:
         for factor, divisor in zip(self.factors, self.divisors, strict=True):
             count = factor.count_of(person, bucket)
             among = self.sizes[bucket] if divisor is None else divisor.count_of(person, bucket)
-            amount = amount * count / np.maximum(among, 1)
             held = count > 0
-            person, bucket, amount = person[held], bucket[held], amount[held]
+            amount = amount[held] * count[held] / among[held]
+            person, bucket = person[held], bucket[held]
         return person, bucket, amount
