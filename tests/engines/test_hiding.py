@@ -79,6 +79,19 @@ def test_filters_in_sql_and_in_python_choose_alike(engine):
     assert np.array_equal(*marks)
 
 
+def test_every_engine_draws_the_same_rows(engine, embedded):
+    drawn = staged(engine, "no").sampled_codes(60, b"a key")
+    expected = staged(embedded, "no").sampled_codes(60, b"a key")
+    assert sorted(drawn.keys) == sorted(expected.keys)
+    assert 40 < drawn.n_rows < 80
+    rows = staged(engine, "no").row_codes(N_ROWS)
+    of_key = dict(zip(rows.keys, rows.codes.tolist(), strict=True))
+    assert [of_key[key] for key in drawn.keys] == drawn.codes.tolist()
+    other = staged(engine, "no").sampled_codes(60, b"another")
+    assert sorted(other.keys) != sorted(drawn.keys)
+    assert staged(engine, "no").sampled_codes(N_ROWS, b"a key").n_rows == N_ROWS
+
+
 def test_cells_by_position_need_lines(engine):
     table = staged(engine, "no")
     with pytest.raises(ParameterError, match="rows of a database have none"):
