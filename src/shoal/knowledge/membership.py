@@ -28,7 +28,7 @@ from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
 from shoal.knowledge.location import match_lines, matching_buckets
 from shoal.knowledge.separation import Separation, separate
-from shoal.knowledge.sliced_matches import Labels, sliced_terms
+from shoal.knowledge.sliced_matches import Labels, SlicedMatches, match_sliced
 
 __all__ = [
     "Fits",
@@ -189,12 +189,15 @@ def tell_apart(published: Published, members: People, others: People) -> Telling
     >>> found.alone.auc, found.listed.auc
     (1.0, 1.0)
     """
-    return _tell(
-        members.quasi,
-        others.quasi,
-        lambda people: fit_people(published, People(people)).n_rows,
-        lambda people: find_presence(published, People(people)),
-    )
+    if published.sliced is not None:
+        labels = published.meanings
+        return tell_apart_sliced(published.sliced, members.quasi, others.quasi, labels)
+
+    def score(everybody: Cells) -> tuple[_Floats, _Floats]:
+        people = People(everybody)
+        return fit_people(published, people).n_rows, find_presence(published, people)
+
+    return _tell(members.quasi, others.quasi, score)
 
 
 def tell_apart_sliced(
@@ -208,34 +211,46 @@ def tell_apart_sliced(
         The release, and what its labels stand for.
     members, others
         As for `tell_apart`.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.sliced import Layout
+    >>> sex, city = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("city", ["Bonn", "Rome"])
+    >>> rows = Cells.of_rows([sex, city], np.array([[0, 0], [1, 1]]))
+    >>> others = Cells.of_rows([sex, city], np.array([[0, 1], [1, 0]]))
+    >>> layout = Layout([["sex"], ["city"]])
+    >>> together = Sliced.of_pieces(rows, layout, np.arange(2), np.array([0, 0]), rows.counts)
+    >>> tell_apart_sliced(together, rows, others).worse.auc
+    0.5
+    >>> apart = Sliced.of_pieces(rows, layout, np.arange(2), np.array([0, 1]), rows.counts)
+    >>> tell_apart_sliced(apart, rows, others).worse.auc
+    1.0
     """
-    return _tell(
-        members,
-        others,
-        lambda people: fit_sliced(sliced, people, meanings).n_rows,
-        lambda people: find_sliced_presence(sliced, people, meanings),
-    )
+
+    def score(everybody: Cells) -> tuple[_Floats, _Floats]:
+        matches = match_sliced(sliced, everybody, meanings or {})
+        return _fits(matches).n_rows, _presence(matches, sliced.sizes, everybody.counts)
+
+    return _tell(members, others, score)
 
 
 def _tell(
-    members: Cells,
-    others: Cells,
-    alone: Callable[[Cells], _Floats],
-    listed: Callable[[Cells], _Floats],
+    members: Cells, others: Cells, score: Callable[[Cells], tuple[_Floats, _Floats]]
 ) -> Telling:
     codes = np.concatenate([members.codes, others.codes])
     counts = np.concatenate([members.counts, others.counts])
     everybody, place = Cells(members.domains, codes, counts).select_with_inverse(members.columns)
-    first, second = (
+    alone, listed = (
         separate(
             scores[place[: members.n_cells]],
             scores[place[members.n_cells :]],
             member_counts=members.counts,
             other_counts=others.counts,
         )
-        for scores in (alone(everybody), listed(everybody))
+        for scores in score(everybody)
     )
-    return Telling(first, second)
+    return Telling(alone, listed)
 
 
 def split_rows(cells: Cells, n_rows: int, generator: np.random.Generator) -> tuple[Cells, Cells]:
@@ -297,11 +312,16 @@ def fit_sliced(sliced: Sliced, people: Cells, meanings: Labels | None = None) ->
     >>> fits.n_buckets.tolist(), fits.n_rows.round(3).tolist()
     ([1, 1, 1], [0.667, 1.333, 0.667])
     """
-    n_buckets, n_rows = np.zeros(people.n_cells, dtype=np.int64), np.zeros(people.n_cells)
-    for person, _, amount in sliced_terms(sliced, people, meanings or {}):
-        n_buckets += np.bincount(person, minlength=people.n_cells)
-        n_rows += np.bincount(person, amount, minlength=people.n_cells)
-    return Fits(n_buckets, n_rows)
+    return _fits(match_sliced(sliced, people, meanings or {}))
+
+
+def _fits(matches: SlicedMatches) -> Fits:
+    n_kinds = matches.n_kinds
+    n_buckets, n_rows = np.zeros(n_kinds, dtype=np.int64), np.zeros(n_kinds)
+    for kind, _, amount in matches.terms():
+        n_buckets += np.bincount(kind, minlength=n_kinds)
+        n_rows += np.bincount(kind, amount, minlength=n_kinds)
+    return Fits(n_buckets[matches.kind], n_rows[matches.kind])
 
 
 def find_sliced_presence(sliced: Sliced, people: Cells, meanings: Labels | None = None) -> _Floats:
@@ -326,12 +346,16 @@ def find_sliced_presence(sliced: Sliced, people: Cells, meanings: Labels | None 
     >>> find_sliced_presence(release, rows).tolist()
     [0.75, 1.5, 0.75]
     """
-    labels = meanings or {}
-    total = np.zeros(sliced.n_buckets)
-    for person, bucket, amount in sliced_terms(sliced, people, labels):
-        total += np.bincount(bucket, amount * people.counts[person], minlength=sliced.n_buckets)
-    presence = np.zeros(people.n_cells)
-    for person, bucket, amount in sliced_terms(sliced, people, labels):
-        chance = sliced.sizes[bucket] * amount / total[bucket]
-        presence += np.bincount(person, chance, minlength=people.n_cells)
-    return presence
+    return _presence(match_sliced(sliced, people, meanings or {}), sliced.sizes, people.counts)
+
+
+def _presence(matches: SlicedMatches, sizes: Counts, counts: Counts) -> _Floats:
+    n_people = np.bincount(matches.kind, counts, minlength=matches.n_kinds)
+    total = np.zeros(len(sizes))
+    for kind, bucket, amount in matches.terms():
+        total += np.bincount(bucket, amount * n_people[kind], minlength=len(sizes))
+    presence = np.zeros(matches.n_kinds)
+    for kind, bucket, amount in matches.terms():
+        chance = sizes[bucket] * amount / total[bucket]
+        presence += np.bincount(kind, chance, minlength=matches.n_kinds)
+    return presence[matches.kind]
