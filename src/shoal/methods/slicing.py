@@ -16,7 +16,7 @@ J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publish
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -29,12 +29,11 @@ from shoal.core.guarantees import BucketSize, Guarantee, SlicedDiversity
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Plan, Recode
 from shoal.core.schema import Schema
-from shoal.core.secret import Secret
 from shoal.core.sliced import Layout
-from shoal.core.tree import Tree
 from shoal.knowledge.column_generalization import generalize_columns, recode_with_inverse
 from shoal.knowledge.correlation import correlations
 from shoal.knowledge.slicing_columns import SlicedColumns
+from shoal.methods.slicing_membership import ProtectedMembership, find_frequency
 from shoal.methods.slicing_partition.grouping import (
     confirm_diverse,
     dissimilar_buckets,
@@ -46,6 +45,8 @@ from shoal.methods.slicing_partition.pieces import TuplePartition
 __all__ = ["Slicing"]
 
 _ONE_EACH, _BUCKETIZED = "one_each", "bucketized"
+_MEMBERSHIP = "membership"
+"""The note that says how frequent values had to be."""
 _DIVERSITIES = ("frequency", "distinct")
 _CUTS = ("strict", "relaxed")
 _BUCKETS = ("mondrian", "random", "dissimilar")
@@ -78,6 +79,10 @@ class Slicing(Method):
         kept apart.
     bucket_size
         The fewest rows of a bucket, and about their number where buckets are not cut.
+    max_membership_auc
+        How well people in the table may be told from others, as the area under the ROC curve of a
+        trial with a random half of the rows: from 1/2, not at all, to 1, always. The least
+        frequency of values is raised from `min_frequency` until that holds.
     overlap
         Whether an attribute may be in several columns.
 
@@ -103,6 +108,7 @@ class Slicing(Method):
     min_frequency: int | None = None
     buckets: str = "mondrian"
     bucket_size: int | None = None
+    max_membership_auc: Fraction | None = None
     overlap: bool = False
 
     deviations: ClassVar[tuple[str, ...]] = (
@@ -123,6 +129,7 @@ class Slicing(Method):
         min_frequency: int | None = None,
         buckets: str = "mondrian",
         bucket_size: int | None = None,
+        max_membership_auc: Number | None = None,
         overlap: bool = False,
     ) -> None:
         for name, word, known in (
@@ -145,6 +152,7 @@ class Slicing(Method):
             "min_frequency": _optional("min_frequency", min_frequency),
             "buckets": buckets,
             "bucket_size": _optional("bucket_size", bucket_size),
+            "max_membership_auc": _read_auc(max_membership_auc),
             "overlap": bool(overlap),
         }
         for name, value in values.items():
@@ -193,11 +201,11 @@ class Slicing(Method):
         """
         cells, columns = problem.cells, self._sliced_columns(problem.schema, problem.cells).columns
         layout = Layout(columns, problem.schema.sensitive, problem.schema.quasi)
-        recode = self._recode(problem, layout)
+        found = self._protected(problem, layout)
+        min_frequency = self.min_frequency if found is None else found.min_frequency
+        recode = self._recode(problem, cells, layout, min_frequency)
         coarse, merged = recode_with_inverse(cells, recode)
-        recoded = {labels.column for labels in recode}
-        trees = {name: tree for name, tree in problem.trees.items() if name not in recoded}
-        partition = self._partition(coarse, layout, trees, problem.secret)
+        partition = self._partition(problem, coarse, layout)
         return Plan(
             cells,
             partition.n_buckets,
@@ -205,6 +213,27 @@ class Slicing(Method):
             recode=recode,
             merged=merged if recode else None,
             slices=layout.columns,
+            notes={} if found is None else {_MEMBERSHIP: found.to_dict()},
+        )
+
+    def settled(self, notes: Mapping[str, object]) -> Slicing:
+        """Give the method with the least frequency that a plan found."""
+        found = notes.get(_MEMBERSHIP)
+        if not isinstance(found, Mapping):
+            return self
+        return replace(self, min_frequency=found["min_frequency"], max_membership_auc=None)
+
+    def _protected(self, problem: Problem, layout: Layout) -> ProtectedMembership | None:
+        """Find how frequent values must be for membership to be hidden, where that is asked for."""
+        if self.max_membership_auc is None:
+            return None
+        return find_frequency(
+            problem.cells,
+            generalize=lambda half, often: self._recode(problem, half, layout, often),
+            slice_rows=lambda half: self._partition(problem, half, layout).sliced(layout),
+            bound=self.max_membership_auc,
+            generator=problem.secret.generator("membership"),
+            least=self.min_frequency or 1,
         )
 
     def _sliced_columns(self, schema: Schema, cells: Cells | None) -> SlicedColumns:
@@ -219,23 +248,29 @@ class Slicing(Method):
         assert cells is not None
         return SlicedColumns.clustered(correlations(cells), self.columns, **roles)
 
-    def _recode(self, problem: Problem, layout: Layout) -> tuple[Recode, ...]:
+    def _recode(
+        self, problem: Problem, cells: Cells, layout: Layout, min_frequency: int | None
+    ) -> tuple[Recode, ...]:
         """Generalize what may be known; how rare a sensitive value is finds nobody."""
-        if self.min_frequency is None:
+        if min_frequency is None:
             return ()
         columns = [[name for name in names if name in layout.known] for names in layout.columns]
         return generalize_columns(
-            problem.cells,
+            cells,
             [names for names in columns if names],
-            self.min_frequency,
+            min_frequency,
             trees=problem.trees,
             keep=problem.schema.both,
         ).recode
 
-    def _partition(
-        self, cells: Cells, layout: Layout, trees: Mapping[str, Tree], secret: Secret
-    ) -> TuplePartition:
+    def _partition(self, problem: Problem, cells: Cells, layout: Layout) -> TuplePartition:
         if self.buckets == "mondrian":
+            # Hierarchies are about values; where labels stand for them, there are none.
+            trees = {
+                name: tree
+                for name, tree in problem.trees.items()
+                if cells.domain(name) is problem.cells.domain(name)
+            }
             return partition_tuples(
                 cells,
                 layout,
@@ -247,7 +282,7 @@ class Slicing(Method):
             )
         assert self.bucket_size is not None
         if self.buckets == "random":
-            generator = secret.generator("buckets")
+            generator = problem.secret.generator("buckets")
             partition = random_buckets(cells, self.bucket_size, generator)
         else:
             partition = dissimilar_buckets(cells, layout, self.bucket_size)
@@ -261,6 +296,18 @@ def _read_ell(given: Number) -> Fraction:
     if ell < 1:
         raise ParameterError(f"ell must be at least 1, not {as_text(ell)}.")
     return ell
+
+
+def _read_auc(given: Number | None) -> Fraction | None:
+    if given is None:
+        return None
+    bound = exact("max_membership_auc", given)
+    if not Fraction(1, 2) <= bound <= 1:
+        raise ParameterError(
+            f"max_membership_auc must be from 0.5 to 1, not {as_text(bound)}.",
+            hint="0.5 is no better than a guess.",
+        )
+    return bound
 
 
 def _read_columns(

@@ -262,6 +262,7 @@ COLUMNS = [["age", "sex"], ["zipcode", "disease"]]
         {"columns": 2},
         {"ell": 2, "bucket_size": 0},
         {"ell": 2, "min_frequency": 0},
+        {"ell": 2, "max_membership_auc": 0.4},
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(parameters):
@@ -331,10 +332,34 @@ def test_known_values_are_as_frequent_as_asked(tmp_path):
         assert min(counted.values()) >= 30
     # People are found by their own values, through the labels.
     everybody = {name: columns[name] for name in schema.quasi}
-    (found,) = shoal.attack(folder, people=everybody)
+    (found,) = shoal.attack(folder, shoal.attacks.SlicedLinkage(), people=everybody)
     assert found.headline["people matching no bucket"] == 0
-    (known,) = shoal.attack(folder)
+    (known,) = shoal.attack(folder, shoal.attacks.SlicedLinkage())
     assert found.worst == pytest.approx(known.worst)
+
+
+def test_values_are_generalized_until_membership_is_hidden():
+    rng = np.random.default_rng(4)
+    columns = {
+        "age": rng.integers(18, 90, 600).tolist(),
+        "town": [f"t{code}" for code in rng.zipf(1.5, 600) % 150],
+        "illness": [f"i{code}" for code in rng.integers(0, 6, 600)],
+    }
+    table = shoal.read(columns, shoal.Schema(quasi=["age", "town"], sensitive="illness"))
+    open_one = shoal.Slicing(ell=2, columns="one_each", buckets="random", bucket_size=20)
+    limit = shoal.attacks.Membership(limit="0.6")
+    (before,) = shoal.attack(shoal.anonymize(table, open_one, seed=1), limit)
+    method = shoal.Slicing(
+        ell=2, columns="one_each", buckets="random", bucket_size=20, max_membership_auc="0.55"
+    )
+    release = shoal.anonymize(table, method, seed=1)
+    note = release.making.plan.notes["membership"]
+    assert note["auc"] <= 0.55
+    assert note["min_frequency"] > 1
+    (after,) = shoal.attack(release, limit)
+    assert before.headline["AUC"] > after.headline["AUC"]
+    assert after.headline["AUC"] < 0.6
+    assert shoal.verify(release).status is Status.VERIFIED
 
 
 # --- verify -------------------------------------------------------------------------------------
@@ -416,12 +441,12 @@ def test_without_its_internal_folder_nobody_is_known_to_be_in_it(folder):
     with pytest.raises(shoal.DataError, match="Who is in a sliced release"):
         shoal.attack(folder)
     people = {name: papers.slicing_patients().to_dict()[name] for name in ("age", "sex", "zipcode")}
-    (found,) = shoal.attack(folder, people=people)
+    (found,) = shoal.attack(folder, shoal.attacks.SlicedLinkage(), people=people)
     assert found.worst == pytest.approx(0.5)
 
 
 def test_the_risk_file_has_a_line_for_everybody(folder):
-    shoal.attack(folder)
+    shoal.attack(folder, shoal.attacks.SlicedLinkage())
     risk = parquet.read_table(internal_of(folder) / "risk.parquet").to_pydict()
     assert len(risk["row_key"]) == len(set(risk["row_key"])) == 8
     assert risk["posterior"] == pytest.approx([0.5] * 8)
