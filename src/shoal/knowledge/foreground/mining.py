@@ -1,0 +1,391 @@
+"""Global distributions: what a release betrays of how likely each kind of people has a value.
+
+For every set of quasi-identifiers with enough rows the chances of its signatures are found from
+the whole release, and with them p(t:x) of everybody. The adversary of [Wong11] believes the
+largest p(t:x) over all sets. Of signatures with too few rows the paper says that a uniform
+distribution is assumed; three readings of that are offered as policies.
+
+References
+----------
+[Wong11] (see `shoal.knowledge.foreground.law`) Section 4.3, Algorithm 1; Delta: Section 5.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes, Counts
+from shoal.core.errors import ParameterError
+from shoal.knowledge.foreground.attribute_sets import AttributeSet
+from shoal.knowledge.foreground.exposed import Exposed
+from shoal.knowledge.foreground.fitting import TOLERANCE, Fit, Likelihood, fit
+from shoal.knowledge.foreground.law import condition, odds_of
+from shoal.knowledge.foreground.shapes import Shapes
+
+__all__ = ["Accuracy", "Exposure", "GlobalDistribution", "Policy", "Target", "expose", "mine"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+Policy = Literal["pool", "prior", "half"]
+"""What is assumed of signatures with too few rows: that they share one chance, which is found with
+the others; that of the whole table; or one half."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A value, or values that count as one, in a release.
+
+    Parameters
+    ----------
+    exposed
+        The release.
+    n_carrying
+        How many rows of each bucket carry the value.
+    is_excluded
+        For each entry of the release whether its rows are known not to carry the value.
+    """
+
+    exposed: Exposed
+    n_carrying: Counts
+    is_excluded: Flags = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, exposed: Exposed, values: Sequence[int] | Codes, forbidden: Flags | None = None
+    ) -> Target:
+        """Aim at some values.
+
+        Parameters
+        ----------
+        exposed
+            The release.
+        values
+            The codes of the values, which count as one.
+        forbidden
+            For each distinct row of the release whether whoever looks so cannot have the value.
+            In a bucket that contradicts it, the adversary learns that she was wrong and
+            excludes nobody.
+
+        Examples
+        --------
+        >>> from shoal.core.domain import Domain
+        >>> sex = Domain.of_texts("sex", ["F", "M"])
+        >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+        >>> exposed = Exposed.of_rows([sex], np.array([[0], [1]]), np.array([0, 0]),
+        ...                           np.array([0, 1]), disease)
+        >>> Target.of(exposed, [1])
+        Target(1 of 2 rows in 1 of 1 buckets)
+        """
+        n_carrying = exposed.n_carrying(values)
+        is_excluded = np.zeros(len(exposed.look), dtype=bool)
+        if forbidden is not None:
+            is_excluded = forbidden[exposed.look]
+            able = np.where(is_excluded, 0, exposed.count)
+            n_able = np.bincount(exposed.bucket, able, len(n_carrying))
+            is_excluded &= (n_able >= n_carrying)[exposed.bucket]
+        return cls(exposed, n_carrying, is_excluded)
+
+    @cached_property
+    def rate(self) -> float:
+        """The share of the release's rows that carry the value."""
+        return float(self.n_carrying.sum()) / max(self.exposed.n_rows, 1)
+
+    @cached_property
+    def is_contradicted(self) -> bool:
+        """Whether nothing is excluded."""
+        return not self.is_excluded.any()
+
+    @cached_property
+    def carrying_buckets(self) -> Codes:
+        """The buckets with a carrier."""
+        return np.flatnonzero(self.n_carrying)
+
+    @cached_property
+    def entry(self) -> Codes:
+        """The entries of buckets with a carrier; all others have p(t:x) = 0."""
+        return np.flatnonzero(self.n_carrying[self.exposed.bucket] > 0)
+
+    @cached_property
+    def bucket(self) -> Codes:
+        """For each of these the place of its bucket among those with a carrier."""
+        return np.searchsorted(self.carrying_buckets, self.exposed.bucket[self.entry])
+
+    def classes(self, class_of_look: npt.NDArray[np.signedinteger], n_classes: int) -> Codes:
+        """Give the class of each entry; those excluded have one of their own, the last."""
+        found: Codes = class_of_look[self.exposed.look].astype(np.int64)
+        found[self.is_excluded] = n_classes
+        return found
+
+    def likelihood(
+        self, class_of_entry: Codes, fixed: Floats, *, is_shared: bool = True
+    ) -> tuple[Likelihood, Codes]:
+        """Set up the likelihood of chances by class.
+
+        Parameters
+        ----------
+        class_of_entry
+            See `classes`.
+        fixed
+            The chances that are given, not a number where one is sought; one a class but those
+            excluded.
+        is_shared
+            Whether buckets of one shape are looked for.
+
+        Returns
+        -------
+        likelihood
+            With a further class for those excluded.
+        of_bucket
+            The shape of each bucket with a carrier.
+        """
+        n_classes = len(fixed) + 1
+        which, count = class_of_entry[self.entry], self.exposed.count[self.entry]
+        carrying = self.n_carrying[self.carrying_buckets]
+        if is_shared:
+            shapes, of_bucket = Shapes.of_buckets(self.bucket, which, count, carrying, n_classes)
+        else:
+            shapes = Shapes.one_by_one(self.bucket, which, count, carrying, n_classes)
+            of_bucket = np.arange(len(carrying))
+        n_rows = np.bincount(class_of_entry, self.exposed.count, n_classes).astype(np.int64)
+        return Likelihood(shapes, np.maximum(n_rows, 1), np.append(fixed, 0.0)), of_bucket
+
+    def posteriors(
+        self, likelihood: Likelihood, of_bucket: Codes, class_of_entry: Codes, f: Floats
+    ) -> Floats:
+        """Give p(t:x) of the rows of every entry in a bucket with a carrier."""
+        share, _ = condition(likelihood.shapes, odds_of(f))
+        place = likelihood.shapes.entry_of(
+            of_bucket[self.bucket], class_of_entry[self.entry], len(f)
+        )
+        return share[place]
+
+    def __repr__(self) -> str:
+        return (
+            f"Target({int(self.n_carrying.sum())} of {self.exposed.n_rows} rows in "
+            f"{len(self.carrying_buckets)} of {len(self.n_carrying)} buckets)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """How near mined chances come to the shares in the original table.
+
+    Parameters
+    ----------
+    n_signatures
+        How many signatures are compared: those with enough rows, and a carrier.
+    mean_relative_error
+        The mean of the error as a part of the true share.
+    mean_error, worst_error
+        The mean and the largest error itself, over all signatures with enough rows.
+    """
+
+    n_signatures: int
+    mean_relative_error: float
+    mean_error: float
+    worst_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalDistribution:
+    """How likely each signature of a set of quasi-identifiers has the value.
+
+    Parameters
+    ----------
+    attributes
+        The set and its signatures.
+    f
+        The chance of each signature; then that of the rare ones together, where there are any.
+    rate
+        The share of the whole release.
+    delta
+        The mean, over all buckets, of the largest difference between chances in the bucket.
+    fit
+        How it was found.
+    """
+
+    attributes: AttributeSet
+    f: Floats
+    rate: float
+    delta: float
+    fit: Fit = field(repr=False)
+
+    @property
+    def lift(self) -> Floats:
+        """How many times as likely as everybody each class has the value."""
+        lift: Floats = self.f / self.rate if self.rate else np.ones_like(self.f)
+        return lift
+
+    def accuracy(self, carriers_of_look: Counts, rows_of_look: Counts) -> Accuracy:
+        """Compare with the truth.
+
+        Parameters
+        ----------
+        carriers_of_look, rows_of_look
+            How many rows of the original look like each distinct row of the release, and how
+            many of them carry the value.
+        """
+        which, n_classes = self.attributes.class_of_look, self.attributes.n_signatures + 1
+        carriers = np.bincount(which, carriers_of_look, n_classes)[:-1]
+        rows = np.bincount(which, rows_of_look, n_classes)[:-1]
+        truth = carriers / np.maximum(rows, 1)
+        error = np.abs(self.f[: len(truth)] - truth)
+        relative = error[truth > 0] / truth[truth > 0]
+        return Accuracy(
+            len(relative),
+            float(relative.mean()) if len(relative) else 0.0,
+            float(error.mean()),
+            float(error.max(initial=0.0)),
+        )
+
+    def __repr__(self) -> str:
+        return f"GlobalDistribution({', '.join(self.attributes.columns)}: {len(self.f)} chances)"
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """p(t:x) of everybody in a release.
+
+    Parameters
+    ----------
+    target
+        The value and the release.
+    p
+        For each entry of the release how likely its rows carry the value.
+    by
+        For each entry the attribute set that says so; -1 where none does.
+    """
+
+    target: Target
+    p: Floats
+    by: Codes
+
+    @property
+    def n_rows_above(self) -> dict[float, int]:
+        """How many rows have a p(t:x) above some round numbers."""
+        count = self.target.exposed.count
+        return {limit: int(count[self.p > limit].sum()) for limit in (0.1, 0.25, 0.5, 0.9)}
+
+    def __repr__(self) -> str:
+        return f"Exposure({self.target!r}, largest {self.p.max(initial=0.0):.3g})"
+
+
+def mine(
+    target: Target,
+    sets: Sequence[AttributeSet],
+    *,
+    policy: Policy = "pool",
+    n_other_starts: int = 0,
+    prior: Floats | None = None,
+    tolerance: float = TOLERANCE,
+) -> Iterator[tuple[GlobalDistribution, Floats]]:
+    """Find the global distribution of each set, and p(t:x) by it.
+
+    Parameters
+    ----------
+    target
+        The value and the release.
+    sets
+        The sets; see `usable_sets`.
+    policy
+        What is assumed of signatures with too few rows.
+    n_other_starts
+        From how many other points to begin as well, to see whether the maximum is the only one.
+    prior
+        For each distinct row of the release how likely whoever looks so was believed to have the
+        value; EM begins there.
+    tolerance
+        See `fit`.
+
+    Yields
+    ------
+    distribution
+        The chances of the set's signatures.
+    p
+        p(t:x) of the entries `target.entry`.
+    """
+    if policy not in get_args(Policy):
+        raise ParameterError(f"policy must be one of {', '.join(get_args(Policy))}.")
+    for one in sets:
+        class_of_entry = target.classes(one.class_of_look, one.n_classes)
+        fixed = np.full(one.n_classes, np.nan)
+        if one.has_rare and policy != "pool":
+            fixed[-1] = target.rate if policy == "prior" else 0.5
+        likelihood, of_bucket = target.likelihood(class_of_entry, fixed)
+        begin = None if prior is None else _means(target, class_of_entry, prior, len(fixed) + 1)
+        found = fit(likelihood, begin, n_other_starts=n_other_starts, tolerance=tolerance)
+        p = target.posteriors(likelihood, of_bucket, class_of_entry, found.f)
+        delta = _delta(target.exposed, found.f[class_of_entry])
+        yield GlobalDistribution(one, found.f[:-1], target.rate, delta, found), p
+
+
+def expose(
+    target: Target,
+    sets: Sequence[AttributeSet],
+    *,
+    policy: Policy = "pool",
+    n_other_starts: int = 0,
+    prior: Floats | None = None,
+) -> tuple[Exposure, tuple[GlobalDistribution, ...]]:
+    """Give the largest p(t:x) over all sets; see `mine`.
+
+    Where there is no set, every world of a bucket is as likely as any other.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.knowledge.foreground.attribute_sets import usable_sets
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+    >>> rows, bucket = np.array([[0], [1], [0], [0], [1], [1]]), np.array([0, 0, 1, 1, 2, 2])
+    >>> exposed = Exposed.of_rows([sex], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
+    >>> found, (by_sex,) = expose(Target.of(exposed, [1]), usable_sets(exposed.looks, 3))
+    >>> by_sex.f.round(6).tolist(), found.p.round(6).tolist()
+    ([0.666667, 0.0], [1.0, 0.0, 0.5, 0.0])
+    """
+    n_entries = len(target.exposed.look)
+    p, by = _even(target), np.full(n_entries, -1, dtype=np.int64)
+    if sets:
+        p[target.entry] = -1.0
+    distributions = []
+    mined = mine(target, sets, policy=policy, n_other_starts=n_other_starts, prior=prior)
+    for number, (distribution, share) in enumerate(mined):
+        higher = target.entry[share > p[target.entry]]
+        by[higher] = number
+        p[target.entry] = np.maximum(p[target.entry], share)
+        distributions.append(distribution)
+    return Exposure(target, p, by), tuple(distributions)
+
+
+def _even(target: Target) -> Floats:
+    """Give the share of carriers among those of a bucket who are not excluded."""
+    exposed = target.exposed
+    able = np.where(target.is_excluded, 0, exposed.count)
+    n_able = np.bincount(exposed.bucket, able, len(target.n_carrying))
+    share = target.n_carrying / np.maximum(n_able, 1)
+    return np.where(target.is_excluded, 0.0, share[exposed.bucket])
+
+
+def _means(target: Target, class_of_entry: Codes, prior: Floats, n_classes: int) -> Floats:
+    """Give the mean prior of each class."""
+    count = target.exposed.count
+    rows = np.bincount(class_of_entry, count, n_classes)
+    total = np.bincount(class_of_entry, count * prior[target.exposed.look], n_classes)
+    means: Floats = total / np.maximum(rows, 1)
+    return means
+
+
+def _delta(exposed: Exposed, f: Floats) -> float:
+    """Average the largest difference between chances in a bucket."""
+    if not len(f):
+        return 0.0
+    start = exposed.starts[:-1]
+    spread = np.maximum.reduceat(f, start) - np.minimum.reduceat(f, start)
+    return float(spread.mean())

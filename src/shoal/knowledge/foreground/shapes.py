@@ -1,0 +1,149 @@
+"""Buckets that look the same to the attack: the same classes of people, and as many carriers.
+
+All that the conditional law of a bucket depends on is how many of its rows belong to each class of
+people and how many carry the value. Buckets that agree in both share one computation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.core.cells import Codes, Counts, group
+
+__all__ = ["Shapes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Different kinds of buckets, each with its classes in ascending order.
+
+    Parameters
+    ----------
+    start
+        Where the entries of each shape begin; one number more than there are shapes.
+    which, count
+        The entries: so many rows, at least one, are of this class.
+    n_carrying
+        How many rows of each shape carry the value.
+    multiplicity
+        How many buckets have each shape.
+
+    Examples
+    --------
+    >>> bucket, which = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 0, 1])
+    >>> shapes, of_bucket = Shapes.of_buckets(bucket, which, np.array([1, 1, 1, 1, 2]),
+    ...                                       np.array([1, 1, 1]), 2)
+    >>> shapes, of_bucket.tolist()
+    (Shapes(2 shapes of 3 buckets), [0, 0, 1])
+    """
+
+    start: Codes
+    which: Codes
+    count: Counts
+    n_carrying: Counts
+    multiplicity: Counts
+
+    @classmethod
+    def of_buckets(
+        cls, bucket: Codes, which: Codes, count: Counts, n_carrying: Counts, n_classes: int
+    ) -> tuple[Shapes, Codes]:
+        """Group buckets.
+
+        Parameters
+        ----------
+        bucket, which, count
+            So many rows of this bucket are of this class; every bucket has at least one row.
+        n_carrying
+            How many rows of each bucket carry the value.
+        n_classes
+            How many classes there are.
+
+        Returns
+        -------
+        shapes
+            The shapes.
+        of_bucket
+            The shape of each bucket.
+        """
+        each = cls.one_by_one(bucket, which, count, n_carrying, n_classes)
+        first, of_bucket = _number_alike(each)
+        length = np.diff(each.start)[first]
+        start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+        place = np.arange(start[-1]) + np.repeat(each.start[first] - start[:-1], length)
+        shapes = cls(
+            start,
+            each.which[place],
+            each.count[place],
+            each.n_carrying[first],
+            np.bincount(of_bucket, minlength=len(first)).astype(np.int64),
+        )
+        return shapes, of_bucket
+
+    @classmethod
+    def one_by_one(
+        cls, bucket: Codes, which: Codes, count: Counts, n_carrying: Counts, n_classes: int
+    ) -> Shapes:
+        """Give every bucket a shape of its own; see `of_buckets`."""
+        n_buckets = len(n_carrying)
+        first, inverse = group([bucket, which], [n_buckets, n_classes], len(bucket))
+        total = np.bincount(inverse, count, len(first)).astype(np.int64)
+        start = np.searchsorted(bucket[first], np.arange(n_buckets + 1)).astype(np.int64)
+        ones = np.ones(n_buckets, dtype=np.int64)
+        carrying = np.asarray(n_carrying, dtype=np.int64)
+        return cls(start, np.asarray(which[first], np.int64), total, carrying, ones)
+
+    @property
+    def n_shapes(self) -> int:
+        """The number of shapes."""
+        return len(self.n_carrying)
+
+    @cached_property
+    def shape(self) -> Codes:
+        """The shape that each entry belongs to."""
+        return np.repeat(np.arange(self.n_shapes), np.diff(self.start))
+
+    def take(self, chosen: Codes) -> tuple[Shapes, Codes]:
+        """Keep some shapes; give them, and the place of each of their entries."""
+        length = np.diff(self.start)[chosen]
+        start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+        place = np.arange(start[-1]) + np.repeat(self.start[chosen] - start[:-1], length)
+        kept = Shapes(
+            start,
+            self.which[place],
+            self.count[place],
+            self.n_carrying[chosen],
+            self.multiplicity[chosen],
+        )
+        return kept, place
+
+    def entry_of(self, shape: Codes, which: Codes, n_classes: int) -> Codes:
+        """Find the entry of a class in a shape that has it."""
+        keys = self.shape * n_classes + self.which
+        return np.searchsorted(keys, shape * n_classes + which).astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"Shapes({self.n_shapes} shapes of {int(self.multiplicity.sum())} buckets)"
+
+
+def _number_alike(each: Shapes) -> tuple[Codes, Codes]:
+    """Number buckets so that those with the same entries and carriers have one number."""
+    length = np.diff(each.start)
+    most = [int(numbers.max(initial=0)) + 1 for numbers in (each.n_carrying, length)]
+    first, number = group([each.n_carrying, length], most, each.n_shapes)
+    n_numbers = len(first)
+    sizes = [int(numbers.max(initial=0)) + 1 for numbers in (each.which, each.count)]
+    for rank in range(int(length.max(initial=0))):
+        # Those with fewer entries are told from the others by their length already.
+        chosen = np.flatnonzero(length > rank)
+        entry = each.start[chosen] + rank
+        first, inverse = group(
+            [number[chosen], each.which[entry], each.count[entry]],
+            [n_numbers, *sizes],
+            len(chosen),
+        )
+        number[chosen] = n_numbers + inverse
+        n_numbers += len(first)
+    return group([number], [n_numbers], each.n_shapes)
