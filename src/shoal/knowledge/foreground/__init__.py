@@ -1,0 +1,58 @@
+"""Foreground knowledge: what a release itself betrays of who has what.
+
+The release says how likely each kind of people has a sensitive value; with that an adversary
+weighs the possible worlds of every bucket anew.
+
+References
+----------
+[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
+be used for Privacy Breaches? TKDD 5(3), 2011.
+"""
+
+from __future__ import annotations
+
+from shoal.knowledge.foreground.additive import AdditiveModel, fit_additive
+from shoal.knowledge.foreground.attribute_sets import (
+    AttributeSet,
+    profiles,
+    sample_size,
+    usable_sets,
+)
+from shoal.knowledge.foreground.exposed import Exposed
+from shoal.knowledge.foreground.fitting import Fit
+from shoal.knowledge.foreground.joint import JointDistribution, mine_jointly
+from shoal.knowledge.foreground.law import posterior
+from shoal.knowledge.foreground.mining import (
+    Accuracy,
+    Exposure,
+    GlobalDistribution,
+    Policy,
+    Target,
+    expose,
+    mine,
+)
+from shoal.knowledge.foreground.scoring import Band, Score, score
+
+__all__ = [
+    "Accuracy",
+    "AdditiveModel",
+    "AttributeSet",
+    "Band",
+    "Exposed",
+    "Exposure",
+    "Fit",
+    "GlobalDistribution",
+    "JointDistribution",
+    "Policy",
+    "Score",
+    "Target",
+    "expose",
+    "fit_additive",
+    "mine",
+    "mine_jointly",
+    "posterior",
+    "profiles",
+    "sample_size",
+    "score",
+    "usable_sets",
+]

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from shoal.core.cells import Codes
+from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.mining import Exposure, Target
 
 __all__ = ["AdditiveModel", "fit_additive"]
@@ -28,6 +29,10 @@ Floats = npt.NDArray[np.float64]
 PENALTY = 1.0
 """The precision of the prior of each parameter: factors beyond e^2 either way are surprising."""
 _MAX_STEPS = 500
+_RARE = 1e-6
+"""A prior belief is no nearer than this to what is impossible or certain."""
+_HUGE = 500.0
+"""The largest logarithm of odds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,55 +88,102 @@ def fit_additive(
     >>> model.is_converged, (found.p[0] > 0.5 > found.p[1]).item()
     (True, True)
     """
-    exposed = target.exposed
-    looks = exposed.looks
-    n_looks = looks.n_cells
-    which = target.classes(np.arange(n_looks), n_looks)
-    likelihood, of_bucket = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
-    rows = np.bincount(which, exposed.count, n_looks + 1)[:-1]
-    sizes = [domain.size for domain in looks.domains]
-    place = _places(looks.codes, sizes)
-    offset = np.zeros(n_looks) if prior is None else _logit(np.clip(prior, 1e-6, 1 - 1e-6))
-
-    def chances(parameters: Floats) -> Floats:
-        logs = offset + parameters[0] + parameters[place].sum(axis=1)
-        return 1 / (1 + np.exp(-np.clip(logs, -500, 500)))
-
-    def objective(parameters: Floats) -> tuple[float, Floats]:
-        f = chances(parameters)
-        share, log_likelihood = likelihood.step(np.append(f, 0.0))
-        excess = rows * (f - share[:-1])
-        slope = np.bincount(place.ravel(), np.repeat(excess, place.shape[1]), len(parameters))
-        slope[0] = excess.sum()
-        slope[1:] += penalty * parameters[1:]
-        return penalty / 2 * float(parameters[1:] @ parameters[1:]) - log_likelihood, slope
-
-    begin = np.zeros(1 + sum(sizes))
+    problem = _Problem.of(target, prior, penalty)
+    begin = np.zeros(problem.n_parameters)
     if prior is None and 0 < target.rate < 1:
         begin[0] = np.log(target.rate / (1 - target.rate))
-    if not len(target.carrying_buckets):
-        begin[0] = -np.inf
-        f, n_steps, is_converged, height = np.zeros(n_looks), 0, True, 0.0
-    else:
+    if len(target.carrying_buckets):
         found = minimize(
-            objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS}
+            problem.objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS}
         )
-        begin, n_steps, is_converged = found.x, int(found.nit), bool(found.success)
-        f = chances(begin)
-        height = likelihood.step(np.append(f, 0.0))[1]
-    p = np.zeros(len(exposed.look))
-    p[target.entry] = target.posteriors(likelihood, of_bucket, which, np.append(f, 0.0))
-    effects = tuple(np.split(begin[1:], np.cumsum(sizes)[:-1]))
-    model = AdditiveModel(float(begin[0]), effects, f, height, n_steps, is_converged)
-    return model, Exposure(target, p, np.full(len(p), -1, dtype=np.int64))
+        parameters, n_steps, is_converged = found.x, int(found.nit), bool(found.success)
+    else:
+        begin[0] = -np.inf
+        parameters, n_steps, is_converged = begin, 0, True
+    f = problem.chances(parameters)
+    model = AdditiveModel(
+        float(parameters[0]),
+        tuple(np.split(parameters[1:], problem.borders)),
+        f,
+        problem.likelihood.step(np.append(f, 0.0))[1],
+        n_steps,
+        is_converged,
+    )
+    return model, problem.expose(f)
 
 
-def _places(codes: Codes, sizes: list[int]) -> Codes:
-    """Give for each distinct row the places of its parameters; the first is the level's."""
-    before = 1 + np.cumsum([0, *sizes])[:-1]
-    return np.ascontiguousarray(codes + before.astype(np.int64))
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What is made as small as possible: the penalty less the log-likelihood.
 
+    Parameters
+    ----------
+    target
+        The value and the release.
+    likelihood, of_bucket, class_of_entry
+        Its likelihood, where every distinct row is a class; see `Target`.
+    n_rows
+        How many rows look like each distinct one, but for those excluded.
+    place, borders
+        The places of the parameters of each distinct row, beside the level, which is the first;
+        where those of each quasi-identifier end.
+    offset
+        What is added to the logarithm of the odds of each distinct row.
+    penalty
+        The precision of the normal prior of the parameters.
+    """
 
-def _logit(f: Floats) -> Floats:
-    logs: Floats = np.log(f) - np.log1p(-f)
-    return logs
+    target: Target
+    likelihood: Likelihood
+    of_bucket: Codes
+    class_of_entry: Codes
+    n_rows: Floats
+    place: Codes
+    borders: Codes
+    n_parameters: int
+    offset: Floats
+    penalty: float
+
+    @classmethod
+    def of(cls, target: Target, prior: Floats | None, penalty: float) -> _Problem:
+        looks = target.exposed.looks
+        n_looks = looks.n_cells
+        which = target.classes(np.arange(n_looks), n_looks)
+        likelihood, of_bucket = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
+        rows = np.bincount(which, target.exposed.count, n_looks + 1)[:-1].astype(np.float64)
+        ends = np.cumsum([domain.size for domain in looks.domains]).astype(np.int64)
+        place = looks.codes + 1 + np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        offset = np.zeros(n_looks)
+        if prior is not None:
+            likely = np.clip(prior, _RARE, 1 - _RARE)
+            offset = np.log(likely) - np.log1p(-likely)
+        size = 1 + int(ends[-1])
+        return cls(
+            target, likelihood, of_bucket, which, rows, place, ends[:-1], size, offset, penalty
+        )
+
+    def chances(self, parameters: Floats) -> Floats:
+        """Give the chance of each distinct row."""
+        logs = self.offset + parameters[0] + parameters[self.place].sum(axis=1)
+        f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
+        return f
+
+    def objective(self, parameters: Floats) -> tuple[float, Floats]:
+        """Give what is to be made small, and its gradient."""
+        f = self.chances(parameters)
+        share, log_likelihood = self.likelihood.step(np.append(f, 0.0))
+        excess: Floats = self.n_rows * (f - share[:-1])
+        weights: Floats = np.repeat(excess, self.place.shape[1])
+        slope: Floats = self.penalty * parameters
+        slope += np.bincount(self.place.ravel(), weights, len(parameters))
+        slope[0] = excess.sum()
+        effects = parameters[1:]
+        return self.penalty / 2 * float((effects * effects).sum()) - log_likelihood, slope
+
+    def expose(self, f: Floats) -> Exposure:
+        """Give p(t:x) by chances."""
+        p = np.zeros(len(self.target.exposed.look))
+        p[self.target.entry] = self.target.posteriors(
+            self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)
+        )
+        return Exposure(self.target, p, np.full(len(p), -1, dtype=np.int64))

@@ -35,8 +35,8 @@ Flags = npt.NDArray[np.bool_]
 TOLERANCE = 1e-9
 """By how much of itself a chance may still move at the end."""
 _MAX_STEPS = 5_000
-_FARTHEST = 36.0
-"""No logarithm of odds is extrapolated beyond: chances from 1e-16 on."""
+_NEARER = 1e-3
+"""An extrapolation brings a chance nearer to a bound by this factor at most."""
 _AT_BOUND = 1e-6
 """Chances within this part of the whole table's of a bound are taken for being there."""
 _SAME = 1e-4
@@ -96,7 +96,9 @@ class Likelihood:
         # Rounding may carry a class whose rows all carry the value beyond 1.
         found = np.minimum(expected / self.n_rows, 1.0)
         lacking = np.where(f < 1, f, 0.0)
-        likelihood = float(self.shapes.multiplicity @ log + self.n_rows @ np.log1p(-lacking))
+        # Sums, not products of vectors: a library's threads would cost more than they save.
+        likelihood = float((self.shapes.multiplicity * log).sum())
+        likelihood += float((self.n_rows * np.log1p(-lacking)).sum())
         return np.where(np.isnan(self.fixed), found, self.fixed), likelihood
 
     def even(self) -> Floats:
@@ -284,18 +286,17 @@ def _has_settled(f: Floats, following: Floats, is_free: Flags, tolerance: float)
 
 
 def _extrapolate(first: Floats, second: Floats, third: Floats, is_free: Flags) -> Floats:
-    """Go on in the direction of two EM steps, in logarithms of odds ([Varadhan08] scheme S3)."""
-    logs = [_logit(np.clip(f[is_free], 1e-300, 1 - 1e-16)) for f in (first, second, third)]
-    stride = logs[1] - logs[0]
-    bend = logs[2] - logs[1] - stride
-    steepness = float(np.sqrt(bend @ bend))
-    length = float(np.sqrt(stride @ stride)) / steepness if steepness > 0 else 1.0
+    """Go on in the direction of two EM steps ([Varadhan08] scheme S3), within bounds."""
+    stride = (second - first)[is_free]
+    bend = (third - second)[is_free] - stride
+    steepness = float(np.sqrt((bend * bend).sum()))
+    length = float(np.sqrt((stride * stride).sum())) / steepness if steepness > 0 else 1.0
     length = max(length, 1.0)
-    target = logs[0] + 2 * length * stride + length**2 * bend
-    # A chance on its way to 0 or 1 is not thrown back by the others' extrapolation.
-    target = np.clip(target, -_FARTHEST, _FARTHEST)
+    target = first[is_free] + 2 * length * stride + length**2 * bend
     farther = third.copy()
-    farther[is_free] = 1 / (1 + np.exp(-target))
+    # At a bound itself no EM step would ever lead away again.
+    nearest = _NEARER * third[is_free], 1 - _NEARER * (1 - third[is_free])
+    farther[is_free] = np.clip(target, *nearest)
     return farther
 
 
@@ -311,9 +312,7 @@ def _bounds(likelihood: Likelihood, f: Floats) -> tuple[Flags, Flags]:
     return is_free & (f <= _AT_BOUND * rate), is_free & (1 - f <= _AT_BOUND * (1 - rate))
 
 
-def _keeps_bounds(
-    f: Floats, following: Floats, is_free: Flags, low: Flags, high: Flags
-) -> bool:
+def _keeps_bounds(f: Floats, following: Floats, is_free: Flags, low: Flags, high: Flags) -> bool:
     """Whether a step at a bound leads no farther from it than rounding does."""
     slack = 1 + 1e-6
     leaves_zero = following[low & is_free] > f[low & is_free] * slack

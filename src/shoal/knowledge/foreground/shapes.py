@@ -37,7 +37,7 @@ class Shapes:
     >>> shapes, of_bucket = Shapes.of_buckets(bucket, which, np.array([1, 1, 1, 1, 2]),
     ...                                       np.array([1, 1, 1]), 2)
     >>> shapes, of_bucket.tolist()
-    (Shapes(2 shapes of 3 buckets), [0, 0, 1])
+    (Shapes(2 shapes of 3 buckets), [1, 1, 0])
     """
 
     start: Codes
