@@ -52,7 +52,7 @@ class Likelihood:
     shapes
         The buckets that hold a carrier.
     n_rows
-        How many rows of the whole release are of each class, at least 1.
+        How many rows of the whole release are of each class.
     fixed
         The chances that are given; not a number where one is to be found.
     """
@@ -94,7 +94,7 @@ class Likelihood:
             carriers = shapes.multiplicity[shapes.shape] * shapes.count * share
             expected = np.bincount(shapes.which, carriers, len(f))
         # Rounding may carry a class whose rows all carry the value beyond 1.
-        found = np.minimum(expected / self.n_rows, 1.0)
+        found = np.minimum(expected / np.maximum(self.n_rows, 1), 1.0)
         lacking = np.where(f < 1, f, 0.0)
         # Sums, not products of vectors: a library's threads would cost more than they save.
         likelihood = float((self.shapes.multiplicity * log).sum())

@@ -154,7 +154,7 @@ class Target:
             shapes = Shapes.one_by_one(self.bucket, which, count, carrying, n_classes)
             of_bucket = np.arange(len(carrying))
         n_rows = np.bincount(class_of_entry, self.exposed.count, n_classes).astype(np.int64)
-        return Likelihood(shapes, np.maximum(n_rows, 1), np.append(fixed, 0.0)), of_bucket
+        return Likelihood(shapes, n_rows, np.append(fixed, 0.0)), of_bucket
 
     def posteriors(
         self, likelihood: Likelihood, of_bucket: Codes, class_of_entry: Codes, f: Floats

@@ -1,0 +1,605 @@
+"""The mathematics of the foreground attack against slow, obviously right twins.
+
+The twins enumerate every world of a bucket in fractions, count every combination of columns, and
+iterate the paper's equations in forty digits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import combinations, permutations
+from math import comb, isclose, log
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from shoal.core.cells import Cells
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.kernels import load_plain
+from shoal.core.release import People
+from shoal.knowledge.foreground import (
+    Exposed,
+    Target,
+    expose,
+    fit_additive,
+    mine,
+    mine_jointly,
+    posterior,
+    profiles,
+    sample_size,
+    usable_sets,
+)
+from shoal.knowledge.foreground import law as law_module
+from shoal.knowledge.foreground.additive import _Problem
+from shoal.knowledge.foreground.fitting import Likelihood, fit
+from shoal.knowledge.foreground.law import condition
+from shoal.knowledge.foreground.scoring import score_beliefs
+from shoal.knowledge.foreground.shapes import Shapes
+
+THOROUGH = settings(max_examples=1000, deadline=None)
+USUAL = settings(max_examples=300, deadline=None)
+FEW = settings(max_examples=100, deadline=None)
+
+chances = st.one_of(
+    st.sampled_from([0.0, 1.0, 0.5, 1e-9, 1 - 1e-9, 1e-300, 1e-3]), st.floats(0, 1, width=32)
+)
+
+
+def worlds(f, n):
+    """Give p(t:x) of every row and the chance of the bucket, by enumeration."""
+    f = [Fraction(one) for one in f]
+    total, share = Fraction(0), [Fraction(0)] * len(f)
+    for carriers in combinations(range(len(f)), n):
+        weight = Fraction(1)
+        for row, one in enumerate(f):
+            weight *= one if row in carriers else 1 - one
+        total += weight
+        for row in carriers:
+            share[row] += weight
+    return [one / total for one in share] if total else None, total
+
+
+# --- the law of one bucket -----------------------------------------------------------------------
+
+
+@THOROUGH
+@given(f=st.lists(chances, max_size=9), data=st.data())
+@example(f=[1e-300, 1e-300, 1 - 1e-16], data=None)
+def test_a_posterior_adds_up_the_weights_of_worlds(f, data):
+    n = 2 if data is None else data.draw(st.integers(0, len(f) + 1))
+    expected, _ = worlds(f, n)
+    if expected is None:
+        with pytest.raises(DataError, match=f"{n} of its {len(f)} rows carry the value"):
+            posterior(f, n)
+        return
+    found = posterior(f, n)
+    assert len(found) == len(f)
+    for one, other in zip(found, expected, strict=True):
+        assert isclose(one, other, rel_tol=1e-13, abs_tol=1e-290)
+    assert isclose(sum(found), n, abs_tol=1e-12)
+
+
+@USUAL
+@given(f=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=8), data=st.data())
+def test_the_law_does_not_change_when_all_odds_are_scaled(f, data):
+    n = data.draw(st.integers(0, len(f)))
+    scale = data.draw(st.floats(1e-3, 1e3))
+    odds = scale * np.array(f) / (1 - np.array(f))
+    assert np.allclose(posterior(odds / (1 + odds), n), posterior(f, n), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 40, 500])
+@pytest.mark.parametrize("f", [1e-300, 1e-9, 0.03, 0.5, 1 - 1e-9])
+def test_rows_of_one_chance_share_the_carriers_evenly(n_rows, f):
+    for n in {0, 1, n_rows // 3, n_rows - 1, n_rows}:
+        assert np.allclose(posterior([f] * n_rows, n), n / n_rows, rtol=1e-11)
+
+
+def test_a_large_bucket_neither_underflows_nor_takes_worlds():
+    random = np.random.default_rng(3)
+    f = np.concatenate([random.uniform(0, 1e-6, 600), random.uniform(0.99, 1, 5)])
+    assert comb(len(f), 60) > 10**80
+    found = np.array(posterior(f, 60))
+    assert isclose(found.sum(), 60, rel_tol=1e-12)
+    assert np.all(np.diff(found[np.argsort(f)]) >= -1e-15)
+
+
+@pytest.mark.parametrize("f", [[0.5, 1.5], [-0.1], [float("nan")], [[0.5]]])
+def test_chances_beyond_0_and_1_are_refused(f):
+    with pytest.raises(ParameterError, match="from 0 to 1"):
+        posterior(f, 1)
+
+
+@pytest.mark.parametrize("n", [-1, 1.0, True, "1"])
+def test_carriers_that_are_no_count_are_refused(n):
+    with pytest.raises(ParameterError):
+        posterior([0.5], n)
+
+
+# --- many buckets at once ------------------------------------------------------------------------
+
+
+@st.composite
+def buckets_of_classes(draw, n_classes=4, most_rows=6):
+    """Draw the class of every row of some buckets, and how many carriers each bucket has."""
+    rows = st.lists(st.integers(0, n_classes - 1), min_size=1, max_size=most_rows)
+    drawn = draw(st.lists(rows, min_size=1, max_size=6))
+    return [(sorted(one), draw(st.integers(0, len(one)))) for one in drawn]
+
+
+def shapes_of(drawn, n_classes=4):
+    bucket = np.array([b for b, (rows, _) in enumerate(drawn) for _ in rows], dtype=np.int64)
+    which = np.array([one for rows, _ in drawn for one in rows], dtype=np.int64)
+    carrying = np.array([n for _, n in drawn], dtype=np.int64)
+    return Shapes.of_buckets(bucket, which, np.ones_like(which), carrying, n_classes)
+
+
+@USUAL
+@given(drawn=buckets_of_classes())
+def test_buckets_share_a_shape_where_classes_and_carriers_agree(drawn):
+    shapes, of_bucket = shapes_of(drawn)
+    assert shapes.n_shapes == len({(tuple(rows), n) for rows, n in drawn})
+    for place, (rows, n) in enumerate(drawn):
+        shape = of_bucket[place]
+        own = slice(shapes.start[shape], shapes.start[shape + 1])
+        assert np.repeat(shapes.which[own], shapes.count[own]).tolist() == rows
+        assert shapes.n_carrying[shape] == n
+        alike = [other for other in drawn if other == (rows, n)]
+        assert shapes.multiplicity[shape] == len(alike)
+
+
+@THOROUGH
+@given(drawn=buckets_of_classes(), f=st.lists(chances, min_size=4, max_size=4))
+def test_all_buckets_at_once_are_as_one_by_one(drawn, f):
+    shapes, of_bucket = shapes_of(drawn)
+    f = np.array(f)
+    with np.errstate(divide="ignore"):
+        share, logs = condition(shapes, f / (1 - f))
+    for (rows, n), shape in zip(drawn, of_bucket.tolist(), strict=True):
+        expected, chance = worlds(f[rows], n)
+        if expected is None:
+            assert logs[shape] == -np.inf
+            continue
+        place = shapes.entry_of(np.full(len(rows), shape), np.array(rows), 4)
+        for one, other in zip(share[place].tolist(), expected, strict=True):
+            assert isclose(one, other, rel_tol=1e-12, abs_tol=1e-290)
+        lacking = [1 - Fraction(one) for one in f[rows].tolist() if one < 1]
+        for one in lacking:
+            chance /= one
+        expected_log = float(log(chance.numerator) - log(chance.denominator))
+        assert isclose(logs[shape], expected_log, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@USUAL
+@given(drawn=buckets_of_classes(most_rows=9), f=st.lists(chances, min_size=4, max_size=4))
+def test_the_kernel_as_plain_python_gives_the_same(drawn, f):
+    plain = load_plain("shoal.knowledge.foreground._kernels")
+    shapes, _ = shapes_of(drawn)
+    odds = np.array(f) / np.maximum(1 - np.array(f), 1e-12)
+    compiled = condition(shapes, odds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(law_module, "include", plain.include)
+        again = condition(shapes, odds)
+    for one, other in zip(compiled, again, strict=True):
+        assert np.allclose(one, other, rtol=1e-13)
+
+
+# --- chances from buckets ------------------------------------------------------------------------
+
+
+def likelihood_of(drawn, n_classes=4):
+    """Set up the likelihood of the buckets with a carrier, as the mining does."""
+    rows = np.bincount([one for members, _ in drawn for one in members], minlength=n_classes)
+    shapes, _ = shapes_of([one for one in drawn if one[1]], n_classes)
+    return Likelihood(shapes, rows, np.full(n_classes, np.nan))
+
+
+def direct_likelihood(drawn, f):
+    return sum(log(float(worlds(f[rows], n)[1])) for rows, n in drawn)
+
+
+def direct_step(drawn, f, n_classes=4):
+    """Apply the paper's Equation (4) to every class, in numbers of f's own kind."""
+    expected, total = [0 * f[0]] * n_classes, [0] * n_classes
+    for rows, n in drawn:
+        weight, share = 0 * f[0], [0 * f[0]] * len(rows)
+        for carriers in combinations(range(len(rows)), n):
+            product = 1 + 0 * f[0]
+            for row, one in enumerate(rows):
+                product *= f[one] if row in carriers else 1 - f[one]
+            weight += product
+            for row in carriers:
+                share[row] += product
+        for row, one in enumerate(rows):
+            expected[one] += share[row] / weight
+            total[one] += 1
+    return [one / max(rows, 1) for one, rows in zip(expected, total, strict=True)]
+
+
+@USUAL
+@given(drawn=buckets_of_classes(), f=st.lists(st.floats(0.02, 0.98), min_size=4, max_size=4))
+def test_a_step_is_equation_4_and_the_likelihood_is_that_of_the_buckets(drawn, f):
+    likelihood = likelihood_of(drawn)
+    following, height = likelihood.step(np.array(f))
+    is_there = {one for rows, _ in drawn for one in rows}
+    expected = direct_step(drawn, [Fraction(one) for one in f])
+    for one in is_there:
+        assert isclose(following[one], expected[one], rel_tol=1e-11)
+    assert isclose(height, direct_likelihood(drawn, np.array(f)), rel_tol=1e-9, abs_tol=1e-12)
+
+
+@USUAL
+@given(drawn=buckets_of_classes())
+def test_the_likelihood_never_falls_and_chances_add_up_to_the_carriers(drawn):
+    likelihood = likelihood_of(drawn)
+    heights = []
+    found = fit(likelihood, watch=lambda _, height: heights.append(height))
+    assert np.all(np.diff(heights) >= -1e-9)
+    assert np.all((found.f >= 0) & (found.f <= 1))
+    carriers = float(likelihood.shapes.multiplicity @ likelihood.shapes.n_carrying)
+    if found.is_converged:
+        assert isclose(float(likelihood.n_rows @ found.f), carriers, rel_tol=1e-6)
+
+
+@USUAL
+@given(drawn=buckets_of_classes(), f=st.lists(st.floats(0.05, 0.95), min_size=4, max_size=4))
+def test_no_other_point_is_higher_where_the_maximum_is_the_only_one(drawn, f):
+    likelihood = likelihood_of(drawn)
+    found = fit(likelihood, n_other_starts=3)
+    if found.is_unique and found.is_converged:
+        assert likelihood.step(np.array(f))[1] <= found.log_likelihood + 1e-6
+
+
+def precise_fixed_point(drawn, start):
+    """Iterate the paper's equations in forty digits until nothing moves."""
+    with localcontext() as context:
+        context.prec = 40
+        f = [Decimal(one) for one in start]
+        for _ in range(5_000):
+            following = direct_step(drawn, f, len(start))
+            if max(abs(one - other) for one, other in zip(f, following, strict=True)) < 1e-25:
+                break
+            f = following
+        return [float(one) for one in f]
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        # Example 2 of the paper, then mixtures of two and three classes.
+        [([0, 1], 1), ([0, 0], 1), ([1, 1], 0)],
+        [([0, 1], 1), ([0, 0], 1), ([1, 1], 1), ([0, 1], 0), ([1, 1, 0], 1)],
+        [([0, 1, 2], 1), ([0, 0, 1], 2), ([1, 2, 2], 0), ([0, 2], 1), ([1, 1, 1], 1), ([2], 0)],
+        [([0, 1, 2, 2], 2), ([0, 0, 2], 1), ([1, 1, 2], 1), ([0, 0, 0], 2), ([1, 1], 0), ([2], 0)],
+    ],
+)
+def test_the_fixed_point_is_that_of_a_precise_iteration(drawn):
+    n_classes = 1 + max(one for rows, _ in drawn for one in rows)
+    likelihood = likelihood_of(drawn, n_classes)
+    found = fit(likelihood, tolerance=1e-13)
+    expected = precise_fixed_point(drawn, likelihood.even().tolist())
+    assert np.allclose(found.f, expected, rtol=1e-9, atol=1e-12)
+    assert found.is_converged
+    assert found.is_maximum
+
+
+def test_classes_that_are_always_together_are_reported_as_not_unique():
+    drawn = [([0, 1], 1)] * 5
+    found = fit(likelihood_of(drawn, 2), n_other_starts=3)
+    assert not found.is_unique
+    assert isclose(found.f.sum(), 1, rel_tol=1e-6)
+
+
+def test_a_fixed_chance_stays_and_others_adapt():
+    drawn = [([0, 1], 1), ([0, 1], 1), ([0, 0], 1), ([0, 0], 0)]
+    free = likelihood_of(drawn, 2)
+    held = Likelihood(free.shapes, free.n_rows, np.array([np.nan, 0.5]))
+    found = fit(held)
+    assert found.f[1] == 0.5
+    assert isclose(found.f[0], direct_step(drawn, found.f.tolist(), 2)[0], rel_tol=1e-6)
+
+
+# --- attribute sets ------------------------------------------------------------------------------
+
+
+@st.composite
+def rows_of_codes(draw, most=40):
+    n_columns = draw(st.integers(1, 4))
+    sizes = [draw(st.integers(1, 4)) for _ in range(n_columns)]
+    row = st.tuples(*(st.integers(0, size - 1) for size in sizes))
+    rows = draw(st.lists(row, min_size=1, max_size=most))
+    domains = [
+        Domain.of_texts(f"q{place}", [f"v{code}" for code in range(size)])
+        for place, size in enumerate(sizes)
+    ]
+    return domains, np.array(rows, dtype=np.int64).reshape(-1, n_columns)
+
+
+@THOROUGH
+@given(drawn=rows_of_codes(), least=st.integers(1, 12))
+def test_attribute_sets_are_those_of_a_count_of_every_combination(drawn, least):
+    domains, rows = drawn
+    looks = Cells.of_rows(domains, rows)
+    found = {one.columns: one for one in usable_sets(looks, least)}
+    expected = {}
+    for size in range(1, len(domains) + 1):
+        for places in combinations(range(len(domains)), size):
+            counts = Counter(map(tuple, rows[:, places].tolist()))
+            frequent = {key: n for key, n in counts.items() if n >= least}
+            if frequent:
+                expected[tuple(f"q{place}" for place in places)] = (places, frequent)
+    assert set(found) == set(expected)
+    for columns, (places, frequent) in expected.items():
+        one = found[columns]
+        signatures = [tuple(row) for row in one.signatures.tolist()]
+        assert dict(zip(signatures, one.counts.tolist(), strict=True)) == frequent
+        named = [tuple(row) for row in looks.codes[:, places].tolist()]
+        for key, number in zip(named, one.class_of_look.tolist(), strict=True):
+            assert number == (signatures.index(key) if key in frequent else len(signatures))
+        assert one.has_rare == any(key not in frequent for key in named)
+
+
+@USUAL
+@given(drawn=rows_of_codes(), least=st.integers(1, 12))
+def test_rows_of_one_profile_have_one_class_under_every_set(drawn, least):
+    looks = Cells.of_rows(*drawn)
+    sets = usable_sets(looks, least)
+    profile, n_profiles = profiles(sets, looks.n_cells)
+    keys = [tuple(int(one.class_of_look[look]) for one in sets) for look in range(looks.n_cells)]
+    assert n_profiles == len(set(keys))
+    pairs = set(zip(profile.tolist(), keys, strict=True))
+    assert len(pairs) == n_profiles
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sigma", "expected"), [(0.01, 0.9, 3993), (0.02, 0.9, 999), (1, 1, 1)]
+)
+def test_the_sample_size_is_that_of_theorem_1(epsilon, sigma, expected):
+    assert sample_size(epsilon, sigma) == expected
+
+
+@pytest.mark.parametrize(("epsilon", "sigma"), [(0, 0.5), (0.1, 0), (0.1, 1.1), (2, 0.5)])
+def test_errors_and_risks_beyond_0_and_1_are_refused(epsilon, sigma):
+    with pytest.raises(ParameterError, match="must be above 0"):
+        sample_size(epsilon, sigma)
+
+
+# --- a release -----------------------------------------------------------------------------------
+
+DISEASES = Domain.of_texts("disease", ["cold", "flu", "gout"])
+
+
+@st.composite
+def releases(draw, most=24, n_values=3):
+    """Draw rows in buckets, with their values."""
+    domains, rows = draw(rows_of_codes(most=most))
+    n_buckets = draw(st.integers(1, max(1, len(rows) // 2)))
+    # Every bucket has a row.
+    bucket = np.arange(len(rows)) % n_buckets
+    values = st.lists(st.integers(0, n_values - 1), min_size=len(rows), max_size=len(rows))
+    value = np.array(draw(values), dtype=np.int64)
+    return domains, rows, bucket.astype(np.int64), value
+
+
+def exposed_of(release):
+    domains, rows, bucket, value = release
+    cells = Cells(tuple(domains), rows, np.ones(len(rows), dtype=np.int64))
+    exposed = Exposed.of_rows(domains, rows, bucket, value, DISEASES)
+    _, entry = Exposed.of_people(People(cells, bucket), exposed.buckets)
+    return exposed, entry
+
+
+@FEW
+@given(
+    release=releases(), least=st.integers(1, 6), policy=st.sampled_from(["pool", "prior", "half"])
+)
+def test_p_of_everybody_is_the_largest_over_sets_of_the_worlds_of_their_bucket(
+    release, least, policy
+):
+    _, rows, bucket, value = release
+    exposed, entry = exposed_of(release)
+    sets = usable_sets(exposed.looks, least)
+    target = Target.of(exposed, [1, 2])
+    found, distributions = expose(target, sets, policy=policy)
+    assert len(distributions) == len(sets)
+    carriers = Counter(bucket[value > 0].tolist())
+    expected = np.zeros(len(rows)) if sets else None
+    for one in distributions:
+        assert len(one.f) == one.attributes.n_classes
+        if one.attributes.has_rare and policy != "pool":
+            assert one.f[-1] == (0.5 if policy == "half" else pytest.approx(target.rate))
+        f = one.f[one.attributes.class_of_look[exposed.look[entry]]]
+        for number in set(bucket.tolist()):
+            own = np.flatnonzero(bucket == number)
+            shares, _ = worlds(f[own], carriers[number])
+            expected[own] = np.maximum(expected[own], np.array([float(p) for p in shares]))
+    if expected is None:
+        share = np.array([carriers[one] for one in bucket.tolist()]) / np.bincount(bucket)[bucket]
+        expected = share
+    assert np.allclose(found.p[entry], expected, atol=1e-9)
+    for number in set(found.by[found.by >= 0].tolist()):
+        assert number < len(sets)
+
+
+@USUAL
+@given(release=releases(), least=st.integers(1, 6))
+def test_delta_is_the_mean_of_the_largest_differences_in_buckets(release, least):
+    _, _, bucket, _ = release
+    exposed, entry = exposed_of(release)
+    for one, _ in mine(Target.of(exposed, [1]), usable_sets(exposed.looks, least)):
+        f = one.f[one.attributes.class_of_look[exposed.look[entry]]]
+        spread = [np.ptp(f[bucket == number]) for number in range(bucket.max() + 1)]
+        assert isclose(one.delta, np.mean(spread), abs_tol=1e-12)
+
+
+@FEW
+@given(release=releases(), data=st.data())
+def test_who_cannot_have_the_value_is_excluded_unless_the_bucket_contradicts(release, data):
+    _, _, bucket, value = release
+    exposed, entry = exposed_of(release)
+    n_looks = exposed.looks.n_cells
+    forbidden = np.array(data.draw(st.lists(st.booleans(), min_size=n_looks, max_size=n_looks)))
+    target = Target.of(exposed, [1], forbidden)
+    found, distributions = expose(target, usable_sets(exposed.looks, 3))
+    model, coherent = fit_additive(target)
+    is_forbidden = forbidden[exposed.look[entry]]
+    carriers = np.bincount(bucket[value == 1], minlength=bucket.max() + 1)
+    able = np.bincount(bucket[~is_forbidden], minlength=bucket.max() + 1)
+    is_contradicted = (able < carriers)[bucket]
+    for p in (found.p[entry], coherent.p[entry]):
+        assert np.all(p[is_forbidden & ~is_contradicted] == 0)
+        assert np.all(p <= 1 + 1e-12)
+    sums = np.bincount(bucket, coherent.p[entry])
+    assert np.allclose(sums, carriers, atol=1e-9)
+    assert model.is_converged
+    for one in distributions:
+        assert np.all((one.f >= 0) & (one.f <= 1))
+
+
+@USUAL
+@given(release=releases(), prior=st.floats(0.01, 0.99))
+def test_a_prior_that_tells_nobody_apart_leads_to_a_likelihood_as_high(release, prior):
+    exposed, _ = exposed_of(release)
+    target, sets = Target.of(exposed, [1]), usable_sets(exposed.looks, 4)
+    alike = np.full(exposed.looks.n_cells, prior)
+    plain = [one for one, _ in mine(target, sets)]
+    begun = [one for one, _ in mine(target, sets, prior=alike)]
+    for one, other in zip(plain, begun, strict=True):
+        assert isclose(one.fit.log_likelihood, other.fit.log_likelihood, abs_tol=1e-5)
+
+
+@USUAL
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    f=st.lists(st.floats(0.001, 0.999), min_size=5, max_size=5),
+    data=st.data(),
+)
+def test_a_bucket_of_one_profile_gives_n_of_n_rows_whatever_f_is(sizes, f, data):
+    carrying = [data.draw(st.integers(0, size)) for size in sizes]
+    drawn = [
+        ([place] * size, n) for place, (size, n) in enumerate(zip(sizes, carrying, strict=True))
+    ]
+    shapes, of_bucket = shapes_of(drawn, 5)
+    share, _ = condition(shapes, np.array(f) / (1 - np.array(f)))
+    for place, shape in enumerate(of_bucket.tolist()):
+        expected = carrying[place] / sizes[place]
+        assert isclose(share[shapes.start[shape]], expected, rel_tol=1e-12)
+
+
+@FEW
+@given(release=releases())
+def test_the_gradient_of_the_additive_model_is_that_of_its_likelihood(release):
+    exposed, _ = exposed_of(release)
+    target = Target.of(exposed, [1])
+    assume(len(target.carrying_buckets))
+    problem = _Problem.of(target, None, 0.7)
+    at = np.linspace(-1, 1, problem.n_parameters)
+    height, slope = problem.objective(at)
+    for place in range(problem.n_parameters):
+        step = np.zeros_like(at)
+        step[place] = 1e-5
+        rise = problem.objective(at + step)[0] - problem.objective(at - step)[0]
+        assert isclose(slope[place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
+    assert np.isfinite(height)
+    model, _ = fit_additive(target, penalty=0.7)
+    parameters = np.concatenate([[model.level], *model.effects])
+    assert np.abs(problem.objective(parameters)[1]).max() < 1e-2
+
+
+@FEW
+@given(release=releases(most=9), least=st.integers(1, 5))
+def test_all_values_at_once_are_weighed_as_assignments_are(release, least):
+    _, _, bucket, value = release
+    exposed, entry = exposed_of(release)
+    for one in usable_sets(exposed.looks, least)[:2]:
+        joint = mine_jointly(exposed, one)
+        assert np.allclose(joint.f.sum(axis=1), 1)
+        p = joint.p(exposed)[entry]
+        assert np.allclose(p.sum(axis=1), 1)
+        f = joint.f[one.class_of_look[exposed.look[entry]]]
+        for number in set(bucket.tolist()):
+            own = np.flatnonzero(bucket == number)
+            expected, total = np.zeros((len(own), 3)), 0.0
+            for given_out in set(permutations(value[own].tolist())):
+                weight = np.prod([f[row, v] for row, v in zip(own, given_out, strict=True)])
+                total += weight
+                for place, v in enumerate(given_out):
+                    expected[place, v] += weight
+            if total > 1e-100:
+                assert np.allclose(p[own], expected / total, atol=1e-9)
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+@USUAL
+@given(release=releases(), data=st.data())
+def test_scores_are_those_of_a_count_over_people(release, data):
+    _, rows, bucket, value = release
+    exposed, entry = exposed_of(release)
+    levels = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
+    size = len(exposed.look)
+    p = np.array(data.draw(st.lists(levels, min_size=size, max_size=size)))
+    limit = data.draw(st.sampled_from([0.25, 0.5]))
+    is_carrier = value == 1
+    carriers = np.bincount(entry[is_carrier], minlength=size)
+    found = score_beliefs(exposed.bucket, exposed.count, p, carriers, limit)
+    own = p[entry]
+    flagged = own > limit
+    assert found.n_flagged == flagged.sum()
+    assert isclose(found.recall, (flagged & is_carrier).sum() / max(is_carrier.sum(), 1))
+    assert isclose(found.precision, (flagged & is_carrier).sum() / max(flagged.sum(), 1))
+    assert isclose(found.false_flags, (flagged & ~is_carrier).sum() / max((~is_carrier).sum(), 1))
+    assert isclose(found.average_probability, own[is_carrier].sum() / max(is_carrier.sum(), 1))
+    assert isclose(found.top_share, named_rightly(bucket, own, is_carrier), abs_tol=1e-12)
+    assert sum(band.n_people for band in found.bands) == len(rows)
+    for band in found.bands:
+        inside = (own <= band.highest) & (own > band.highest - 0.1 + 1e-9)
+        inside |= (own == 0) & (band.highest == 0.1)
+        assert band.n_people == inside.sum()
+        if inside.any():
+            assert isclose(band.actual, is_carrier[inside].mean(), abs_tol=1e-12)
+            assert isclose(band.believed, own[inside].mean(), abs_tol=1e-12)
+
+
+def named_rightly(bucket, p, is_carrier):
+    """Name as many of each bucket as carry the value; the expected share that is right."""
+    right = 0.0
+    for number in set(bucket.tolist()):
+        left = int(is_carrier[bucket == number].sum())
+        by_level = defaultdict(list)
+        for row in np.flatnonzero(bucket == number).tolist():
+            by_level[p[row]].append(row)
+        for level in sorted(by_level, reverse=True):
+            named = min(left, len(by_level[level]))
+            right += named * float(np.mean(is_carrier[by_level[level]]))
+            left -= named
+    return right / max(int(is_carrier.sum()), 1)
+
+
+def test_more_carriers_than_rows_are_refused():
+    with pytest.raises(DataError, match="at most as many"):
+        score_beliefs(np.array([0]), np.array([1]), np.array([0.5]), np.array([2]), 0.5)
+
+
+def test_a_bucket_without_as_many_rows_as_values_is_refused():
+    domains = [Domain.of_texts("q", ["a"])]
+    buckets = Exposed.of_rows(
+        domains, np.array([[0], [0]]), np.array([0, 0]), np.array([0, 1]), DISEASES
+    ).buckets
+    lonely = Cells.of_rows(domains, np.array([[0]]))
+    with pytest.raises(DataError, match="1 rows and 2 values in 1 buckets"):
+        Exposed.of_people(People(lonely, np.array([0])), buckets)
+
+
+def test_an_unknown_policy_is_refused():
+    exposed = Exposed.of_rows(
+        [Domain.of_texts("q", ["a"])], np.array([[0]]), np.array([0]), np.array([0]), DISEASES
+    )
+    with pytest.raises(ParameterError, match="pool, prior, half"):
+        next(mine(Target.of(exposed, [0]), usable_sets(exposed.looks, 1), policy="none"))
