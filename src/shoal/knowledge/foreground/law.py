@@ -187,7 +187,7 @@ def _condition_several(
     found, total = np.empty(len(here)), np.empty(len(chosen))
     width = int(np.minimum(n_carrying, n_rows - n_carrying).max()) + 1
     most_classes = int(np.diff(start).max()) + 1
-    room = np.empty(width), np.empty(width * most_classes)
+    room = np.empty(width), np.empty(width * most_classes), np.empty(width)
     include(start, count, n_rows, n_carrying, carry, lack, found, total, *room)
     share[here] = found
     rest = np.add.reduceat(count * np.logaddexp(0.0, logs + shift[shape]), start[:-1])
