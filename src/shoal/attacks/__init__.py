@@ -13,6 +13,7 @@ from shoal.core.registry import lazy_classes
 if TYPE_CHECKING:
     from shoal.attacks.background import Background
     from shoal.attacks.belief import Belief
+    from shoal.attacks.foreground import Foreground
     from shoal.attacks.homogeneity import Homogeneity
     from shoal.attacks.learned import Learned
     from shoal.attacks.linkage import Linkage
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Background",
     "Belief",
+    "Foreground",
     "Homogeneity",
     "Learned",
     "Linkage",

@@ -29,6 +29,7 @@ from shoal.knowledge.foreground.mining import (
     Policy,
     Target,
     expose,
+    expose_by,
     mine,
 )
 from shoal.knowledge.foreground.scoring import Band, Score, score
@@ -47,6 +48,7 @@ __all__ = [
     "Score",
     "Target",
     "expose",
+    "expose_by",
     "fit_additive",
     "mine",
     "mine_jointly",

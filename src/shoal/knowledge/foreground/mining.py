@@ -28,7 +28,16 @@ from shoal.knowledge.foreground.fitting import TOLERANCE, Fit, Likelihood, fit
 from shoal.knowledge.foreground.law import condition, odds_of
 from shoal.knowledge.foreground.shapes import Shapes
 
-__all__ = ["Accuracy", "Exposure", "GlobalDistribution", "Policy", "Target", "expose", "mine"]
+__all__ = [
+    "Accuracy",
+    "Exposure",
+    "GlobalDistribution",
+    "Policy",
+    "Target",
+    "expose",
+    "expose_by",
+    "mine",
+]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -96,11 +105,6 @@ class Target:
     def rate(self) -> float:
         """The share of the release's rows that carry the value."""
         return float(self.n_carrying.sum()) / max(self.exposed.n_rows, 1)
-
-    @cached_property
-    def is_contradicted(self) -> bool:
-        """Whether nothing is excluded."""
-        return not self.is_excluded.any()
 
     @cached_property
     def carrying_buckets(self) -> Codes:
@@ -267,12 +271,6 @@ class Exposure:
     p: Floats
     by: Codes
 
-    @property
-    def n_rows_above(self) -> dict[float, int]:
-        """How many rows have a p(t:x) above some round numbers."""
-        count = self.target.exposed.count
-        return {limit: int(count[self.p > limit].sum()) for limit in (0.1, 0.25, 0.5, 0.9)}
-
     def __repr__(self) -> str:
         return f"Exposure({self.target!r}, largest {self.p.max(initial=0.0):.3g})"
 
@@ -351,7 +349,7 @@ def expose(
     ([0.666667, 0.0], [1.0, 0.0, 0.5, 0.0])
     """
     n_entries = len(target.exposed.look)
-    p, by = _even(target), np.full(n_entries, -1, dtype=np.int64)
+    p, by = expose_by(target, 0.5).p, np.full(n_entries, -1, dtype=np.int64)
     if sets:
         p[target.entry] = -1.0
     distributions = []
@@ -364,13 +362,28 @@ def expose(
     return Exposure(target, p, by), tuple(distributions)
 
 
-def _even(target: Target) -> Floats:
-    """Give the share of carriers among those of a bucket who are not excluded."""
-    exposed = target.exposed
-    able = np.where(target.is_excluded, 0, exposed.count)
-    n_able = np.bincount(exposed.bucket, able, len(target.n_carrying))
-    share = target.n_carrying / np.maximum(n_able, 1)
-    return np.where(target.is_excluded, 0.0, share[exposed.bucket])
+def expose_by(target: Target, chance_of_look: Floats | float) -> Exposure:
+    """Give p(t:x) by chances that are known beforehand, for each distinct row or for all alike.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+    >>> exposed = Exposed.of_rows([sex], np.array([[0], [1]]), np.array([0, 0]), np.array([0, 1]),
+    ...                           disease)
+    >>> expose_by(Target.of(exposed, [1]), np.array([0.5, 0.2])).p.round(6).tolist()
+    [0.8, 0.2]
+    """
+    different, which = np.unique(
+        np.broadcast_to(np.asarray(chance_of_look, np.float64), target.exposed.looks.n_cells),
+        return_inverse=True,
+    )
+    class_of_entry = target.classes(which, len(different))
+    likelihood, of_bucket = target.likelihood(class_of_entry, different)
+    p = np.zeros(len(target.exposed.look))
+    p[target.entry] = target.posteriors(likelihood, of_bucket, class_of_entry, likelihood.fixed)
+    return Exposure(target, p, np.full(len(p), -1, dtype=np.int64))
 
 
 def _means(target: Target, class_of_entry: Codes, prior: Floats, n_classes: int) -> Floats:

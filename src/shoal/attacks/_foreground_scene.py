@@ -1,0 +1,216 @@
+"""What the foreground attack is set in: rows, people, what is known, and what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.domain import ColumnType
+from shoal.core.errors import ParameterError
+from shoal.core.forbidden import ForbiddenSets
+from shoal.core.guarantees import Guarantee
+from shoal.core.release import Meaning, People, Published
+from shoal.knowledge.beliefs import Beliefs
+from shoal.knowledge.foreground import Exposed
+from shoal.knowledge.known import Knowledge
+from shoal.knowledge.location import Locations, match_lines, spread
+from shoal.knowledge.nodes import codes_in
+from shoal.knowledge.priors import rename_values
+from shoal.knowledge.random_worlds import claims_of
+
+__all__ = ["Scene", "claimed"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+def claimed(
+    guarantees: Sequence[Guarantee],
+    buckets: Buckets,
+    value: tuple[str | None, ...] | None,
+    r: Fraction | None,
+) -> tuple[list[tuple[int, ...]], Fraction]:
+    """Say which values are attacked, each of them or several as one, and what belief is allowed.
+
+    Raises
+    ------
+    ParameterError
+        Where the release does not hold a value that is named.
+    """
+    claims = claims_of(guarantees, None)
+    bounds = [claim.bound for claim in claims if claim.bound is not None]
+    ells = [int(ell) for ell in (getattr(one, "ell", None) for one in guarantees) if ell]
+    bound = min(bounds) if bounds else Fraction(1, max([2, *ells]))
+    if r is not None:
+        bound = 1 / r
+    if value is not None:
+        codes = codes_in(buckets.domain, list(value))
+        n_absent = int(np.count_nonzero(codes < 0))
+        if n_absent:
+            raise ParameterError(
+                f"value names {n_absent} values that column {buckets.domain.column!r} of the "
+                "release does not have."
+            )
+        return [tuple(codes.tolist())], bound
+    aims: dict[tuple[int, ...], None] = {}
+    for claim in claims:
+        codes = np.flatnonzero(buckets.totals)
+        if claim.values:
+            named = buckets.domain.codes_of(list(claim.values))
+            codes = np.sort(named[named >= 0])
+        if claim.is_joint and len(codes):
+            aims[tuple(codes.tolist())] = None
+        else:
+            rarest = codes[np.argsort(buckets.totals[codes], kind="stable")]
+            aims |= dict.fromkeys((code,) for code in rarest.tolist())
+    return list(aims), bound
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A release with the people attacked in it.
+
+    Parameters
+    ----------
+    published
+        The release.
+    exposed
+        Its rows, as the adversary knows them.
+    places
+        The entries of `exposed`, in place of buckets, that each cell of people may be.
+    people
+        The people.
+    rules, beliefs
+        What is known beside.
+    """
+
+    published: Published
+    exposed: Exposed
+    places: Locations
+    people: People
+    rules: ForbiddenSets | None
+    beliefs: tuple[Floats, Codes, Codes, Counts] | None
+
+    @classmethod
+    def of(cls, published: Published, people: People, known: object, *, is_matching: bool) -> Scene:
+        """Set the scene; where people are known to fill all buckets they are its rows."""
+        assert published.buckets is not None
+        if people.line is None and not is_matching and _fill(people, published.buckets):
+            exposed, entry = Exposed.of_people(people, published.buckets)
+            return cls._knowing(published, exposed, _one_each(entry), people, known, {})
+        exposed = Exposed.of_published(published)
+        if people.line is not None and not is_matching:
+            places = _one_each(people.line)
+        elif people.line is not None:
+            places = _alike(published, people.line)
+        else:
+            places = _matching(published, people, is_matching=is_matching)
+        return cls._knowing(published, exposed, places, people, known, published.meanings)
+
+    @classmethod
+    def _knowing(
+        cls,
+        published: Published,
+        exposed: Exposed,
+        places: Locations,
+        people: People,
+        known: object,
+        meanings: Mapping[str, Mapping[str, Meaning]],
+    ) -> Scene:
+        domain = exposed.buckets.domain
+        rules, beliefs = None, None
+        if isinstance(known, Knowledge):
+            if known.sensitive != domain.column:
+                raise ParameterError(
+                    f"The rules are about column {known.sensitive!r}; the release's sensitive "
+                    f"column is {domain.column!r}."
+                )
+            whole = {c.name for c in published.manifest.columns if c.type is ColumnType.INTEGER}
+            certain = known.with_rules(known.negative.take(known.negative.confidences == 1))
+            rules = certain.sets_of(exposed.looks, domain, meanings=meanings, whole=whole)
+            rules = rules if rules.sets.any() else None
+        elif isinstance(known, Beliefs):
+            matches = match_lines(exposed.looks, meanings, known.cells)
+            renamed = rename_values(known, domain)
+            beliefs = (renamed, matches.person, matches.line, known.cells.counts)
+        return cls(published, exposed, places, people, rules, beliefs)
+
+    @property
+    def has_knowledge(self) -> bool:
+        """Whether anything is known beside the release."""
+        return self.rules is not None or self.beliefs is not None
+
+    def forbidden(self, values: tuple[int, ...]) -> Flags | None:
+        """Say which distinct rows can have none of the values."""
+        if self.rules is None:
+            return None
+        forbidden: Flags = np.all(self.rules.sets[:, list(values)], axis=1)
+        return forbidden[self.rules.which]
+
+    def prior(self, values: tuple[int, ...]) -> Floats | None:
+        """Give the mean prior belief in the values about each distinct row.
+
+        Rows of which nothing was believed have the mean over all people.
+        """
+        if self.beliefs is None:
+            return None
+        renamed, cell, look, counts = self.beliefs
+        believed = renamed[:, list(values)].sum(axis=1)
+        n_looks = self.exposed.looks.n_cells
+        rows = np.bincount(look, counts[cell], n_looks)
+        total = np.bincount(look, counts[cell] * believed[cell], n_looks)
+        overall = float((believed * counts).sum()) / max(int(counts.sum()), 1)
+        return np.where(rows > 0, total / np.maximum(rows, 1), overall)
+
+    def of_people(self, p: Floats) -> Floats:
+        """Give the mean belief about each cell of people over the rows that they may be."""
+        mean = np.bincount(
+            self.places.person, self.places.weight * p[self.places.bucket], self.places.n_people
+        )
+        return np.minimum(mean, 1.0)
+
+    @property
+    def n_found(self) -> int:
+        """How many people may be anywhere."""
+        return int(self.people.counts[self.places.n_buckets_of > 0].sum())
+
+
+def _fill(people: People, buckets: Buckets) -> bool:
+    """Whether the buckets of all people are known, and they are all who are in them."""
+    if people.bucket is None or np.any(people.bucket < 0):
+        return False
+    n_people = np.bincount(people.bucket, people.counts, buckets.n_buckets)
+    return np.array_equal(n_people, buckets.sizes)
+
+
+def _one_each(entry: Codes) -> Locations:
+    person = np.flatnonzero(entry >= 0)
+    return Locations(len(entry), person, entry[person], np.ones(len(person), dtype=np.int64))
+
+
+def _alike(published: Published, line: Codes) -> Locations:
+    """Put people whose lines are known into any line that shows the same."""
+    looks, look = published.looks
+    order = np.argsort(look, kind="stable")
+    length = np.bincount(look, minlength=looks.n_cells)
+    start = np.cumsum(length) - length
+    person, place = spread(start[look[line]], length[look[line]])
+    found = order[place]
+    return Locations(len(line), person, found, published.lines.counts[found])
+
+
+def _matching(published: Published, people: People, *, is_matching: bool) -> Locations:
+    """Put people into the lines that fit them; of their bucket, where that is known."""
+    lines = published.lines
+    quasi = Cells(published.quasi, lines.codes[:, 1:], lines.counts)
+    matches = match_lines(quasi, published.meanings, people.quasi)
+    person, line = matches.person, matches.line
+    if people.bucket is not None and not is_matching:
+        is_there = lines.codes[line, 0] == people.bucket[person]
+        person, line = person[is_there], line[is_there]
+    return Locations(people.quasi.n_cells, person, line, lines.counts[line])

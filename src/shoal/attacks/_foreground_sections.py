@@ -1,0 +1,302 @@
+"""What the foreground attack found, as figures and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks._foreground_scene import Scene
+from shoal.core.attack import Section
+from shoal.core.cells import Codes
+from shoal.knowledge.foreground import AdditiveModel, Exposure, GlobalDistribution, Target
+from shoal.knowledge.foreground.scoring import is_above
+
+__all__ = ["Judged", "View"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+_N_WORST = 10
+_N_GROUPS = 15
+_N_BANDS = 10
+_FEWEST = 20
+"""A subgroup of fewer people says little about its rate."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What is believed about some values, which count as one.
+
+    Parameters
+    ----------
+    values
+        Their codes.
+    target
+        The values in the release.
+    paper, logit
+        What either adversary believes.
+    distributions, model
+        What they found out about kinds of people.
+    beside
+        What others believe: by their names.
+    """
+
+    values: tuple[int, ...]
+    target: Target
+    paper: Exposure
+    logit: Exposure
+    distributions: tuple[GlobalDistribution, ...]
+    model: AdditiveModel
+    beside: Mapping[str, Exposure]
+
+    def code_of_entry(self, scene: Scene) -> Codes:
+        """Give for each entry the one of the values that its bucket holds most of."""
+        buckets = scene.exposed.buckets
+        chosen = np.flatnonzero(np.isin(buckets.value, self.values))
+        by_count = chosen[np.argsort(buckets.count[chosen], kind="stable")]
+        code = np.full(buckets.n_buckets, -1, dtype=np.int64)
+        code[buckets.bucket[by_count]] = buckets.value[by_count]
+        return code[scene.exposed.bucket]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Beliefs about everybody, over all values that are attacked.
+
+    Parameters
+    ----------
+    scene, views
+        Who is attacked, and what is believed about each value.
+    adversary
+        Whose beliefs are judged.
+    bound
+        The belief that is allowed.
+    value, posterior
+        For each cell of people the value that is believed most, and how much.
+    """
+
+    scene: Scene
+    views: Sequence[View]
+    adversary: str
+    bound: float
+    value: Codes
+    posterior: Floats
+
+    @classmethod
+    def of(cls, scene: Scene, views: Sequence[View], adversary: str, bound: float) -> Judged:
+        """Take the strongest belief about everybody."""
+        n_people = scene.places.n_people
+        value, posterior = np.full(n_people, -1, dtype=np.int64), np.zeros(n_people)
+        first = np.full(n_people, -1, dtype=np.int64)
+        first[scene.places.person[::-1]] = scene.places.bucket[::-1]
+        for view in views:
+            found = scene.of_people(_exposure(view, adversary).p)
+            higher = (found > posterior) & (first >= 0)
+            value[higher] = view.code_of_entry(scene)[first[higher]]
+            posterior = np.where(higher, found, posterior)
+        return cls(scene, views, adversary, bound, value, posterior)
+
+    @property
+    def breached(self) -> Flags:
+        """Whether more is believed of each cell of people than is allowed."""
+        return is_above(self.posterior, self.bound)
+
+    def by(self, name: str) -> Floats:
+        """Give the strongest belief of an adversary about each cell of people."""
+        found = [self.scene.of_people(_exposure(view, name).p) for view in self.views]
+        strongest: Floats = np.max(found, axis=0)
+        return strongest
+
+    def headline(self) -> dict[str, object]:
+        """Give the figures of the summary."""
+        counts = self.scene.people.counts
+        other = "paper" if self.adversary == "logit" else "logit"
+        fits = [one.fit for view in self.views for one in view.distributions]
+        deltas = [one.delta for view in self.views for one in view.distributions]
+        n_people = max(int(counts.sum()), 1)
+        return {
+            "people at risk": int(counts[self.breached].sum()),
+            "worst posterior": float(self.posterior.max(initial=0.0)),
+            "mean posterior": float((self.posterior * counts).sum()) / n_people,
+            f"people at risk by adversary {other}": int(
+                counts[is_above(self.by(other), self.bound)].sum()
+            ),
+            "people not found": self.scene.people.n_people - self.scene.n_found,
+            "attribute sets": len(self.views[0].distributions) if self.views else 0,
+            "average Delta": float(np.mean(deltas)) if deltas else 0.0,
+            "sets that converged": f"{sum(fit.is_maximum for fit in fits)} of {len(fits)}",
+        }
+
+    def sections(self) -> tuple[Section, ...]:
+        """Give the small tables; those without rows are left out."""
+        made = (
+            self._adversaries(),
+            self._sets(),
+            self._signatures(),
+            self._effects(),
+            self._groups(),
+            self._bands(),
+        )
+        return tuple(section for section in made if section.rows)
+
+    def _adversaries(self) -> Section:
+        """Compare adversaries, and what is known with what is found out."""
+        names = {"logit": "logit", "paper": "paper"}
+        beside = list(self.views[0].beside) if self.views else []
+        if "background" in beside:
+            names[self.adversary] = f"{self.adversary}: foreground and background"
+        rows = []
+        for name in [*names, *beside]:
+            p = self.by(name)
+            counts = self.scene.people.counts
+            rows.append(
+                (
+                    names.get(name, name),
+                    int(counts[is_above(p, self.bound)].sum()),
+                    float(p.max(initial=0.0)),
+                    float((p * counts).sum()) / max(int(counts.sum()), 1),
+                )
+            )
+        columns = ("adversary", "people at risk", "worst posterior", "mean posterior")
+        return Section("adversaries", columns, tuple(rows))
+
+    def _sets(self) -> Section:
+        """List the attribute sets by whom the paper's adversary flags by them."""
+        rows = []
+        for view in self.views:
+            count = view.target.exposed.count
+            flagged = is_above(view.paper.p, self.bound) & (view.paper.by >= 0)
+            people = np.bincount(view.paper.by[flagged], count[flagged], len(view.distributions))
+            for number, one in enumerate(view.distributions):
+                rows.append(
+                    (
+                        int(people[number]),
+                        ", ".join(one.attributes.columns),
+                        self._name(view),
+                        float(one.lift.max(initial=0.0)),
+                        one.delta,
+                        one.fit.n_steps,
+                        one.fit.is_maximum,
+                    )
+                )
+        rows.sort(key=lambda row: (-row[0], row[1], row[2]))
+        columns = (
+            *("people at risk", "attribute set", "value", "largest ratio to the whole"),
+            *("Delta", "steps", "at a maximum"),
+        )
+        return Section("attribute sets that did most damage", columns, tuple(rows[:_N_WORST]))
+
+    def _signatures(self) -> Section:
+        """Say in words which kinds of people the paper's adversary flags."""
+        rows: list[tuple[int, float, str]] = []
+        for view in self.views:
+            exposed = view.target.exposed
+            flagged = np.flatnonzero(is_above(view.paper.p, self.bound) & (view.paper.by >= 0))
+            for number in np.unique(view.paper.by[flagged]).tolist():
+                own = flagged[view.paper.by[flagged] == number]
+                one = view.distributions[number]
+                which = one.attributes.class_of_look[exposed.look[own]]
+                people = np.bincount(which, exposed.count[own], one.attributes.n_signatures + 1)
+                rows.extend(
+                    (int(people[place]), float(one.f[place]), self._sentence(view, one, place))
+                    for place in np.flatnonzero(people[:-1]).tolist()
+                )
+        rows.sort(key=lambda row: (-row[0], row[2]))
+        columns = ("people at risk", "chance", "what she found out")
+        return Section("signatures that did most damage", columns, tuple(rows[:_N_WORST]))
+
+    def _sentence(self, view: View, one: GlobalDistribution, signature: int) -> str:
+        looks = view.target.exposed.looks
+        parts = [
+            f"{column} {_shown(looks.domain(column).text(code))}"
+            for column, code in zip(
+                one.attributes.columns,
+                one.attributes.signatures[signature].tolist(),
+                strict=True,
+            )
+        ]
+        lift = float(one.lift[signature])
+        return f"people with {' and '.join(parts)} are {_times(lift)} to have {self._name(view)}"
+
+    def _effects(self) -> Section:
+        """List the values that count most in the additive model."""
+        rows: list[tuple[str, str | None, float, int, str]] = []
+        for view in self.views:
+            looks = view.target.exposed.looks
+            for place, (domain, effects) in enumerate(
+                zip(looks.domains, view.model.effects, strict=True)
+            ):
+                people = np.bincount(looks.codes[:, place], looks.counts, domain.size)
+                factors = np.exp(effects)
+                rows.extend(
+                    (
+                        domain.column,
+                        domain.text(code),
+                        float(factors[code]),
+                        int(people[code]),
+                        self._name(view),
+                    )
+                    for code in np.flatnonzero(people >= _FEWEST).tolist()
+                )
+        rows.sort(key=lambda row: (-abs(np.log(row[2])) * row[3] ** 0.5, row[0], str(row[1])))
+        columns = ("column", "label", "factor of the odds", "people", "value")
+        return Section("what counts most in the additive model", columns, tuple(rows[:_N_WORST]))
+
+    def _groups(self) -> Section:
+        """List the subgroups whose people are at risk most often."""
+        quasi, breached = self.scene.people.quasi, self.breached
+        rows = []
+        for place, domain in enumerate(quasi.domains):
+            codes = quasi.codes[:, place]
+            people = np.bincount(codes, quasi.counts, domain.size)
+            at_risk = np.bincount(codes, quasi.counts * breached, domain.size)
+            for code in np.flatnonzero((people >= _FEWEST) & (at_risk > 0)).tolist():
+                rate = float(at_risk[code] / people[code])
+                rows.append(
+                    (domain.column, domain.text(code), int(people[code]), int(at_risk[code]), rate)
+                )
+        rows.sort(key=lambda row: (-row[4], -row[2], row[0], str(row[1])))
+        columns = ("column", "label", "people", "at risk", "share")
+        return Section("people at risk by subgroup", columns, tuple(rows[:_N_GROUPS]))
+
+    def _bands(self) -> Section:
+        """Count people by how much is believed of them."""
+        edges = np.arange(1, _N_BANDS + 1) / _N_BANDS
+        band = np.minimum(np.searchsorted(edges, self.posterior - 1e-9), _N_BANDS - 1)
+        people = np.bincount(band, self.scene.people.counts, _N_BANDS).astype(np.int64)
+        names = [f"up to {edge:g}" for edge in edges]
+        rows = tuple(zip(names, people.tolist(), strict=True))
+        return Section("people by posterior", ("posterior", "people"), rows)
+
+    def _name(self, view: View) -> str:
+        domain = self.scene.exposed.buckets.domain
+        return " or ".join(_shown(domain.text(code)) for code in view.values)
+
+
+def _exposure(view: View, name: str) -> Exposure:
+    return {"paper": view.paper, "logit": view.logit, **view.beside}[name]
+
+
+def _shown(text: str | None) -> str:
+    return "missing" if text is None else text
+
+
+def _times(lift: float) -> str:
+    """Say how a chance compares with everybody's.
+
+    Examples
+    --------
+    >>> _times(2.04), _times(1.0), _times(0.26)
+    ('2.0 times as likely as everybody', 'as likely as everybody', '0.26 times as likely as \
+everybody')
+    """
+    if 0.95 < lift < 1.05:
+        return "as likely as everybody"
+    return (
+        f"{lift:.1f} times as likely as everybody"
+        if lift >= 1
+        else (f"{lift:.2g} times as likely as everybody")
+    )

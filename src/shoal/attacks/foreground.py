@@ -1,0 +1,243 @@
+"""Foreground knowledge: the release itself says who is likely to have what.
+
+A bucket looks diverse to an adversary who takes each of its people for the same. But a release
+that is of use shows which kinds of people have a value more often than others, and with that she
+weighs the possible worlds of every bucket anew: where a bucket holds one heart disease, an American
+and a Japanese, and hardly any bucket of Japanese holds one, it is the American's. She needs
+nothing but the release, and who is in which bucket.
+
+References
+----------
+[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
+be used for Privacy Breaches? TKDD 5(3), 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks import _foreground_sections as sections
+from shoal.attacks._foreground_scene import Scene, claimed
+from shoal.core.attack import Attack, Findings
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, as_text, exact
+from shoal.core.method import Shape
+from shoal.core.release import People, Published
+from shoal.knowledge.beliefs import Beliefs
+from shoal.knowledge.foreground import (
+    AttributeSet,
+    Exposure,
+    Policy,
+    Target,
+    expose,
+    expose_by,
+    fit_additive,
+    sample_size,
+    usable_sets,
+)
+from shoal.knowledge.known import Knowledge
+
+__all__ = ["Foreground"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Adversary = Literal["logit", "paper"]
+Locate = Literal["true", "matching"]
+
+_MOST_WORK = 20_000_000
+"""How many pairs of a line and a value are attacked where no value is named."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class Foreground(Attack):
+    """Weigh the worlds of every bucket by what the whole release says of each kind of people.
+
+    Parameters
+    ----------
+    value
+        The sensitive value that is attacked; several count as one. Where none is named, the values
+        that the release's guarantees protect together, or else every value in turn.
+    r
+        Nobody is to be linked to the value with more than 1/r. Without it the bound that the
+        guarantees give; where they give none, 1/2.
+    epsilon, sigma
+        How many rows of a signature are enough: so many that its share of the value is off by more
+        than epsilon with a chance of sigma at most.
+    policy
+        What is assumed of signatures with fewer: that they share one chance, found with the others
+        (`pool`), that of the whole release (`prior`), or one half (`half`).
+    adversary
+        Whose beliefs are judged. `paper` takes the largest p(t:x) over all sets of
+        quasi-identifiers; `logit` has one additive model of all of them. Both are reported.
+    knowledge
+        What she knows beside the release: negative rules, which exclude people, or prior beliefs,
+        where the search for chances begins. By default what the attack is given.
+    locate
+        Where people are whose bucket is known: there (`true`), which is the worst case, or in any
+        bucket that fits them (`matching`).
+
+    Notes
+    -----
+    The largest of many beliefs is no probability: of those whom `paper` flags many are flagged
+    wrongly. The beliefs of `logit` add up to what every bucket holds, and hold to the degree that
+    they are believed, as far as the model is right.
+
+    On a generalized release, people who are given with their exact values and their buckets, and
+    fill these, are attacked by their values, as the paper assumes; else by their labels.
+
+    A belief equal to 1/r is no breach, to within 1e-9. Where rules contradict a bucket nobody of
+    it is excluded. Where no value is named and the release is very large, the rarest values are
+    attacked; how many, the headline says.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.census(rows=2000, seed=1))
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> attack = shoal.attacks.Foreground(epsilon=0.05)
+    >>> (found,) = shoal.attack(release, attack)
+    >>> found.limit, found.n_breached > 0
+    ('0.5', True)
+    """
+
+    value: tuple[str | None, ...] | None = field(default=None, repr=False)
+    r: Fraction | None = None
+    epsilon: Fraction = Fraction(1, 100)
+    sigma: Fraction = Fraction(9, 10)
+    policy: Policy = "pool"
+    adversary: Adversary = "logit"
+    knowledge: Knowledge | Beliefs | None = field(default=None, repr=False)
+    locate: Locate = "true"
+
+    knows: ClassVar[str] = (
+        "the quasi-identifiers of people who are in the table, and the release, from which she "
+        "works out how likely each kind of people has a value"
+    )
+    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
+
+    def __init__(
+        self,
+        *,
+        value: str | Sequence[str | None] | None = None,
+        r: Number | None = None,
+        epsilon: Number = 0.01,
+        sigma: Number = 0.9,
+        policy: Policy = "pool",
+        adversary: Adversary = "logit",
+        knowledge: Knowledge | Beliefs | None = None,
+        locate: Locate = "true",
+    ) -> None:
+        sample_size(epsilon, sigma)
+        for name, choice, choices in (
+            ("policy", policy, get_args(Policy)),
+            ("adversary", adversary, get_args(Adversary)),
+            ("locate", locate, get_args(Locate)),
+        ):
+            if choice not in choices:
+                raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {choice!r}.")
+        if knowledge is not None and not isinstance(knowledge, Knowledge | Beliefs):
+            raise ParameterError(
+                f"knowledge must be rules or beliefs, not a {type(knowledge).__name__}.",
+                hint="for example shoal.knowledge.Knowledge.from_file('rules.toml').",
+            )
+        checked = {
+            "value": _checked_values(value),
+            "r": None if r is None else _checked_r(r),
+            "epsilon": exact("epsilon", epsilon),
+            "sigma": exact("sigma", sigma),
+            "policy": policy,
+            "adversary": adversary,
+            "knowledge": knowledge,
+            "locate": locate,
+        }
+        for name, given in checked.items():
+            object.__setattr__(self, name, given)
+
+    def fits(self, published: Published) -> bool:
+        """Whether the release has buckets of sensitive values."""
+        return super().fits(published) and published.buckets is not None
+
+    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
+        """Attack the people with what the release says of kinds of people.
+
+        Parameters
+        ----------
+        published
+            The release as any reader sees it.
+        people
+            The quasi-identifiers of the people attacked.
+        knowledge
+            Negative rules or prior beliefs, where none are given as `knowledge`.
+
+        Raises
+        ------
+        ParameterError
+            Where the release has no sensitive column or not the value, or a shape that the attack
+            does not know; where rules are about another column.
+        """
+        buckets = published.buckets
+        if buckets is None or not self.fits(published):
+            raise ParameterError(
+                "Foreground attacks generalized and bucketized releases with a sensitive column; "
+                f"this one is {published.manifest.shape}"
+                + (" and has none." if buckets is None else "."),
+            )
+        known = self.knowledge if self.knowledge is not None else knowledge
+        scene = Scene.of(published, people, known, is_matching=self.locate == "matching")
+        aims, bound = claimed(published.manifest.guarantees, buckets, self.value, self.r)
+        attacked = aims[: max(_MOST_WORK // max(len(scene.exposed.look), 1), 1)]
+        sets = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
+        views = [self._look_at(scene, sets, values) for values in attacked]
+        judged = sections.Judged.of(scene, views, self.adversary, float(bound))
+        return Findings(
+            attack="foreground",
+            knows=self.knows,
+            counts=people.counts,
+            value=judged.value,
+            posterior=judged.posterior,
+            breached=judged.breached,
+            limit=as_text(bound),
+            headline=judged.headline() | {"values attacked": f"{len(attacked)} of {len(aims)}"},
+            sections=judged.sections(),
+        )
+
+    def _look_at(
+        self, scene: Scene, sets: Sequence[AttributeSet], values: tuple[int, ...]
+    ) -> sections.View:
+        """Let both adversaries attack some values, which count as one."""
+        target = Target.of(scene.exposed, values, scene.forbidden(values))
+        prior = scene.prior(values)
+        paper, distributions = expose(target, sets, policy=self.policy, prior=prior)
+        model, logit = fit_additive(target, prior=prior)
+        bare = Target.of(scene.exposed, values)
+        beside: dict[str, Exposure] = {"random worlds": expose_by(bare, 0.5)}
+        if scene.has_knowledge:
+            is_logit = self.adversary == "logit"
+            alone = fit_additive(bare)[1] if is_logit else expose(bare, sets, policy=self.policy)[0]
+            known = expose_by(target, 0.5 if prior is None else prior)
+            beside |= {"foreground": alone, "background": known}
+        return sections.View(values, target, paper, logit, distributions, model, beside)
+
+
+def _checked_values(value: str | Sequence[str | None] | None) -> tuple[str | None, ...] | None:
+    if value is None:
+        return None
+    values = (value,) if isinstance(value, str) else tuple(value)
+    if not values or not all(one is None or isinstance(one, str) for one in values):
+        raise ParameterError(
+            "value must be a sensitive value, or several.", hint="leave it out to attack them all."
+        )
+    return tuple(dict.fromkeys(values))
+
+
+def _checked_r(r: Number) -> Fraction:
+    bound = exact("r", r)
+    if bound < 1:
+        raise ParameterError(f"r must be at least 1, not {as_text(bound)}.")
+    return bound
