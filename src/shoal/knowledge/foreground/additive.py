@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from shoal.core.cells import Codes
+from shoal.knowledge.foreground.descent import descend
 from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.mining import Exposure, Target
 
@@ -29,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 PENALTY = 1.0
 """The precision of the prior of each parameter: factors beyond e^2 either way are surprising."""
 _MAX_STEPS = 500
+_FLAT = 1e-6
+"""The part of the carriers by which expected and predicted ones may still differ at the end."""
 _RARE = 1e-6
 """A prior belief is no nearer than this to what is impossible or certain."""
 _HUGE = 500.0
@@ -93,10 +95,13 @@ def fit_additive(
     if prior is None and 0 < target.rate < 1:
         begin[0] = np.log(target.rate / (1 - target.rate))
     if len(target.carrying_buckets):
-        found = minimize(
-            problem.objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS}
+        parameters, n_steps, is_converged = descend(
+            problem.objective,
+            begin,
+            problem.stiffness(begin),
+            tolerance=_FLAT * max(float(target.n_carrying.sum()), 1.0),
+            max_steps=_MAX_STEPS,
         )
-        parameters, n_steps, is_converged = found.x, int(found.nit), bool(found.success)
     else:
         begin[0] = -np.inf
         parameters, n_steps, is_converged = begin, 0, True
@@ -167,6 +172,16 @@ class _Problem:
         logs = self.offset + parameters[0] + parameters[self.place].sum(axis=1)
         f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
         return f
+
+    def stiffness(self, parameters: Floats) -> Floats:
+        """Give about how fast the slope of each parameter grows with it."""
+        f = self.chances(parameters)
+        weights = self.n_rows * f * (1 - f)
+        every = np.repeat(weights, self.place.shape[1])
+        stiffness: Floats = np.bincount(self.place.ravel(), every, len(parameters))
+        stiffness += self.penalty
+        stiffness[0] = weights.sum()
+        return np.maximum(stiffness, 1e-9)
 
     def objective(self, parameters: Floats) -> tuple[float, Floats]:
         """Give what is to be made small, and its gradient."""
