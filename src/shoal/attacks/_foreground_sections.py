@@ -202,13 +202,17 @@ class Judged:
                 people = np.bincount(which, exposed.count[own], one.attributes.n_signatures + 1)
                 rows.extend(
                     (int(people[place]), float(one.f[place]), self._sentence(view, one, place))
-                    for place in np.flatnonzero(people[:-1]).tolist()
+                    for place in np.flatnonzero(people).tolist()
                 )
         rows.sort(key=lambda row: (-row[0], row[2]))
         columns = ("people at risk", "chance", "what she found out")
         return Section("signatures that did most damage", columns, tuple(rows[:_N_WORST]))
 
     def _sentence(self, view: View, one: GlobalDistribution, signature: int) -> str:
+        lift = _times(float(one.lift[signature]))
+        if signature == one.attributes.n_signatures:
+            columns = " and ".join(one.attributes.columns)
+            return f"people whose {columns} is rare are {lift} to have {self._name(view)}"
         looks = view.target.exposed.looks
         parts = [
             f"{column} {_shown(looks.domain(column).text(code))}"
@@ -218,8 +222,7 @@ class Judged:
                 strict=True,
             )
         ]
-        lift = float(one.lift[signature])
-        return f"people with {' and '.join(parts)} are {_times(lift)} to have {self._name(view)}"
+        return f"people with {' and '.join(parts)} are {lift} to have {self._name(view)}"
 
     def _effects(self) -> Section:
         """List the values that count most in the additive model."""

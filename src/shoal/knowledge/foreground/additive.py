@@ -178,8 +178,8 @@ class _Problem:
         f = self.chances(parameters)
         weights = self.n_rows * f * (1 - f)
         every = np.repeat(weights, self.place.shape[1])
-        stiffness: Floats = np.bincount(self.place.ravel(), every, len(parameters))
-        stiffness += self.penalty
+        stiffness = np.full(len(parameters), self.penalty)
+        stiffness += np.bincount(self.place.ravel(), every, len(parameters))
         stiffness[0] = weights.sum()
         return np.maximum(stiffness, 1e-9)
 
