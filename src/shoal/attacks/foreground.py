@@ -163,6 +163,19 @@ class Foreground(Attack):
         """Whether the release has buckets of sensitive values."""
         return super().fits(published) and published.buckets is not None
 
+    def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction]:
+        """Say which values of a release are attacked, and what belief in them is allowed.
+
+        Returns
+        -------
+        aims
+            The codes of values: each entry is attacked by itself, and its values count as one.
+        bound
+            The largest belief that is no breach.
+        """
+        assert published.buckets is not None
+        return claimed(published.manifest.guarantees, published.buckets, self.value, self.r)
+
     def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
         """Attack the people with what the release says of kinds of people.
 
@@ -190,7 +203,7 @@ class Foreground(Attack):
             )
         known = self.knowledge if self.knowledge is not None else knowledge
         scene = Scene.of(published, people, known, is_matching=self.locate == "matching")
-        aims, bound = claimed(published.manifest.guarantees, buckets, self.value, self.r)
+        aims, bound = self.aims(published)
         attacked = aims[: max(_MOST_WORK // max(len(scene.exposed.look), 1), 1)]
         sets = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
         views = [self._look_at(scene, sets, values) for values in attacked]

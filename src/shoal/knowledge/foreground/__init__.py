@@ -33,6 +33,7 @@ from shoal.knowledge.foreground.mining import (
     mine,
 )
 from shoal.knowledge.foreground.scoring import Band, Score, score
+from shoal.knowledge.foreground.sliced_rows import expose_sliced
 
 __all__ = [
     "Accuracy",
@@ -49,6 +50,7 @@ __all__ = [
     "Target",
     "expose",
     "expose_by",
+    "expose_sliced",
     "fit_additive",
     "mine",
     "mine_jointly",

@@ -178,10 +178,10 @@ class _Problem:
         f = self.chances(parameters)
         weights = self.n_rows * f * (1 - f)
         every = np.repeat(weights, self.place.shape[1])
-        stiffness = np.full(len(parameters), self.penalty)
+        stiffness: Floats = np.full(len(parameters), self.penalty)
         stiffness += np.bincount(self.place.ravel(), every, len(parameters))
-        stiffness[0] = weights.sum()
-        return np.maximum(stiffness, 1e-9)
+        stiffness[0] = max(float(weights.sum()), 1e-9)
+        return stiffness
 
     def objective(self, parameters: Floats) -> tuple[float, Floats]:
         """Give what is to be made small, and its gradient."""

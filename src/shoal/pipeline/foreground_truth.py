@@ -1,0 +1,238 @@
+"""Join the truth to what the foreground attack believes.
+
+The attack sees the release and the people, each in their own bucket, with the exact values of their
+quasi-identifiers. Only here are its beliefs compared with what the people have.
+
+References
+----------
+[Wong11] (see `shoal.attacks.foreground`) Section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.attacks.foreground import Foreground
+from shoal.core.attack import Findings, Section
+from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.method import Shape
+from shoal.core.release import BUCKET, People, Published
+from shoal.engines.laid_out import LaidOut
+from shoal.engines.table import EngineTable
+from shoal.knowledge.foreground import Exposed, Target, mine, sample_size, usable_sets
+from shoal.knowledge.foreground.scoring import Score, score_beliefs
+from shoal.pipeline.release import PLACEMENT, Release
+
+__all__ = ["Located", "attack_and_score", "locate_people"]
+
+_MOST_ROWS = 20_000_000
+_FEWEST = 20
+_N_GROUPS = 15
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Everybody in a release, each in their own bucket, with the truth apart.
+
+    Parameters
+    ----------
+    people
+        Their exact quasi-identifiers and their buckets: what an adversary may know.
+    cell, value
+        The truth, one entry a person: which of `people` it is, and the sensitive value as a code
+        of the release; -1 where the release does not hold it.
+    """
+
+    people: People
+    cell: Codes
+    value: Codes
+
+    def carriers(self, values: tuple[int, ...]) -> Counts:
+        """Count, for each cell of people, those who have any of some values."""
+        has = np.isin(self.value, values)
+        return np.bincount(self.cell[has], minlength=len(self.people.counts)).astype(np.int64)
+
+
+def locate_people(release: Release, table: EngineTable | None = None) -> Located:
+    """Put the people of a table into the buckets of its release.
+
+    Parameters
+    ----------
+    release
+        A release in memory, or opened with its internal folder.
+    table
+        The table it was made from; needed where it was opened.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no table.
+    DataError
+        Where neither its maker nor an internal folder says where people are.
+    """
+    table = release.making.table if table is None and release.making is not None else table
+    if table is None:
+        raise ParameterError(
+            "How right an attack is cannot be said without the table.",
+            hint="give the table that the release was made from.",
+        )
+    published = release.published
+    assert published.buckets is not None
+    rows = table.row_codes(_MOST_ROWS)
+    assert rows.keys is not None
+    bucket_of = _buckets_of_keys(release, published, rows.keys.tolist())
+    # Who was left out of the release is not attacked.
+    is_there = np.array([key in bucket_of for key in rows.keys.tolist()], dtype=bool)
+    bucket = np.array([bucket_of[key] for key in rows.keys[is_there].tolist()], dtype=np.int64)
+    codes = rows.codes[is_there].astype(np.int64)
+    places = [rows.columns.index(column) for column in table.schema.quasi]
+    domains = tuple(rows.domains[place] for place in places)
+    columns = [bucket, *(codes[:, place] for place in places)]
+    sizes = [published.n_buckets, *(domain.size for domain in domains)]
+    first, cell = group(columns, sizes, len(bucket))
+    quasi = np.column_stack([column[first] for column in columns[1:]])
+    counts = np.bincount(cell, minlength=len(first)).astype(np.int64)
+    sensitive = rows.columns.index(published.buckets.domain.column)
+    translated = published.buckets.domain.codes_of(rows.domains[sensitive].labels())
+    people = People(Cells(domains, quasi, counts), bucket[first])
+    return Located(people, cell, translated[codes[:, sensitive]])
+
+
+def _buckets_of_keys(
+    release: Release, published: Published, keys: Sequence[str | None]
+) -> dict[str, int]:
+    """Give the bucket, as the release is counted, of everybody in it."""
+    files, lines = release.files, published.lines
+    if not isinstance(files, LaidOut):
+        return _buckets_on_disk(release, published)
+    shown = files.shown_of_keys([str(key) for key in keys])
+    texts = list(shown.values())
+    if published.manifest.shape is Shape.BUCKETIZED:
+        codes = lines.domains[0].codes_of([row[BUCKET] for row in texts])
+        return dict(zip(shown, codes.tolist(), strict=True))
+    # A bucket of a generalized release is whoever shows the same.
+    looks = [
+        np.concatenate([codes, domain.codes_of([row[domain.column] for row in texts])])
+        for domain, codes in zip(lines.domains[1:], lines.codes[:, 1:].T, strict=True)
+    ]
+    first, number = group(looks, [domain.size for domain in published.quasi], len(looks[0]))
+    bucket = np.full(len(first), -1, dtype=np.int64)
+    bucket[number[: lines.n_cells]] = lines.codes[:, 0]
+    return dict(zip(shown, bucket[number[lines.n_cells :]].tolist(), strict=True))
+
+
+def _buckets_on_disk(release: Release, published: Published) -> dict[str, int]:
+    if release.internal is None:
+        raise DataError("Where people are says the internal folder, which is not there.")
+    engine = release.files.engine
+    placement = engine.scan_own(release.internal / PLACEMENT, is_trusted=False).relation
+    fetched = engine.rows(f"SELECT row_key, line FROM {placement}")
+    cell, line = release.files.cell_of_lines(published), fetched["line"].astype(np.int64)
+    if not np.all((line >= 1) & (line <= len(cell))):
+        raise DataError(
+            f"{PLACEMENT} names lines that the release does not have.",
+            hint="is it the internal folder of this release, and was nothing changed in it?",
+        )
+    bucket = published.lines.codes[cell[line - 1], 0]
+    return dict(zip(map(str, fetched["row_key"].tolist()), bucket.tolist(), strict=True))
+
+
+def attack_and_score(
+    release: Release, attack: Foreground, table: EngineTable | None = None
+) -> Findings:
+    """Run the foreground attack on everybody in a release, and say how right it is.
+
+    Parameters
+    ----------
+    release, table
+        The release and the table it was made from; see `locate_people`.
+    attack
+        The attack.
+
+    Returns
+    -------
+    What it found, with further figures and tables: internal, as all that tells the truth.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.census(rows=500, seed=1))
+    >>> release = shoal.anonymize(table, shoal.Mondrian(k=5), seed=1)
+    >>> value = release.published.buckets.domain.text(0)
+    >>> attack = shoal.attacks.Foreground(value=value, r=4, epsilon=0.1)
+    >>> found = attack_and_score(release, attack)
+    >>> {"recall", "precision", "false flags"} <= set(found.headline)
+    True
+    """
+    located, published = locate_people(release, table), release.published
+    found = attack.run(published, located.people)
+    aims, bound = attack.aims(published)
+    if len(aims) == 1:
+        carriers = located.carriers(aims[0])
+    else:
+        right = located.value == found.value[located.cell]
+        carriers = np.bincount(located.cell[right], minlength=len(found.counts)).astype(np.int64)
+    bucket = located.people.bucket
+    assert bucket is not None
+    figures = score_beliefs(bucket, found.counts, found.posterior, carriers, float(bound))
+    headline: dict[str, object] = dict(found.headline) | {"precision": figures.precision}
+    if len(aims) == 1:
+        headline |= _figures(figures) | _errors(located, published, attack, aims[0])
+    further = (_calibration(figures), _recall_by_group(located.people.quasi, found, carriers))
+    return replace(found, headline=headline, sections=(*found.sections, *further))
+
+
+def _figures(figures: Score) -> dict[str, object]:
+    return {
+        "people who have it": figures.n_carriers,
+        "recall": figures.recall,
+        "false flags": figures.false_flags,
+        "average probability": figures.average_probability,
+        "right when naming the likeliest": figures.top_share,
+    }
+
+
+def _errors(
+    located: Located, published: Published, attack: Foreground, values: tuple[int, ...]
+) -> dict[str, object]:
+    """Compare the chances that are mined with the shares of the table."""
+    assert published.buckets is not None
+    exposed, entry = Exposed.of_people(located.people, published.buckets)
+    looks = exposed.looks
+    look = exposed.look[entry]
+    carriers = np.bincount(look, located.carriers(values), looks.n_cells).astype(np.int64)
+    sets = usable_sets(looks, sample_size(attack.epsilon, attack.sigma))
+    errors = [
+        one.accuracy(carriers, looks.counts).mean_relative_error
+        for one, _ in mine(Target.of(exposed, values), sets, policy=attack.policy)
+    ]
+    return {"mean relative error of chances": float(np.mean(errors)) if errors else None}
+
+
+def _calibration(figures: Score) -> Section:
+    rows = tuple(
+        (f"up to {band.highest:g}", band.n_people, band.believed, band.actual)
+        for band in figures.bands
+        if band.n_people
+    )
+    return Section("calibration", ("posterior", "people", "believed", "actual"), rows)
+
+
+def _recall_by_group(quasi: Cells, found: Findings, carriers: Counts) -> Section:
+    """List the subgroups of whose carriers the most are flagged."""
+    rows: list[tuple[str, str | None, int, float]] = []
+    for place, domain in enumerate(quasi.domains):
+        codes = quasi.codes[:, place]
+        have = np.bincount(codes, carriers, domain.size)
+        flagged = np.bincount(codes, carriers * found.breached, domain.size)
+        rows.extend(
+            (domain.column, domain.text(code), int(have[code]), float(flagged[code] / have[code]))
+            for code in np.flatnonzero(have >= _FEWEST).tolist()
+        )
+    rows.sort(key=lambda row: (-row[3], -row[2], row[0], str(row[1])))
+    columns = ("column", "label", "people who have it", "recall")
+    return Section("recall by subgroup", columns, tuple(rows[:_N_GROUPS]))
