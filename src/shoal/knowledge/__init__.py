@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from shoal.core.registry import lazy_exports
 
 if TYPE_CHECKING:
+    from shoal.knowledge import foreground
     from shoal.knowledge.adversarial.categories import Category
     from shoal.knowledge.adversarial_rules import (
         AdversarialRule,
@@ -39,6 +40,7 @@ __all__ = [
     "NegativeRule",
     "PositiveRule",
     "Statistic",
+    "foreground",
     "guided_hierarchy",
     "mine_adversarial_rules",
     "mine_negative_rules",
@@ -59,6 +61,7 @@ __getattr__, __dir__ = lazy_exports(
         "NegativeRule": "shoal.knowledge.negative_rules",
         "PositiveRule": "shoal.knowledge.positive_rules",
         "Statistic": "shoal.knowledge.statistics",
+        "foreground": "shoal.knowledge.foreground",
         "guided_hierarchy": "shoal.knowledge.guided_hierarchy",
         "mine_adversarial_rules": "shoal.knowledge.adversarial_rules",
         "mine_negative_rules": "shoal.knowledge.miners",
