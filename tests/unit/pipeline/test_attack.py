@@ -37,6 +37,7 @@ def test_every_attack_that_fits_runs_where_none_is_named(table: shoal.Table) -> 
     assert [found.attack for found in report] == attacks_on(Shape.BUCKETIZED)
     # Those that need knowledge do not run without any.
     assert [found.attack for found in shoal.attack(release)] == [
+        "foreground",
         "homogeneity",
         "linkage",
         "membership",
@@ -68,7 +69,7 @@ def test_attacks_before_writing_reach_the_risk_file_too(table: shoal.Table, tmp_
     shoal.attack(release)
     release.write(tmp_path / "release")
     risk = parquet.read_table(tmp_path / "release.internal" / "risk.parquet")
-    assert risk.num_rows == 500 * 3
+    assert risk.num_rows == 500 * 4
 
 
 @pytest.mark.parametrize("publish", ["generalized", "bucketized"])

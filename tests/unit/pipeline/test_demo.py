@@ -11,7 +11,10 @@ from shoal.pipeline.verify import Status, verify
 @pytest.mark.parametrize("seed", [1, 2])
 def test_demo_passes_its_own_gate(tmp_path, seed):
     shown = demo(tmp_path / "sample", rows=300, seed=seed)
-    assert {judgement.outcome for judgement in shown.publication.judgements} == {Outcome.PASSED}
+    outcomes = {one.findings.attack: one.outcome for one in shown.publication.judgements}
+    # What the release says of kinds of people is not judged: it promises nothing against it.
+    assert outcomes.pop("foreground") is Outcome.REPORTED
+    assert set(outcomes.values()) == {Outcome.PASSED}
     assert verify(shown.publication.folder).status is Status.VERIFIED
     assert all(path.exists() for path, _ in shown.places)
     assert shown.publication.manifest.is_sealed
