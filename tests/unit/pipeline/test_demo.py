@@ -11,7 +11,7 @@ from shoal.pipeline.verify import Status, verify
 @pytest.mark.parametrize("seed", [1, 2])
 def test_demo_passes_its_own_gate(tmp_path, seed):
     shown = demo(tmp_path / "sample", rows=300, seed=seed)
-    outcomes = {one.findings.attack: one.outcome for one in shown.publication.judgements}
+    outcomes = {one.attack: one.outcome for one in shown.publication.judgements}
     # What the release says of kinds of people is not judged: it promises nothing against it.
     assert outcomes.pop("foreground") is Outcome.REPORTED
     assert set(outcomes.values()) == {Outcome.PASSED}
