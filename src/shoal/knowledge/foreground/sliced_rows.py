@@ -51,6 +51,7 @@ def expose_sliced(sliced: Sliced, people: People, sensitive: str) -> tuple[Expos
 
     Examples
     --------
+    >>> from shoal.core.cells import Cells
     >>> from shoal.core.domain import Domain
     >>> from shoal.core.sliced import Layout
     >>> sex, town = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("town", ["a", "b"])
