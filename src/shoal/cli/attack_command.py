@@ -53,6 +53,13 @@ def register(app: typer.Typer) -> None:
                 metavar="FILE", help="Data like the table's, that prior beliefs come from."
             ),
         ] = None,
+        earlier: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="FOLDER",
+                help="Another release of the same table: what both say is intersected.",
+            ),
+        ] = None,
         attack: AttackNames = None,
         parameter: Parameters = None,
         memory: Memory = None,
@@ -68,7 +75,9 @@ def register(app: typer.Typer) -> None:
                 entry.check()
             made = [entry.make(release.published) for entry in chosen]
             known = None if knowledge is None else job.read_knowledge(knowledge)
-            report = job.attack(release, *made, knowledge=known, people=people, progress=progress)
+            report = job.attack(
+                release, *made, knowledge=known, people=people, earlier=earlier, progress=progress
+            )
         output.document({"notice": SHOWS_VALUES, **report.to_dict()})
         _show(output, report)
         if people is None and release.internal is not None:

@@ -28,6 +28,7 @@ from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
+from shoal.pipeline.earlier import attack_with_earlier
 from shoal.pipeline.held_out import run_trials
 from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import Release, open_release
@@ -79,6 +80,7 @@ def attack(
     *attacks: Attack,
     knowledge: object = None,
     people: Any = None,
+    earlier: str | os.PathLike[str] | None = None,
     progress: Progress = silent,
 ) -> AttackReport:
     """Attack a release.
@@ -96,6 +98,9 @@ def attack(
         The people attacked: a table, frame or file with their quasi-identifiers. By default
         everybody in the release, found in their own line, which is the worst case; one line a
         person then goes to `risk.parquet` in the internal folder.
+    earlier
+        The public folder of another release of the same table: what both say of people who are in
+        both is intersected. It takes both internal folders.
     progress
         Called with the name of each step.
 
@@ -121,20 +126,7 @@ def attack(
             if people is None or not isinstance(one, CellAttack)
         )
     attacked = _everybody(release, published) if people is None else read_people(people, published)
-    has_cells = any(isinstance(one, CellAttack) for one in attacks)
-    truth = uncovered(release, published) if has_cells else None
-    findings, untried = [], set()
-    for one in attacks:
-        progress(f"attack: {type(one).__name__}")
-        if isinstance(one, CellAttack) and truth is not None:
-            findings.append(attack_cells(one, published, truth))
-        elif isinstance(one, HeldOutAttack):
-            trials = run_trials(release, one)
-            findings.append(one.judge(published, attacked, trials))
-            if not trials.are_done:
-                untried.add(findings[-1].attack)
-        else:
-            findings.append(one.run(published, attacked, knowledge))
+    findings, untried = _run(release, attacks, attacked, knowledge, progress)
     if people is None:
         # What was not tried says nothing of anybody, and replaces nothing that was.
         fresh = {found.attack: found for found in findings if found.attack not in untried}
@@ -142,7 +134,37 @@ def attack(
         release.findings = (*kept, *fresh.values())
         if release.folder is not None and release.internal is not None:
             _write_risk_anew(release, release.folder, release.internal)
+    if earlier is not None:
+        progress("intersect with the earlier release")
+        findings.append(attack_with_earlier(release, earlier))
     return AttackReport(tuple(findings))
+
+
+def _run(
+    release: Release,
+    attacks: Sequence[Attack],
+    people: People,
+    knowledge: object,
+    progress: Progress,
+) -> tuple[list[Findings], set[str]]:
+    """Run attacks; give what they found, and the names of those that could not be tried."""
+    published = release.published
+    has_cells = any(isinstance(one, CellAttack) for one in attacks)
+    truth = uncovered(release, published) if has_cells else None
+    findings: list[Findings] = []
+    untried: set[str] = set()
+    for one in attacks:
+        progress(f"attack: {type(one).__name__}")
+        if isinstance(one, CellAttack) and truth is not None:
+            findings.append(attack_cells(one, published, truth))
+        elif isinstance(one, HeldOutAttack):
+            trials = run_trials(release, one)
+            findings.append(one.judge(published, people, trials))
+            if not trials.are_done:
+                untried.add(findings[-1].attack)
+        else:
+            findings.append(one.run(published, people, knowledge))
+    return findings, untried
 
 
 def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:

@@ -326,7 +326,8 @@ def _source_of(record: Path) -> dict[str, object]:
 def _republished(name: str) -> str:
     return (
         f"The release {name!r} was made of this same table. Two releases with different randomness "
-        "are two views that an adversary can intersect: make sure that only one of them is shipped."
+        "are two views that an adversary can intersect: make sure that only one of them is "
+        "shipped, or see what both say together: shoal attack NEW --earlier OLD."
     )
 
 
