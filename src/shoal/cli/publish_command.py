@@ -181,6 +181,11 @@ def show_gate(output: Output, judgements: Sequence[Judgement]) -> None:
         ],
         title="The gate",
     )
+    for judgement in judgements:
+        if judgement.figures:
+            output.facts(judgement.figures, title=judgement.attack)
+        for section in judgement.sections:
+            output.section(section)
 
 
 def _verdict(judgement: Judgement) -> Mark | str:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from shoal.core.attack import Findings
+from shoal.core.attack import Findings, Section
 from shoal.core.errors import GuaranteeError, ParameterError
-from shoal.core.held_out import HELD_OUT_TEST
+from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
@@ -68,6 +68,9 @@ class Judgement:
         The posterior from which on a person is at risk; None where there is none.
     max_people
         How many people may be at risk; None where the attack is not judged.
+    figures, sections
+        What an attack found that was tried on a part of the table, which cannot be repeated from
+        the published files; no value of the table is in it. Empty for others.
     """
 
     attack: str
@@ -77,6 +80,8 @@ class Judgement:
     worst: float
     limit: str | None
     max_people: int | None
+    figures: Mapping[str, object] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -87,7 +92,7 @@ class Judgement:
 
     def to_dict(self) -> dict[str, object]:
         """Give the judgement as JSON holds it."""
-        return {
+        stated: dict[str, object] = {
             "attack": self.attack,
             "knows": self.knows,
             "people": self.n_people,
@@ -97,6 +102,10 @@ class Judgement:
             "max_people": self.max_people,
             "verdict": str(self.outcome),
         }
+        if self.figures:
+            stated["figures"] = dict(self.figures)
+            stated["sections"] = [section.to_dict() for section in self.sections]
+        return stated
 
     def __str__(self) -> str:
         return f"{self.attack}: {self.n_at_risk} people at risk, {self.max_people} allowed"
@@ -359,11 +368,12 @@ def _judge(
         return ()
     report = attack(release, *(one for _, one in made), progress=progress)
     return tuple(
-        _judgement(entry, found) for (entry, _), found in zip(made, report.findings, strict=True)
+        _judgement(entry, found, is_tried=isinstance(one, HeldOutAttack))
+        for (entry, one), found in zip(made, report.findings, strict=True)
     )
 
 
-def _judgement(entry: ConfiguredAttack, found: Findings) -> Judgement:
+def _judgement(entry: ConfiguredAttack, found: Findings, *, is_tried: bool) -> Judgement:
     if entry.max_people is not None and HELD_OUT_TEST in found.headline:
         raise ParameterError(
             f"[attacks.{entry.name}] max_people cannot be judged: the {HELD_OUT_TEST} was "
@@ -384,6 +394,8 @@ def _judgement(entry: ConfiguredAttack, found: Findings) -> Judgement:
         worst=found.worst,
         limit=found.limit,
         max_people=entry.max_people,
+        figures=found.headline if is_tried else {},
+        sections=found.sections if is_tried else (),
     )
 
 

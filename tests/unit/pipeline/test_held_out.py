@@ -261,6 +261,10 @@ def test_the_gate_judges_by_the_limit(tmp_path, census):
     beliefs = {line["posterior"] for line in risk if line["attack"] == "membership"}
     assert len(beliefs) == 1
     assert 0.5 <= min(beliefs) < 0.9
+    assert judged.figures["published in the test"] == 300
+    assert judged.to_dict()["sections"][0]["rows"][0]["AUC"] == judged.figures["AUC"]
+    record = json.loads((publication.internal / "record.json").read_text())
+    assert record["attacks"]["membership"] == judged.figures
     # Attacked again from its files it cannot be tried, and what was found stays.
     report = shoal.attack(publication.folder)
     assert report["membership"].headline[HELD_OUT_TEST] == "left out: the table is not at hand"
