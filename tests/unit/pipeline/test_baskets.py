@@ -129,3 +129,20 @@ def test_items_with_hostile_texts_stay_apart():
     assert len(set(found.to_dict()[column])) == 8
     table = shoal.read(found)
     assert table.n_rows == 16
+
+
+def test_sensitive_items_are_bounded_by_how_many_stay_possible():
+    lists = [
+        ["bread", "insulin"],
+        ["bread"],
+        ["bread", "statin"],
+        ["milk"],
+        ["milk", "insulin"],
+    ] * 8
+    found = shoal.read_baskets(lists, sensitive=["insulin", "statin"], n_columns=1)
+    table = shoal.read(found)
+    method = shoal.Slicing(ell=2, diversity="distinct", columns=[["items_1"], ["sensitive_items"]])
+    release = shoal.anonymize(table, method)
+    assert Analyst(release).count({"sensitive_items": "insulin"}).value == 16
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(table, shoal.Slicing(ell=3, columns=[["items_1"], ["sensitive_items"]]))

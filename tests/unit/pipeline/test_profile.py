@@ -18,6 +18,7 @@ from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.papers import injector_patients
+from shoal.engines import wide_coding
 from shoal.knowledge.correlation import correlations
 from shoal.methods.anatomy import Anatomy
 from shoal.pipeline import estimate as estimating
@@ -439,3 +440,14 @@ def test_the_heat_map_names_the_columns():
     drawing = profile({"a<b": [1, 1, 2, 2], "c": [1, 2, 1, 2]}).heat_map()
     assert drawing.startswith("<svg")
     assert "a&lt;b" in drawing
+
+
+def test_columns_coded_in_parts_are_profiled_as_those_coded_at_once(monkeypatch):
+    generator = np.random.default_rng(6)
+    values = ["a", "é", "", None]
+    columns = {
+        f"c{number}": [values[code] for code in generator.integers(0, 4, 40)] for number in range(7)
+    }
+    at_once = profile(columns).to_dict()
+    monkeypatch.setattr(wide_coding, "_MOST_JOINS", 2)
+    assert profile(columns).to_dict() == at_once
