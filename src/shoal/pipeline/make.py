@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +18,8 @@ from shoal.knowledge.known import Knowledge
 __all__ = ["Parameters", "make", "refuse_unknown", "suggestion"]
 
 Parameters = Mapping[str, object]
+_LIST_OF_TEXTS = re.compile(r"(?<!\[)\b(?:Sequence|tuple)\[str")
+"""In an annotation: a list of texts, but no list of such lists."""
 
 
 def make(package: str, name: str, parameters: Parameters) -> Any:
@@ -82,7 +85,7 @@ def _as_taken(parameter: inspect.Parameter, value: object) -> object:
     annotation = str(parameter.annotation)
     if "Knowledge" in annotation and isinstance(value, str | Path):
         return Knowledge.from_file(value)
-    if value is None or not ("Sequence[str" in annotation or "tuple[str" in annotation):
+    if value is None or not _LIST_OF_TEXTS.search(annotation):
         return value
     values = value if isinstance(value, list | tuple) else [value]
     return [_text(one) for one in values]

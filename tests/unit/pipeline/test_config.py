@@ -249,3 +249,9 @@ def test_values_of_a_wrong_kind_are_no_bug(monkeypatch):
 )
 def test_protect_is_a_list_of_texts(given, taken):
     assert tuple(make("shoal.methods", "anatomy", {"ell": 2, "protect": given}).protect) == taken
+
+
+@pytest.mark.parametrize("given", [2, "one_each", (("age", "sex"), ("disease",))])
+def test_columns_of_slicing_are_no_list_of_texts(given):
+    stated = [list(names) for names in given] if isinstance(given, tuple) else given
+    assert make("shoal.methods", "slicing", {"ell": 2, "columns": stated}).columns == given
