@@ -116,6 +116,7 @@ def test_publish_a_table_of_a_database_into_a_database(
     assert json.loads(replaced.stdout)["database"] == {
         "schema": "public",
         "tables": {"release_table": 40},
+        "views": [],
     }
 
 

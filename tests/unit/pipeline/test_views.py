@@ -41,14 +41,14 @@ TYPES = {"age": "integer"} | dict.fromkeys([*HOSTILE, "disease"], "categorical")
 def bucketized(columns):
     roles = {"quasi": ["age", *HOSTILE[1:]], "insensitive": HOSTILE[:1], "sensitive": "disease"}
     table = shoal.read(columns, shoal.Schema(**roles, types=TYPES))
-    return shoal.anonymize(table, shoal.Anatomy(ell=2))
+    return shoal.anonymize(table, shoal.Anatomy(ell=2), seed=3)
 
 
 def sliced(columns, *slices, overlap=False):
     roles = {"quasi": ["age", *HOSTILE], "sensitive": "disease"}
     table = shoal.read(columns, shoal.Schema(**roles, types=TYPES))
     method = shoal.Slicing(ell=1, columns=slices, buckets="random", bucket_size=8, overlap=overlap)
-    return shoal.anonymize(table, method)
+    return shoal.anonymize(table, method, seed=3)
 
 
 RELEASES = {
@@ -60,7 +60,7 @@ RELEASES = {
         columns, ["age", *HOSTILE[:2]], HOSTILE[2:], ["disease"]
     ),
     "shared by both": lambda columns: sliced(
-        columns, ["age", *HOSTILE], [HOSTILE[2], HOSTILE[0], "disease"], overlap=True
+        columns, ["age", *HOSTILE], [HOSTILE[2], "disease"], overlap=True
     ),
     "shared by some": lambda columns: sliced(
         columns, ["age", *HOSTILE[:3]], HOSTILE[2:], ["disease"], overlap=True
