@@ -23,18 +23,14 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from shoal.core.cells import Cells
-from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.exact import Number, exact, whole
+from shoal.core.errors import ParameterError
+from shoal.core.exact import Number, exact
 from shoal.core.guarantee import BANDWIDTH
 from shoal.core.guarantees import (
     BeliefGain,
     BucketSize,
-    DistinctDiversity,
-    EntropyDiversity,
-    FrequencyDiversity,
     Guarantee,
     KAnonymity,
-    RecursiveDiversity,
     TCloseness,
 )
 from shoal.core.method import Method, Problem, Shape
@@ -44,12 +40,20 @@ from shoal.methods.partition._kernels import Partitioner
 from shoal.methods.partition.axes import Axes
 from shoal.methods.partition.labels import Partition, label_buckets
 from shoal.methods.requirements.beliefs import BeliefBound
+from shoal.methods.requirements.parameters import (
+    Distance,
+    Diversity,
+    check_choice,
+    check_hierarchy,
+    check_partners,
+    check_protect,
+    diversity_guarantee,
+    read_ell,
+)
 from shoal.methods.requirements.table import Requirements, as_protect
 
 __all__ = ["Mondrian"]
 
-Diversity = Literal["distinct", "frequency", "entropy", "recursive"]
-Distance = Literal["equal", "ordered", "hierarchical"]
 Cuts = Literal["strict", "relaxed"]
 Publish = Literal["generalized", "bucketized"]
 
@@ -154,20 +158,22 @@ class Mondrian(Method):
             ("cuts", Cuts),
             ("publish", Publish),
         ):
-            _choice(name, getattr(self, name), get_args(kind), is_optional=name == "diversity")
+            is_optional = name == "diversity"
+            check_choice(name, getattr(self, name), get_args(kind), is_optional=is_optional)
         object.__setattr__(self, "protect", as_protect(self.protect))
         self._check_combination()
         if self.ell is not None:
             default = "distinct" if self.protect is None else "frequency"
             object.__setattr__(self, "diversity", self.diversity or default)
-            object.__setattr__(self, "ell", self._read_ell(self.ell))
+            object.__setattr__(self, "ell", read_ell(self.ell, self.diversity))
         if self.belief_gain is not None and self.bandwidth is None:
             object.__setattr__(self, "bandwidth", Fraction(BANDWIDTH))
         for name in ("c", "t", "belief_gain", "bandwidth"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, exact(name, value))
-        self._check_protect()
+        if self.protect is not None:
+            check_protect(ell=self.ell, t=self.t, diversity=self.diversity)
         # Each guarantee checks its own parameters.
         assert self.guarantees
 
@@ -181,20 +187,9 @@ class Mondrian(Method):
             raise ParameterError(
                 "bandwidth needs belief_gain; got none.", hint="for example belief_gain=0.3."
             )
-        if self.ell is None and self.diversity is not None:
-            raise ParameterError(
-                f"diversity={self.diversity!r} needs ell; got none.", hint="for example ell=3."
-            )
-        if (self.c is not None) != (self.diversity == "recursive"):
-            raise ParameterError(
-                "c is needed with diversity='recursive', and only there; got "
-                f"{'one' if self.c is not None else 'none'} with diversity={self.diversity!r}.",
-                hint="recursive (c, ell)-diversity takes both, for example c=2, ell=3.",
-            )
-        if self.t is None and self.distance != "equal":
-            raise ParameterError(
-                f"distance={self.distance!r} needs t; got none.", hint="for example t=0.2."
-            )
+        check_partners(
+            ell=self.ell, diversity=self.diversity, c=self.c, t=self.t, distance=self.distance
+        )
         if self.publish == "bucketized" and not self._is_about_values:
             raise ParameterError(
                 "A bucketized release with k alone would protect nothing: quasi-identifiers are "
@@ -206,27 +201,6 @@ class Mondrian(Method):
     def _is_about_values(self) -> bool:
         given = (self.ell, self.t, self.belief_gain)
         return any(parameter is not None for parameter in given)
-
-    def _check_protect(self) -> None:
-        if self.protect is None:
-            return
-        if self.ell is None and self.t is None:
-            raise ParameterError(
-                "protect says which sensitive values ell or t is about; got neither.",
-                hint="for example ell=4, or t=0.2.",
-            )
-        if self.diversity not in (None, "frequency"):
-            raise ParameterError(
-                f"protect bounds a share, so it goes with diversity='frequency'; got "
-                f"{self.diversity!r}.",
-                hint="leave diversity out.",
-            )
-
-    def _read_ell(self, ell: Number) -> int | Fraction:
-        if self.diversity in ("frequency", "entropy"):
-            number = exact("ell", ell)
-            return int(number) if number.denominator == 1 else number
-        return whole("ell", ell, least=1)
 
     @property
     def shape(self) -> Shape:
@@ -242,24 +216,13 @@ class Mondrian(Method):
             size = KAnonymity if self.shape is Shape.GENERALIZED else BucketSize
             found.append(size(k=self.k))
         if self.ell is not None:
-            found.append(self._diversity_guarantee(self.ell, protect))
+            found.append(diversity_guarantee(self.ell, self.diversity, self.c, protect))
         if self.t is not None:
             found.append(TCloseness(t=self.t, distance=self.distance, protect=protect))
         if self.belief_gain is not None:
             assert self.bandwidth is not None
             found.append(BeliefGain(t=self.belief_gain, bandwidth=self.bandwidth))
         return tuple(found)
-
-    def _diversity_guarantee(self, ell: Number, protect: Sequence[str | None]) -> Guarantee:
-        if self.diversity == "frequency":
-            return FrequencyDiversity(ell=ell, protect=protect)
-        if self.diversity == "entropy":
-            return EntropyDiversity(ell=ell)
-        number = whole("ell", ell, least=1)
-        if self.diversity == "recursive":
-            assert self.c is not None
-            return RecursiveDiversity(c=self.c, ell=number)
-        return DistinctDiversity(ell=number)
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
         """Name the columns whose values make rows interchangeable."""
@@ -268,12 +231,7 @@ class Mondrian(Method):
     def check_schema(self, schema: Schema) -> None:
         """Refuse a schema that the method cannot work on."""
         super().check_schema(schema)
-        if self.distance == "hierarchical" and schema.sensitive[0] not in schema.hierarchies:
-            raise SchemaError(
-                f"distance='hierarchical' needs a hierarchy of the sensitive column "
-                f"{schema.sensitive[0]!r}; the schema has none.",
-                hint="give it one: hierarchies={...}, or take distance='equal'.",
-            )
+        check_hierarchy(schema, self.distance)
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets, and their labels where quasi-identifiers are generalized.
@@ -315,11 +273,6 @@ class Mondrian(Method):
             recode,
             witnesses={} if beliefs is None else beliefs.witnesses,
         )
-
-
-def _choice(name: str, got: object, allowed: tuple[str, ...], *, is_optional: bool) -> None:
-    if got not in allowed and not (got is None and is_optional):
-        raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {got!r}.")
 
 
 def _partition(

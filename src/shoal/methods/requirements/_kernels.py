@@ -58,7 +58,7 @@ class Rules:
     distinct: cython.Py_ssize_t
     share: cython.longlong
     of_share: cython.longlong
-    is_first_only: cython.bint
+    n_bounded: cython.longlong
     recursive: cython.Py_ssize_t
     ratio: cython.longlong
     of_ratio: cython.longlong
@@ -88,7 +88,7 @@ class Rules:
         self.n_rows = float(limits.n_rows)
         self.distinct = limits.distinct
         self.share, self.of_share = limits.share
-        self.is_first_only = limits.is_first_only
+        self.n_bounded = limits.n_bounded
         self.recursive = limits.recursive
         self.ratio, self.of_ratio = limits.ratio
         self.has_entropy = limits.has_entropy
@@ -128,11 +128,11 @@ class Rules:
 
     @cython.cfunc
     def keeps_share(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
-        """Whether no value (or not the first, where only that one counts) has too large a share."""
+        """Whether no value, or none of the first ones, has too large a share."""
         i: cython.Py_ssize_t
         for i in range(n_values):
             if self.count[i] * self.of_share > self.share * size:
-                if not self.is_first_only or self.value[i] == 0:
+                if self.n_bounded == 0 or self.value[i] < self.n_bounded:
                     return False
         return True
 

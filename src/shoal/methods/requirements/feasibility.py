@@ -17,6 +17,7 @@ from shoal.core.cells import Counts
 from shoal.core.errors import InfeasibleError
 from shoal.core.exact import as_text
 from shoal.core.guarantees import (
+    AlphaK,
     BucketSize,
     DistinctDiversity,
     EntropyDiversity,
@@ -80,20 +81,24 @@ def shortfall_of(guarantee: Guarantee, counts: Counts) -> Shortfall | None:
     """Say why the whole table does not keep a guarantee; None where it does."""
     match guarantee:
         case KAnonymity() | BucketSize():
-            return _of_size(guarantee, counts)
+            found = _of_size(guarantee, counts)
+        case AlphaK():
+            found = _of_alpha(guarantee, counts)
         case DistinctDiversity():
-            return _of_distinct(guarantee, counts)
+            found = _of_distinct(guarantee, counts)
         case FrequencyDiversity():
-            return _of_frequency(guarantee, counts)
+            found = _of_frequency(guarantee, counts)
         case EntropyDiversity():
-            return _of_entropy(guarantee, counts)
+            found = _of_entropy(guarantee, counts)
         case RecursiveDiversity():
-            return _of_recursive(guarantee, counts)
-    # A table is at distance 0 from itself.
-    return None
+            found = _of_recursive(guarantee, counts)
+        case _:
+            # A table is at distance 0 from itself.
+            found = None
+    return found
 
 
-def _of_size(guarantee: KAnonymity | BucketSize, counts: Counts) -> Shortfall | None:
+def _of_size(guarantee: KAnonymity | BucketSize | AlphaK, counts: Counts) -> Shortfall | None:
     n_rows = int(counts.sum())
     if n_rows >= guarantee.k:
         return None
@@ -125,6 +130,24 @@ def _of_frequency(guarantee: FrequencyDiversity, counts: Counts) -> Shortfall | 
         f"has {largest} such rows among {n_rows}.",
         {"ell": best},
     )
+
+
+def _of_alpha(guarantee: AlphaK, counts: Counts) -> Shortfall | None:
+    short = _of_size(guarantee, counts)
+    n_rows, n_bounded = int(counts.sum()), len(guarantee.protect) or len(counts)
+    # Protected values come first, each for itself.
+    largest = int(counts[:n_bounded].max())
+    if largest <= guarantee.alpha * n_rows:
+        return short
+    who = "a protected value" if guarantee.protect else "a value"
+    fact = (
+        f"{guarantee.name} with alpha = {as_text(guarantee.alpha)} allows {who} at most that share "
+        f"of the rows; the table has {largest} rows with the most frequent one among {n_rows}."
+    )
+    best: dict[str, object] = {"alpha": as_text(Fraction(largest, n_rows))}
+    if short is None:
+        return Shortfall(fact, best)
+    return Shortfall(f"{short.fact} {fact}", short.best | best)
 
 
 def _of_entropy(guarantee: EntropyDiversity, counts: Counts) -> Shortfall | None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shoal.core.cells import Codes, Counts
 from shoal.core.guarantees import (
     DISTANCES,
+    AlphaK,
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,
@@ -59,8 +60,8 @@ class Limits:
         The fewest different values.
     share
         The largest share of a value, as numerator and denominator.
-    is_first_only
-        Whether only the first value is bounded by `share`.
+    n_bounded
+        How many values, the first ones, are bounded by `share`; all where it is 0.
     recursive, ratio
         The rank from which on values are added up to the rest, 0 where there is no such
         requirement, and what the share of the largest among the largest and the rest must be
@@ -83,7 +84,7 @@ class Limits:
     count: Counts
     distinct: int = 0
     share: tuple[int, int] = (1, 1)
-    is_first_only: bool = False
+    n_bounded: int = 0
     recursive: int = 0
     ratio: tuple[int, int] = (1, 1)
     has_entropy: bool = False
@@ -130,8 +131,9 @@ class Limits:
             case DistinctDiversity():
                 self.distinct = guarantee.ell
             case FrequencyDiversity():
-                self.share = highest_at_most(1 / guarantee.ell, self.n_rows).as_integer_ratio()
-                self.is_first_only = bool(guarantee.protect)
+                self._bound_share(1 / guarantee.ell, 1 if guarantee.protect else 0)
+            case AlphaK():
+                self._bound_share(guarantee.alpha, len(guarantee.protect))
             case RecursiveDiversity():
                 # r_1 < c rest says the same as r_1 / (r_1 + rest) < c / (1 + c).
                 bound = guarantee.c / (1 + guarantee.c)
@@ -152,6 +154,10 @@ class Limits:
                 if guarantee.distance == "hierarchical":
                     assert tree is not None
                     self._add_tree(tree, leaf)
+
+    def _bound_share(self, share: Fraction, n_bounded: int) -> None:
+        lowest = min(highest_at_most(share, self.n_rows), Fraction(*self.share))
+        self.share, self.n_bounded = lowest.as_integer_ratio(), n_bounded
 
     def _add_order(self) -> None:
         self.scale = max(len(self.reference) - 1, 1)

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.core.cells import Cells, Codes, Counts
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import FrequencyDiversity, Guarantee, TCloseness
+from shoal.core.guarantees import AlphaK, FrequencyDiversity, Guarantee, TCloseness
 from shoal.core.method import Problem
 from shoal.core.tree import Tree
 from shoal.methods.requirements._kernels import Rules
@@ -20,6 +20,7 @@ from shoal.methods.requirements.limits import CloseCalls, Limits
 __all__ = ["Requirements", "as_protect", "mark_protected"]
 
 _LARGEST_TABLE = 2**31
+_PROTECTING = (AlphaK, FrequencyDiversity, TCloseness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,9 @@ class Requirements:
     guarantees
         The guarantees.
     value
-        The sensitive value of each cell, numbered from 0 in the order of its domain; 0 for
-        protected and 1 for other values where some are protected.
+        The sensitive value of each cell, numbered from 0 in the order of its domain. Where some
+        are protected, these come first, as one (for alpha each for itself), and all others are
+        one value.
     reference
         How many rows of the table carry each value.
     tree, leaf
@@ -63,15 +65,18 @@ class Requirements:
             code, codes = np.zeros(cells.n_cells, dtype=np.int64), np.zeros(1, dtype=np.int64)
         else:
             codes, code = np.unique(cells.column(sensitive), return_inverse=True)
-        protect = next(
-            (g.protect for g in guarantees if isinstance(g, FrequencyDiversity | TCloseness)), ()
-        )
+        asked = next((g for g in guarantees if isinstance(g, _PROTECTING) and g.protect), None)
         tree = None if sensitive is None else problem.trees.get(sensitive)
-        if protect and sensitive is not None:
-            is_protected = mark_protected(cells.domain(sensitive), codes, protect)
-            code = np.where(is_protected, 0, 1)[code]
-            tree = None
-        reference = np.bincount(code, weights=cells.counts, minlength=2 if protect else 1)
+        n_values = 1
+        if asked is not None and sensitive is not None:
+            is_protected = mark_protected(cells.domain(sensitive), codes, asked.protect)
+            number = np.zeros(len(codes), dtype=np.int64)
+            if isinstance(asked, AlphaK):
+                number = np.cumsum(is_protected) - 1
+            n_protected = int(number[is_protected].max()) + 1
+            code = np.where(is_protected, number, n_protected)[code]
+            tree, n_values = None, n_protected + 1
+        reference = np.bincount(code, weights=cells.counts, minlength=n_values)
         return cls(
             guarantees=tuple(guarantees),
             value=code.astype(np.int64),
