@@ -23,7 +23,7 @@ from shoal.methods.partition._kernels import CUT_FIELDS, trace_regions
 from shoal.methods.partition.axes import Axis
 from shoal.methods.partition.bounds import draw_bounds
 
-__all__ = ["Partition", "label_buckets"]
+__all__ = ["Partition", "label_buckets", "label_node"]
 
 _LOWEST, _HIGHEST = "-inf", "+inf"
 """The ends of intervals that no cut bounds: the table's smallest and largest value are not told."""
@@ -113,11 +113,26 @@ def _label_nodes(
     lowest = np.minimum.reduceat(leaves, partition.begin)
     highest = np.maximum.reduceat(leaves, partition.begin)
     nodes, index = np.unique(tree.common_ancestors(lowest, highest), return_inverse=True)
-    return index, [_label_node(tree, domain, node) for node in nodes.tolist()]
+    return index, [label_node(tree, domain, node) for node in nodes.tolist()]
 
 
-def _label_node(tree: Tree, domain: Domain, node: int) -> Label:
+def label_node(
+    tree: Tree, domain: Domain, node: int, is_shown: npt.NDArray[np.bool_] | None = None
+) -> Label:
+    """Give the label of a node of a hierarchy.
+
+    Parameters
+    ----------
+    tree, domain
+        The hierarchy and the values of a column.
+    node
+        The node.
+    is_shown
+        Of each code whether a row with it is published; None where all are.
+    """
     members = tree.members(node)
+    if is_shown is not None:
+        members = members[is_shown[members]]
     present = members[members < len(domain.texts)]
     return Label(
         tree.labels[node],
