@@ -302,9 +302,7 @@ class Twin:
                 continue
             for row in (row for rows in buckets for row in rows):
                 label = paths[row[place]][level]
-                n_leaves = sum(label in path for path in paths.values())
-                if label == "*":
-                    n_leaves = len(paths)
+                n_leaves = sum(path[level] == label for path in paths.values())
                 total += Fraction(n_leaves - 1, len(paths) - 1)
             total += n_dropped
         return total / len(self.rows) / len(levels)
@@ -472,9 +470,7 @@ def test_labels_are_of_one_level_and_stand_for_published_values_alone(
             stands_for[number] |= {row[place] for row in bucket}
         for number, label in enumerate(recode.labels):
             members: set[Text] = {domain.text(code) for code in label.members or ()}
-            assert members | ({None} if label.has_missing else set()) >= stands_for[number]
-            if label.text != "*":
-                assert members | ({None} if label.has_missing else set()) == stands_for[number]
+            assert members | ({None} if label.has_missing else set()) == stands_for[number]
 
 
 @given(problems(), methods())

@@ -34,7 +34,7 @@ from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Drop, Plan, Recode, Segments
 from shoal.core.schema import Schema
 from shoal.methods.lattice.groups import Groups
-from shoal.methods.lattice.judging import Judge, Marks
+from shoal.methods.lattice.judging import Judge
 from shoal.methods.lattice.levels import Ladder, Lattice
 from shoal.methods.lattice.measures import Loss, measure_of
 from shoal.methods.lattice.search import Found, fewest_dropped, find_best
@@ -335,12 +335,15 @@ def _plan(
 def _recode(ladder: Ladder, level: int, quasi: Cells, shown: Codes, first: Codes) -> Recode:
     """Give every bucket its label in one column, by a cell of each."""
     domain = quasi.domain(ladder.tree.column)
-    is_shown: Marks = np.zeros(domain.size, dtype=bool)
-    is_shown[shown] = True
+    codes = np.unique(shown)
     nodes, index = np.unique(
         ladder.node[level][ladder.numbers_at(level, first)], return_inverse=True
     )
-    labels = tuple(label_node(ladder.tree, domain, node, is_shown) for node in nodes.tolist())
+    node_of_code = ladder.node[level][ladder.number[level][codes]]
+    labels = tuple(
+        label_node(ladder.tree, domain, node, codes[node_of_code == node])
+        for node in nodes.tolist()
+    )
     return Recode(domain.column, "bucket", index, labels)
 
 

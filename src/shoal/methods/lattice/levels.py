@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.domain import SUPPRESSED
 from shoal.core.errors import SchemaError
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Problem
@@ -44,7 +45,7 @@ class Ladder:
     n_rows
         For each level how many rows of the table lie under each node.
     n_leaves
-        For each level how many leaves of the hierarchy, occurring or not, lie under each node.
+        For each level how many leaves of the hierarchy, occurring or not, each node stands for.
     """
 
     tree: Tree
@@ -55,7 +56,7 @@ class Ladder:
     n_leaves: tuple[Counts, ...]
 
     @classmethod
-    def of_tree(cls, tree: Tree, cells: Cells, leaves: Counts) -> Ladder:
+    def of_tree(cls, tree: Tree, cells: Cells, given: Hierarchy) -> Ladder:
         """Lay out the levels of a tree over the cells of the quasi-identifiers.
 
         Parameters
@@ -64,8 +65,8 @@ class Ladder:
             The hierarchy of one column.
         cells
             The distinct quasi-identifiers.
-        leaves
-            For each node the leaves of the hierarchy under it.
+        given
+            The hierarchy as it was given.
         """
         code = cells.column(tree.column)
         rows = np.bincount(code, weights=cells.counts, minlength=tree.n_leaves)
@@ -79,7 +80,10 @@ class Ladder:
             number=tuple(number for _, number in found),
             node=tuple(node for node, _ in found),
             n_rows=tuple(np.bincount(number, weights=rows).astype(np.int64) for _, number in found),
-            n_leaves=tuple(leaves[node] for node, _ in found),
+            n_leaves=tuple(
+                _count_leaves(tree, given, level, node, number)
+                for level, (node, number) in enumerate(found)
+            ),
         )
 
     @property
@@ -125,7 +129,7 @@ class Lattice:
         for domain in cells.domains:
             given = problem.schema.hierarchies.get(domain.column, Hierarchy.flat())
             tree = problem.trees.get(domain.column) or given.over(domain)
-            ladders.append(Ladder.of_tree(tree, cells, _count_leaves(tree, given)))
+            ladders.append(Ladder.of_tree(tree, cells, given))
         lattice = cls(tuple(ladders))
         n_elements = math.prod(lattice.shape)
         if n_elements > _MOST_ELEMENTS:
@@ -164,16 +168,17 @@ class Lattice:
         ]
 
 
-def _count_leaves(tree: Tree, given: Hierarchy) -> Counts:
-    """Count the leaves under each node: all rows of a hierarchy that was given as rows."""
-    counts = tree.last - tree.first
+def _count_leaves(tree: Tree, given: Hierarchy, level: int, node: Codes, number: Codes) -> Counts:
+    """Count the leaves of every node of a level: of all rows, where the hierarchy has rows.
+
+    The root may stand for some values below the highest level already: those that are suppressed
+    there.
+    """
     if given.kind != "rows":
-        return counts
-    n_rows = Counter(label for row in given.rows for label in set(row))
-    # The missing value has a leaf of its own where no row places it.
-    n_more = int(None in tree.labels and None not in n_rows)
-    labels = tree.labels.tolist()
-    counts = np.array([n_rows.get(label, 1) for label in labels], dtype=np.int64)
-    # A value may be suppressed below the root already: then its label stands for any value.
-    counts[tree.root] = len(given.rows) + n_more
-    return counts
+        return np.bincount(number)
+    n_rows = Counter(row[level] for row in given.rows)
+    if None in tree.labels and (None,) not in {row[:1] for row in given.rows}:
+        # The missing value has a leaf of its own where no row places it.
+        n_rows[SUPPRESSED if level == tree.height else None] += 1
+    # A number may be written otherwise than in its row.
+    return np.array([n_rows.get(label, 1) for label in tree.labels[node].tolist()], dtype=np.int64)

@@ -116,9 +116,7 @@ def _label_nodes(
     return index, [label_node(tree, domain, node) for node in nodes.tolist()]
 
 
-def label_node(
-    tree: Tree, domain: Domain, node: int, is_shown: npt.NDArray[np.bool_] | None = None
-) -> Label:
+def label_node(tree: Tree, domain: Domain, node: int, members: Codes | None = None) -> Label:
     """Give the label of a node of a hierarchy.
 
     Parameters
@@ -127,12 +125,10 @@ def label_node(
         The hierarchy and the values of a column.
     node
         The node.
-    is_shown
-        Of each code whether a row with it is published; None where all are.
+    members
+        The codes that it stands for, where these are not all under it.
     """
-    members = tree.members(node)
-    if is_shown is not None:
-        members = members[is_shown[members]]
+    members = tree.members(node) if members is None else members
     present = members[members < len(domain.texts)]
     return Label(
         tree.labels[node],
