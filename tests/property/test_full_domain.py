@@ -268,13 +268,13 @@ class Twin:
         # Mass has to move at every level at which the shares of nodes differ.
         tree = self.problem.trees["s"]
         code = {text: number for number, text in enumerate(self.problem.cells.domain("s").labels())}
-        moved = Fraction(0)
-        for level in range(tree.height):
+        moved, height = Fraction(0), height_over(tree, [code[value] for value in order])
+        for level in range(height):
             by_node: Counter[int] = Counter()
             for value, amount in gap.items():
                 by_node[highest_node(tree, code[value], level)] += amount
             moved += sum(map(abs, by_node.values()), Fraction(0)) / 2
-        return moved / tree.height
+        return moved / height
 
     # What is lost.
 
@@ -340,6 +340,15 @@ def highest_node(tree: Tree, code: int, level: int) -> int:
     """The highest node over a value up to a level; the root may follow right upon a leaf."""
     nodes = [int(nodes[tree.position[code]]) for nodes in tree.by_level[: level + 1]]
     return [node for node in nodes if node != tree.root][-1]
+
+
+def height_over(tree: Tree, codes: list[int]) -> int:
+    """The lowest level at which some values are all suppressed."""
+    return next(
+        level
+        for level, nodes in enumerate(tree.by_level)
+        if all(nodes[tree.position[code]] == tree.root for code in codes)
+    )
 
 
 def contents(plan: Plan, problem: Problem) -> list[Counter[Row]]:
@@ -442,8 +451,10 @@ def test_what_is_published_passes_the_independent_checks(
     made = Buckets.of_pairs(
         np.array(numbers), domain.codes_of(list(values)), domain, np.array(counts)
     )
-    tree = problem.schema.hierarchies["s"].over(domain)
-    evidence = Evidence(made, made.sizes, tree)
+    tree = problem.trees["s"]
+    codes = problem.cells.domain("s").codes_of(domain.labels())
+    published = Hierarchy.from_rows(tree.restricted_rows(tree.position[codes].tolist()))
+    evidence = Evidence(made, made.sizes, published.over(domain))
     for guarantee in method.guarantees:
         assert check(guarantee, evidence).holds
 
@@ -519,10 +530,11 @@ def test_distances_are_those_of_the_transport_problem(
     place = np.arange(size)
     # Two values are as far apart as the level of their lowest common ancestor.
     met = tree.level[tree.common_ancestors(*np.meshgrid(tree.position, tree.position))]
+    height = height_over(tree, place.tolist())
     ground = {
         "equal": (place[:, np.newaxis] != place).astype(float),
         "ordered": np.abs(place[:, np.newaxis] - place) / max(size - 1, 1),
-        "hierarchical": met / tree.height,
+        "hierarchical": np.minimum(met, height) / height,
     }[distance]
     limits = Limits.of_guarantees(
         [TCloseness(t=0, distance=distance)], np.array(whole), tree, tree.position[place]

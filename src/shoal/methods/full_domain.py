@@ -350,4 +350,6 @@ def _recode(ladder: Ladder, level: int, quasi: Cells, shown: Codes, first: Codes
 def _remarks(n_dropped: int, n_rows: int) -> tuple[str, ...]:
     if n_dropped == 0:
         return ()
-    return (f"{n_dropped} of {n_rows} rows are left out: too few others look like them.",)
+    return (
+        f"{n_dropped} of {n_rows} rows are left out: their buckets would break what is guaranteed.",
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal import __version__
-from shoal.core.cells import Counts
+from shoal.core.cells import Codes, Counts
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.method import Method, Problem, Shape
@@ -217,7 +217,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             role=roles[column],
             type=table.type_of(column),
             is_recoded=column in recoded,
-            order=_order(table, column, method) if roles[column] is Role.SENSITIVE else None,
+            order=_order(table, column, method, plan) if roles[column] is Role.SENSITIVE else None,
             n_suppressed=plan.blank.counts.get(column, 0),
             is_also_quasi=column in schema.quasi and roles[column] is Role.SENSITIVE,
         )
@@ -238,11 +238,22 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
     )
 
 
-def _order(table: EngineTable, column: str, method: Method) -> tuple[str, ...] | None:
+def _order(table: EngineTable, column: str, method: Method, plan: Plan) -> tuple[str, ...] | None:
     domain = table.domains[column]
     # Some values may stand in suppressed cells alone.
     is_stated = domain.type is ColumnType.ORDERED and method.shape is not Shape.SUPPRESSED
-    return tuple(domain.texts.tolist()) if is_stated else None
+    if not is_stated:
+        return None
+    shown = _shown_codes(plan, column)
+    return tuple(domain.texts[shown[shown != domain.missing_code]].tolist())
+
+
+def _shown_codes(plan: Plan, column: str) -> Codes:
+    """Give the values of a column of the classes that some row which is not left out carries."""
+    n_dropped = np.zeros(len(plan.class_counts), dtype=np.int64)
+    np.add.at(n_dropped, plan.drop.group, plan.drop.last - plan.drop.first)
+    is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
+    return np.unique(plan.classes.column(column)[is_shown])
 
 
 def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str, Meaning]]:
@@ -339,7 +350,8 @@ def _published_hierarchies(
     )
     if needs_tree:
         (sensitive,) = table.schema.sensitive
-        rows[sensitive] = table.trees[sensitive].rows()
+        tree = table.trees[sensitive]
+        rows[sensitive] = tree.restricted_rows(tree.position[_shown_codes(plan, sensitive)])
     return rows
 
 

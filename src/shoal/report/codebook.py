@@ -69,7 +69,7 @@ def codebook(
     meanings
         What the labels of recoded columns stand for.
     remarks
-        Sentences about the people that a reader may know, one a line.
+        Sentences that a reader may know: about the people, or the rows left out.
     """
     lines = [
         "# Codebook",
@@ -94,7 +94,7 @@ def codebook(
     for guarantee in manifest.guarantees:
         lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
     if remarks:
-        lines += ["", "## What is known of everybody", ""]
+        lines += ["", "## What else is known", ""]
         lines += [f"- {_cell(remark)}" for remark in remarks]
     for column, labels in meanings.items():
         lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]

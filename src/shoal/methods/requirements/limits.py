@@ -165,10 +165,13 @@ class Limits:
         self.area = np.concatenate([[0.0], np.cumsum(self.cumulated)])
 
     def _add_tree(self, tree: Tree, leaf: Codes) -> None:
-        self.scale = tree.height
+        # A reader's hierarchy has the values that are published: all of them may be suppressed
+        # at a lower level than some value that is not.
+        is_suppressed = np.all(tree.by_level[:, leaf] == tree.root, axis=1)
+        self.scale = int(np.argmax(is_suppressed))
         self.node = leaf.copy()
         self.parent = tree.parent.copy()
-        self.level = tree.level.astype(np.float64)
+        self.level = np.minimum(tree.level, self.scale).astype(np.float64)
         counts = np.zeros(tree.n_leaves)
         np.add.at(counts, leaf, self.reference)
         below = np.concatenate([[0.0], np.cumsum(counts)])
