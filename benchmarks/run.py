@@ -18,6 +18,7 @@ import adversarial
 import anonymizing
 import checking
 import engines
+import full_domain
 import injector
 import publishing
 import scaling
@@ -37,11 +38,20 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "starting": starting.run,
     "scaling": scaling.run,
     "injector": injector.run,
+    "full_domain": full_domain.run,
     "adversarial": adversarial.run,
     "publishing": publishing.run,
     "engines": engines.run,
 }
-_USUAL = ("anonymizing", "checking", "starting", "scaling", "injector", "adversarial")
+_USUAL = (
+    "anonymizing",
+    "checking",
+    "starting",
+    "scaling",
+    "injector",
+    "full_domain",
+    "adversarial",
+)
 """What runs where none is named; the others take an hour."""
 _BYTES_A_GIGABYTE = 2**30
 _INSTALL = "python benchmarks/run.py --install"

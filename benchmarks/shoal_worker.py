@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -54,8 +55,26 @@ def plan(
     return lambda: _describe_plan(planned())
 
 
-def _describe_plan(made: Any) -> object:
+def _describe_plan(made: Any) -> dict[str, object]:
     return {"buckets": made.n_buckets, "dropped": made.drop.n_rows}
+
+
+def full_domain(table: Table, parameters: Mapping[str, Any]) -> Call:
+    """Search for the generalization that loses least, from counts."""
+    schema = _schema(table)
+    folder = Path(table["adult"] or "").parent / "hierarchies"
+    files = {column: folder / f"adult_{column}.csv" for column in schema.coded}
+    if table["adult"] and all(path.is_file() for path in files.values()):
+        given = {column: shoal.Hierarchy.from_csv(path) for column, path in files.items()}
+        schema = replace(schema, hierarchies=given)
+    planned = _planner(shoal.FullDomain(**parameters), shoal.read(table["path"], schema))
+
+    def call() -> object:
+        made = planned()
+        notes = made.notes
+        return _describe_plan(made) | {"loss": notes["loss"], "tried": notes["combinations tried"]}
+
+    return call
 
 
 def anonymize(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
@@ -275,6 +294,7 @@ def grow(step: str, n_rows: int, method: str, parameters: Mapping[str, Any]) -> 
 if __name__ == "__main__":
     measures: dict[str, Callable[..., Call]] = {
         "plan": plan,
+        "full domain": full_domain,
         "anonymize": anonymize,
         "publish": publish,
         "release": release,

@@ -137,6 +137,53 @@ def test_dry_run_finds_what_would_fail(run, configured):
     assert run("publish", path, "--dry-run").exit_code == 4
 
 
+FULL_DOMAIN = """
+[table]
+source = "people.csv"
+
+[columns]
+identifying = ["name"]
+quasi = ["age", "zip"]
+sensitive = "disease"
+
+[hierarchies]
+age = {{ width = 2 }}
+
+[method]
+name = "full_domain"
+k = {k}
+t = 0.5
+suppress = {suppress}
+loss = "discernibility"
+"""
+
+
+def test_publish_with_rows_left_out(run, write_csv, tmp_path, rows, marker):
+    # One more person, alone in their way.
+    write_csv([*rows, [f"{marker}-x", 70, f"{marker}9", f"{marker}a"]])
+    (tmp_path / "shoal.toml").write_text(FULL_DOMAIN.format(k=4, suppress=0.05))
+    result = run("publish", "shoal.toml", "--json")
+    assert result.exit_code == 0, result.output
+    manifest = json.loads(Path("release/manifest.json").read_text())
+    assert manifest["method"]["parameters"]["suppress"] == "0.05"
+    assert manifest["rows"] == 40
+    assert "1 of 41 rows are left out" in Path("release/codebook.md").read_text()
+    record = json.loads(Path("release.internal/record.json").read_text())
+    assert record["dropped"]["rows"] == 1
+    assert "70" not in Path("release/table.csv").read_text()
+    assert run("verify", "release").exit_code == 0
+    assert run("attack", "release").exit_code == 0
+
+
+def test_publish_names_what_full_domain_generalization_can_reach(run, write_csv, tmp_path, marker):
+    write_csv()
+    (tmp_path / "shoal.toml").write_text(FULL_DOMAIN.format(k=50, suppress=0.05))
+    result = run("publish", "shoal.toml")
+    assert result.exit_code == 6
+    assert "k = 40 can be reached" in result.stderr
+    assert marker not in result.output
+
+
 # anonymize
 
 

@@ -1,0 +1,63 @@
+"""Full-domain generalization: the search for the least loss, from counts.
+
+ARX, which does the same in Java, is not run here; what it reached on OCC-7 is told beside. Losses
+compare with its own where the hierarchies are those that it was given: files ``adult_age.csv`` and
+so on in a folder ``hierarchies`` beside the Adult table. Shoal's own serve where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from context import Context
+from measure import Outcome
+from report import Line, Sheet
+
+__all__ = ["run"]
+
+_AIM = 0.5
+_ASKED: Mapping[str, Mapping[str, object]] = {
+    "k = 5": {"k": 5},
+    "k = 5, up to 5 % left out": {"k": 5, "suppress": "0.05"},
+    "distinct l = 3": {"ell": 3},
+    "distinct l = 3, up to 5 % left out": {"ell": 3, "suppress": "0.05"},
+    "t = 0.2": {"t": "0.2"},
+    "t = 0.2, up to 5 % left out": {"t": "0.2", "suppress": "0.05"},
+    "k = 5, t = 0.2, hierarchical, up to 5 %": {
+        "k": 5,
+        "t": "0.2",
+        "distance": "hierarchical",
+        "suppress": "0.05",
+    },
+    "alpha = 0.4, k = 5, up to 5 %": {"alpha": "0.4", "k": 5, "suppress": "0.05"},
+    "k = 5, discernibility, up to 5 %": {"k": 5, "suppress": "0.05", "loss": "discernibility"},
+    "k = 5, class size, up to 5 %": {"k": 5, "suppress": "0.05", "loss": "class_size"},
+    "k = 5, entropy, up to 5 %": {"k": 5, "suppress": "0.05", "loss": "entropy"},
+}
+_ARX = (
+    "ARX, warm, on OCC-7 with the hierarchies beside the table: 0.02 to 0.5 CPU seconds; its least "
+    "loss at k = 5 is 0.561 with no row left out and 0.104 with 5 %."
+)
+
+
+def run(context: Context) -> Iterator[Sheet]:
+    """Measure the search for several requirements and losses."""
+    lines = [_line(context, what, asked) for what, asked in _ASKED.items()]
+    slowest = max((line.outcome.seconds or float("inf") for line in lines), default=0.0)
+    reached = "reached" if slowest <= _AIM else "missed"
+    yield Sheet(
+        title=f"Full-domain generalization of {context.table.name}, plan from counts",
+        lines=tuple(lines),
+        remarks=(f"Aim: at most {_AIM} CPU seconds each; {reached} ({slowest:.3g}).", _ARX),
+    )
+
+
+def _line(context: Context, what: str, asked: Mapping[str, object]) -> Line:
+    options = {"table": context.table.to_dict(), "parameters": dict(asked)}
+    outcome = context.shoal("full domain", options)
+    return Line(what=what, outcome=outcome, found=_found(outcome))
+
+
+def _found(outcome: Outcome) -> str:
+    answer = outcome.answer or {}
+    return ", ".join(f"{number:,.6g} {name}" for name, number in answer.items())
