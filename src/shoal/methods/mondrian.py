@@ -20,9 +20,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
-import numpy as np
-
-from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, exact
 from shoal.core.guarantee import BANDWIDTH
@@ -34,11 +31,10 @@ from shoal.core.guarantees import (
     TCloseness,
 )
 from shoal.core.method import Method, Problem, Shape
-from shoal.core.plan import Plan, Recode, Segments
+from shoal.core.plan import Plan, Recode
 from shoal.core.schema import Schema
-from shoal.methods.partition._kernels import Partitioner
 from shoal.methods.partition.axes import Axes
-from shoal.methods.partition.labels import Partition, label_buckets
+from shoal.methods.partition.cutting import cut_cells, label_columns, place_cells
 from shoal.methods.requirements.beliefs import BeliefBound
 from shoal.methods.requirements.parameters import (
     Distance,
@@ -251,71 +247,16 @@ class Mondrian(Method):
         axes = Axes.of_cells(cells, quasi, problem.trees)
         beliefs = BeliefBound.of_problem(self.guarantees, problem)
         is_relaxed = self.cuts == "relaxed"
-        partition = _partition(axes, cells, requirements, beliefs, is_relaxed=is_relaxed)
+        keeps = None if beliefs is None else beliefs.keeps
+        partition = cut_cells(axes, cells, requirements, keeps, is_relaxed=is_relaxed)
         recode: tuple[Recode, ...] = ()
         if self.shape is Shape.GENERALIZED:
-            recode = tuple(
-                label_buckets(
-                    partition,
-                    place,
-                    axis,
-                    cells.column(axis.domain.column),
-                    cells.counts,
-                    max(2, requirements.least_bucket),
-                    problem.secret,
-                )
-                for place, axis in enumerate(axes.axes)
-            )
+            least = max(2, requirements.least_bucket)
+            recode = label_columns(partition, axes, cells, least, problem.secret)
         return Plan(
             cells,
             partition.n_buckets,
-            _segments(partition, cells),
+            place_cells(partition, cells),
             recode,
             witnesses={} if beliefs is None else beliefs.witnesses,
         )
-
-
-def _partition(
-    axes: Axes,
-    cells: Cells,
-    requirements: Requirements,
-    beliefs: BeliefBound | None,
-    *,
-    is_relaxed: bool,
-) -> Partition:
-    """Cut the cells until no allowable cut is left."""
-    limits, rules = requirements.rules()
-    least = requirements.least_bucket
-    partitioner = Partitioner(
-        axes,
-        requirements.value,
-        cells.counts,
-        rules if requirements.is_about_values else None,
-        limits.value,
-        limits.count,
-        least,
-        is_relaxed,
-        None if beliefs is None else beliefs.keeps,
-    )
-    n_pieces = cells.n_rows if is_relaxed else cells.n_cells
-    n_buckets = min(n_pieces, cells.n_rows // least)
-    piece_cell, piece_count = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
-    begin, origin = np.empty(n_buckets, np.int64), np.empty(n_buckets, np.int64)
-    n_buckets, n_pieces, cuts = partitioner.anonymize(piece_cell, piece_count, begin, origin)
-    return Partition(
-        piece_cell[:n_pieces], piece_count[:n_pieces], begin[:n_buckets], origin[:n_buckets], cuts
-    )
-
-
-def _segments(partition: Partition, cells: Cells) -> Segments:
-    """Give the rows of each cell to its buckets, by rank where it has several."""
-    if len(partition.cell) == cells.n_cells:
-        bucket = np.empty(cells.n_cells, dtype=np.int64)
-        bucket[partition.cell] = partition.bucket
-        return Segments.whole_classes(bucket, cells.counts)
-    order = np.argsort(partition.cell, kind="stable")
-    group, count = partition.cell[order], partition.count[order]
-    before = np.cumsum(count) - count
-    first = before - (np.cumsum(cells.counts) - cells.counts)[group]
-    zero = np.zeros(len(group), dtype=np.int64)
-    return Segments(group, first, first + count, partition.bucket[order], zero, zero)
