@@ -262,6 +262,8 @@ def test_a_column_of_any_name_is_refused_or_published_and_attacked(method, name,
     table = shoal.read(columns | {"disease": [f"d{i % 11}" for i in range(200)]}, schema)
     if method.private_cells is not None:
         method = replace(method, private={"column": name, "python": lambda row: row["other"] == 1})
+    if getattr(method, "protect", None) is not None:
+        method = replace(method, protect=["d1"])
     try:
         release = shoal.anonymize(table, method)
     except shoal.SchemaError as error:
@@ -366,6 +368,7 @@ def test_no_repr_of_an_attack_or_its_findings_shows_a_value(attack, releases, va
 # --- guarantees ----------------------------------------------------------------------------------
 
 EASY = {"k": 1, "ell": 2, "c": 3, "t": 1, "alpha": 1, "delta": 1, "gamma": 1}
+EASY |= {"m": 2, "protect": ["flu"]}
 """A value for every parameter that some guarantee cannot do without."""
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         frequency_diversity,
         recursive_diversity,
     )
+    from shoal.checks.m_confidentiality import largest_protected_share
     from shoal.checks.matching_diversity import Witness, fewest_valid_values, valid_values
     from shoal.checks.t_closeness import closeness
     from shoal.checks.verdict import Evidence, Verdict
@@ -47,6 +48,7 @@ __all__ = [
     "fewest_valid_values",
     "frequency_diversity",
     "largest_gain",
+    "largest_protected_share",
     "largest_share",
     "recursive_diversity",
     "remaining_rules",
@@ -64,6 +66,7 @@ CHECKERS: Mapping[str, str] = {
     "matching l-diversity": "matching_diversity",
     "t-closeness": "t_closeness",
     "(alpha, k)-anonymity": "alpha_k",
+    "m-confidentiality": "m_confidentiality",
     "bounded belief gain": "belief_gain",
     "no adversarial rule": "adversarial_rules",
     "sliced l-diversity": "sliced_diversity",
@@ -83,6 +86,7 @@ __getattr__, __dir__ = lazy_exports(
         "fewest_valid_values": "shoal.checks.matching_diversity",
         "frequency_diversity": "shoal.checks.l_diversity",
         "largest_gain": "shoal.checks.belief_gain",
+        "largest_protected_share": "shoal.checks.m_confidentiality",
         "largest_share": "shoal.checks.alpha_k",
         "recursive_diversity": "shoal.checks.l_diversity",
         "remaining_rules": "shoal.checks.adversarial_rules",

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar
 
+from shoal.core.errors import ParameterError
 from shoal.core.exact import as_text
 
-__all__ = ["BANDWIDTH", "NOT_MEMBERSHIP", "Guarantee"]
+__all__ = ["BANDWIDTH", "NOT_MEMBERSHIP", "Guarantee", "protected_values"]
 
 BANDWIDTH = "0.3"
 """How unlike people may be to count for what is believed of somebody, where nobody says."""
 
 NOT_MEMBERSHIP = "It does not hide who is in the table"
 """What no guarantee about buckets covers."""
+
+
+def protected_values(protect: Sequence[str | None]) -> tuple[str | None, ...]:
+    """Read the values that a guarantee protects; one by itself is a list of one, not letters.
+
+    Examples
+    --------
+    >>> protected_values("flu"), protected_values(["flu", None])
+    (('flu',), ('flu', None))
+    """
+    values = (protect,) if isinstance(protect, str) else tuple(protect)
+    if not all(value is None or isinstance(value, str) for value in values):
+        raise ParameterError("protect must list texts, or None for the missing value.")
+    return values
 
 
 @dataclass(frozen=True, kw_only=True)

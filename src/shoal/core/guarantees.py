@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import ClassVar, cast
 
+from shoal.core.confidentiality import MConfidentiality
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee
+from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee, protected_values
 from shoal.core.witnessed_guarantees import (
     BeliefGain,
     MatchingDiversity,
@@ -35,6 +36,7 @@ __all__ = [
     "FrequencyDiversity",
     "Guarantee",
     "KAnonymity",
+    "MConfidentiality",
     "MatchingDiversity",
     "RecursiveDiversity",
     "RuleProtection",
@@ -159,7 +161,7 @@ class FrequencyDiversity(Guarantee):
 
     def __init__(self, *, ell: Number, protect: Sequence[str | None] = ()) -> None:
         object.__setattr__(self, "ell", _at_least_one("ell", ell))
-        object.__setattr__(self, "protect", _values(protect))
+        object.__setattr__(self, "protect", protected_values(protect))
 
     @property
     def statement(self) -> str:
@@ -288,7 +290,7 @@ class TCloseness(Guarantee):
             )
         object.__setattr__(self, "t", bound)
         object.__setattr__(self, "distance", distance)
-        object.__setattr__(self, "protect", _values(protect))
+        object.__setattr__(self, "protect", protected_values(protect))
 
     @property
     def statement(self) -> str:
@@ -331,7 +333,7 @@ class AlphaK(Guarantee):
             raise ParameterError(f"alpha must be above 0 and at most 1, not {as_text(share)}.")
         object.__setattr__(self, "alpha", share)
         object.__setattr__(self, "k", whole("k", k, least=1))
-        object.__setattr__(self, "protect", _values(protect))
+        object.__setattr__(self, "protect", protected_values(protect))
 
     @property
     def statement(self) -> str:
@@ -367,6 +369,7 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             MatchingDiversity,
             TCloseness,
             AlphaK,
+            MConfidentiality,
             BeliefGain,
             RuleProtection,
             SlicedDiversity,
@@ -399,18 +402,6 @@ def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
         raise ParameterError(
             f"The parameters of {name} are {expected}; got {', '.join(parameters) or 'none'}."
         ) from None
-
-
-def _values(protect: Sequence[str | None]) -> tuple[str | None, ...]:
-    values = (protect,) if isinstance(protect, str) else tuple(protect)
-    if not all(value is None or isinstance(value, str) for value in values):
-        raise ParameterError("protect must list texts, or None for the missing value.")
-    return values
-
-
-def _protected(values: Sequence[str | None]) -> tuple[str | None, ...]:
-    """Take one value by itself as a list of one, not as its letters."""
-    return (values,) if isinstance(values, str) else tuple(values)
 
 
 def _at_least_one(name: str, value: Number) -> Fraction:

@@ -73,6 +73,8 @@ class Method(ABC):
 
     counts_people: ClassVar[bool] = False
     """Whether the guarantees count people where a person may have several rows."""
+    distorts: ClassVar[bool] = False
+    """Whether sensitive values are changed on purpose in some buckets."""
     deviations: ClassVar[tuple[str, ...]] = ()
     """Where the method departs from its paper, and why."""
     internal_parameters: ClassVar[frozenset[str]] = frozenset()
@@ -89,6 +91,14 @@ class Method(ABC):
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What a release of this method promises."""
+
+    @property
+    def is_minimal(self) -> bool:
+        """Whether buckets follow from the table alone and are merged only where they must be.
+
+        Who knows the algorithm then learns something from what it had to merge.
+        """
+        return False
 
     @property
     def keys_asked(self) -> tuple[str, ...]:

@@ -307,6 +307,11 @@ class Plan:
         below = np.any(self.assign.base < 0) or np.any(self.assign.step < 0)
         if below or np.any(top >= self.n_buckets):
             raise InternalError("A plan names a bucket that it does not have.")
+        redrawn = self.redraw.bucket
+        if np.any(redrawn < 0) or np.any(redrawn >= self.n_buckets):
+            raise InternalError("A plan redraws values of a bucket that it does not have.")
+        if np.any(self.redraw.count < 1):
+            raise InternalError("A plan redraws no value.")
 
     def __repr__(self) -> str:
         return (

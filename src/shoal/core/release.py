@@ -87,6 +87,9 @@ class PublishedColumn:
         How many of its cells are suppressed; why each of them is, no public file says.
     is_also_quasi
         Whether a sensitive column may be known of people too, as slicing allows.
+    is_distorted
+        Whether the method may have changed some of its values; whether it did, and which, no
+        public file says.
     """
 
     name: str
@@ -96,6 +99,7 @@ class PublishedColumn:
     order: tuple[str, ...] | None = field(default=None, repr=False)
     n_suppressed: int = 0
     is_also_quasi: bool = False
+    is_distorted: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """Give the column as the manifest states it."""
@@ -109,6 +113,8 @@ class PublishedColumn:
             stated["suppressed"] = self.n_suppressed
         if self.is_also_quasi:
             stated["also_quasi"] = True
+        if self.is_distorted:
+            stated["distorted"] = True
         return stated if self.order is None else stated | {"order": list(self.order)}
 
     @classmethod
@@ -123,6 +129,7 @@ class PublishedColumn:
             order=None if order is None else tuple(map(str, order)),
             n_suppressed=_number(stated.get("suppressed", 0)),
             is_also_quasi=_truth(stated.get("also_quasi", False)),
+            is_distorted=_truth(stated.get("distorted", False)),
         )
 
 

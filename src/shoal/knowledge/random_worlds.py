@@ -18,7 +18,13 @@ import numpy.typing as npt
 
 from shoal.core.cells import Buckets, Codes, Counts, group
 from shoal.core.exact import as_text
-from shoal.core.guarantees import AlphaK, FrequencyDiversity, Guarantee, TCloseness
+from shoal.core.guarantees import (
+    AlphaK,
+    FrequencyDiversity,
+    Guarantee,
+    MConfidentiality,
+    TCloseness,
+)
 from shoal.knowledge.location import Locations, spread
 
 __all__ = [
@@ -40,6 +46,8 @@ _CHUNK = 2**20
 """How many triples of a person, a bucket and a value are held at a time."""
 _NEARLY = 1e-9
 """Beliefs this close to the limit are compared exactly."""
+_JOINT = (FrequencyDiversity, TCloseness, MConfidentiality)
+"""Guarantees that count the values they protect as one."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ def claims_of(guarantees: Sequence[Guarantee], limit: Fraction | None) -> tuple[
     tightest: dict[Claim, Fraction | None] = {}
     for guarantee in bounding or protecting:
         values = _protected(guarantee)
-        is_joint = bool(values) and isinstance(guarantee, FrequencyDiversity | TCloseness)
+        is_joint = bool(values) and isinstance(guarantee, _JOINT)
         about = Claim(values, is_joint)
         bounds = [limit] if limit is not None else [tightest.get(about), guarantee.posterior_bound]
         tightest[about] = min((bound for bound in bounds if bound is not None), default=None)
@@ -82,7 +90,7 @@ def claims_of(guarantees: Sequence[Guarantee], limit: Fraction | None) -> tuple[
 
 
 def _protected(guarantee: Guarantee) -> frozenset[str | None]:
-    if isinstance(guarantee, FrequencyDiversity | TCloseness | AlphaK):
+    if isinstance(guarantee, (*_JOINT, AlphaK)):
         return frozenset(guarantee.protect)
     return frozenset()
 

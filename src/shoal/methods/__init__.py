@@ -14,10 +14,19 @@ if TYPE_CHECKING:
     from shoal.methods.anatomy import Anatomy
     from shoal.methods.full_domain import FullDomain
     from shoal.methods.injector import Injector
+    from shoal.methods.mask import Mask
     from shoal.methods.mondrian import Mondrian
     from shoal.methods.rule_hiding import RuleHiding
     from shoal.methods.slicing import Slicing
 
-__all__ = ["Anatomy", "FullDomain", "Injector", "Mondrian", "RuleHiding", "Slicing"]
+__all__ = [
+    "Anatomy",
+    "FullDomain",
+    "Injector",
+    "Mask",
+    "Mondrian",
+    "RuleHiding",
+    "Slicing",
+]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

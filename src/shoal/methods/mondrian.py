@@ -204,6 +204,11 @@ class Mondrian(Method):
         return Shape(self.publish)
 
     @property
+    def is_minimal(self) -> bool:
+        """Whether buckets follow from the table alone: rows at a median do not, if relaxed."""
+        return self.cuts == "strict"
+
+    @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What a release promises: everything that was asked for."""
         found: list[Guarantee] = []

@@ -220,6 +220,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             order=_order(table, column, method, plan) if roles[column] is Role.SENSITIVE else None,
             n_suppressed=plan.blank.counts.get(column, 0),
             is_also_quasi=column in schema.quasi and roles[column] is Role.SENSITIVE,
+            is_distorted=method.distorts and roles[column] is Role.SENSITIVE,
         )
         for column in schema.published
     )
@@ -240,9 +241,9 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
 
 def _order(table: EngineTable, column: str, method: Method, plan: Plan) -> tuple[str, ...] | None:
     domain = table.domains[column]
-    # Some values may stand in suppressed cells alone.
-    is_stated = domain.type is ColumnType.ORDERED and method.shape is not Shape.SUPPRESSED
-    if not is_stated:
+    # Some values may stand in suppressed or distorted cells alone.
+    hides_values = method.shape is Shape.SUPPRESSED or method.distorts
+    if domain.type is not ColumnType.ORDERED or hides_values:
         return None
     shown = _shown_codes(plan, column)
     return tuple(domain.texts[shown[shown != domain.missing_code]].tolist())

@@ -123,8 +123,7 @@ def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         "| column | role | type | published as |",
         "|---|---|---|---|",
         *(
-            f"| {_cell(column.name)} | {_role(column)} | {column.type} | "
-            f"{'labels' if column.is_recoded else 'values'} |"
+            f"| {_cell(column.name)} | {_role(column)} | {column.type} | {_published_as(column)} |"
             for column in manifest.columns
         ),
     ]
@@ -155,6 +154,12 @@ def _analysing(manifest: Manifest) -> list[str]:
     if manifest.shape not in (Shape.BUCKETIZED, Shape.SLICED):
         return []
     return ["", "## How to analyse it", "", _ANALYSING]
+
+
+def _published_as(column: PublishedColumn) -> str:
+    if column.is_distorted:
+        return "values, some of which may have been changed on purpose"
+    return "labels" if column.is_recoded else "values"
 
 
 def _headline(manifest: Manifest) -> str:
