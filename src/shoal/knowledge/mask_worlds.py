@@ -1,0 +1,274 @@
+"""What somebody believes of a MASK release who knows the algorithm.
+
+A bucket that shows some share either had it, or was above 1/m and was given it. She weighs both:
+every person has a protected value with a probability known beforehand, independently (1/2: all
+tables are equally likely), and a set V of distorted buckets is as likely as the tables in which
+exactly these are above 1/m, times the chance that the shares drawn for them are those published.
+
+Buckets of one size and one published count are alike, so worlds are counts: of each kind of bucket,
+how many are distorted. Few enough are gone through; else chains draw from them.
+
+References
+----------
+[Wong07] R. Wong, A. Fu, K. Wang, J. Pei, Minimality attack in privacy preserving data publishing,
+VLDB 2007, Section 5. Its bound of 1/m needs a prior that the text does not state.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+from shoal.core.cells import Codes, Counts, group
+
+__all__ = ["Credibility", "mask_credibility"]
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_WORLDS = 200_000
+"""How many worlds are gone through one by one."""
+_A_TIME = 1 << 14
+_N_CHAINS = 8
+_N_BURNT = 4
+"""One draw in so many is not counted, at the start of every chain."""
+_WIDEST = 0.25
+"""Chains that differ by more than that have not found the same worlds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Credibility:
+    """How much she believes that somebody has a protected value, one entry a bucket.
+
+    Parameters
+    ----------
+    estimate
+        Her belief; the share that is published where nothing can be said.
+    low, high
+        The interval at 95 %; the estimate itself where it is exact.
+    n_draws
+        How many draws the estimate rests on, as if they were independent; 0 where it is exact.
+    is_exact
+        Whether every world was gone through.
+    """
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+    n_draws: Floats
+    is_exact: bool
+
+    @property
+    def is_said(self) -> npt.NDArray[np.bool_]:
+        """Whether anything can be said of each bucket."""
+        return self.high - self.low <= _WIDEST
+
+
+def mask_credibility(
+    held: Counts,
+    sizes: Counts,
+    m: int,
+    prior: Fraction = Fraction(1, 2),
+    *,
+    n_steps: int = 20_000,
+    seed: int = 0,
+) -> Credibility:
+    """Compute the belief that somebody of a bucket has a protected value.
+
+    Parameters
+    ----------
+    held, sizes
+        For each bucket how many rows show a protected value, and how many rows it has.
+    m
+        The parameter of MASK.
+    prior
+        How likely it is beforehand that somebody has a protected value, above 0 and below 1.
+    n_steps
+        The length of a chain, where there are too many worlds to go through.
+    seed
+        What the chains are drawn from.
+
+    Examples
+    --------
+    >>> mask_credibility(np.array([1, 1]), np.array([2, 2]), 2).estimate.tolist()
+    [0.625, 0.625]
+    """
+    first, kind = group([sizes, held], [int(sizes.max()) + 1, int(held.max()) + 1], len(sizes))
+    worlds = _Worlds.of(held[first], sizes[first], np.bincount(kind), m, prior)
+    if worlds.n_worlds <= _MOST_WORLDS:
+        distorted = worlds.count_exactly()
+        estimate = worlds.belief(distorted)
+        zero = np.zeros(len(estimate))
+        found = Credibility(estimate, estimate, estimate, zero, is_exact=True)
+    else:
+        found = _sampled(worlds, n_steps, np.random.default_rng(seed))
+    return Credibility(
+        found.estimate[kind],
+        found.low[kind],
+        found.high[kind],
+        found.n_draws[kind],
+        found.is_exact,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Worlds:
+    """Of each kind of bucket how many may be distorted, and how likely that is.
+
+    Parameters
+    ----------
+    n_buckets
+        How many buckets there are of each kind.
+    m
+        The parameter of MASK.
+    shown, above
+        The belief of each kind if it is not distorted, and if it is.
+    log_odds
+        The log odds of a bucket above 1/m against one that has what is published.
+    has_share
+        For each kind and each share, from the highest, whether the kind has that share.
+    shows
+        For each kind and each share whether a bucket of the kind that is given the share shows
+        what is published of it.
+    """
+
+    n_buckets: Counts
+    m: int
+    shown: Floats
+    above: Floats
+    log_odds: Floats
+    has_share: Floats
+    shows: Floats
+
+    @classmethod
+    def of(cls, held: Counts, sizes: Counts, n_buckets: Counts, m: int, prior: Fraction) -> _Worlds:
+        """Weigh the kinds of buckets by a binomial prior."""
+        likely = float(prior)
+        most = sizes // m
+        log_above = stats.binom.logsf(most, sizes, likely)
+        # The mean of what is above: c C(n, c) = n C(n - 1, c - 1).
+        log_rest = stats.binom.logsf(most - 1, sizes - 1, likely)
+        shares = sorted(
+            {Fraction(h, s) for h, s in zip(held.tolist(), sizes.tolist(), strict=True)},
+            reverse=True,
+        )
+        kinds = list(zip(held.tolist(), sizes.tolist(), strict=True))
+        has_share = [[Fraction(h, s) == share for share in shares] for h, s in kinds]
+        shows = [[math.floor(s * share) == h for share in shares] for h, s in kinds]
+        return cls(
+            n_buckets=n_buckets.astype(np.int64),
+            m=m,
+            shown=held / sizes,
+            above=np.minimum(likely * np.exp(log_rest - log_above), 1.0),
+            log_odds=log_above - stats.binom.logpmf(held, sizes, likely),
+            has_share=np.array(has_share, dtype=np.float64),
+            shows=np.array(shows, dtype=np.float64),
+        )
+
+    @property
+    def most(self) -> Counts:
+        """The most buckets of each kind that may be distorted."""
+        return np.minimum(self.n_buckets, int(self.n_buckets.sum()) // self.m)
+
+    @property
+    def n_worlds(self) -> int:
+        """The number of worlds."""
+        return math.prod((self.most + 1).tolist())
+
+    def log_weights(self, distorted: Codes) -> Floats:
+        """Weigh worlds, one a row: how many buckets of each kind are distorted."""
+        n_above = distorted.sum(axis=1)
+        n_lent = (self.m - 1) * n_above
+        kept = (self.n_buckets - distorted) @ self.has_share
+        # L: the highest shares among those kept.
+        lent = np.clip(n_lent[:, None] - (np.cumsum(kept, axis=1) - kept), 0, kept)
+        chance = (lent @ self.shows.T) / np.maximum(n_lent, 1)[:, None]
+        weights: Floats = (
+            distorted @ self.log_odds
+            + special.xlogy(distorted, chance).sum(axis=1)
+            + _log_choose(self.n_buckets, distorted).sum(axis=1)
+        )
+        is_possible = n_lent <= kept.sum(axis=1)
+        return np.where(is_possible, weights, -np.inf)
+
+    def count_exactly(self) -> Floats:
+        """Give the expected number of distorted buckets of each kind, over all worlds."""
+        radix = (self.most + 1).astype(np.int64)
+        log_weights, counts = [], []
+        for first in range(0, self.n_worlds, _A_TIME):
+            numbers = np.arange(first, min(first + _A_TIME, self.n_worlds))
+            distorted = np.stack(np.unravel_index(numbers, tuple(radix.tolist())), axis=1)
+            weight = self.log_weights(distorted)
+            top = float(weight.max())
+            if top == -np.inf:
+                continue
+            share = np.exp(weight - top)
+            log_weights.append(top + math.log(float(share.sum())))
+            counts.append(share @ distorted / share.sum())
+        parts = np.array(log_weights)
+        share = np.exp(parts - parts.max())
+        return np.asarray(share @ np.array(counts) / share.sum(), dtype=np.float64)
+
+    def belief(self, distorted: Floats) -> Floats:
+        """Give the belief of each kind from the expected number of distorted buckets."""
+        chance = distorted / self.n_buckets
+        return np.asarray((1 - chance) * self.shown + chance * self.above, dtype=np.float64)
+
+
+def _log_choose(n: Counts, k: Codes) -> Floats:
+    logs: Floats = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return logs
+
+
+def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credibility:
+    """Estimate the belief of each kind from several chains that know nothing of one another."""
+    means = _run_chains(worlds, n_steps, draw)
+    beliefs = np.stack([worlds.belief(mean) for mean in means])
+    estimate = beliefs.mean(axis=0)
+    variance = beliefs.var(axis=0, ddof=1) / _N_CHAINS
+    half = stats.t.ppf(0.975, _N_CHAINS - 1) * np.sqrt(variance)
+    # So many independent draws of "distorted or not" would give as sure an estimate.
+    chance = means.mean(axis=0) / worlds.n_buckets
+    width = worlds.above - worlds.shown
+    is_moved = variance > 0
+    n_draws = np.full(len(estimate), float(_N_CHAINS))
+    n_draws[is_moved] = (chance * (1 - chance) * width**2)[is_moved] / variance[is_moved]
+    least = float(n_draws[is_moved].min(initial=n_steps)) if is_moved.any() else float(_N_CHAINS)
+    n_draws[~is_moved] = least
+    # What never happened in n draws happens in at most 3/n of all, at 95 %.
+    is_possible = worlds.shows.any(axis=1) & ~is_moved
+    half[is_possible] = width[is_possible] * min(1.0, 3 / least)
+    low, high = np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0)
+    return Credibility(estimate, low, high, np.minimum(n_draws, n_steps), is_exact=False)
+
+
+def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Floats:
+    """Walk through worlds and give, for each chain, the mean number of distorted buckets.
+
+    A step changes the count of one kind, sometimes of two, by a number of any magnitude. It is as
+    likely as the step back, so worlds are visited as often as they are likely (Metropolis). That
+    nothing is distorted is always possible, so chains start there.
+    """
+    n_kinds, most = len(worlds.n_buckets), worlds.most
+    state = np.zeros((_N_CHAINS, n_kinds), dtype=np.int64)
+    weight = worlds.log_weights(state)
+    total = np.zeros(state.shape)
+    chains = np.arange(_N_CHAINS)
+    n_burnt = n_steps // _N_BURNT
+    for step in range(n_steps):
+        proposed = state.copy()
+        for _ in range(1 + (step % 3 == 0)):
+            kind = draw.integers(n_kinds, size=_N_CHAINS)
+            length = np.exp(draw.random(_N_CHAINS) * np.log1p(most[kind])).astype(np.int64)
+            proposed[chains, kind] += np.where(draw.random(_N_CHAINS) < 0.5, length, -length)
+        is_valid = np.all((proposed >= 0) & (proposed <= most), axis=1)
+        new_weight = worlds.log_weights(np.clip(proposed, 0, most))
+        is_taken = is_valid & (np.log(draw.random(_N_CHAINS)) < new_weight - weight)
+        state[is_taken], weight[is_taken] = proposed[is_taken], new_weight[is_taken]
+        if step >= n_burnt:
+            total += state
+    return np.asarray(total / (n_steps - n_burnt), dtype=np.float64)
