@@ -36,6 +36,7 @@ _A_TIME = 1 << 14
 _N_CHAINS = 8
 _N_BURNT = 4
 """One draw in so many is not counted, at the start of every chain."""
+_NO_VARIANCE = 1e-12
 _WIDEST = 0.25
 """Chains that differ by more than that have not found the same worlds."""
 
@@ -234,10 +235,12 @@ def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credib
     # So many independent draws of "distorted or not" would give as sure an estimate.
     chance = means.mean(axis=0) / worlds.n_buckets
     width = worlds.above - worlds.shown
-    is_moved = variance > 0
+    is_moved = means.max(axis=0) > 0
     n_draws = np.full(len(estimate), float(_N_CHAINS))
-    n_draws[is_moved] = (chance * (1 - chance) * width**2)[is_moved] / variance[is_moved]
-    least = float(n_draws[is_moved].min(initial=n_steps)) if is_moved.any() else float(_N_CHAINS)
+    n_draws[is_moved] = (chance * (1 - chance) * width**2)[is_moved] / np.maximum(
+        variance[is_moved], _NO_VARIANCE
+    )
+    least = float(max(n_draws[is_moved].min(), 1.0)) if is_moved.any() else float(_N_CHAINS)
     n_draws[~is_moved] = least
     # What never happened in n draws happens in at most 3/n of all, at 95 %.
     is_possible = worlds.shows.any(axis=1) & ~is_moved
