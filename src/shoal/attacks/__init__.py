@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shoal.attacks.learned import Learned
     from shoal.attacks.linkage import Linkage
     from shoal.attacks.membership import Membership
+    from shoal.attacks.minimality import Minimality
     from shoal.attacks.rules import Rules
     from shoal.attacks.sliced_linkage import SlicedLinkage
 
@@ -29,6 +30,7 @@ __all__ = [
     "Learned",
     "Linkage",
     "Membership",
+    "Minimality",
     "Rules",
     "SlicedLinkage",
 ]

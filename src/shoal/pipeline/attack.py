@@ -22,11 +22,13 @@ from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
+from shoal.core.table_attack import TableAttack
 from shoal.engines.domains import retype
 from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
+from shoal.pipeline.algorithm import algorithm_of
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.earlier import attack_with_earlier
 from shoal.pipeline.held_out import run_trials
@@ -117,8 +119,9 @@ def attack(
     published = release.published
     if knowledge is None:
         knowledge = known_to_maker(release)
+    replayed = _replayed(attacks, release, people)
     if attacks:
-        _check_chosen(attacks, published, is_everybody=people is None)
+        _check_chosen(attacks, published, is_everybody=people is None, replayed=replayed)
     else:
         attacks = tuple(
             one
@@ -126,7 +129,8 @@ def attack(
             if people is None or not isinstance(one, CellAttack)
         )
     attacked = _everybody(release, published) if people is None else read_people(people, published)
-    findings, untried = _run(release, attacks, attacked, knowledge, progress)
+    table = people if isinstance(people, EngineTable) else None
+    findings, untried = _run(release, attacks, attacked, knowledge, table, progress)
     if people is None:
         # What was not tried says nothing of anybody, and replaces nothing that was.
         fresh = {found.attack: found for found in findings if found.attack not in untried}
@@ -145,6 +149,7 @@ def _run(
     attacks: Sequence[Attack],
     people: People,
     knowledge: object,
+    table: EngineTable | None,
     progress: Progress,
 ) -> tuple[list[Findings], set[str]]:
     """Run attacks; give what they found, and the names of those that could not be tried."""
@@ -162,9 +167,20 @@ def _run(
             findings.append(one.judge(published, people, trials))
             if not trials.are_done:
                 untried.add(findings[-1].attack)
+        elif isinstance(one, TableAttack) and table is not None and not one.fits(published):
+            findings.append(one.replay(published, algorithm_of(release, table)))
         else:
             findings.append(one.run(published, people, knowledge))
     return findings, untried
+
+
+def _replayed(attacks: Sequence[Attack], release: Release, people: Any) -> list[Attack]:
+    """Give the attacks that run the algorithm anew: where an external table allows it."""
+    if not isinstance(people, EngineTable):
+        return []
+    return [
+        one for one in attacks if isinstance(one, TableAttack) and not one.fits(release.published)
+    ]
 
 
 def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:
@@ -201,16 +217,24 @@ def attacks_left_out(shape: Shape) -> list[str]:
     return [name for name, one in known.items() if shape in one.shapes and not one.is_installed()]
 
 
-def _check_chosen(attacks: Sequence[Attack], published: Published, *, is_everybody: bool) -> None:
+def _check_chosen(
+    attacks: Sequence[Attack],
+    published: Published,
+    *,
+    is_everybody: bool,
+    replayed: Sequence[Attack],
+) -> None:
     for one in attacks:
         if not isinstance(one, Attack):
             raise ParameterError(
                 f"An attack must be an object such as shoal.attacks.Linkage(), not {one!r}."
             )
-        if not one.fits(published):
+        if not one.fits(published) and one not in replayed:
             raise ParameterError(
                 f"{type(one).__name__} does not apply to this {published.manifest.shape} release.",
-                hint="leave it out, or give no attack: then all that apply are run.",
+                hint="give the table of everybody's quasi-identifiers: people=shoal.read(...)."
+                if isinstance(one, TableAttack)
+                else "leave it out, or give no attack: then all that apply are run.",
             )
         if isinstance(one, CellAttack) and not is_everybody:
             raise ParameterError(

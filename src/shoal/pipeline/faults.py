@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.core.domain import SUPPRESSED, Domain
+from shoal.core.guarantees import MConfidentiality
 from shoal.core.method import Shape
 from shoal.core.release import (
     FORMATS,
@@ -57,7 +58,15 @@ def manifest_faults(manifest: Manifest) -> list[str]:
     if manifest.shape is Shape.SUPPRESSED:
         faults += _suppressed_faults(manifest)
     faults += _slice_faults(manifest)
+    if _is_silent_about_distortion(manifest):
+        faults.append("m-confidentiality is promised without saying that values were distorted")
     return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
+
+
+def _is_silent_about_distortion(manifest: Manifest) -> bool:
+    promises = any(isinstance(one, MConfidentiality) for one in manifest.guarantees)
+    sensitive = [column for column in manifest.columns if column.role is Role.SENSITIVE]
+    return promises and not all(column.is_distorted for column in sensitive)
 
 
 def _suppressed_faults(manifest: Manifest) -> list[str]:
@@ -320,7 +329,8 @@ def _protection_faults(published: Published) -> list[str]:
     for guarantee in published.manifest.guarantees:
         protect: tuple[str | None, ...] = getattr(guarantee, "protect", ())
         n_absent = int(np.count_nonzero(domain.codes_of(list(protect)) < 0))
-        if n_absent:
+        # What was distorted may have been the last of its kind.
+        if n_absent and not isinstance(guarantee, MConfidentiality):
             faults.append(
                 f"{guarantee.name}: {n_absent} of the {len(protect)} protected values occur "
                 "nowhere in the release"

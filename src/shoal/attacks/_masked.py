@@ -1,0 +1,162 @@
+"""What is found in a release of MASK: beliefs by bucket, and how they hang on the prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.attack import Findings, Section
+from shoal.core.cells import Buckets, Counts
+from shoal.core.exact import as_text
+from shoal.core.guarantees import MConfidentiality
+from shoal.core.release import People, Published
+from shoal.knowledge.location import matching_buckets
+from shoal.knowledge.mask_worlds import Credibility, mask_credibility
+from shoal.knowledge.random_worlds import Places
+
+__all__ = ["EVEN", "Masked", "mask_claim", "places_of"]
+
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
+
+EVEN = Fraction(1, 2)
+"""The prior with which all tables are equally likely."""
+_N_WORST = 10
+_ROUNDING = 1e-9
+"""Beliefs are floats: above a limit by rounding alone is a tie."""
+
+
+def mask_claim(published: Published) -> MConfidentiality | None:
+    """Give what a release of MASK promises; None for others."""
+    stated = (one for one in published.manifest.guarantees if isinstance(one, MConfidentiality))
+    return next(stated, None)
+
+
+def places_of(published: Published, people: People) -> Places:
+    """Number the places that people are in."""
+    if people.bucket is not None:
+        return Places.known(people.bucket, published.n_buckets)
+    return Places.of(matching_buckets(published, people), published.n_buckets)
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """A release of MASK, and what it takes for somebody to count as known.
+
+    Parameters
+    ----------
+    buckets
+        The sensitive values of each bucket.
+    claim
+        What is promised.
+    held
+        How many rows of each bucket show a protected value.
+    limit
+        The largest belief that is allowed.
+    """
+
+    buckets: Buckets
+    claim: MConfidentiality
+    held: Counts
+    limit: Fraction
+
+    @classmethod
+    def of(cls, buckets: Buckets, claim: MConfidentiality, limit: Fraction) -> Masked:
+        """Count the protected values of every bucket."""
+        codes = buckets.domain.codes_of(list(claim.protect))
+        held = np.zeros(buckets.n_buckets, dtype=np.int64)
+        np.add.at(held, buckets.bucket, buckets.count * np.isin(buckets.value, codes))
+        return cls(buckets, claim, held, limit)
+
+    def believe(self, prior: Fraction) -> tuple[Credibility, Floats]:
+        """Give the credibility of each bucket, and the posterior: the share where it is unsaid."""
+        found = mask_credibility(self.held, self.buckets.sizes, self.claim.m, prior)
+        return found, np.where(found.is_said, found.estimate, self.held / self.buckets.sizes)
+
+    def is_above(self, posterior: Floats) -> Marks:
+        """Say which beliefs are more than is allowed."""
+        return np.asarray(posterior > float(self.limit) + _ROUNDING, dtype=bool)
+
+    def findings(self, knows: str, places: Places, people: People, prior: Fraction) -> Findings:
+        """Find what people's places say of them."""
+        found, of_bucket = self.believe(prior)
+        at_place = _mean(of_bucket, places)
+        is_unsaid = _mean((~found.is_said).astype(np.float64), places) > 0
+        # The last entry, which -1 takes, is that of nowhere.
+        posterior = np.append(at_place, 0.0)[places.place]
+        breached = np.append(self.is_above(at_place) & ~is_unsaid, False)[places.place]
+        unsaid = np.append(is_unsaid, False)[places.place]
+        codes = self.buckets.domain.codes_of(list(self.claim.protect))
+        value = int(codes[0]) if len(codes) == 1 else -1
+        return Findings(
+            attack="minimality",
+            knows=f"{knows}; {_prior_text(prior)}",
+            counts=people.counts,
+            value=np.where(places.place >= 0, value, -1),
+            posterior=posterior,
+            breached=breached,
+            limit=as_text(self.limit),
+            headline={
+                "people at risk": int(people.counts[breached].sum()),
+                "worst credibility": float(posterior.max(initial=0.0)),
+                "prior": as_text(prior),
+                "exact": found.is_exact,
+                "people of whom nothing is said": int(people.counts[unsaid].sum()),
+            },
+            sections=(self._priors(prior), self._worst_buckets(found)),
+        )
+
+    def _priors(self, prior: Fraction) -> Section:
+        """Show what other priors give: all tables alike, and the share that the release shows."""
+        sizes = self.buckets.sizes
+        rate = Fraction(int(self.held.sum()), int(sizes.sum()))
+        priors = {EVEN: "all tables equally likely"}
+        if 0 < rate < 1:
+            priors.setdefault(rate, "the share in the release")
+        priors.setdefault(prior, "as given")
+        rows = []
+        for one, name in priors.items():
+            found, posterior = self.believe(one)
+            n_above = int(sizes[found.is_said & self.is_above(posterior)].sum())
+            rows.append((name, float(one), float(posterior.max()), n_above, found.is_exact))
+        return Section(
+            "credibility by prior",
+            ("prior", "probability", "worst credibility", "people above the limit", "exact"),
+            tuple(rows),
+        )
+
+    def _worst_buckets(self, found: Credibility) -> Section:
+        sizes = self.buckets.sizes
+        order = np.lexsort((-sizes, -found.estimate))[:_N_WORST]
+        return Section(
+            "worst buckets",
+            ("size", "share shown", "credibility", "95 % from", "to", "independent draws"),
+            tuple(
+                (
+                    int(sizes[bucket]),
+                    float(self.held[bucket] / sizes[bucket]),
+                    float(found.estimate[bucket]),
+                    float(found.low[bucket]),
+                    float(found.high[bucket]),
+                    None if found.is_exact else int(found.n_draws[bucket]),
+                )
+                for bucket in order.tolist()
+            ),
+        )
+
+
+def _mean(of_bucket: Floats, places: Places) -> Floats:
+    """Give what holds of buckets for every place, by the rows that somebody there may be."""
+    found = places.locations
+    mean = np.zeros(found.n_people)
+    np.add.at(mean, found.person, of_bucket[found.bucket] * found.n_rows)
+    return mean / np.maximum(found.totals, 1)
+
+
+def _prior_text(prior: Fraction) -> str:
+    if prior == EVEN:
+        return "all tables are equally likely to her"
+    return f"she gives everybody a protected value with probability {as_text(prior)} beforehand"

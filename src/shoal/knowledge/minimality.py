@@ -1,0 +1,365 @@
+"""What an algorithm that changes no more than it must betrays by what it changed.
+
+The adversary knows everybody's quasi-identifiers, the algorithm, and the release. Of the tables
+that agree with both, those count that the algorithm maps to this release: the share of them in
+which somebody has a value is its credibility. All assignments of values to people are equally
+likely beforehand.
+
+A release that is true fixes the values of every bucket, so candidates share these out among the
+people of a bucket. Few enough are gone through, with exact weights; else a chain walks through
+those that are mapped to the release, redrawing some buckets at a time.
+
+References
+----------
+[Wong07] R. Wong, A. Fu, K. Wang, J. Pei, Minimality attack in privacy preserving data publishing,
+VLDB 2007, Sections 3 and 4: credibility.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes, Counts
+from shoal.core.proportion import share_interval
+
+__all__ = ["Credibilities", "Crowd", "credibilities"]
+
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
+Publish = Callable[[Counts], Codes | None]
+"""Gives for a table, kinds of people by values, the bucket of every kind as the algorithm forms
+them; None where it publishes nothing, or parts people who are alike."""
+
+FEWEST_DRAWS = 30
+"""With fewer draws, as if independent, nothing is said of a bucket."""
+_FACTOR = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The kinds of people of an external table, and what a release says of their buckets.
+
+    Parameters
+    ----------
+    bucket
+        The bucket of each kind, numbered from 0; every bucket has at least one kind.
+    counts
+        How many people are of each kind.
+    values
+        For each bucket how often it holds each value: one row a bucket.
+    """
+
+    bucket: Codes
+    counts: Counts
+    values: Counts
+
+    @property
+    def n_kinds(self) -> int:
+        """The number of kinds of people."""
+        return len(self.bucket)
+
+    @property
+    def is_open(self) -> Marks:
+        """Which buckets leave anything open: several kinds of people and several values."""
+        n_kinds = np.bincount(self.bucket, minlength=len(self.values))
+        n_values = np.count_nonzero(self.values, axis=1)
+        return np.asarray((n_kinds > 1) & (n_values > 1), dtype=bool)
+
+    def agreement(self, buckets: Codes | None) -> Marks:
+        """Say which buckets of the release are buckets of another one too."""
+        n_buckets = len(self.values)
+        if buckets is None:
+            return np.zeros(n_buckets, dtype=bool)
+        first = np.full(n_buckets, -1, dtype=np.int64)
+        first[self.bucket[::-1]] = buckets[::-1]
+        n_apart = np.bincount(self.bucket[buckets != first[self.bucket]], minlength=n_buckets)
+        n_here = np.bincount(self.bucket, minlength=n_buckets)
+        n_there = np.bincount(buckets)[first]
+        return np.asarray((n_apart == 0) & (n_here == n_there), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Credibilities:
+    """The credibility of every value for every kind of people.
+
+    Parameters
+    ----------
+    weight
+        For each kind and value the weight of the tables in which one of the kind has it, summed
+        over the kind's people: whole numbers.
+    total
+        The weight of all tables that are mapped to the release; 0 where none was found.
+    counts
+        How many people are of each kind.
+    n_tried, n_mapped
+        How many tables were published anew, and how many of them gave the release.
+    n_draws
+        For each kind how many independent draws the estimate is worth; infinite where it is
+        exact.
+    is_exact
+        Whether every candidate was gone through.
+    """
+
+    weight: npt.NDArray[np.object_]
+    total: int
+    counts: Counts
+    n_tried: int
+    n_mapped: int
+    n_draws: Floats
+    is_exact: bool
+
+    @property
+    def is_said(self) -> Marks:
+        """Of which kinds anything can be said."""
+        return np.asarray(self.n_draws >= FEWEST_DRAWS, dtype=bool)
+
+    def of(self, values: Sequence[int]) -> Floats:
+        """Give for each kind the credibility of having one of some values."""
+        if not self.total:
+            return np.zeros(len(self.counts))
+        chosen = self.weight[:, list(values)].sum(axis=1)
+        if not self.is_exact:
+            return np.asarray(chosen.astype(np.float64) / (self.total * self.counts))
+        weights = chosen.tolist()
+        # Of Python's whole numbers the quotient is rounded once, so that ties stay ties.
+        return np.array(
+            [
+                weight / (self.total * count)
+                for weight, count in zip(weights, self.counts.tolist(), strict=True)
+            ]
+        )
+
+    def interval(self, values: Sequence[int]) -> tuple[Floats, Floats]:
+        """Give the ends of the intervals of `of`, at 95 %; everything where nothing is said."""
+        share = self.of(values)
+        if self.is_exact:
+            return share, share
+        n_draws = np.floor(self.n_draws).astype(np.int64)
+        hits = np.rint(share * n_draws).astype(np.int64)
+        ends = [share_interval(*pair) for pair in zip(hits.tolist(), n_draws.tolist(), strict=True)]
+        low, high = (np.array([pair[side] for pair in ends]) for side in (0, 1))
+        return np.minimum(low, share), np.maximum(high, share)
+
+
+def credibilities(crowd: Crowd, publish: Publish, n_tables: int, seed: int = 0) -> Credibilities:
+    """Find the credibility of every value for every kind of people.
+
+    Parameters
+    ----------
+    crowd
+        The people and the release.
+    publish
+        The algorithm.
+    n_tables
+        How many tables are published anew at most. Where there are no more candidates, the answer
+        is exact.
+    seed
+        What draws come from.
+
+    Examples
+    --------
+    Two people of one kind and five of another, two of whom have HIV; buckets are merged where HIV
+    makes up more than half of one. That they were merged says who has it.
+
+    >>> crowd = Crowd(np.array([0, 0]), np.array([2, 5]), np.array([[2, 5]]))
+    >>> def publish(table):
+    ...     return np.array([0, 0] if table[0, 0] > 1 else [0, 1])
+    >>> credibilities(crowd, publish, 100).of([0]).tolist()
+    [1.0, 0.0]
+    """
+    choices = _choices(crowd, n_tables)
+    if choices is not None:
+        return _gone_through(crowd, publish, choices)
+    return _walked(crowd, publish, n_tables, np.random.default_rng(seed))
+
+
+# --- every candidate --------------------------------------------------------------------------
+
+
+Share = tuple[Counts, int]
+"""One way to share out the values of a bucket, and how many assignments to people it stands for."""
+
+
+def _choices(crowd: Crowd, most: int) -> list[list[Share]] | None:
+    """Give all ways to share out the values of every bucket; None where there are too many."""
+    found: list[list[Share]] = []
+    n_tables = 1
+    for bucket, values in enumerate(crowd.values):
+        kinds = crowd.counts[crowd.bucket == bucket].tolist()
+        shares = itertools.islice(_share_out(kinds, values.tolist()), most // n_tables + 1)
+        found.append([(np.array(table, dtype=np.int64), weight) for table, weight in shares])
+        n_tables *= len(found[-1])
+        if n_tables > most:
+            return None
+    return found
+
+
+def _share_out(kinds: list[int], values: list[int]) -> Iterator[tuple[list[list[int]], int]]:
+    """Share out values among kinds of people, the last of which takes what is left."""
+    if len(kinds) == 1:
+        yield [values], _n_orders(values)
+        return
+    for own in _parts(kinds[0], values):
+        left = [held - taken for held, taken in zip(values, own, strict=True)]
+        for rest, weight in _share_out(kinds[1:], left):
+            yield [own, *rest], weight * _n_orders(own)
+
+
+def _parts(size: int, values: list[int]) -> Iterator[list[int]]:
+    """Give all ways to take so many of some values."""
+    if len(values) == 1:
+        if size <= values[0]:
+            yield [size]
+        return
+    most_left = sum(values[1:])
+    for taken in range(max(0, size - most_left), min(size, values[0]) + 1):
+        for rest in _parts(size - taken, values[1:]):
+            yield [taken, *rest]
+
+
+def _n_orders(counts: list[int]) -> int:
+    """In how many ways people of one kind can have so many of each value."""
+    ways = math.factorial(sum(counts))
+    for count in counts:
+        ways //= math.factorial(count)
+    return ways
+
+
+def _gone_through(crowd: Crowd, publish: Publish, choices: list[list[Share]]) -> Credibilities:
+    n_values = crowd.values.shape[1]
+    kinds = [np.flatnonzero(crowd.bucket == bucket) for bucket in range(len(choices))]
+    table = np.zeros((crowd.n_kinds, n_values), dtype=np.int64)
+    weights = np.zeros(table.shape, dtype=object)
+    total = n_tried = n_mapped = 0
+    for shares in itertools.product(*choices):
+        weight = 1
+        for members, (share, ways) in zip(kinds, shares, strict=True):
+            table[members] = share
+            weight *= ways
+        n_tried += 1
+        if crowd.agreement(publish(table)).all():
+            n_mapped += 1
+            total += weight
+            weights += table.astype(object) * weight
+    n_draws = np.full(crowd.n_kinds, np.inf if total else 0.0)
+    return Credibilities(weights, total, crowd.counts, n_tried, n_mapped, n_draws, is_exact=True)
+
+
+# --- a chain ----------------------------------------------------------------------------------
+
+
+def _walked(
+    crowd: Crowd, publish: Publish, n_tables: int, draw: np.random.Generator
+) -> Credibilities:
+    """Walk through tables that are mapped to the release.
+
+    A step redraws the values of some buckets and is taken where the table is still mapped to the
+    release, so tables are visited alike often in the long run. What an estimate is worth is told by
+    how long the shares of a bucket stayed as they were: (sum h)^2 / (sum h^2) of those times.
+    """
+    walk = _Walk(crowd, publish, draw)
+    n_left = n_tables - walk.find_start(n_tables // 2)
+    nothing = np.zeros(crowd.n_kinds)
+    weights = np.zeros((crowd.n_kinds, crowd.values.shape[1]), dtype=np.int64)
+    if not walk.is_mapped:
+        return Credibilities(
+            weights.astype(object), 0, crowd.counts, n_tables - n_left, 0, nothing, is_exact=False
+        )
+    n_trials = n_left // 4
+    for _ in range(n_trials):
+        walk.step(is_trial=True)
+    walk.start_over()
+    n_steps = n_left - n_trials
+    for _ in range(n_steps):
+        walk.step()
+        weights += walk.table
+    return Credibilities(
+        weights.astype(object),
+        n_steps,
+        crowd.counts,
+        n_tables,
+        walk.n_taken,
+        walk.n_draws()[crowd.bucket],
+        is_exact=False,
+    )
+
+
+class _Walk:
+    """A table that is mapped to the release, and how it got there."""
+
+    def __init__(self, crowd: Crowd, publish: Publish, draw: np.random.Generator) -> None:
+        self.crowd, self.publish, self.draw = crowd, publish, draw
+        order = np.argsort(crowd.bucket, kind="stable")
+        start = np.searchsorted(crowd.bucket[order], np.arange(len(crowd.values) + 1))
+        self.kinds = [order[a:b] for a, b in itertools.pairwise(start.tolist())]
+        self.open = np.flatnonzero(crowd.is_open)
+        self.table = np.zeros((crowd.n_kinds, crowd.values.shape[1]), dtype=np.int64)
+        for bucket in range(len(crowd.values)):
+            self._redraw(self.table, bucket)
+        self.is_mapped = False
+        self.n_at_a_time = 1.0
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forget how long the shares of buckets stayed as they were."""
+        n_buckets = len(self.crowd.values)
+        self.n_taken = 0
+        self.stayed = np.zeros(n_buckets, dtype=np.int64)
+        self.squares = np.zeros(n_buckets, dtype=np.int64)
+        self.n_steps = 0
+
+    def find_start(self, n_tables: int) -> int:
+        """Redraw what disagrees until nothing does; give how many tables that took."""
+        for n_tried in range(1, n_tables + 1):
+            agrees = self.crowd.agreement(self.publish(self.table))
+            if agrees.all():
+                self.is_mapped = True
+                return n_tried
+            for bucket in np.intersect1d(np.flatnonzero(~agrees), self.open).tolist():
+                self._redraw(self.table, bucket)
+        return n_tables
+
+    def step(self, *, is_trial: bool = False) -> None:
+        """Redraw some buckets, and go back where the table is not mapped to the release.
+
+        In trials the number of buckets that are redrawn at a time is found; afterwards it must
+        not depend on what happens.
+        """
+        n_redrawn = min(max(1, round(self.n_at_a_time)), len(self.open))
+        chosen = self.draw.choice(self.open, size=n_redrawn, replace=False)
+        proposed = self.table.copy()
+        for bucket in chosen.tolist():
+            self._redraw(proposed, bucket)
+        is_taken = bool(self.crowd.agreement(self.publish(proposed)).all())
+        self.stayed += 1
+        self.n_steps += 1
+        if is_taken:
+            self.table = proposed
+            self.n_taken += 1
+            self.squares[chosen] += self.stayed[chosen] ** 2
+            self.stayed[chosen] = 0
+        if is_trial:
+            factor = _FACTOR if is_taken else 1 / _FACTOR
+            self.n_at_a_time = min(max(1.0, self.n_at_a_time * factor), float(len(self.open)))
+
+    def n_draws(self) -> Floats:
+        """Give for each bucket how many independent draws its visits are worth."""
+        squares = self.squares + self.stayed**2
+        worth = self.n_steps**2 / np.maximum(squares, 1)
+        # Where nothing is open, nothing has to be drawn.
+        return np.where(self.crowd.is_open, worth, np.inf)
+
+    def _redraw(self, table: Counts, bucket: int) -> None:
+        """Share out the values of a bucket at random, every assignment as likely as any other."""
+        values = self.crowd.values[bucket]
+        kinds = self.kinds[bucket]
+        person = np.repeat(kinds, self.crowd.counts[kinds])
+        shuffled = self.draw.permutation(np.repeat(np.arange(len(values)), values))
+        table[kinds] = 0
+        np.add.at(table, (person, shuffled), 1)
