@@ -72,9 +72,11 @@ class Minimality(TableAttack):
     where exactly a label ends is not compared. Of each kind of people it is known which bucket
     they are in.
 
-    Sampling redraws some buckets at a time and keeps what is still mapped to the release. How
-    many independent draws an estimate is worth is counted for every bucket; below 30, nothing is
-    said of its people, and they are counted apart, with the share of their bucket as posterior.
+    Where there are too many candidates, values are shared out at random within buckets, and for
+    each bucket those tables count in which it came about again, with the same people, whatever
+    became of the others. So an estimate goes by a person's own bucket; what the others add is not
+    used. Where a bucket came about in fewer than 30 tables, nothing is said of its people: they
+    are counted apart, with the share of their bucket as posterior.
 
     The posterior of a MASK release is that of somebody who looks at the protected values of all
     buckets, as one. What unprotected values would add is not used.

@@ -37,6 +37,7 @@ _N_CHAINS = 8
 _N_BURNT = 4
 """One draw in so many is not counted, at the start of every chain."""
 _NO_VARIANCE = 1e-12
+_FEWEST_DRAWS = 30
 _WIDEST = 0.25
 """Chains that differ by more than that have not found the same worlds."""
 
@@ -66,7 +67,10 @@ class Credibility:
     @property
     def is_said(self) -> npt.NDArray[np.bool_]:
         """Whether anything can be said of each bucket."""
-        return self.high - self.low <= _WIDEST
+        if self.is_exact:
+            return np.ones(len(self.estimate), dtype=bool)
+        is_narrow = self.high - self.low <= _WIDEST
+        return np.asarray(is_narrow & (self.n_draws >= _FEWEST_DRAWS), dtype=bool)
 
 
 def mask_credibility(
@@ -253,11 +257,14 @@ def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Flo
     """Walk through worlds and give, for each chain, the mean number of distorted buckets.
 
     A step changes the count of one kind, sometimes of two, by a number of any magnitude. It is as
-    likely as the step back, so worlds are visited as often as they are likely (Metropolis). That
-    nothing is distorted is always possible, so chains start there.
+    likely as the step back, so worlds are visited as often as they are likely (Metropolis). Half of
+    the chains start where nothing is distorted, which is always possible, the others where much is:
+    that they agree in the end is a sign that they have forgotten where they came from.
     """
     n_kinds, most = len(worlds.n_buckets), worlds.most
     state = np.zeros((_N_CHAINS, n_kinds), dtype=np.int64)
+    for chain in range(_N_CHAINS // 2, _N_CHAINS):
+        state[chain] = _far_start(worlds, draw)
     weight = worlds.log_weights(state)
     total = np.zeros(state.shape)
     chains = np.arange(_N_CHAINS)
@@ -275,3 +282,14 @@ def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Flo
         if step >= n_burnt:
             total += state
     return np.asarray(total / (n_steps - n_burnt), dtype=np.float64)
+
+
+def _far_start(worlds: _Worlds, draw: np.random.Generator) -> Codes:
+    """Draw a world in which as many buckets are distorted as can be had by chance."""
+    for halvings in range(12):
+        shares = draw.random((16, len(worlds.most))) / 2**halvings
+        tries: Codes = np.floor(shares * worlds.most).astype(np.int64)
+        found = np.flatnonzero(worlds.log_weights(tries) > -np.inf)
+        if len(found):
+            return np.asarray(tries[found[0]], dtype=np.int64)
+    return np.zeros(len(worlds.most), dtype=np.int64)

@@ -6,8 +6,8 @@ which somebody has a value is its credibility. All assignments of values to peop
 likely beforehand.
 
 A release that is true fixes the values of every bucket, so candidates share these out among the
-people of a bucket. Few enough are gone through, with exact weights; else a chain walks through
-those that are mapped to the release, redrawing some buckets at a time.
+people of a bucket. Few enough are gone through, with exact weights; else some are drawn, and of
+each bucket those count in which it came about again, whatever became of the others.
 
 References
 ----------
@@ -36,9 +36,8 @@ Publish = Callable[[Counts], Codes | None]
 """Gives for a table, kinds of people by values, the bucket of every kind as the algorithm forms
 them; None where it publishes nothing, or parts people who are alike."""
 
-FEWEST_DRAWS = 30
-"""With fewer draws, as if independent, nothing is said of a bucket."""
-_FACTOR = 1.5
+_FEWEST_DRAWS = 30
+"""With fewer draws nothing is said of a bucket."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,20 +93,21 @@ class Credibilities:
         For each kind and value the weight of the tables in which one of the kind has it, summed
         over the kind's people: whole numbers.
     total
-        The weight of all tables that are mapped to the release; 0 where none was found.
+        For each kind the weight of the tables that count: of those that are mapped to the release
+        or, where they are drawn, in which the bucket of the kind came about again.
     counts
         How many people are of each kind.
     n_tried, n_mapped
         How many tables were published anew, and how many of them gave the release.
     n_draws
-        For each kind how many independent draws the estimate is worth; infinite where it is
+        For each kind how many independent draws the estimate rests on; infinite where it is
         exact.
     is_exact
         Whether every candidate was gone through.
     """
 
     weight: npt.NDArray[np.object_]
-    total: int
+    total: npt.NDArray[np.object_]
     counts: Counts
     n_tried: int
     n_mapped: int
@@ -117,30 +117,25 @@ class Credibilities:
     @property
     def is_said(self) -> Marks:
         """Of which kinds anything can be said."""
-        return np.asarray(self.n_draws >= FEWEST_DRAWS, dtype=bool)
+        return np.asarray(self.n_draws >= _FEWEST_DRAWS, dtype=bool)
 
     def of(self, values: Sequence[int]) -> Floats:
         """Give for each kind the credibility of having one of some values."""
-        if not self.total:
-            return np.zeros(len(self.counts))
         chosen = self.weight[:, list(values)].sum(axis=1)
+        whole = self.total * self.counts
         if not self.is_exact:
-            return np.asarray(chosen.astype(np.float64) / (self.total * self.counts))
-        weights = chosen.tolist()
+            return np.asarray(chosen / np.maximum(whole, 1), dtype=np.float64)
         # Of Python's whole numbers the quotient is rounded once, so that ties stay ties.
-        return np.array(
-            [
-                weight / (self.total * count)
-                for weight, count in zip(weights, self.counts.tolist(), strict=True)
-            ]
-        )
+        pairs = zip(chosen.tolist(), whole.tolist(), strict=True)
+        return np.array([part / total if total else 0.0 for part, total in pairs])
 
     def interval(self, values: Sequence[int]) -> tuple[Floats, Floats]:
         """Give the ends of the intervals of `of`, at 95 %; everything where nothing is said."""
         share = self.of(values)
         if self.is_exact:
             return share, share
-        n_draws = np.floor(self.n_draws).astype(np.int64)
+        # One that is certain by itself needs no draws.
+        n_draws = np.where(np.isinf(self.n_draws), 1e15, self.n_draws).astype(np.int64)
         hits = np.rint(share * n_draws).astype(np.int64)
         ends = [share_interval(*pair) for pair in zip(hits.tolist(), n_draws.tolist(), strict=True)]
         low, high = (np.array([pair[side] for pair in ends]) for side in (0, 1))
@@ -176,7 +171,7 @@ def credibilities(crowd: Crowd, publish: Publish, n_tables: int, seed: int = 0) 
     choices = _choices(crowd, n_tables)
     if choices is not None:
         return _gone_through(crowd, publish, choices)
-    return _walked(crowd, publish, n_tables, np.random.default_rng(seed))
+    return _sampled(crowd, publish, n_tables, np.random.default_rng(seed))
 
 
 # --- every candidate --------------------------------------------------------------------------
@@ -248,118 +243,46 @@ def _gone_through(crowd: Crowd, publish: Publish, choices: list[list[Share]]) ->
             total += weight
             weights += table.astype(object) * weight
     n_draws = np.full(crowd.n_kinds, np.inf if total else 0.0)
-    return Credibilities(weights, total, crowd.counts, n_tried, n_mapped, n_draws, is_exact=True)
+    totals = np.full(crowd.n_kinds, total, dtype=object)
+    return Credibilities(weights, totals, crowd.counts, n_tried, n_mapped, n_draws, is_exact=True)
 
 
-# --- a chain ----------------------------------------------------------------------------------
+# --- some candidates --------------------------------------------------------------------------
 
 
-def _walked(
+def _sampled(
     crowd: Crowd, publish: Publish, n_tables: int, draw: np.random.Generator
 ) -> Credibilities:
-    """Walk through tables that are mapped to the release.
+    """Share out the values of all buckets at random, and look which buckets come about again.
 
-    A step redraws the values of some buckets and is taken where the table is still mapped to the
-    release, so tables are visited alike often in the long run. What an estimate is worth is told by
-    how long the shares of a bucket stayed as they were: (sum h)^2 / (sum h^2) of those times.
+    That all come about at once has hardly any chance in a large release. So of each bucket those
+    tables count in which it came about itself: independent draws given that much of the release.
     """
-    walk = _Walk(crowd, publish, draw)
-    n_left = n_tables - walk.find_start(n_tables // 2)
-    nothing = np.zeros(crowd.n_kinds)
-    weights = np.zeros((crowd.n_kinds, crowd.values.shape[1]), dtype=np.int64)
-    if not walk.is_mapped:
-        return Credibilities(
-            weights.astype(object), 0, crowd.counts, n_tables - n_left, 0, nothing, is_exact=False
-        )
-    n_trials = n_left // 4
-    for _ in range(n_trials):
-        walk.step(is_trial=True)
-    walk.start_over()
-    n_steps = n_left - n_trials
-    for _ in range(n_steps):
-        walk.step()
-        weights += walk.table
+    n_values = crowd.values.shape[1]
+    person = np.repeat(np.arange(crowd.n_kinds), crowd.counts)
+    person = person[np.argsort(crowd.bucket[person], kind="stable")]
+    bucket = crowd.bucket[person]
+    value = np.repeat(np.tile(np.arange(n_values), len(crowd.values)), crowd.values.ravel())
+    weights = np.zeros((crowd.n_kinds, n_values), dtype=np.int64)
+    n_agreed = np.zeros(len(crowd.values), dtype=np.int64)
+    n_mapped = 0
+    for _ in range(n_tables):
+        shuffled = value[np.lexsort((draw.random(len(value)), bucket))]
+        table = np.bincount(person * n_values + shuffled, minlength=weights.size)
+        table = table.reshape(weights.shape).astype(np.int64)
+        agrees = crowd.agreement(publish(table))
+        weights += table * agrees[crowd.bucket][:, None]
+        n_agreed += agrees
+        n_mapped += bool(agrees.all())
+    total = n_agreed[crowd.bucket]
+    # Where a bucket leaves nothing open, one table is as good as any number.
+    is_open = crowd.is_open[crowd.bucket]
     return Credibilities(
         weights.astype(object),
-        n_steps,
+        total.astype(object),
         crowd.counts,
         n_tables,
-        walk.n_taken,
-        walk.n_draws()[crowd.bucket],
+        n_mapped,
+        np.where((total > 0) & ~is_open, np.inf, total),
         is_exact=False,
     )
-
-
-class _Walk:
-    """A table that is mapped to the release, and how it got there."""
-
-    def __init__(self, crowd: Crowd, publish: Publish, draw: np.random.Generator) -> None:
-        self.crowd, self.publish, self.draw = crowd, publish, draw
-        order = np.argsort(crowd.bucket, kind="stable")
-        start = np.searchsorted(crowd.bucket[order], np.arange(len(crowd.values) + 1))
-        self.kinds = [order[a:b] for a, b in itertools.pairwise(start.tolist())]
-        self.open = np.flatnonzero(crowd.is_open)
-        self.table = np.zeros((crowd.n_kinds, crowd.values.shape[1]), dtype=np.int64)
-        for bucket in range(len(crowd.values)):
-            self._redraw(self.table, bucket)
-        self.is_mapped = False
-        self.n_at_a_time = 1.0
-        self.start_over()
-
-    def start_over(self) -> None:
-        """Forget how long the shares of buckets stayed as they were."""
-        n_buckets = len(self.crowd.values)
-        self.n_taken = 0
-        self.stayed = np.zeros(n_buckets, dtype=np.int64)
-        self.squares = np.zeros(n_buckets, dtype=np.int64)
-        self.n_steps = 0
-
-    def find_start(self, n_tables: int) -> int:
-        """Redraw what disagrees until nothing does; give how many tables that took."""
-        for n_tried in range(1, n_tables + 1):
-            agrees = self.crowd.agreement(self.publish(self.table))
-            if agrees.all():
-                self.is_mapped = True
-                return n_tried
-            for bucket in np.intersect1d(np.flatnonzero(~agrees), self.open).tolist():
-                self._redraw(self.table, bucket)
-        return n_tables
-
-    def step(self, *, is_trial: bool = False) -> None:
-        """Redraw some buckets, and go back where the table is not mapped to the release.
-
-        In trials the number of buckets that are redrawn at a time is found; afterwards it must
-        not depend on what happens.
-        """
-        n_redrawn = min(max(1, round(self.n_at_a_time)), len(self.open))
-        chosen = self.draw.choice(self.open, size=n_redrawn, replace=False)
-        proposed = self.table.copy()
-        for bucket in chosen.tolist():
-            self._redraw(proposed, bucket)
-        is_taken = bool(self.crowd.agreement(self.publish(proposed)).all())
-        self.stayed += 1
-        self.n_steps += 1
-        if is_taken:
-            self.table = proposed
-            self.n_taken += 1
-            self.squares[chosen] += self.stayed[chosen] ** 2
-            self.stayed[chosen] = 0
-        if is_trial:
-            factor = _FACTOR if is_taken else 1 / _FACTOR
-            self.n_at_a_time = min(max(1.0, self.n_at_a_time * factor), float(len(self.open)))
-
-    def n_draws(self) -> Floats:
-        """Give for each bucket how many independent draws its visits are worth."""
-        squares = self.squares + self.stayed**2
-        worth = self.n_steps**2 / np.maximum(squares, 1)
-        # Where nothing is open, nothing has to be drawn.
-        return np.where(self.crowd.is_open, worth, np.inf)
-
-    def _redraw(self, table: Counts, bucket: int) -> None:
-        """Share out the values of a bucket at random, every assignment as likely as any other."""
-        values = self.crowd.values[bucket]
-        kinds = self.kinds[bucket]
-        person = np.repeat(kinds, self.crowd.counts[kinds])
-        shuffled = self.draw.permutation(np.repeat(np.arange(len(values)), values))
-        table[kinds] = 0
-        np.add.at(table, (person, shuffled), 1)
