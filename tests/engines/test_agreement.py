@@ -19,6 +19,8 @@ N_ROWS = 240
 METHODS = {
     "anatomy published": shoal.Anatomy(ell=3),
     "anatomy ring": shoal.Anatomy(ell=3, draw="ring"),
+    "mask bucketized": shoal.Mask(m=2, k=4, protect=["flu", "x"], publish="bucketized"),
+    "mask generalized": shoal.Mask(m=2, k=4, protect=["flu", None]),
     "mondrian generalized": shoal.Mondrian(k=4),
     "mondrian bucketized": shoal.Mondrian(k=4, ell=2, publish="bucketized"),
     "mondrian relaxed": shoal.Mondrian(k=4, cuts="relaxed"),

@@ -106,11 +106,12 @@ class Masked:
                 "exact": found.is_exact,
                 "people of whom nothing is said": int(people.counts[unsaid].sum()),
             },
-            sections=(self._priors(prior), self._worst_buckets(found)),
+            sections=(self._priors(prior, found, of_bucket), self._worst_buckets(found)),
         )
 
-    def _priors(self, prior: Fraction) -> Section:
+    def _priors(self, prior: Fraction, found: Credibility, posterior: Floats) -> Section:
         """Show what other priors give: all tables alike, and the share that the release shows."""
+        known = {prior: (found, posterior)}
         sizes = self.buckets.sizes
         rate = Fraction(int(self.held.sum()), int(sizes.sum()))
         priors = {EVEN: "all tables equally likely"}
@@ -119,7 +120,7 @@ class Masked:
         priors.setdefault(prior, "as given")
         rows = []
         for one, name in priors.items():
-            found, posterior = self.believe(one)
+            found, posterior = known[one] if one in known else self.believe(one)
             n_above = int(sizes[found.is_said & self.is_above(posterior)].sum())
             rows.append((name, float(one), float(posterior.max()), n_above, found.is_exact))
         return Section(

@@ -239,7 +239,7 @@ def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credib
     # So many independent draws of "distorted or not" would give as sure an estimate.
     chance = means.mean(axis=0) / worlds.n_buckets
     width = worlds.above - worlds.shown
-    is_moved = means.max(axis=0) > 0
+    is_moved = (chance > 0) & (chance < 1)
     n_draws = np.full(len(estimate), float(_N_CHAINS))
     n_draws[is_moved] = (chance * (1 - chance) * width**2)[is_moved] / np.maximum(
         variance[is_moved], _NO_VARIANCE
@@ -256,10 +256,11 @@ def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credib
 def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Floats:
     """Walk through worlds and give, for each chain, the mean number of distorted buckets.
 
-    A step changes the count of one kind, sometimes of two, by a number of any magnitude. It is as
-    likely as the step back, so worlds are visited as often as they are likely (Metropolis). Half of
-    the chains start where nothing is distorted, which is always possible, the others where much is:
-    that they agree in the end is a sign that they have forgotten where they came from.
+    A step changes the count of one kind by a number of any magnitude, or moves so many from one
+    kind to another. How far does not depend on where, so a step is as likely as the step back, and
+    worlds are visited as often as they are likely (Metropolis). Half of the chains start where
+    nothing is distorted, which is always possible, the others where much is: that they agree in
+    the end is a sign that they have forgotten where they came from.
     """
     n_kinds, most = len(worlds.n_buckets), worlds.most
     state = np.zeros((_N_CHAINS, n_kinds), dtype=np.int64)
@@ -271,10 +272,13 @@ def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Flo
     n_burnt = n_steps // _N_BURNT
     for step in range(n_steps):
         proposed = state.copy()
-        for _ in range(1 + (step % 3 == 0)):
-            kind = draw.integers(n_kinds, size=_N_CHAINS)
-            length = np.exp(draw.random(_N_CHAINS) * np.log1p(most[kind])).astype(np.int64)
-            proposed[chains, kind] += np.where(draw.random(_N_CHAINS) < 0.5, length, -length)
+        kinds = draw.integers(n_kinds, size=(2, _N_CHAINS))
+        length = np.exp(draw.random(_N_CHAINS) * np.log1p(most[kinds[0]])).astype(np.int64)
+        sign = np.where(draw.random(_N_CHAINS) < 0.5, 1, -1)
+        proposed[chains, kinds[0]] += sign * length
+        if step % 2:
+            # As many as before, for there may be no room for more.
+            proposed[chains, kinds[1]] -= sign * length
         is_valid = np.all((proposed >= 0) & (proposed <= most), axis=1)
         new_weight = worlds.log_weights(np.clip(proposed, 0, most))
         is_taken = is_valid & (np.log(draw.random(_N_CHAINS)) < new_weight - weight)
