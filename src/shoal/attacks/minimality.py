@@ -69,8 +69,8 @@ class Minimality(TableAttack):
     must form buckets from the table alone, as Mondrian with strict cuts does.
 
     Two releases are the same where the same people are in the same buckets with the same values;
-    where exactly a label ends is not compared. Of each kind of people it is known which bucket
-    they are in.
+    where exactly a label ends is not compared. It is known which bucket everybody is in: from their
+    values or, where labels leave that open and the table itself is given, from the table.
 
     Where there are too many candidates, values are shared out at random within buckets, and for
     each bucket those tables count in which it came about again, with the same people, whatever
@@ -190,7 +190,9 @@ def _crowd(published: Published, buckets: Buckets, algorithm: Algorithm) -> Crow
             "publish tables of.",
             hint="attack a part of the table, or a coarser sensitive column.",
         )
-    bucket = _only_buckets(published, algorithm)
+    bucket = algorithm.located
+    if bucket is None:
+        bucket = _only_buckets(published, algorithm)
     sizes = np.zeros(buckets.n_buckets, dtype=np.int64)
     np.add.at(sizes, bucket, people.counts)
     if not np.array_equal(sizes, buckets.sizes):
@@ -228,7 +230,7 @@ def _only_buckets(published: Published, algorithm: Algorithm) -> Codes:
     if undecided:
         raise DataError(
             f"Labels leave open which bucket {len(undecided)} kinds of people are in.",
-            hint="attack a bucketized release of the same method instead.",
+            hint="give the table itself, with its sensitive column: it then counts as known.",
         )
     return bucket
 

@@ -38,12 +38,16 @@ class Algorithm:
         The roles of the columns, and their hierarchies.
     people
         The quasi-identifiers of everybody in the table.
+    located
+        The bucket of the release that each cell of `people` is known to be in, the worst case;
+        None where she has to find it by matching.
     """
 
     method: Method
     schema: Schema
     trees: Mapping[str, Tree]
     people: Cells
+    located: Codes | None = None
 
     def __post_init__(self) -> None:
         if not self.method.is_minimal:
