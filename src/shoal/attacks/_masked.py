@@ -83,11 +83,11 @@ class Masked:
     def findings(self, knows: str, places: Places, people: People, prior: Fraction) -> Findings:
         """Find what people's places say of them."""
         found, of_bucket = self.believe(prior)
-        at_place = _mean(of_bucket, places)
+        at_place, at_least = _mean(of_bucket, places), _mean(found.low, places)
         is_unsaid = _mean((~found.is_said).astype(np.float64), places) > 0
         # The last entry, which -1 takes, is that of nowhere.
         posterior = np.append(at_place, 0.0)[places.place]
-        breached = np.append(self.is_above(at_place) & ~is_unsaid, False)[places.place]
+        breached = np.append(self.is_above(at_least) & ~is_unsaid, False)[places.place]
         unsaid = np.append(is_unsaid, False)[places.place]
         codes = self.buckets.domain.codes_of(list(self.claim.protect))
         value = int(codes[0]) if len(codes) == 1 else -1
@@ -121,7 +121,7 @@ class Masked:
         rows = []
         for one, name in priors.items():
             found, posterior = known[one] if one in known else self.believe(one)
-            n_above = int(sizes[found.is_said & self.is_above(posterior)].sum())
+            n_above = int(sizes[found.is_said & self.is_above(found.low)].sum())
             rows.append((name, float(one), float(posterior.max()), n_above, found.is_exact))
         return Section(
             "credibility by prior",

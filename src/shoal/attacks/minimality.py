@@ -40,6 +40,7 @@ from shoal.knowledge.random_worlds import Claim, claims_of, limit_text
 __all__ = ["Minimality"]
 
 Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 
 _N_WORST = 10
 _MOST_ENTRIES = 50_000_000
@@ -75,8 +76,9 @@ class Minimality(TableAttack):
     Where there are too many candidates, values are shared out at random within buckets, and for
     each bucket those tables count in which it came about again, with the same people, whatever
     became of the others. So an estimate goes by a person's own bucket; what the others add is not
-    used. Where a bucket came about in fewer than 30 tables, nothing is said of its people: they
-    are counted apart, with the share of their bucket as posterior.
+    used. Somebody is at risk where the whole interval, at 95 %, is above the limit, or every table
+    that counts agrees. Where a bucket came about in fewer than 30 tables, nothing is said of its
+    people: they are counted apart, with the share of their bucket as posterior.
 
     The posterior of a MASK release is that of somebody who looks at the protected values of all
     buckets, as one. What unprotected values would add is not used.
@@ -253,66 +255,105 @@ def _findings(
     found: Credibilities,
     claims: Sequence[Claim],
 ) -> Findings:
-    n_kinds = crowd.n_kinds
-    posterior, share = np.zeros(n_kinds), np.zeros(n_kinds)
-    value, target = np.full(n_kinds, -1), np.full(n_kinds, -1)
-    breached = np.zeros(n_kinds, dtype=bool)
-    targets = [(claim, *one) for claim in claims for one in _targets(claim, buckets)]
-    for place, (claim, code, codes) in enumerate(targets):
-        shown = (crowd.values[:, codes].sum(axis=1) / buckets.sizes)[crowd.bucket]
-        belief = np.where(found.is_said, found.of(codes), shown)
+    worst = _Worst.of(crowd.n_kinds)
+    for claim in claims:
         limit = 1.0 if claim.bound is None else float(claim.bound)
-        breached |= found.is_said & ((belief > limit) | (belief == 1.0))
-        is_more = belief > posterior
-        posterior[is_more], share[is_more] = belief[is_more], shown[is_more]
-        value[is_more], target[is_more] = code, place
+        for code, codes in _targets(claim, buckets):
+            shown = (crowd.values[:, codes].sum(axis=1) / buckets.sizes)[crowd.bucket]
+            worst.add(code, shown, found.of(codes), found.interval(codes), limit, found.is_said)
+    at_risk, counts = worst.breached, crowd.counts
     return Findings(
         attack="minimality",
         knows=f"{knows}; all tables are equally likely to her",
-        counts=crowd.counts,
-        value=value,
-        posterior=posterior,
-        breached=breached,
+        counts=counts,
+        value=worst.value,
+        posterior=worst.posterior,
+        breached=at_risk,
         limit=limit_text(claims),
         headline={
-            "people at risk": int(crowd.counts[breached].sum()),
-            "worst credibility": float(posterior.max(initial=0.0)),
-            "people whose bucket shows less": int(crowd.counts[posterior > share].sum()),
+            "people at risk": int(counts[at_risk].sum()),
+            "people whose estimate is above the limit": int(counts[worst.is_above].sum()),
+            "worst credibility": float(worst.posterior.max(initial=0.0)),
+            "people whose bucket shows less": int(counts[worst.posterior > worst.share].sum()),
             "tables published": found.n_tried,
             "mapped to the release": found.n_mapped,
             "exact": found.is_exact,
-            "people of whom nothing is said": int(crowd.counts[~found.is_said].sum()),
+            "people of whom nothing is said": int(counts[~found.is_said].sum()),
         },
-        sections=(_worst_kinds(crowd, found, posterior, share, [t[2] for t in targets], target),),
+        sections=(_worst_kinds(crowd, found, worst),),
     )
 
 
-def _worst_kinds(
-    crowd: Crowd,
-    found: Credibilities,
-    posterior: Floats,
-    share: Floats,
-    targets: Sequence[list[int]],
-    target: Codes,
-) -> Section:
+@dataclass(frozen=True, eq=False)
+class _Worst:
+    """The value that is most credible for each kind of people, and whether any is too credible.
+
+    Parameters
+    ----------
+    value, posterior, share
+        The value, its credibility, and its share in the bucket.
+    low, high
+        The interval of the credibility.
+    is_above, breached
+        Whether the estimate for any value is above the limit, and whether its whole interval is.
+    """
+
+    value: Codes
+    posterior: Floats
+    share: Floats
+    low: Floats
+    high: Floats
+    is_above: Marks
+    breached: Marks
+
+    @classmethod
+    def of(cls, n_kinds: int) -> _Worst:
+        """Begin with nothing that is credible."""
+        posterior, share, low, high = (np.zeros(n_kinds) for _ in range(4))
+        is_above, breached = (np.zeros(n_kinds, dtype=bool) for _ in range(2))
+        return cls(np.full(n_kinds, -1), posterior, share, low, high, is_above, breached)
+
+    def add(
+        self,
+        code: int,
+        shown: Floats,
+        belief: Floats,
+        interval: tuple[Floats, Floats],
+        limit: float,
+        is_said: Marks,
+    ) -> None:
+        """Take a value into account; where nothing is said of somebody, their bucket's share."""
+        low, high = interval
+        is_certain = belief == 1.0
+        np.logical_or(self.is_above, is_said & ((belief > limit) | is_certain), out=self.is_above)
+        np.logical_or(self.breached, is_said & ((low > limit) | is_certain), out=self.breached)
+        belief = np.where(is_said, belief, shown)
+        is_more = belief > self.posterior
+        for kept, given in (
+            (self.posterior, belief),
+            (self.share, shown),
+            (self.low, low),
+            (self.high, high),
+        ):
+            kept[is_more] = given[is_more]
+        self.value[is_more] = code
+
+
+def _worst_kinds(crowd: Crowd, found: Credibilities, worst: _Worst) -> Section:
     """List the kinds of people whose values are most credible, without their quasi-identifiers."""
-    order = np.lexsort((-crowd.counts, -posterior))[:_N_WORST]
-    rows = []
-    for kind in order.tolist():
-        low, high = found.interval(targets[target[kind]]) if target[kind] >= 0 else (share, share)
-        n_draws = float(found.n_draws[kind])
-        rows.append(
-            (
-                int(crowd.counts[kind]),
-                float(share[kind]),
-                float(posterior[kind]),
-                float(low[kind]),
-                float(high[kind]),
-                None if np.isinf(n_draws) else int(n_draws),
-            )
-        )
+    order = np.lexsort((-crowd.counts, -worst.posterior))[:_N_WORST]
     return Section(
         "worst people",
         ("people", "share shown", "credibility", "95 % from", "to", "independent draws"),
-        tuple(rows),
+        tuple(
+            (
+                int(crowd.counts[kind]),
+                float(worst.share[kind]),
+                float(worst.posterior[kind]),
+                float(worst.low[kind]),
+                float(worst.high[kind]),
+                None if np.isinf(found.n_draws[kind]) else int(found.n_draws[kind]),
+            )
+            for kind in order.tolist()
+        ),
     )

@@ -137,9 +137,9 @@ class Credibilities:
         # One that is certain by itself needs no draws.
         n_draws = np.where(np.isinf(self.n_draws), 1e15, self.n_draws).astype(np.int64)
         hits = np.rint(share * n_draws).astype(np.int64)
-        ends = [share_interval(*pair) for pair in zip(hits.tolist(), n_draws.tolist(), strict=True)]
-        low, high = (np.array([pair[side] for pair in ends]) for side in (0, 1))
-        return np.minimum(low, share), np.maximum(high, share)
+        pairs, place = np.unique(np.stack([hits, n_draws]), axis=1, return_inverse=True)
+        ends = np.array([share_interval(*pair) for pair in pairs.T.tolist()])[place.ravel()]
+        return np.minimum(ends[:, 0], share), np.maximum(ends[:, 1], share)
 
 
 def credibilities(crowd: Crowd, publish: Publish, n_tables: int, seed: int = 0) -> Credibilities:
