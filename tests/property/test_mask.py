@@ -75,12 +75,13 @@ def share(counts, protected):
     st.integers(2, 4),
     st.integers(2, 6),
     st.sets(st.integers(0, 4), min_size=1),
+    st.sampled_from(["enough", "any"]),
     st.integers(0, 50),
 )
-def test_a_plan_is_what_the_paper_says_step_by_step(rows, m, k, protected, seed):
+def test_a_plan_is_what_the_paper_says_step_by_step(rows, m, k, protected, lenders, seed):
     problem = problem_of(rows, seed)
     texts = [None if code == 4 else DISEASES[code] for code in sorted(protected)]
-    mask = Mask(m=m, k=k, protect=texts, publish="bucketized")
+    mask = Mask(m=m, k=k, protect=texts, publish="bucketized", lenders=lenders)
     if not protected <= {row[2] for row in rows}:
         with pytest.raises((ParameterError, InfeasibleError)):
             mask.plan(problem)
@@ -94,10 +95,10 @@ def test_a_plan_is_what_the_paper_says_step_by_step(rows, m, k, protected, seed)
     shares = [share(counts, protected) for counts in before]
     above = [place for place, one in enumerate(shares) if one > Fraction(1, m)]
     kept = sorted((one for one in shares if one <= Fraction(1, m)), reverse=True)
-    if len(kept) < (m - 1) * len(above):
+    if len(kept) < ((m - 1) * len(above) if lenders == "enough" else min(len(above), 1)):
         with pytest.raises(InfeasibleError) as refused:
             mask.plan(problem)
-        assert refused.value.best == best_m(shares, m)
+        assert refused.value.best == best_m(shares, m, lenders)
         return
     plan = mask.plan(problem)
     plan.check()
@@ -121,11 +122,12 @@ def test_a_plan_is_what_the_paper_says_step_by_step(rows, m, k, protected, seed)
     assert plan.notes["values distorted"] == int(plan.redraw.count.sum())
 
 
-def best_m(shares, m):
+def best_m(shares, m, lenders):
     """Give the largest smaller m that is within reach."""
     for smaller in range(m - 1, 1, -1):
         n_above = sum(one > Fraction(1, smaller) for one in shares)
-        if len(shares) - n_above >= (smaller - 1) * n_above:
+        n_needed = (smaller - 1) * n_above if lenders == "enough" else min(n_above, 1)
+        if len(shares) - n_above >= n_needed:
             return {"m": smaller}
     return {}
 
@@ -165,7 +167,7 @@ def test_every_share_that_is_lent_is_drawn_and_every_protected_value_changed():
 # --- what it tells ---------------------------------------------------------------------------
 
 
-def direct(held, sizes, m, prior):
+def direct(held, sizes, m, prior, *, needs_enough=True):
     """Go through all tables by bucket, and all that MASK may draw."""
     n_buckets, total, sums = len(sizes), Fraction(0), [Fraction(0)] * len(sizes)
     for counts in itertools.product(*(range(size + 1) for size in sizes)):
@@ -175,7 +177,8 @@ def direct(held, sizes, m, prior):
         shares = [Fraction(c, s) for c, s in zip(counts, sizes, strict=True)]
         above = [j for j in range(n_buckets) if shares[j] > Fraction(1, m)]
         kept = [j for j in range(n_buckets) if j not in above]
-        if len(kept) < (m - 1) * len(above) or any(counts[j] != held[j] for j in kept):
+        n_needed = (m - 1) * len(above) if needs_enough else min(len(above), 1)
+        if len(kept) < n_needed or any(counts[j] != held[j] for j in kept):
             continue
         lent = sorted((shares[j] for j in kept), reverse=True)[: (m - 1) * len(above)]
         for j in above:
@@ -196,13 +199,14 @@ def masked(draw, most=4):
 
 
 @settings(max_examples=300, deadline=None)
-@given(masked())
-def test_credibility_is_the_share_among_all_tables(case):
+@given(masked(), st.booleans())
+def test_credibility_is_the_share_among_all_tables(case, needs_enough):
     held, sizes, m, prior = case
-    found = mask_credibility(np.array(held), np.array(sizes), m, prior)
+    found = mask_credibility(np.array(held), np.array(sizes), m, prior, needs_enough=needs_enough)
     assert found.is_exact
     assert found.is_said.all()
-    expected = [float(one) for one in direct(held, sizes, m, prior)]
+    shares = direct(held, sizes, m, prior, needs_enough=needs_enough)
+    expected = [float(one) for one in shares]
     assert found.estimate.tolist() == pytest.approx(expected, abs=1e-12)
 
 

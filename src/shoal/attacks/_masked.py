@@ -56,24 +56,31 @@ class Masked:
         How many rows of each bucket show a protected value.
     limit
         The largest belief that is allowed.
+    needs_enough
+        Whether nothing would have been published with too few buckets to lend a share.
     """
 
     buckets: Buckets
     claim: MConfidentiality
     held: Counts
     limit: Fraction
+    needs_enough: bool
 
     @classmethod
-    def of(cls, buckets: Buckets, claim: MConfidentiality, limit: Fraction) -> Masked:
+    def of(
+        cls, buckets: Buckets, claim: MConfidentiality, limit: Fraction, *, needs_enough: bool
+    ) -> Masked:
         """Count the protected values of every bucket."""
         codes = buckets.domain.codes_of(list(claim.protect))
         held = np.zeros(buckets.n_buckets, dtype=np.int64)
         np.add.at(held, buckets.bucket, buckets.count * np.isin(buckets.value, codes))
-        return cls(buckets, claim, held, limit)
+        return cls(buckets, claim, held, limit, needs_enough)
 
     def believe(self, prior: Fraction) -> tuple[Credibility, Floats]:
         """Give the credibility of each bucket, and the posterior: the share where it is unsaid."""
-        found = mask_credibility(self.held, self.buckets.sizes, self.claim.m, prior)
+        found = mask_credibility(
+            self.held, self.buckets.sizes, self.claim.m, prior, needs_enough=self.needs_enough
+        )
         return found, np.where(found.is_said, found.estimate, self.held / self.buckets.sizes)
 
     def is_above(self, posterior: Floats) -> Marks:

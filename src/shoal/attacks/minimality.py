@@ -145,7 +145,8 @@ class Minimality(TableAttack):
                 hint="give it with its hierarchies: people=shoal.read(...).",
             )
         limit = claim.posterior_bound if self.limit is None else self.limit
-        masked = Masked.of(buckets, claim, limit)
+        needs_enough = published.manifest.parameters.get("lenders") != "any"
+        masked = Masked.of(buckets, claim, limit, needs_enough=needs_enough)
         prior = EVEN if self.prior is None else self.prior
         return masked.findings(self.knows, places_of(published, people), people, prior)
 

@@ -79,6 +79,7 @@ def mask_credibility(
     m: int,
     prior: Fraction = Fraction(1, 2),
     *,
+    needs_enough: bool = True,
     n_steps: int = 20_000,
     seed: int = 0,
 ) -> Credibility:
@@ -92,6 +93,9 @@ def mask_credibility(
         The parameter of MASK.
     prior
         How likely it is beforehand that somebody has a protected value, above 0 and below 1.
+    needs_enough
+        Whether nothing is published where fewer than (m - 1)|V| buckets have a share to lend;
+        else those that there are lend theirs.
     n_steps
         The length of a chain, where there are too many worlds to go through.
     seed
@@ -103,7 +107,9 @@ def mask_credibility(
     [0.625, 0.625]
     """
     first, kind = group([sizes, held], [int(sizes.max()) + 1, int(held.max()) + 1], len(sizes))
-    worlds = _Worlds.of(held[first], sizes[first], np.bincount(kind), m, prior)
+    worlds = _Worlds.of(
+        held[first], sizes[first], np.bincount(kind), m, prior, needs_enough=needs_enough
+    )
     if worlds.n_worlds <= _MOST_WORLDS:
         distorted = worlds.count_exactly()
         estimate = worlds.belief(distorted)
@@ -128,8 +134,8 @@ class _Worlds:
     ----------
     n_buckets
         How many buckets there are of each kind.
-    m
-        The parameter of MASK.
+    m, needs_enough
+        The parameters of MASK.
     shown, above
         The belief of each kind if it is not distorted, and if it is.
     log_odds
@@ -143,6 +149,7 @@ class _Worlds:
 
     n_buckets: Counts
     m: int
+    needs_enough: bool
     shown: Floats
     above: Floats
     log_odds: Floats
@@ -150,7 +157,16 @@ class _Worlds:
     shows: Floats
 
     @classmethod
-    def of(cls, held: Counts, sizes: Counts, n_buckets: Counts, m: int, prior: Fraction) -> _Worlds:
+    def of(
+        cls,
+        held: Counts,
+        sizes: Counts,
+        n_buckets: Counts,
+        m: int,
+        prior: Fraction,
+        *,
+        needs_enough: bool,
+    ) -> _Worlds:
         """Weigh the kinds of buckets by a binomial prior."""
         likely = float(prior)
         most = sizes // m
@@ -167,6 +183,7 @@ class _Worlds:
         return cls(
             n_buckets=n_buckets.astype(np.int64),
             m=m,
+            needs_enough=needs_enough,
             shown=held / sizes,
             above=np.minimum(likely * np.exp(log_rest - log_above), 1.0),
             log_odds=log_above - stats.binom.logpmf(held, sizes, likely),
@@ -177,7 +194,10 @@ class _Worlds:
     @property
     def most(self) -> Counts:
         """The most buckets of each kind that may be distorted."""
-        return np.minimum(self.n_buckets, int(self.n_buckets.sum()) // self.m)
+        n_buckets = int(self.n_buckets.sum())
+        return np.minimum(
+            self.n_buckets, n_buckets // self.m if self.needs_enough else n_buckets - 1
+        )
 
     @property
     def n_worlds(self) -> int:
@@ -186,9 +206,10 @@ class _Worlds:
 
     def log_weights(self, distorted: Codes) -> Floats:
         """Weigh worlds, one a row: how many buckets of each kind are distorted."""
-        n_above = distorted.sum(axis=1)
-        n_lent = (self.m - 1) * n_above
         kept = (self.n_buckets - distorted) @ self.has_share
+        n_kept = kept.sum(axis=1)
+        n_wanted = (self.m - 1) * distorted.sum(axis=1)
+        n_lent = np.minimum(n_wanted, n_kept)
         # L: the highest shares among those kept.
         lent = np.clip(n_lent[:, None] - (np.cumsum(kept, axis=1) - kept), 0, kept)
         chance = (lent @ self.shows.T) / np.maximum(n_lent, 1)[:, None]
@@ -197,7 +218,7 @@ class _Worlds:
             + special.xlogy(distorted, chance).sum(axis=1)
             + _log_choose(self.n_buckets, distorted).sum(axis=1)
         )
-        is_possible = n_lent <= kept.sum(axis=1)
+        is_possible = n_lent >= (n_wanted if self.needs_enough else np.minimum(n_wanted, 1))
         return np.where(is_possible, weights, -np.inf)
 
     def count_exactly(self) -> Floats:

@@ -35,6 +35,7 @@ from shoal.methods.requirements.table import Requirements, as_protect, mark_prot
 __all__ = ["Mask"]
 
 Publish = Literal["generalized", "bucketized"]
+Lenders = Literal["enough", "any"]
 Marks = npt.NDArray[np.bool_]
 
 
@@ -53,6 +54,9 @@ class Mask(Method):
     publish
         Whether quasi-identifiers are published as labels (``generalized``), or as they are,
         apart from the sensitive values (``bucketized``).
+    lenders
+        What is done where fewer than (m - 1)|V| buckets have a share to lend: nothing is published
+        (``enough``), or those that there are lend theirs (``any``).
 
     Notes
     -----
@@ -88,13 +92,14 @@ class Mask(Method):
     k: int
     protect: Sequence[str | None] = field(repr=False)
     publish: Publish = "generalized"
+    lenders: Lenders = "enough"
 
     distorts: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "Mondrian makes the table k-anonymous; [Wong07] leaves open how.",
         "Where a share is no whole number of rows, it is rounded down.",
         "[Wong07] knows one unprotected value; here it is drawn from those of the table.",
-        "Where there are fewer than (m - 1)|V| buckets to draw from, nothing is published.",
+        "Where there are fewer than (m - 1)|V| buckets to draw from, lenders says what is done.",
     )
     example: ClassVar[Mapping[str, object]] = {
         "m": 2,
@@ -113,10 +118,10 @@ class Mask(Method):
                 hint="for example protect=['HIV'].",
             )
         object.__setattr__(self, "protect", protect)
-        if self.publish not in get_args(Publish):
-            raise ParameterError(
-                f"publish must be one of {', '.join(get_args(Publish))}, not {self.publish!r}."
-            )
+        for name, kind in (("publish", Publish), ("lenders", Lenders)):
+            got, allowed = getattr(self, name), get_args(kind)
+            if got not in allowed:
+                raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {got!r}.")
 
     @property
     def shape(self) -> Shape:
@@ -178,23 +183,30 @@ class Mask(Method):
         InfeasibleError
             Where too few buckets keep 1/m.
         """
-        violating, donors = split_buckets(held, sizes, self.m)
-        if len(donors) < (self.m - 1) * len(violating):
+        if not self._is_reachable(held, sizes, self.m):
             self._refuse(held, sizes)
+        violating, donors = split_buckets(held, sizes, self.m)
         targets = held.copy()
         if len(violating):
             donor = donors[draw.integers(len(donors), size=len(violating))]
             targets[violating] = sizes[violating] * held[donor] // sizes[donor]
         return targets
 
+    def _is_reachable(self, held: Counts, sizes: Counts, m: int) -> bool:
+        violating, donors = split_buckets(held, sizes, m)
+        n_needed = (m - 1) * len(violating)
+        return len(donors) >= (n_needed if self.lenders == "enough" else min(n_needed, 1))
+
     def _refuse(self, held: Counts, sizes: Counts) -> None:
         n_above = int(np.count_nonzero(held * self.m > sizes))
-        best = next((m for m in range(self.m - 1, 1, -1) if _is_reachable(held, sizes, m)), None)
+        smaller = range(self.m - 1, 1, -1)
+        best = next((m for m in smaller if self._is_reachable(held, sizes, m)), None)
         reachable = "" if best is None else f"m = {best} can be reached; "
+        other = " lenders='any' does with fewer." if n_above < len(sizes) else ""
         raise InfeasibleError(
             f"MASK with m = {self.m} needs {self.m - 1} buckets with a share of at most "
             f"1/{self.m} for each one above it; of {len(sizes)} buckets {n_above} are above.",
-            hint=f"{reachable}a larger k makes the shares of buckets more alike.",
+            hint=f"{reachable}a larger k makes the shares of buckets more alike.{other}",
             best={} if best is None else {"m": best},
         )
 
@@ -220,11 +232,6 @@ def split_buckets(held: Counts, sizes: Counts, m: int) -> tuple[Codes, Codes]:
     # Quotients of whole numbers below 2**26 that differ differ as floats; equal shares are alike.
     order = np.argsort(-(held[kept] / sizes[kept]), kind="stable")
     return violating, kept[order][: (m - 1) * len(violating)]
-
-
-def _is_reachable(held: Counts, sizes: Counts, m: int) -> bool:
-    violating, donors = split_buckets(held, sizes, m)
-    return len(donors) == (m - 1) * len(violating)
 
 
 def _sums(bucket: Codes, counts: Counts, n_buckets: int) -> Counts:

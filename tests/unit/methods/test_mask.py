@@ -25,6 +25,7 @@ TABLE = {"home": HOMES, "disease": DISEASES}
         {"m": 2, "k": 2, "protect": None},
         {"m": 2, "k": 2, "protect": [3]},
         {"m": 2, "k": 2, "protect": ["HIV"], "publish": "sliced"},
+        {"m": 2, "k": 2, "protect": ["HIV"], "lenders": "all"},
     ],
 )
 def test_parameters_out_of_range_are_refused(given):
@@ -65,6 +66,14 @@ def test_too_few_buckets_to_draw_from_are_refused_with_the_best_m(make_problem):
         mask.plan(make_problem(mask, TABLE))
     assert refused.value.best == {"m": 3}
     assert "HIV" not in str(refused.value)
+    assert "lenders='any'" in refused.value.hint
+
+
+def test_those_that_there_are_lend_their_shares_if_that_is_asked_for(make_problem):
+    mask = Mask(m=5, k=3, protect=["HIV"], lenders="any")
+    plan = mask.plan(make_problem(mask, TABLE))
+    # Two thirds and a quarter are above a fifth: all three values go.
+    assert plan.notes == {"buckets above 1/m": 2, "values distorted": 3}
 
 
 def test_a_table_with_fewer_rows_than_k_is_refused(make_problem):
