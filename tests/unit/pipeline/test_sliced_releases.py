@@ -362,6 +362,28 @@ def test_values_are_generalized_until_membership_is_hidden():
     assert shoal.verify(release).status is Status.VERIFIED
 
 
+@pytest.fixture
+def towns():
+    rng = np.random.default_rng(1)
+    columns = {
+        "age": rng.integers(18, 30, 400).tolist(),
+        "town": [f"t{code}" for code in rng.integers(0, 8, 400)],
+        "illness": [f"i{code}" for code in rng.integers(0, 6, 400)],
+    }
+    return shoal.read(columns, shoal.Schema(quasi=["age", "town"], sensitive="illness"))
+
+
+def test_members_whose_values_are_generalized_are_at_risk_as_others(towns, tmp_path):
+    columns = [["age", "town"], ["illness"]]
+    release = shoal.anonymize(towns, shoal.Slicing(ell=2, columns=columns, min_frequency=6), seed=1)
+    assert release.meanings
+    (found,) = shoal.attack(release, shoal.attacks.Membership(limit="0.5"))
+    assert found.headline["AUC"] > 0.5
+    assert found.headline["people who match"] == found.n_breached == 400
+    (opened,) = shoal.attack(release.write(tmp_path / "release"), shoal.attacks.Membership())
+    assert opened.headline["people who match"] == 400
+
+
 # --- verify -------------------------------------------------------------------------------------
 
 
