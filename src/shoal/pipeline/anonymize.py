@@ -160,7 +160,7 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     """Count what was laid out, and check that it keeps its guarantees."""
     table, plan = making.table, making.plan
     files = LaidOut(table, plan, manifest.shape, making.number)
-    meanings = _meanings(table, plan, manifest.least_named)
+    meanings = _meanings(table, plan, max(manifest.least_named, _least_frequency(making)))
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
     if published.rows is not None:
@@ -255,6 +255,14 @@ def _shown_codes(plan: Plan, column: str) -> Codes:
     np.add.at(n_dropped, plan.drop.group, plan.drop.last - plan.drop.first)
     is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
     return np.unique(plan.classes.column(column)[is_shown])
+
+
+def _least_frequency(making: Making) -> int:
+    """Give how frequent values were made: labels that name rarer ones would undo it."""
+    if making.method is None:
+        return 1
+    settled = making.method.settled(making.plan.notes)
+    return getattr(settled, "min_frequency", None) or 1
 
 
 def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str, Meaning]]:

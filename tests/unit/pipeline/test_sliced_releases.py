@@ -384,6 +384,18 @@ def test_members_whose_values_are_generalized_are_at_risk_as_others(towns, tmp_p
     assert opened.headline["people who match"] == 400
 
 
+@pytest.mark.parametrize("asked", [{"min_frequency": 100}, {"max_membership_auc": "0.55"}])
+def test_labels_name_no_value_that_is_rarer_than_values_were_made(towns, asked):
+    columns = [["age", "town"], ["illness"]]
+    release = shoal.anonymize(towns, shoal.Slicing(ell=2, columns=columns, **asked), seed=1)
+    found = release.making.method.settled(release.making.plan.notes).min_frequency
+    assert release.meanings
+    for name, labels in release.meanings.items():
+        cells = towns.counts([name])
+        often = dict(zip(cells.domain(name).labels(), cells.counts.tolist(), strict=True))
+        assert all(often[one] >= found for label in labels.values() for one in label.members)
+
+
 # --- verify -------------------------------------------------------------------------------------
 
 
