@@ -291,3 +291,12 @@ def test_what_cannot_be_tried_is_not_let_through(tmp_path):
     with pytest.raises(ParameterError, match="cannot be judged: the held-out test was left out"):
         publish(configure(given, base=tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_nothing_is_tried_where_nothing_is_known_of_people(tmp_path):
+    table = shoal.read({"illness": ["a", "b"] * 4}, shoal.Schema(sensitive="illness"))
+    release = shoal.anonymize(table, shoal.Slicing(ell=2, columns=1), seed=1)
+    (found,) = shoal.attack(release, shoal.attacks.Membership())
+    assert found.headline["held-out test"] == "left out: nothing is known of people"
+    (opened,) = shoal.attack(release.write(tmp_path / "release"), shoal.attacks.Membership())
+    assert opened.n_breached == 0
