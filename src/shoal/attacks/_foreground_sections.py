@@ -106,8 +106,10 @@ class Judged:
 
     def by(self, name: str) -> Floats:
         """Give the strongest belief of an adversary about each cell of people."""
-        found = [self.scene.of_people(_exposure(view, name).p) for view in self.views]
-        strongest: Floats = np.max(found, axis=0)
+        strongest = np.zeros(self.scene.places.n_people)
+        for view in self.views:
+            found = self.scene.of_people(_exposure(view, name).p)
+            strongest = np.maximum(strongest, found)
         return strongest
 
     def headline(self) -> dict[str, object]:
@@ -117,7 +119,9 @@ class Judged:
         fits = [one.fit for view in self.views for one in view.distributions]
         deltas = [one.delta for view in self.views for one in view.distributions]
         n_people = max(int(counts.sum()), 1)
-        return {
+        sought = [fit for fit in fits if fit.n_other_starts]
+        unique = {"sets with another maximum": sum(not fit.is_unique for fit in sought)}
+        figures: dict[str, object] = {
             "people at risk": int(counts[self.breached].sum()),
             "worst posterior": float(self.posterior.max(initial=0.0)),
             "mean posterior": float((self.posterior * counts).sum()) / n_people,
@@ -129,6 +133,7 @@ class Judged:
             "average Delta": float(np.mean(deltas)) if deltas else 0.0,
             "sets that converged": f"{sum(fit.is_maximum for fit in fits)} of {len(fits)}",
         }
+        return figures | unique if sought else figures
 
     def sections(self) -> tuple[Section, ...]:
         """Give the small tables; those without rows are left out."""

@@ -206,7 +206,9 @@ class Foreground(Attack):
         aims, bound = self.aims(published)
         attacked = aims[: max(_MOST_WORK // max(len(scene.exposed.look), 1), 1)]
         sets = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
-        views = [self._look_at(scene, sets, values) for values in attacked]
+        # Whether chances are the only ones is looked into where that is done for one value.
+        n_other_starts = 1 if len(attacked) == 1 else 0
+        views = [self._look_at(scene, sets, values, n_other_starts) for values in attacked]
         judged = sections.Judged.of(scene, views, self.adversary, float(bound))
         return Findings(
             attack="foreground",
@@ -221,12 +223,18 @@ class Foreground(Attack):
         )
 
     def _look_at(
-        self, scene: Scene, sets: Sequence[AttributeSet], values: tuple[int, ...]
+        self,
+        scene: Scene,
+        sets: Sequence[AttributeSet],
+        values: tuple[int, ...],
+        n_other_starts: int,
     ) -> sections.View:
         """Let both adversaries attack some values, which count as one."""
         target = Target.of(scene.exposed, values, scene.forbidden(values))
         prior = scene.prior(values)
-        paper, distributions = expose(target, sets, policy=self.policy, prior=prior)
+        paper, distributions = expose(
+            target, sets, policy=self.policy, prior=prior, n_other_starts=n_other_starts
+        )
         model, logit = fit_additive(target, prior=prior)
         bare = Target.of(scene.exposed, values)
         beside: dict[str, Exposure] = {"random worlds": expose_by(bare, 0.5)}

@@ -161,6 +161,28 @@ def test_without_a_value_all_are_attacked_or_those_protected(publish):
     assert Foreground(r=5, **SMALL).run(published, whole_table(published)).limit == "0.2"
 
 
+def test_where_no_protected_value_is_left_nobody_is_at_risk(publish):
+    published = publish(COLUMNS, ROWS, guarantees=[FrequencyDiversity(ell=2, protect=("gout",))])
+    findings = Foreground(**SMALL).run(published, whole_table(published))
+    assert (findings.n_breached, findings.worst) == (0, 0)
+    assert findings.headline["values attacked"] == "0 of 0"
+
+
+def test_chances_that_are_not_the_only_ones_are_reported(publish):
+    # Nothing tells the two nations apart.
+    pair = (("American", "heart"), ("Japanese", "flu"))
+    together = publish(COLUMNS, [(f"a{n}", *row) for n in range(4) for row in pair])
+    attack = Foreground(value="heart", **SMALL)
+    headline = attack.run(together, whole_table(together)).headline
+    assert headline["sets with another maximum"] == 1
+    published = publish(COLUMNS, ROWS)
+    headline = attack.run(published, whole_table(published)).headline
+    assert headline["sets with another maximum"] == 0
+    assert "sets with another maximum" not in (
+        Foreground(**SMALL).run(published, whole_table(published)).headline
+    )
+
+
 def test_of_too_many_values_the_rarest_are_attacked_and_it_is_said(publish, monkeypatch):
     monkeypatch.setattr(foreground, "_MOST_WORK", 12)
     published = publish(COLUMNS, ROWS)
