@@ -1,9 +1,9 @@
 """The search for the generalization that loses least.
 
 Elements of the lattice are tried in the order of what they lose at least; the search ends where
-that is more than the best one found loses. Where all above an element that can be published can
-be published, a chain of elements is searched by halves: one that cannot be published rules out
-all below it, and one that can, all above it.
+that is more than the best one found loses. An element that is hopeless rules out all below it, so
+chains of elements are searched by halves for where hope begins. Where no row may be left out,
+what is not hopeless can be published, and rules out all above it.
 
 References
 ----------
@@ -80,11 +80,11 @@ def find_best(lattice: Lattice, cells: Groups, judge: Judge, measure: Measure) -
     """
     search = Search(lattice, cells, judge, measure)
     while (levels := search.cheapest()) is not None:
-        # With suppression, more generalization may lose less: every candidate is looked at.
+        # With rows left out, more generalization may lose less: every candidate is looked at.
         if judge.limit == 0:
             search.halve(search.chain(levels))
-        else:
-            search.evaluate(levels)
+        elif not search.evaluate(levels):
+            search.halve(search.chain(levels)[1:])
     return search
 
 
@@ -157,7 +157,7 @@ class Search:
         return max(level / top for level, top in zip(levels, self._lattice.top, strict=True))
 
     def halve(self, chain: list[Levels]) -> None:
-        """Find the lowest element of a chain that can be published, by halves."""
+        """Find the lowest element of a chain that is not hopeless, by halves."""
         low, high = 0, len(chain)
         while low < high:
             middle = (low + high) // 2
@@ -167,7 +167,7 @@ class Search:
                 low = middle + 1
 
     def evaluate(self, levels: Levels) -> bool:
-        """Look at an element, close what it rules out, and say whether it can be published."""
+        """Look at an element, close what it rules out, and say whether there is hope below."""
         self.n_evaluated += 1
         self._is_open[levels] = False
         groups = self._rolled_up.at(levels)
@@ -178,7 +178,7 @@ class Search:
         bound = self._measure.bound(groups, levels)
         self._bounds[above] = np.maximum(self._bounds[above], bound)
         if verdict.kept is None:
-            return False
+            return not verdict.is_hopeless
         if self._judge.limit == 0:
             # What is above loses no less.
             self._is_open[above] = False
