@@ -55,9 +55,9 @@ class Minimality(TableAttack):
     limit
         The largest credibility that is allowed, above 0 and at most 1. Without one, the bound
         that the release's guarantees give; where they give none, anything short of certainty.
-    prior
-        For releases of MASK: how likely it is beforehand that somebody has a protected value,
-        above 0 and below 1. Without one all tables are equally likely, which is 1/2.
+    rate
+        For releases of MASK, the prior: how likely it is beforehand that somebody has a protected
+        value, above 0 and below 1. Without one all tables are equally likely, which is 1/2.
     n_tables
         For other releases: how many tables are published anew at most. Where there are no more
         candidates the answer is exact; else it is an estimate from so many tables.
@@ -99,7 +99,7 @@ class Minimality(TableAttack):
     """
 
     limit: Fraction | None = None
-    prior: Fraction | None = None
+    rate: Fraction | None = None
     n_tables: int = 2000
 
     knows: ClassVar[str] = (
@@ -109,16 +109,16 @@ class Minimality(TableAttack):
     shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
 
     def __init__(
-        self, *, limit: Number | None = None, prior: Number | None = None, n_tables: int = 2000
+        self, *, limit: Number | None = None, rate: Number | None = None, n_tables: int = 2000
     ) -> None:
         bound = None if limit is None else exact("limit", limit)
         if bound is not None and not 0 < bound <= 1:
             raise ParameterError(f"limit must be above 0 and at most 1, not {as_text(bound)}.")
-        likely = None if prior is None else exact("prior", prior)
-        if likely is not None and not 0 < likely < 1:
-            raise ParameterError(f"prior must be above 0 and below 1, not {as_text(likely)}.")
+        prior = None if rate is None else exact("rate", rate)
+        if prior is not None and not 0 < prior < 1:
+            raise ParameterError(f"rate must be above 0 and below 1, not {as_text(prior)}.")
         object.__setattr__(self, "limit", bound)
-        object.__setattr__(self, "prior", likely)
+        object.__setattr__(self, "rate", prior)
         object.__setattr__(self, "n_tables", whole("n_tables", n_tables, least=1))
 
     def fits(self, published: Published) -> bool:
@@ -147,7 +147,7 @@ class Minimality(TableAttack):
         limit = claim.posterior_bound if self.limit is None else self.limit
         needs_enough = published.manifest.parameters.get("lenders") != "any"
         masked = Masked.of(buckets, claim, limit, needs_enough=needs_enough)
-        prior = EVEN if self.prior is None else self.prior
+        prior = EVEN if self.rate is None else self.rate
         return masked.findings(self.knows, places_of(published, people), people, prior)
 
     def replay(self, published: Published, algorithm: Algorithm) -> Findings:

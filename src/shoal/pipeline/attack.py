@@ -119,7 +119,8 @@ def attack(
     published = release.published
     if knowledge is None:
         knowledge = known_to_maker(release)
-    replayed = _replayed(attacks, release, people)
+    external = _external(release, people)
+    replayed = [] if external is None else _replayed(attacks, published)
     if attacks:
         _check_chosen(attacks, published, is_everybody=people is None, replayed=replayed)
     else:
@@ -129,11 +130,9 @@ def attack(
             if people is None or not isinstance(one, CellAttack)
         )
     attacked = _everybody(release, published) if people is None else read_people(people, published)
-    table = people if isinstance(people, EngineTable) else None
-    findings, untried = _run(release, attacks, attacked, knowledge, table, progress)
+    findings, apart = _run(release, attacks, attacked, knowledge, external, progress)
     if people is None:
-        # What was not tried says nothing of anybody, and replaces nothing that was.
-        fresh = {found.attack: found for found in findings if found.attack not in untried}
+        fresh = {found.attack: found for found in findings if found.attack not in apart}
         kept = tuple(found for found in release.findings if found.attack not in fresh)
         release.findings = (*kept, *fresh.values())
         if release.folder is not None and release.internal is not None:
@@ -149,15 +148,24 @@ def _run(
     attacks: Sequence[Attack],
     people: People,
     knowledge: object,
-    table: EngineTable | None,
+    external: EngineTable | None,
     progress: Progress,
 ) -> tuple[list[Findings], set[str]]:
-    """Run attacks; give what they found, and the names of those that could not be tried."""
+    """Run attacks.
+
+    Returns
+    -------
+    findings
+        What they found.
+    apart
+        The names of those that say nothing of lines: what was not tried replaces nothing that
+        was, and what is said of people of an external table is not said of lines.
+    """
     published = release.published
     has_cells = any(isinstance(one, CellAttack) for one in attacks)
     truth = uncovered(release, published) if has_cells else None
     findings: list[Findings] = []
-    untried: set[str] = set()
+    apart: set[str] = set()
     for one in attacks:
         progress(f"attack: {type(one).__name__}")
         if isinstance(one, CellAttack) and truth is not None:
@@ -166,21 +174,25 @@ def _run(
             trials = run_trials(release, one)
             findings.append(one.judge(published, people, trials))
             if not trials.are_done:
-                untried.add(findings[-1].attack)
-        elif isinstance(one, TableAttack) and table is not None and not one.fits(published):
-            findings.append(one.replay(published, algorithm_of(release, table)))
+                apart.add(findings[-1].attack)
+        elif isinstance(one, TableAttack) and external is not None and not one.fits(published):
+            findings.append(one.replay(published, algorithm_of(release, external)))
+            apart.add(findings[-1].attack)
         else:
             findings.append(one.run(published, people, knowledge))
-    return findings, untried
+    return findings, apart
 
 
-def _replayed(attacks: Sequence[Attack], release: Release, people: Any) -> list[Attack]:
-    """Give the attacks that run the algorithm anew: where an external table allows it."""
-    if not isinstance(people, EngineTable):
-        return []
-    return [
-        one for one in attacks if isinstance(one, TableAttack) and not one.fits(release.published)
-    ]
+def _external(release: Release, people: Any) -> EngineTable | None:
+    """Give the table of everybody's quasi-identifiers: the one given, or that just published."""
+    if people is None:
+        return None if release.making is None else release.making.table
+    return people if isinstance(people, EngineTable) else None
+
+
+def _replayed(attacks: Sequence[Attack], published: Published) -> list[Attack]:
+    """Give the attacks that have to run the algorithm anew."""
+    return [one for one in attacks if isinstance(one, TableAttack) and not one.fits(published)]
 
 
 def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:

@@ -125,14 +125,24 @@ def test_large_releases_are_sampled_and_say_how_sure_they_are():
 # --- what is refused --------------------------------------------------------------------------
 
 
-def test_without_an_external_table_the_attack_does_not_apply():
-    release = shoal.anonymize(read(), shoal.Mondrian(**HALF), seed=1)
+def test_without_an_external_table_the_attack_does_not_apply(tmp_path):
+    made = shoal.anonymize(read(), shoal.Mondrian(**HALF), seed=1)
+    release = shoal.open_release(made.write(tmp_path / "release", accept_risk="a test"))
     assert not Minimality().fits(release.published)
     assert "minimality" not in [found.attack for found in shoal.attack(release)]
     with pytest.raises(ParameterError, match=r"people=shoal.read"):
         shoal.attack(release, Minimality())
     with pytest.raises(ParameterError, match=r"people=shoal.read"):
         shoal.attack(release, Minimality(), people={"home": HOMES})
+
+
+def test_a_release_that_was_just_made_has_its_table_at_hand(tmp_path):
+    release = shoal.anonymize(read(), shoal.Mondrian(**HALF), seed=1)
+    found, linkage = shoal.attack(release, Minimality(), shoal.attacks.Linkage())
+    assert found.posterior.tolist() == [1.0, 0.0]
+    # Its entries are no lines of the release: the risk file has none of them.
+    assert release.findings == (linkage,)
+    release.write(tmp_path / "release", accept_risk="a test")
 
 
 def test_methods_that_draw_are_refused():
@@ -180,7 +190,7 @@ def test_a_hierarchical_distance_needs_the_hierarchy_of_the_values():
 
 @pytest.mark.parametrize(
     "given",
-    [{"limit": 0}, {"limit": 1.1}, {"prior": 0}, {"prior": 1}, {"n_tables": 0}, {"n_tables": 2.5}],
+    [{"limit": 0}, {"limit": 1.1}, {"rate": 0}, {"rate": 1}, {"n_tables": 0}, {"n_tables": 2.5}],
 )
 def test_parameters_out_of_range_are_refused(given):
     with pytest.raises(ParameterError):
@@ -208,8 +218,8 @@ def test_mask_exceeds_its_bound_with_all_tables_equally_likely(masked):
     assert priors.rows[0][:4] == ("all tables equally likely", 0.5, 0.625, 4)
 
 
-def test_a_prior_and_a_limit_that_are_given_count(masked):
-    (found,) = shoal.attack(masked, Minimality(prior="0.01"))
+def test_a_rate_and_a_limit_that_are_given_count(masked):
+    (found,) = shoal.attack(masked, Minimality(rate="0.01"))
     assert 0.5 < found.worst < 0.51
     assert "probability 0.01 beforehand" in found.knows
     assert [row[0] for row in found.sections[0].rows] == ["all tables equally likely", "as given"]
