@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal import attacks as all_attacks
+from shoal.core.attack import Attack
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
 from shoal.core.registry import find, snake_case
 from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role, Schema
+from shoal.core.table_attack import TableAttack
 from shoal.engines.engine import Scan
 from shoal.engines.marking import mark_cells
 from shoal.engines.opening import open_engine
@@ -227,8 +229,13 @@ def _attacks(configuration: Configuration, method: Method) -> tuple[PreviewedAtt
     return tuple(
         PreviewedAttack(name, attack.knows, limits.get(name))
         for name, attack in found
-        if name in limits or method.shape in attack.shapes
+        if name in limits or (method.shape in attack.shapes and _is_run_unasked(attack, method))
     )
+
+
+def _is_run_unasked(attack: type[Attack], method: Method) -> bool:
+    """Whether an attack is run without being named: who runs the algorithm anew is asked for."""
+    return method.distorts or not issubclass(attack, TableAttack)
 
 
 def _warnings(
