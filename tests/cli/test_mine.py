@@ -271,7 +271,11 @@ def test_fewer_are_shown_than_are_written(run, source):
         ((*OPTIONS, "--positive", "--min-support", "2.5"), 3, "min_support"),
         ((*OPTIONS, "--rules", "nowhere.toml"), 3, "nowhere.toml"),
         (("--quasi", "sex,height", "--sensitive", "disease"), 4, "height"),
-        (("--quasi", "sex,disease", "--sensitive", "disease"), 4, "disease"),
+        (
+            ("--quasi", "sex,age,disease", "--sensitive", "disease", "--identifying", "id"),
+            4,
+            "'disease' is quasi-identifying and sensitive",
+        ),
         (("--quasi", "sex,age", "--sensitive", "disease"), 4, "id"),
         ((*OPTIONS, "--out", "nowhere/rules.toml"), 8, "nowhere"),
     ],

@@ -97,6 +97,12 @@ def sensitive_of(schema: Schema) -> str:
             f"{len(schema.quasi)} and {len(schema.sensitive)}.",
             hint="say which: quasi=[...], sensitive=...",
         )
+    if schema.both:
+        raise SchemaError(
+            f"Knowledge relates columns to another one; {schema.both[0]!r} is quasi-identifying "
+            "and sensitive.",
+            hint="give it one of the two roles.",
+        )
     return schema.sensitive[0]
 
 
