@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.core.domain import SUPPRESSED, Domain
-from shoal.core.guarantees import MConfidentiality
+from shoal.core.guarantees import BucketSize, MConfidentiality
 from shoal.core.method import Shape
 from shoal.core.release import (
     FORMATS,
@@ -97,7 +97,27 @@ def _slice_faults(manifest: Manifest) -> list[str]:
     named = {name for attributes in manifest.slices for name in attributes}
     if named != {column.name for column in manifest.columns}:
         return ["the columns of attributes do not hold every published column, and these alone"]
-    return _parameter_faults(manifest)
+    return _parameter_faults(manifest) + [
+        f"the parameter {name} of the method says otherwise than the release"
+        for name in _contradicted(manifest)
+    ]
+
+
+def _contradicted(manifest: Manifest) -> list[str]:
+    """Name the parameters of slicing that what else the manifest states does not bear out."""
+    stated, slices = manifest.parameters, [list(names) for names in manifest.slices]
+    is_shared = sum(map(len, slices)) > len({name for names in slices for name in names})
+    columns, frequency = stated.get("columns"), stated.get("min_frequency")
+    size = stated.get("bucket_size")
+    sizes = [one.k for one in manifest.guarantees if isinstance(one, BucketSize)]
+    found = {
+        "columns": isinstance(columns, list) and columns != slices,
+        "overlap": is_shared and stated.get("overlap") is not True,
+        # What is no whole number would not be compared with the data.
+        "min_frequency": frequency is not None and type(frequency) is not int,
+        "bucket_size": size is not None and sizes != [size],
+    }
+    return [name for name, is_contradicted in found.items() if is_contradicted]
 
 
 def _public_names(manifest: Manifest) -> set[str]:
