@@ -24,6 +24,9 @@ __all__ = [
     "tuple_table",
 ]
 
+_MOST_NESTED = 16
+"""So many columns are linked in one query: engines refuse what is nested deeper and deeper."""
+
 
 def slice_table(release: int, place: int) -> str:
     """Name the staged counts of a column's values."""
@@ -77,7 +80,7 @@ def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> 
             slice_table(release, place),
             f"SELECT bucket, {codes}, count(*) AS n FROM {published} GROUP BY bucket, {codes}",
         )
-    engine.stage(linked_table(release), _linked(table, plan, published))
+    _link(table, plan, published, linked_table(release))
     known = _names(table, table.schema.quasi)
     listed = "".join(f"{name}, " for name in known)
     counted = f"SELECT {listed}count(*) AS n FROM {published}"
@@ -94,15 +97,17 @@ def _listed(table: EngineTable, attributes: Sequence[str], alias: str = "") -> s
     return ", ".join(f"{alias}{name}" for name in _names(table, attributes))
 
 
-def _linked(table: EngineTable, plan: Plan, published: str) -> str:
-    """Give the query of one linking: the rows of each column, each in an order of its own.
+def _link(table: EngineTable, plan: Plan, published: str, name: str) -> None:
+    """Stage one linking: the rows of each column, each in an order of its own.
 
     Columns that share attributes are linked where these agree.
     """
+    engine = table.engine.publisher
+    staged: list[str] = []
     first, *others = Layout(plan.slices).links()
     shown = list(plan.slices[first.column])
     query = _in_random_order(table, published, first.column, shown)
-    for link in others:
+    for number, link in enumerate(others, start=1):
         attributes = plan.slices[link.column]
         new = [name for name in attributes if name not in shown]
         within = ", ".join(["bucket", *_names(table, link.separator)])
@@ -115,7 +120,13 @@ def _linked(table: EngineTable, plan: Plan, published: str) -> str:
         # What was a rank in one partition is none in the next.
         query = f"SELECT * EXCLUDE (place) FROM ({query}) l"
         shown += new
-    return f"SELECT bucket, {_listed(table, shown)} FROM ({query}) l"
+        if number % _MOST_NESTED == 0:
+            staged.append(f"{name}_{number}")
+            engine.stage(staged[-1], query)
+            query = f"SELECT * FROM {staged[-1]}"
+    engine.stage(name, f"SELECT bucket, {_listed(table, shown)} FROM ({query}) l")
+    for one in staged:
+        engine.drop(one)
 
 
 def _in_random_order(

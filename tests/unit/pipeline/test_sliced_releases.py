@@ -421,6 +421,27 @@ def test_a_strict_release_is_verified_from_its_public_files_alone(folder):
     assert found.verdicts[0].reached == {"ell": "2"}
 
 
+@pytest.mark.parametrize(
+    ("name", "stated"),
+    [
+        ("columns", [["age", "sex", "zipcode", "disease"]]),
+        ("min_frequency", "50"),
+        ("min_frequency", 50.0),
+        ("bucket_size", 50),
+    ],
+)
+def test_parameters_that_the_release_does_not_bear_out(folder, name, stated):
+    def edit(text):
+        manifest = json.loads(text)
+        manifest["method"]["parameters"][name] = stated
+        return json.dumps(manifest)
+
+    changed(folder, "manifest.json", edit)
+    found = shoal.verify(folder)
+    assert found.status is Status.FAILED
+    assert any(f"the parameter {name} " in problem for problem in found.problems)
+
+
 def test_a_relaxed_release_is_verified_with_the_internal_folder(tmp_path):
     census = shoal.datasets.census(rows=300, seed=2)
     columns = {name: census.to_dict()[name] for name in ("age", "sex", "education", "condition")}
@@ -485,3 +506,15 @@ def test_the_risk_file_has_a_line_for_everybody(folder):
     assert len(risk["row_key"]) == len(set(risk["row_key"])) == 8
     assert risk["posterior"] == pytest.approx([0.5] * 8)
     assert set(risk["value"]) <= set(papers.slicing_patients().to_dict()["disease"])
+
+
+def test_many_columns_are_linked_some_at_a_time(tmp_path, monkeypatch):
+    """Two hundred in one query are nested too deep for the engine's parser."""
+    rng = np.random.default_rng(1)
+    columns = {f"c{number}": rng.choice(["x", "y", "z"], 40).tolist() for number in range(6)}
+    table = shoal.read(columns, shoal.Schema(quasi=list(columns)))
+    method = shoal.Slicing(columns="one_each", bucket_size=10)
+    at_once = shoal.anonymize(table, method, seed=1).write(tmp_path / "at_once")
+    monkeypatch.setattr("shoal.engines.slicing._MOST_NESTED", 2)
+    by_parts = shoal.anonymize(table, method, seed=1).write(tmp_path / "by_parts")
+    assert read_back(by_parts, "sliced") == read_back(at_once, "sliced")
