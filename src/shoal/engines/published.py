@@ -183,7 +183,7 @@ class PublishedFiles:
             # A value has one line a bucket, with its count.
             query = f"SELECT {listed}, w AS n FROM {lines} ORDER BY {listed}"
             fetched = self.engine.arrays(query, kinds | {"n": np.int64})
-            _refuse_repeated([fetched[name] for name in names])
+            _refuse_repeated(name, [fetched[short] for short in names])
         elif has_bucket and self._is_on_disk:
             # Nearly as many different lines as lines, and equal ones stand together.
             fetched = self.engine.arrays(f"SELECT {listed} FROM {lines} ORDER BY line", kinds)
@@ -290,10 +290,10 @@ class PublishedFiles:
                 )
 
 
-def _refuse_repeated(columns: Sequence[Codes]) -> None:
+def _refuse_repeated(name: str, columns: Sequence[Codes]) -> None:
     """Refuse sorted lines of which two say the same."""
     if np.logical_and.reduce([column[1:] == column[:-1] for column in columns]).any():
-        raise DataError("sensitive has several lines for one value of one bucket.", hint=CHANGED)
+        raise DataError(f"{name} has several lines for one value of one bucket.", hint=CHANGED)
 
 
 def _expected_columns(manifest: Manifest, name: str) -> tuple[str, ...]:
