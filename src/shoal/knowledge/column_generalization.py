@@ -12,6 +12,7 @@ Publishing of Microdata.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -36,6 +37,7 @@ __all__ = [
 
 Marks = npt.NDArray[np.uint64]
 
+_INTERVAL = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[")
 _N_INTERVALS = 16
 """Numbers without a hierarchy go into so many intervals with about equal numbers of rows, and these
 are merged two by two."""
@@ -299,9 +301,12 @@ def _recode(domain: Domain, tree: Tree, level: int) -> Recode:
 def _label(tree: Tree, domain: Domain, node: int) -> Label:
     members = np.sort(tree.members(node))
     present = members[members < len(domain.texts)]
+    ends = _INTERVAL.fullmatch(tree.labels[node] or "") if domain.type.is_numeric else None
     return Label(
         tree.labels[node],
-        members=tuple(present.tolist()),
+        # Readers go by what a label says, of values too that nobody has.
+        interval=None if ends is None else (ends[1], ends[2]),
+        members=tuple(present.tolist()) if ends is None else None,
         has_missing=len(present) < len(members),
     )
 

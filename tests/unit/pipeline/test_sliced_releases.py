@@ -518,3 +518,16 @@ def test_many_columns_are_linked_some_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr("shoal.engines.slicing._MOST_NESTED", 2)
     by_parts = shoal.anonymize(table, method, seed=1).write(tmp_path / "by_parts")
     assert read_back(by_parts, "sliced") == read_back(at_once, "sliced")
+
+
+def test_who_reads_the_interval_of_a_label_is_the_one_who_attacks():
+    """Not one to whom a value that is too rare to be named may stand behind any label."""
+    rng = np.random.default_rng(1)
+    columns = {"income": rng.permutation(1000).tolist()[:400], "illness": ["a", "b"] * 200}
+    table = shoal.read(columns, shoal.Schema(quasi="income", sensitive="illness"))
+    method = shoal.Slicing(ell=1, columns="one_each", min_frequency=20)
+    release = shoal.anonymize(table, method, seed=1)
+    labels = release.meanings["income"].values()
+    assert all(label.interval and not label.members and not label.has_other for label in labels)
+    (found,) = shoal.attack(release, shoal.attacks.Membership())
+    assert found.headline["AUC"] != 0.5
