@@ -9,7 +9,7 @@ import numpy as np
 from shoal.core.cells import Codes
 from shoal.core.sliced import Sliced, SlicedColumn
 
-__all__ = ["is_matched_once"]
+__all__ = ["is_matched_once", "is_matched_twice"]
 
 _MOST_PAIRS = 5_000_000
 _ENTRIES_A_TIME = 1_000_000
@@ -21,20 +21,34 @@ def is_matched_once(sliced: Sliced, sensitive: str) -> bool:
     Two buckets are matched by one combination where they share a value in every column. Where
     there are too many pairs of buckets to compare, the answer is no.
     """
+    n_shared = _n_matched_together(sliced, sensitive)
+    return n_shared == 0
+
+
+def is_matched_twice(sliced: Sliced, sensitive: str | None) -> bool:
+    """Whether some combination of published known values matches two buckets, as far as compared.
+
+    Where equal values stay in one bucket, as of strict cuts, none does.
+    """
+    return bool(_n_matched_together(sliced, sensitive))
+
+
+def _n_matched_together(sliced: Sliced, sensitive: str | None) -> int | None:
+    """Count the pairs of buckets that one combination matches; None where they are too many."""
     known = sliced.layout.known_for(sensitive)
     found = [_held(column, known) for column in sliced.columns]
     held = [values for values in found if values is not None]
     if sliced.n_buckets < 2:
-        return True
+        return 0
     if not held:
-        return False
+        return sliced.n_buckets * (sliced.n_buckets - 1) // 2
     held.sort(key=lambda values: _n_pairs(values[1]))
     if _n_pairs(held[0][1]) > _MOST_PAIRS:
-        return False
+        return None
     pairs = _pairs(*held[0], sliced.n_buckets)
     for bucket, value in held[1:]:
         pairs = _that_share(pairs, bucket, value)
-    return len(pairs) == 0
+    return len(pairs)
 
 
 def _held(column: SlicedColumn, known: Sequence[str]) -> tuple[Codes, Codes] | None:

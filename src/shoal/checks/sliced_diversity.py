@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from shoal.checks._ratios import greatest, is_at_most
-from shoal.checks._sliced_matches import is_matched_once
+from shoal.checks._sliced_matches import is_matched_once, is_matched_twice
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.errors import DataError, ParameterError
@@ -35,7 +35,7 @@ from shoal.core.exact import Number, as_text, exact
 from shoal.core.guarantees import Guarantee, SlicedDiversity
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
 
-__all__ = ["SlicedFinding", "check", "check_sliced", "is_matched_once"]
+__all__ = ["SlicedFinding", "check", "check_sliced", "is_matched_once", "is_matched_twice"]
 
 Diversity = Literal["frequency", "distinct"]
 Basis = Literal["values", "tuples", "bound"]

@@ -92,8 +92,8 @@ class BucketSize(Guarantee):
     name: ClassVar[str] = "bucket size"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
-        "It is not k-anonymity: quasi-identifiers are published as they are, so a person's line "
-        f"can be found. {NOT_MEMBERSHIP}."
+        "It is not k-anonymity: quasi-identifiers are published as they are, so a person's line, "
+        f"or what a sliced release holds of them, can be found. {NOT_MEMBERSHIP}."
     )
 
     def __post_init__(self) -> None:

@@ -135,7 +135,7 @@ def _columns(columns: Sequence[ColumnDraft]) -> list[str]:
         "quasi = [",
         *_listed(others, ["; ".join(_described(column)) for column in others], mark="# "),
         "]",
-        "# What nobody may be linked to: one column.",
+        "# What nobody may be linked to: one column, or several for the method slicing.",
         "sensitive = [",
         "]",
         "# Columns that are published as they are.",

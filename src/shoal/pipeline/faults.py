@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shoal.checks.sliced_diversity import is_matched_twice
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.guarantees import BucketSize, MConfidentiality
 from shoal.core.method import Shape
@@ -29,7 +30,7 @@ from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
 from shoal.pipeline.release import hierarchy_file
-from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS
+from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
@@ -157,6 +158,18 @@ def file_faults(folder: Path, manifest: Manifest) -> list[str]:
             fault = _digest_fault(folder / name, manifest.files[name])
         if fault is not None:
             faults.append(f"{_shown(name)} {fault}")
+    return faults or _view_faults(folder, manifest)
+
+
+def _view_faults(folder: Path, manifest: Manifest) -> list[str]:
+    """Compare the SQL that analysts are told to run with what follows from the manifest."""
+    expected = view_files(manifest)
+    faults = []
+    for name in sorted({DUCKDB_VIEWS, POSTGRES_VIEWS} & {*expected, *manifest.files}):
+        if name not in manifest.files:
+            faults.append(f"{name} is missing")
+        elif expected.get(name, "").encode() != (folder / name).read_bytes():
+            faults.append(f"{name} is not what follows from the manifest")
     return faults
 
 
@@ -208,7 +221,19 @@ def content_faults(published: Published) -> list[str]:
         faults += _label_faults(published)
     if published.sliced is not None:
         faults += _frequency_faults(published.manifest, published.sliced)
+        faults += _cutting_faults(published.manifest, published.sliced)
     return faults + _protection_faults(published)
+
+
+def _cutting_faults(manifest: Manifest, sliced: Sliced) -> list[str]:
+    """Find buckets that strict cuts do not make, where the method's parameters say so."""
+    stated = manifest.parameters
+    if stated.get("cuts") != "strict" or stated.get("buckets") != "mondrian":
+        return []
+    inferred: tuple[str | None, ...] = sliced.layout.sensitive or (None,)
+    if any(is_matched_twice(sliced, sensitive) for sensitive in inferred):
+        return ["cuts are said to be strict, but equal values stand in several buckets"]
+    return []
 
 
 def _frequency_faults(manifest: Manifest, sliced: Sliced) -> list[str]:

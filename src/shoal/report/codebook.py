@@ -28,8 +28,8 @@ _READING = {
         "Files are joined by `bucket`; which entry of one column belongs to which of another is "
         "not published, and within a bucket every way to link them is equally likely. `sliced` is "
         "one such linking, drawn at random, for tools that need one table: values of one column "
-        "belong together in its lines, values of different columns only by chance. No line of it "
-        "is a person."
+        "belong together in its lines, values of different columns only by chance: a line of it is "
+        "nobody in particular."
     ),
     Shape.SUPPRESSED: (
         "One line a person, in `table`. A cell that is `*` was suppressed: some at the wish of the "

@@ -453,6 +453,18 @@ def test_a_relaxed_release_is_verified_with_the_internal_folder(tmp_path):
     assert shoal.verify(folder).status in (Status.PARTLY, Status.VERIFIED)
 
 
+def test_buckets_that_part_equal_values_are_not_said_to_be_strict(tmp_path):
+    columns = {"age": [1, 1, 1, 1, 1, 2], "s": list("pqpqpq")}
+    schema = shoal.Schema(quasi=["age"], sensitive="s")
+    method = shoal.Slicing(ell=2, columns="one_each", cuts="relaxed")
+    folder = shoal.anonymize(shoal.read(columns, schema), method, seed=1).write(tmp_path / "r")
+    assert shoal.verify(folder, internal=internal_of(folder)).status is Status.VERIFIED
+    changed(folder, "manifest.json", lambda text: text.replace('"relaxed"', '"strict"'))
+    found = shoal.verify(folder, internal=internal_of(folder))
+    assert found.status is Status.FAILED
+    assert any("strict" in said for said in found.problems)
+
+
 def swapped(text):
     """Give two people the disease of each other."""
     head, *lines = [line.split(",") for line in text.splitlines()]
@@ -468,6 +480,7 @@ def swapped(text):
         ("sliced.csv", lambda text: text.rsplit("\n", 2)[0] + "\n", "does not link"),
         ("column_1.csv", lambda text: text.replace(",1\n", ",2\n", 1), "sliced"),
         ("manifest.json", lambda text: text.replace('"ell": "2"', '"ell": "3"'), "in words"),
+        ("views.duckdb.sql", lambda text: text + "COPY t TO 'x';\n", "follows from the manifest"),
         (
             "manifest.json",
             lambda text: text.replace('"zipcode",\n      "disease"', '"disease"'),
