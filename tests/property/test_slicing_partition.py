@@ -12,7 +12,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shoal.checks.sliced_diversity import check_sliced, is_matched_once
+from shoal.checks import _sliced_shares
+from shoal.checks._sliced_shares import estimate_shares
+from shoal.checks.sliced_diversity import (
+    _by_tuples,
+    _Lookup,
+    _sum_up,
+    check_sliced,
+    is_matched_once,
+    people_of,
+)
 from shoal.core import kernels
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
@@ -458,12 +467,12 @@ def test_the_largest_ell_is_what_the_whole_table_allows(table):
 def random_partition(random, cells, layout):
     """Buckets of any kind, those of cuts among them."""
     kind = random.choice(["random", "relaxed", "strict", "dissimilar"])
-    n = random.randint(1, 6)
+    n = min(random.randint(1, 6), cells.n_rows)
     if kind == "random":
         return random_buckets(cells, n, np.random.default_rng(random.getrandbits(32)))
     if kind == "dissimilar":
         return dissimilar_buckets(cells, layout, n)
-    return partition_tuples(cells, layout, least=min(n, cells.n_rows), cuts=kind)
+    return partition_tuples(cells, layout, least=n, cuts=kind)
 
 
 def strangers(random, cells, names):
@@ -581,6 +590,53 @@ def test_the_checker_agrees_with_the_direct_reading(table, ell, diversity):
         assert without == finding
 
 
+def judged_in_fractions(sliced, cells, ell, diversity, sensitive):
+    """Judge every tuple in fractions, whether it is near a limit or not."""
+    names, people = sliced.layout.known_for(sensitive), people_of(sliced, cells, sensitive)
+    judged = list(_Lookup.of_release(sliced, sensitive).judge(names, people))
+    return judged, _sum_up(iter(judged), ell, diversity, "tuples")
+
+
+@settings(max_examples=500)
+@given(tables(), ells, st.sampled_from(["frequency", "distinct"]), st.sampled_from([1, 3, 1 << 20]))
+def test_floats_decide_as_fractions_do(table, ell, diversity, most_pairs):
+    random, cells, layout = table
+    sliced = random_partition(random, cells, layout).sliced(layout)
+    for sensitive in layout.sensitive:
+        judged, expected = judged_in_fractions(sliced, cells, ell, diversity, sensitive)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_sliced_shares, "_MOST_PAIRS", most_pairs)
+            # Where products may have lost their digits, all is left to fractions.
+            patch.setattr(_sliced_shares, "_TINY", random.choice([1e-200, 1e-200, 0.3]))
+            found = estimate_shares(sliced, people_of(sliced, cells, sensitive), sensitive)
+            assert _by_tuples(sliced, ell, cells, diversity, sensitive) == expected
+            limit = 1 / expected.reached if diversity == "frequency" else ell
+            for ties in (limit, 1 / limit):
+                asked = max(ties, Fraction(1))
+                _, expected = judged_in_fractions(sliced, cells, asked, diversity, sensitive)
+                assert _by_tuples(sliced, asked, cells, diversity, sensitive) == expected
+        for number, (share, n_values) in enumerate(judged):
+            assert Fraction(found.low[number]) <= share <= Fraction(found.high[number])
+            assert found.n_values[number] == n_values
+
+
+def test_products_too_small_for_floats_are_left_to_fractions():
+    # Of 120 columns every value is one in a thousand: a product of 10 ** -360.
+    domains = [Domain.of_texts(f"q{at}", [str(code) for code in range(1000)]) for at in range(120)]
+    secret = Domain.of_texts("s", ["a", "b"])
+    rows = np.tile(np.arange(1000)[:, np.newaxis], 121)
+    rows[:, -1] = np.arange(1000) % 2
+    cells = Cells.of_rows([*domains, secret], rows)
+    layout = Layout([[domain.column] for domain in cells.domains], ["s"])
+    nobody_else = np.zeros(cells.n_cells, dtype=np.int64)
+    sliced = Sliced.of_pieces(cells, layout, np.arange(1000), nobody_else, cells.counts)
+    few = Cells(cells.domains, cells.codes[:3], cells.counts[:3])
+    found = estimate_shares(sliced, people_of(sliced, few, "s"), "s")
+    assert (found.low.tolist(), found.high.tolist()) == ([0] * 3, [1] * 3)
+    assert found.n_values.tolist() == [2] * 3
+    assert _by_tuples(sliced, Fraction(2), few, "frequency", "s").reached == 2
+
+
 @settings(max_examples=300)
 @given(tables(most_rows=12), st.integers(1, 4))
 def test_strict_cuts_are_decided_by_published_values_alone(table, least):
@@ -624,7 +680,9 @@ def test_the_posterior_is_that_of_going_through_all_linkings(table, overlap):
             layout = random_layout(random, cells.columns, overlap=True)
         except ParameterError:
             assume(False)
-    partition = random_buckets(cells, 2, np.random.default_rng(random.getrandbits(32)))
+    partition = random_buckets(
+        cells, min(2, cells.n_rows), np.random.default_rng(random.getrandbits(32))
+    )
     buckets = buckets_of(partition)
     sliced, sensitive = partition.sliced(layout), layout.sensitive[0]
     known = layout.known_for(sensitive)
@@ -718,7 +776,9 @@ def test_ties_over_several_buckets_are_decided_in_fractions(monkeypatch):
 @given(tables(overlap=True))
 def test_a_sliced_release_counts_column_values_by_bucket(table):
     random, cells, layout = table
-    partition = random_buckets(cells, 3, np.random.default_rng(random.getrandbits(32)))
+    partition = random_buckets(
+        cells, min(3, cells.n_rows), np.random.default_rng(random.getrandbits(32))
+    )
     buckets = buckets_of(partition)
     sliced = partition.sliced(layout)
     assert sliced.sizes.tolist() == [len(bucket) for bucket in buckets]
@@ -740,6 +800,7 @@ def test_a_sliced_release_counts_column_values_by_bucket(table):
 @given(tables(), st.integers(1, 8))
 def test_random_and_dissimilar_buckets_place_everyone_evenly(table, size_):
     random, cells, layout = table
+    size_ = min(size_, cells.n_rows)
     for partition in (
         random_buckets(cells, size_, np.random.default_rng(random.getrandbits(32))),
         dissimilar_buckets(cells, layout, size_),

@@ -28,6 +28,7 @@ import numpy as np
 
 from shoal.checks._ratios import greatest, is_at_most
 from shoal.checks._sliced_matches import is_matched_once, is_matched_twice
+from shoal.checks._sliced_shares import estimate_shares
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.errors import DataError, ParameterError
@@ -42,6 +43,7 @@ Basis = Literal["values", "tuples", "bound"]
 Part = tuple[int, ...]
 
 _MOST_COMBINATIONS = 1_000_000
+_NO_MATCH = "A person's tuple matches no bucket of the release."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +186,7 @@ def _check_one(
     if not is_joined and is_matched_once(sliced, sensitive):
         return _by_bucket(sliced, ell, diversity, sensitive, "values")
     if tuples is not None:
-        judged = _Lookup.of_release(sliced, sensitive).judge(tuples, sliced)
-        return _sum_up(judged, ell, diversity, "tuples")
+        return _by_tuples(sliced, ell, tuples, diversity, sensitive)
     if is_joined:
         judged = _Lookup.of_release(sliced, sensitive).judge_combinations()
         return _sum_up(judged, ell, diversity, "bound")
@@ -246,6 +247,51 @@ def _total(owner: Codes, counts: Counts, n_owners: int) -> Counts:
 # --- by tuple -----------------------------------------------------------------------------------
 
 
+def _by_tuples(
+    sliced: Sliced, ell: Fraction, tuples: Cells, diversity: Diversity, sensitive: str
+) -> SlicedFinding:
+    """Judge people: floats decide what is clear, fractions what is near a limit."""
+    names, people = sliced.layout.known_for(sensitive), people_of(sliced, tuples, sensitive)
+    if sliced.layout.is_overlapping:
+        judged = _Lookup.of_release(sliced, sensitive).judge(names, people)
+        return _sum_up(judged, ell, diversity, "tuples")
+    found = estimate_shares(sliced, people, sensitive)
+    if not found.n_values.all():
+        raise DataError(_NO_MATCH)
+    if diversity == "distinct":
+        fails = found.n_values < math.ceil(ell)
+        reached = Fraction(int(found.n_values.min()))
+    else:
+        limit = float(1 / ell)
+        fails = found.low > limit
+        is_open = ~fails & (found.high >= limit)
+        near = np.flatnonzero(is_open | (found.high >= found.low.max()))
+        judged = _Lookup.of_release(sliced, sensitive).judge(names, people[near])
+        shares = [share for share, _ in judged]
+        fails[near] = [share * ell > 1 for share in shares]
+        reached = 1 / max(shares)
+    n_failing = int(np.count_nonzero(fails))
+    return SlicedFinding(
+        ell=ell,
+        diversity=diversity,
+        basis="tuples",
+        holds=n_failing == 0,
+        reached=reached,
+        n_judged=len(people),
+        n_failing=n_failing,
+    )
+
+
+def people_of(sliced: Sliced, tuples: Cells, sensitive: str) -> Codes:
+    """Give what is known of people as codes of the release; -1 where it has not the value."""
+    names = sliced.layout.known_for(sensitive)
+    people = tuples.select(names)
+    codes = np.empty_like(people.codes, dtype=np.int64)
+    for at, (name, domain) in enumerate(zip(names, people.domains, strict=True)):
+        codes[:, at] = sliced.domain(name).codes_of(domain.labels())[people.codes[:, at]]
+    return codes
+
+
 @dataclass(frozen=True, eq=False)
 class _Side:
     """One column for looking up: by its known part, then bucket, what is hidden and how often."""
@@ -274,21 +320,12 @@ class _Lookup:
         )
         return cls(sensitive, sliced.sizes.tolist(), sides)
 
-    def judge(self, tuples: Cells, sliced: Sliced) -> Iterator[tuple[Fraction, int]]:
+    def judge(self, names: Sequence[str], people: Codes) -> Iterator[tuple[Fraction, int]]:
         """Give of each tuple its largest p(t, s) and how many values have one above 0."""
-        names = sliced.layout.known_for(self.sensitive)
-        people = tuples.select(names)
-        labels = [domain.labels() for domain in people.domains]
-        codes = [
-            sliced.domain(name).codes_of(texts) for name, texts in zip(names, labels, strict=True)
-        ]
-        for row in people.codes.tolist():
-            known = {
-                name: int(code[place]) for name, code, place in zip(names, codes, row, strict=True)
-            }
-            amounts = self._amounts(known)
+        for row in people.tolist():
+            amounts = self._amounts(dict(zip(names, row, strict=True)))
             if not amounts:
-                raise DataError("A person's tuple matches no bucket of the release.")
+                raise DataError(_NO_MATCH)
             yield max(amounts.values()) / sum(amounts.values()), len(amounts)
 
     def judge_combinations(self) -> Iterator[tuple[Fraction, int]]:

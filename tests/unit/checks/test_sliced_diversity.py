@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.checks import sliced_diversity
+from shoal.checks import _sliced_matches, sliced_diversity
 from shoal.checks.sliced_diversity import check_sliced, is_matched_once
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
@@ -51,14 +51,14 @@ def test_the_attribute_that_is_worst_off_is_found():
 def test_too_many_pairs_of_buckets_are_not_compared(monkeypatch):
     crossed = release([0, 1, 0, 1])
     assert not is_matched_once(crossed, "disease")
-    monkeypatch.setattr(sliced_diversity, "_MOST_PAIRS", 0)
+    monkeypatch.setattr(_sliced_matches, "_MOST_PAIRS", 0)
     assert not is_matched_once(crossed, "disease")
     assert is_matched_once(release([0, 0, 1, 1]), "disease")
 
 
 def test_pairs_are_compared_in_parts(monkeypatch):
     layout = Layout([["sex"], ["disease"]], ["disease"], ["sex", "disease"])
-    monkeypatch.setattr(sliced_diversity, "_ENTRIES_A_TIME", 1)
+    monkeypatch.setattr(_sliced_matches, "_ENTRIES_A_TIME", 1)
     assert not is_matched_once(release([0, 1, 0, 1], layout), "disease")
 
 
