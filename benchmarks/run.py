@@ -22,6 +22,7 @@ import full_domain
 import injector
 import publishing
 import scaling
+import slicing
 import starting
 from context import Context
 from environments import PEERS, SHOAL, install
@@ -40,6 +41,7 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "injector": injector.run,
     "full_domain": full_domain.run,
     "adversarial": adversarial.run,
+    "slicing": slicing.run,
     "publishing": publishing.run,
     "engines": engines.run,
 }
@@ -51,6 +53,7 @@ _USUAL = (
     "injector",
     "full_domain",
     "adversarial",
+    "slicing",
 )
 """What runs where none is named; the others take an hour."""
 _BYTES_A_GIGABYTE = 2**30

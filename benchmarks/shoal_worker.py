@@ -291,6 +291,23 @@ def grow(step: str, n_rows: int, method: str, parameters: Mapping[str, Any]) -> 
     return lambda: _describe(shoal.anonymize(table, chosen))
 
 
+# --- slicing ----------------------------------------------------------------------------------
+
+_SLICING = (
+    "partition as printed",
+    "cluster columns",
+    "count fakes",
+    "verify sliced",
+    "ask counts",
+)
+
+
+def _slice(name: str, **options: Any) -> Call:
+    from slicing_measures import MEASURES
+
+    return MEASURES[name](**options)
+
+
 if __name__ == "__main__":
     measures: dict[str, Callable[..., Call]] = {
         "plan": plan,
@@ -308,6 +325,7 @@ if __name__ == "__main__":
     }
     serve(
         measures
+        | {name: partial(_slice, name) for name in _SLICING}
         | {f"{name} in memory": partial(_in_memory, name) for name in _GUARANTEES}
         | {f"{name} from a file": partial(_from_file, name) for name in _GUARANTEES}
         | {f"{name} counted": partial(_counted, name) for name in _GUARANTEES}
