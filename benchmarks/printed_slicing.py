@@ -9,6 +9,7 @@ text, and a bucket without f(t, B) counts nothing, as in Shoal.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,12 +48,13 @@ class PrintedTable:
         return len(self.axes)
 
 
-def partition(table: PrintedTable, ell: float) -> list[Codes]:
+def partition(table: PrintedTable, ell: float, *, is_relaxed: bool) -> list[Codes]:
     """Partition the tuples ([Slicing] Figure 1)."""
+    split = _split_relaxed if is_relaxed else _split_strict
     queue, done = deque([np.arange(table.n_rows)]), []
     while queue:
         bucket = queue.popleft()
-        sides = _split(table, bucket)
+        sides = split(table, bucket)
         if sides is not None and _is_diverse(table, [*queue, *sides, *done], ell):
             queue.extend(sides)
         else:
@@ -60,16 +62,30 @@ def partition(table: PrintedTable, ell: float) -> list[Codes]:
     return done
 
 
-def _split(table: PrintedTable, bucket: Codes) -> tuple[Codes, Codes] | None:
-    values = table.axes[bucket]
-    whole = np.maximum(np.ptp(table.axes, axis=0), 1)
-    for axis in np.argsort(-np.ptp(values, axis=0) / whole, kind="stable"):
-        is_right = values[:, axis] > np.median(values[:, axis])
-        if not is_right.any():
-            is_right = values[:, axis] >= np.median(values[:, axis])
+def _split_strict(table: PrintedTable, bucket: Codes) -> tuple[Codes, Codes] | None:
+    """Split at the median of the widest attribute; equal values stay together."""
+    for values in _by_width(table, bucket):
+        median = np.median(values)
+        is_right = values > median if (values > median).any() else values >= median
         if is_right.any() and not is_right.all():
             return bucket[~is_right], bucket[is_right]
     return None
+
+
+def _split_relaxed(table: PrintedTable, bucket: Codes) -> tuple[Codes, Codes] | None:
+    """Split into halves by the widest attribute; of equal values some go either way."""
+    if len(bucket) < 2:
+        return None
+    order = np.argsort(next(_by_width(table, bucket)), kind="stable")
+    left, right = np.array_split(bucket[order], 2)
+    return left, right
+
+
+def _by_width(table: PrintedTable, bucket: Codes) -> Iterator[Codes]:
+    values = table.axes[bucket]
+    whole = np.maximum(np.ptp(table.axes, axis=0), 1)
+    for axis in np.argsort(-np.ptp(values, axis=0) / whole, kind="stable"):
+        yield values[:, axis]
 
 
 def _is_diverse(table: PrintedTable, buckets: list[Codes], ell: float) -> bool:

@@ -37,7 +37,7 @@ def _read(table: Table) -> shoal.Table:
 
 
 def partition_as_printed(
-    table: Table, n_rows: int, columns: Sequence[Sequence[str]], ell: int
+    table: Table, n_rows: int, columns: Sequence[Sequence[str]], ell: int, cuts: str
 ) -> Call:
     """Partition some rows by the printed algorithm."""
     cells = _read(table).counts([name for names in columns for name in names])
@@ -54,7 +54,8 @@ def partition_as_printed(
         beside=_numbered(rows, beside, sizes),
         sensitive=rows[:, sensitive],
     )
-    return lambda: {"buckets": len(partition(printed, ell))}
+    is_relaxed = cuts == "relaxed"
+    return lambda: {"buckets": len(partition(printed, ell, is_relaxed=is_relaxed))}
 
 
 def _numbered(rows: Codes, places: Sequence[int], sizes: Sequence[int]) -> Codes:
