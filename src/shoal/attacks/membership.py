@@ -35,7 +35,7 @@ from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack, Trial, Trials
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
 from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
-from shoal.knowledge.membership import Telling, fit_people, tell_apart
+from shoal.knowledge.membership import Telling, fit_people, fit_sliced, tell_apart
 from shoal.knowledge.separation import Separation
 
 __all__ = ["Membership"]
@@ -207,7 +207,11 @@ def _is_matching(published: Published, people: People) -> npt.NDArray[np.bool_]:
     is_known = is_own or people.line is not None or people.bucket is not None
     if is_known or not people.quasi.columns:
         return np.ones(people.quasi.n_cells, dtype=bool)
-    return np.asarray(fit_people(published, people).n_buckets > 0)
+    is_matching = fit_people(published, people).n_buckets > 0
+    if published.sliced is not None and published.meanings:
+        # Who is in a release is given under its labels, which stand for other values.
+        is_matching |= fit_sliced(published.sliced, people.quasi).n_buckets > 0
+    return np.asarray(is_matching)
 
 
 def _beliefs(

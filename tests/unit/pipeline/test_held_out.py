@@ -208,6 +208,16 @@ def test_fakes_of_generalized_columns_are_counted_as_they_are_published(plain):
     assert sum(trials.fakes.values()) > 0
 
 
+def test_people_published_by_labels_match_and_are_at_risk(plain):
+    method = shoal.Slicing(ell=2, columns=COLUMNS, min_frequency=3, buckets="random",
+                           bucket_size=200, diversity="distinct")  # fmt: skip
+    release = shoal.anonymize(plain, method, seed=1)
+    assert release.published.meanings
+    found = shoal.attack(release, Membership(limit="1/2"))["membership"]
+    assert found.headline["AUC"] > 0.5
+    assert found.headline["people who match"] == found.n_breached == 600
+
+
 def test_ways_to_group_rows_are_compared(plain):
     method = shoal.Slicing(ell=2, columns=COLUMNS, diversity="distinct", bucket_size=60)
     release = shoal.anonymize(plain, method, seed=1)
