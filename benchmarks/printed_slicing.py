@@ -2,8 +2,8 @@
 
 Figures 1 and 2 line by line, with the tuples of a bucket at once in numpy, which is kinder to it
 than a loop would be. Cuts are Mondrian's: at the median of the widest attribute outside the
-sensitive column. Line 9 of Figure 2 refuses p(t, s) = 1/l; here that is allowed, as in the paper's
-text, and a bucket without f(t, B) counts nothing, as in Shoal.
+sensitive column, and of the next where that is refused, as Shoal does. Line 9 of Figure 2 refuses
+p(t, s) = 1/l; here that is allowed, as in the paper's text.
 """
 
 from __future__ import annotations
@@ -54,31 +54,30 @@ def partition(table: PrintedTable, ell: float, *, is_relaxed: bool) -> list[Code
     queue, done = deque([np.arange(table.n_rows)]), []
     while queue:
         bucket = queue.popleft()
-        sides = split(table, bucket)
-        if sides is not None and _is_diverse(table, [*queue, *sides, *done], ell):
-            queue.extend(sides)
+        for sides in split(table, bucket):
+            if _is_diverse(table, [*queue, *sides, *done], ell):
+                queue.extend(sides)
+                break
         else:
             done.append(bucket)
     return done
 
 
-def _split_strict(table: PrintedTable, bucket: Codes) -> tuple[Codes, Codes] | None:
-    """Split at the median of the widest attribute; equal values stay together."""
+def _split_strict(table: PrintedTable, bucket: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """Split at the median of each attribute, widest first; equal values stay together."""
     for values in _by_width(table, bucket):
         median = np.median(values)
         is_right = values > median if (values > median).any() else values >= median
         if is_right.any() and not is_right.all():
-            return bucket[~is_right], bucket[is_right]
-    return None
+            yield bucket[~is_right], bucket[is_right]
 
 
-def _split_relaxed(table: PrintedTable, bucket: Codes) -> tuple[Codes, Codes] | None:
-    """Split into halves by the widest attribute; of equal values some go either way."""
-    if len(bucket) < 2:
-        return None
-    order = np.argsort(next(_by_width(table, bucket)), kind="stable")
-    left, right = np.array_split(bucket[order], 2)
-    return left, right
+def _split_relaxed(table: PrintedTable, bucket: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """Split into halves by each attribute, widest first; of equal values some go either way."""
+    for values in _by_width(table, bucket):
+        if np.ptp(values):
+            left, right = np.array_split(bucket[np.argsort(values, kind="stable")], 2)
+            yield left, right
 
 
 def _by_width(table: PrintedTable, bucket: Codes) -> Iterator[Codes]:
