@@ -40,8 +40,9 @@ _VARIED = (
     "once. Varied, each further copy of a row has one quasi-identifier from another row."
 )
 _EXTRAPOLATED = (
-    "The printed algorithm checks every tuple against every bucket after every cut. Its time on "
-    "whole tables is extrapolated, never measured."
+    "The printed algorithm checks every tuple against every bucket after every cut. Here it tries "
+    "every attribute, as Shoal does; Figure 1 tries one, which is quicker and cuts less. Its time "
+    "on whole tables is extrapolated, never measured."
 )
 
 
