@@ -34,7 +34,7 @@ def test_a_sliced_codebook_lists_the_attributes_of_every_column():
     assert "| `column_1` | age, a\\|b |" in text
     assert "| `column_2` | ill |" in text
     assert "| ill | sensitive, quasi-identifying | categorical | values |" in text
-    assert "No line of it is a person" in text
+    assert "a line of it is nobody in particular" in text
     assert "shoal.analyse.Analyst" in text
     assert "In several columns" not in text
 
