@@ -70,6 +70,7 @@ CHECKERS: Mapping[str, str] = {
     "bounded belief gain": "belief_gain",
     "no adversarial rule": "adversarial_rules",
     "sliced l-diversity": "sliced_diversity",
+    "foreground safety": "foreground_safety",
 }
 """The module that checks each guarantee, by the guarantee's name."""
 

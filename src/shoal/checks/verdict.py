@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from shoal.checks._entries import Marks, confirm, confirm_sizes
-from shoal.core.cells import Buckets, Counts
+from shoal.core.cells import Buckets, Cells, Counts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee
 from shoal.core.rows import Rows
@@ -41,6 +41,9 @@ class Evidence:
         The published lines one by one, where cells of them are suppressed.
     sliced
         The counts of column values by bucket, where the release is sliced.
+    lines
+        The distinct published lines, where the rows of buckets are published: the column of
+        buckets, then the quasi-identifiers.
 
     Raises
     ------
@@ -60,6 +63,7 @@ class Evidence:
     alike: Counts | None = None
     rows: Rows | None = None
     sliced: Sliced | None = None
+    lines: Cells | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))

@@ -17,6 +17,7 @@ from typing import ClassVar, cast
 from shoal.core.confidentiality import MConfidentiality
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
+from shoal.core.foreground_safety import ForegroundSafety
 from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee, protected_values
 from shoal.core.witnessed_guarantees import (
     BeliefGain,
@@ -33,6 +34,7 @@ __all__ = [
     "BucketSize",
     "DistinctDiversity",
     "EntropyDiversity",
+    "ForegroundSafety",
     "FrequencyDiversity",
     "Guarantee",
     "KAnonymity",
@@ -373,6 +375,7 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             BeliefGain,
             RuleProtection,
             SlicedDiversity,
+            ForegroundSafety,
         ),
     )
 }

@@ -12,6 +12,7 @@ from shoal.core.registry import lazy_classes
 
 if TYPE_CHECKING:
     from shoal.methods.anatomy import Anatomy
+    from shoal.methods.foreground_safe import ForegroundSafe
     from shoal.methods.full_domain import FullDomain
     from shoal.methods.injector import Injector
     from shoal.methods.mask import Mask
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Anatomy",
+    "ForegroundSafe",
     "FullDomain",
     "Injector",
     "Mask",

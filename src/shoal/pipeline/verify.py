@@ -291,6 +291,7 @@ def _judge(
         alike,
         published.rows,
         published.sliced,
+        published.lines if is_bucketized else None,
     )
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(

@@ -1,0 +1,324 @@
+"""Merge buckets until the foreground knowledge attack finds nobody.
+
+Problem: a release says how likely each kind of people has a value, and whoever weighs the worlds of
+a bucket by that finds its carriers.
+Idea: attack, let every bucket in which somebody is found take in others whose people are about as
+likely to carry the value and few of whom do, and attack again. In the end there is one
+bucket, in which nothing tells people apart.
+Guarantee: foreground safety, and frequency l-diversity of the same bound, which it implies.
+
+References
+----------
+[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
+be used for Privacy Breaches? TKDD 5(3), 2011: Section 7 proposes buckets of similar people. The
+merging is not from there.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Buckets, Codes, Counts, group
+from shoal.core.errors import InfeasibleError
+from shoal.core.exact import as_text
+from shoal.knowledge.foreground import (
+    AttributeSet,
+    Exposed,
+    Policy,
+    Target,
+    expose,
+    fit_additive,
+)
+
+__all__ = ["Merged", "confirm_share", "merge_until_safe", "rank_looks"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Aim = tuple[int, ...]
+
+_ROUNDING = 1e-9
+_MARGIN = 1e-4
+"""So far below the limit, as a part of it, beliefs must stay that depend on what was mined: another
+computation of the same may differ in its last digits."""
+_THOUSAND = 1000
+_BOLDER = 1.5
+"""By how much more each further round takes in at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Buckets that are safe.
+
+    Parameters
+    ----------
+    target
+        For each bucket the one that it became a part of, numbered from 0 in the order of the first.
+    exposed
+        The release with these buckets.
+    n_rounds
+        How often it was attacked.
+    worst
+        The largest p(t:x) left.
+    """
+
+    target: Codes
+    exposed: Exposed
+    n_rounds: int
+    worst: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Merged({len(self.target)} buckets into {self.exposed.buckets.n_buckets} in "
+            f"{self.n_rounds} rounds, largest belief {self.worst:.3g})"
+        )
+
+
+def merge_until_safe(
+    exposed: Exposed,
+    aims: Sequence[Aim],
+    r: Fraction,
+    sets: Sequence[AttributeSet],
+    *,
+    policy: Policy = "pool",
+    n_least: int = 1,
+) -> Merged:
+    """Merge buckets until nobody is linked to a value with more than 1/r.
+
+    Parameters
+    ----------
+    exposed
+        The release.
+    aims
+        The codes of the values: each entry is attacked by itself, and its values count as one.
+    r
+        Nobody is to be linked with more than 1/r.
+    sets
+        The attribute sets of the adversary; see `shoal.knowledge.foreground.usable_sets`.
+    policy
+        What she assumes of signatures with too few rows.
+    n_least
+        The fewest rows of a bucket.
+
+    Raises
+    ------
+    InfeasibleError
+        Where even one bucket with all rows gives somebody away; it names the best r on the way.
+
+    Notes
+    -----
+    A bucket takes in those first whose people are most nearly as likely to carry the value as
+    the person that was found, by an additive model of the release, and in which the value has a
+    share below 1/r. How many rows it takes is what an equally likely row more would need.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.knowledge.foreground import usable_sets
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+    >>> rows, bucket = np.array([[0], [1], [0], [0], [1], [1]]), np.array([0, 0, 1, 1, 2, 2])
+    >>> exposed = Exposed.of_rows([sex], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
+    >>> merge_until_safe(exposed, [(1,)], Fraction(2), usable_sets(exposed.looks, 3))
+    Merged(3 buckets into 2 in 2 rounds, largest belief 0.5)
+    """
+    for aim in aims:
+        confirm_share(int(exposed.n_carrying(aim).sum()), exposed.n_rows, r)
+    scores = np.stack([rank_looks(exposed, aim) for aim in aims]) if aims else np.zeros((1, 0))
+    target = np.arange(exposed.buckets.n_buckets)
+    lowest, n_rounds = 1.0, 0
+    while True:
+        now = _merged(exposed, target)
+        n_rounds += 1
+        judged = _Judged.of(now, aims, r, sets, policy, n_least)
+        lowest = min(lowest, judged.worst)
+        if not judged.fails.any():
+            return Merged(target, now, n_rounds, judged.worst)
+        if now.buckets.n_buckets == 1:
+            if judged.worst <= 1 / r + _ROUNDING:
+                return Merged(target, now, n_rounds, judged.worst)
+            raise _infeasible(r, lowest)
+        joined = _join(now, judged, scores, r, _BOLDER ** (n_rounds - 1))
+        target = joined[target]
+
+
+def confirm_share(n_carrying: int, n_rows: int, r: Fraction) -> None:
+    """Refuse values that more than 1/r of all rows carry: one bucket of all tells as much.
+
+    Raises
+    ------
+    InfeasibleError
+        It names the largest r.
+    """
+    if n_carrying * r > n_rows:
+        raise _infeasible(r, n_carrying / n_rows)
+
+
+def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
+    """Give each distinct row the logarithm of its odds to carry the value, by an additive model."""
+    f = fit_additive(Target.of(exposed, aim))[0].f
+    clipped = np.clip(f, 1e-12, 1 - 1e-12)
+    score: Floats = np.log(clipped) - np.log1p(-clipped)
+    return score
+
+
+def _infeasible(r: Fraction, least: float) -> InfeasibleError:
+    best = Fraction(math.floor(_THOUSAND / least - _ROUNDING), _THOUSAND) if least else r
+    return InfeasibleError(
+        f"No buckets keep every belief within 1/r for r = {as_text(r)}; the lowest bound that was "
+        f"met is {least:.4f}.",
+        hint=f"r = {as_text(best)} can be reached.",
+        best={"r": as_text(best)},
+    )
+
+
+def _merged(exposed: Exposed, target: Codes) -> Exposed:
+    """Give the release with its buckets merged."""
+    n_buckets = int(target.max(initial=-1)) + 1
+    bucket = target[exposed.bucket]
+    looks, held = exposed.looks, exposed.buckets
+    first, inverse = group([bucket, exposed.look], [n_buckets, looks.n_cells], len(bucket))
+    count = np.bincount(inverse, exposed.count, len(first)).astype(np.int64)
+    buckets = Buckets.of_pairs(target[held.bucket], held.value, held.domain, held.count)
+    return Exposed(looks, bucket[first], exposed.look[first], count, buckets)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Where the attack finds somebody.
+
+    Parameters
+    ----------
+    fails
+        For each bucket whether it must take in others.
+    aim
+        For each bucket the aim that is believed most.
+    look
+        For each bucket the distinct row of whom it is believed.
+    excess
+        For each bucket how many times 1/r that is.
+    carrying
+        For each aim how many rows of each bucket carry it.
+    worst
+        The largest p(t:x).
+    """
+
+    fails: Flags
+    aim: Codes
+    look: Codes
+    excess: Floats
+    carrying: Counts
+    worst: float
+
+    @classmethod
+    def of(
+        cls,
+        exposed: Exposed,
+        aims: Sequence[Aim],
+        r: Fraction,
+        sets: Sequence[AttributeSet],
+        policy: Policy,
+        n_least: int,
+    ) -> _Judged:
+        sizes = exposed.buckets.sizes
+        n_buckets = len(sizes)
+        fails = sizes < n_least
+        aim_of, look_of = (np.zeros(n_buckets, dtype=np.int64) for _ in range(2))
+        highest, worst = np.full(n_buckets, -1.0), 0.0
+        carrying = np.zeros((len(aims), n_buckets), dtype=np.int64)
+        for number, aim in enumerate(aims):
+            target = Target.of(exposed, aim)
+            carrying[number] = target.n_carrying
+            p = expose(target, sets, policy=policy)[0].p
+            worst = max(worst, float(p.max(initial=0.0)))
+            share = (target.n_carrying / sizes)[exposed.bucket]
+            limit = float(1 / r)
+            above = p > limit + _ROUNDING
+            # What does not depend on what was mined may reach the limit.
+            above |= (p > limit * (1 - _MARGIN)) & (np.abs(p - share) > _ROUNDING)
+            fails[exposed.bucket[above]] = True
+            order = np.lexsort((p, exposed.bucket))
+            last = order[exposed.starts[1:] - 1]
+            higher = p[last] > highest
+            aim_of[higher] = number
+            look_of[higher] = exposed.look[last][higher]
+            highest = np.maximum(highest, p[last])
+        return cls(fails, aim_of, look_of, highest * float(r), carrying, worst)
+
+
+def _join(
+    exposed: Exposed, judged: _Judged, scores: Floats, r: Fraction, boldness: float
+) -> Codes:
+    """Let every failing bucket take in others; give the new number of each bucket."""
+    sizes = exposed.buckets.sizes
+    taken_by = np.arange(len(sizes))
+    failing = np.flatnonzero(judged.fails)
+    for aim in np.unique(judged.aim[failing]).tolist():
+        score = scores[aim]
+        total = np.bincount(exposed.bucket, exposed.count * score[exposed.look], len(sizes))
+        mean = total / sizes
+        room = sizes * r.denominator - judged.carrying[aim] * r.numerator
+        is_alone = taken_by == np.arange(len(sizes))
+        is_alone[taken_by[~is_alone]] = False
+        pool = np.flatnonzero(is_alone & ~judged.fails & (room > 0))
+        line = _Line(mean, pool[np.argsort(mean[pool], kind="stable")])
+        own = failing[(judged.aim[failing] == aim) & is_alone[failing]]
+        # Those who are likeliest have the fewest like them.
+        for place in own[np.argsort(-score[judged.look[own]], kind="stable")].tolist():
+            needed = boldness * max(sizes[place] * (judged.excess[place] - 1), 1.0)
+            for other in line.take(float(score[judged.look[place]]), needed, sizes):
+                taken_by[other] = place
+    alone = failing[np.bincount(taken_by, minlength=len(sizes))[failing] == 1]
+    _join_rest(alone, taken_by)
+    return np.unique(taken_by, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def _join_rest(alone: Codes, taken_by: Codes) -> None:
+    """Merge buckets that found nothing to take in: with one another, or the last with any."""
+    if len(alone) > 1:
+        pairs = alone[: len(alone) // 2 * 2].reshape(-1, 2)
+        taken_by[pairs[:, 1]] = pairs[:, 0]
+        if len(alone) % 2:
+            taken_by[alone[-1]] = alone[0]
+    elif len(alone):
+        (place,) = alone.tolist()
+        other = 0 if place else 1
+        taken_by[place] = taken_by[other]
+
+
+class _Line:
+    """Buckets in the order of a score, from which the nearest are taken.
+
+    Parameters
+    ----------
+    score
+        The score of every bucket.
+    order
+        The buckets that may be taken, sorted by it.
+    """
+
+    def __init__(self, score: Floats, order: Codes) -> None:
+        self._order: list[int] = order.tolist()
+        self._score: list[float] = score[order].tolist()
+
+    def take(self, score: float, n_rows: float, sizes: Counts) -> list[int]:
+        """Take the buckets nearest to a score until they have so many rows."""
+        taken: list[int] = []
+        right = bisect.bisect_left(self._score, score)
+        left = right
+        while n_rows > 0 and (left > 0 or right < len(self._order)):
+            is_lower = right == len(self._order) or (
+                left > 0 and score - self._score[left - 1] <= self._score[right] - score
+            )
+            left, right = (left - 1, right) if is_lower else (left, right + 1)
+            chosen = self._order[left if is_lower else right - 1]
+            taken.append(chosen)
+            n_rows -= float(sizes[chosen])
+        del self._order[left:right], self._score[left:right]
+        return taken

@@ -1,0 +1,354 @@
+"""Foreground-safe buckets: groups in which the release tells nobody from the others.
+
+Problem: a release says how likely each kind of people has a value. Whoever weighs the worlds of a
+bucket by that links people to the value far above its share in the bucket.
+Idea: rows with the same class under every attribute set that can be relied on (a profile) are the
+same to that adversary, whatever she mines; buckets of one profile give her n/N. Buckets are made
+inside profiles; what is left is merged with what is most like it, and attacked until nobody is
+found.
+Guarantee: foreground safety, against the adversary of [Wong11].
+
+References
+----------
+[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
+be used for Privacy Breaches? TKDD 5(3), 2011: Section 7 leaves the defence as future work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Buckets, Cells, Codes, group
+from shoal.core.exact import Number
+from shoal.core.guarantees import ForegroundSafety, FrequencyDiversity, Guarantee
+from shoal.core.method import Method, Problem, Shape
+from shoal.core.plan import Plan, Segments
+from shoal.core.schema import Schema
+from shoal.core.secret import Secret
+from shoal.knowledge.foreground import (
+    Exposed,
+    Policy,
+    Target,
+    fit_additive,
+    profiles,
+    sample_size,
+    usable_sets,
+)
+from shoal.methods.foreground_merging import (
+    Aim,
+    Merged,
+    confirm_share,
+    merge_until_safe,
+    rank_looks,
+)
+from shoal.methods.requirements.table import confirm_countable, mark_protected
+
+__all__ = ["ForegroundSafe"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class ForegroundSafe(Method):
+    """Group rows so that what the release says of kinds of people finds nobody in a bucket.
+
+    Parameters
+    ----------
+    value
+        The sensitive value that is protected; several count as one, and None in a list is the
+        missing value. Where none is named, every value by itself.
+    r
+        Nobody is linked to the value with more than 1/r.
+    epsilon, sigma
+        How many rows of a signature the adversary takes for enough: so many that its share of the
+        value is off by more than epsilon with a chance of sigma at most.
+    policy
+        What she assumes of signatures with fewer: that they share one chance, found with the others
+        (`pool`), that of the whole release (`prior`), or one half (`half`).
+
+    Notes
+    -----
+    Guarantee: foreground safety, and the frequency l-diversity that it implies, with ell = r.
+
+    Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
+    from it.
+
+    Rows of a profile are sorted by an additive model of the value and cut into buckets of
+    consecutive ones, so that an adversary with one coherent model of everybody sees people who
+    are about equally likely; she may still link some with more than 1/r, and the plan's warnings
+    say how many. Where every value is protected, rows are dealt out by value instead. A profile
+    with too many carriers for buckets of its own stays whole and takes in others.
+
+    An adversary who relies on fewer rows than epsilon and sigma ask for sees finer profiles. In
+    buckets with rows of several profiles, those that were taken in stand out to one who knows the
+    algorithm.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.census(rows=2000, seed=1))
+    >>> release = shoal.anonymize(table, shoal.ForegroundSafe(r=2, epsilon=0.05), seed=1)
+    >>> attack = shoal.attacks.Foreground(epsilon=0.05, adversary="paper")
+    >>> shoal.attack(release, attack)[0].n_breached
+    0
+    """
+
+    value: tuple[str | None, ...] | None = field(default=None, repr=False)
+    r: Fraction
+    epsilon: Fraction = Fraction(1, 100)
+    sigma: Fraction = Fraction(9, 10)
+    policy: Policy = "pool"
+
+    deviations: ClassVar[tuple[str, ...]] = (
+        "[Wong11] proposes groups of similar people and no algorithm: this one is Shoal's own.",
+    )
+    example: ClassVar[Mapping[str, object]] = {"r": 2, "epsilon": 0.1}
+
+    def __init__(
+        self,
+        *,
+        value: str | Sequence[str | None] | None = None,
+        r: Number,
+        epsilon: Number = 0.01,
+        sigma: Number = 0.9,
+        policy: Policy = "pool",
+    ) -> None:
+        stated = ForegroundSafety(
+            value=() if value is None else value, r=r, epsilon=epsilon, sigma=sigma, policy=policy
+        )
+        checked = {
+            "value": stated.value or None,
+            "r": stated.r,
+            "epsilon": stated.epsilon,
+            "sigma": stated.sigma,
+            "policy": policy,
+        }
+        for name, given in checked.items():
+            object.__setattr__(self, name, given)
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that is published."""
+        return Shape.BUCKETIZED
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What a release promises."""
+        values = self.value or ()
+        return (
+            FrequencyDiversity(ell=self.r, protect=values),
+            ForegroundSafety(
+                value=values,
+                r=self.r,
+                epsilon=self.epsilon,
+                sigma=self.sigma,
+                policy=self.policy,
+            ),
+        )
+
+    def class_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Name the columns whose values make rows interchangeable: all that are published."""
+        return (*schema.quasi, *schema.sensitive)
+
+    def plan(self, problem: Problem) -> Plan:
+        """Plan the buckets.
+
+        Raises
+        ------
+        DataError
+            Where the table has no rows.
+        InfeasibleError
+            Where not even one bucket is safe; it names the best r that was reached.
+        ParameterError
+            Where a protected value does not occur.
+        """
+        cells = problem.cells
+        confirm_countable(cells)
+        table = _Table.of(problem, self.value, self.r)
+        sets = usable_sets(table.looks, sample_size(self.epsilon, self.sigma))
+        profile, _ = profiles(sets, table.looks.n_cells)
+        cell, bucket = table.bucketize(profile, math.ceil(self.r), self.r, problem.secret)
+        exposed = table.expose(cell, bucket)
+        merged = merge_until_safe(
+            exposed,
+            table.aims,
+            self.r,
+            sets,
+            policy=self.policy,
+            n_least=min(math.ceil(self.r), cells.n_rows),
+        )
+        n_buckets = merged.exposed.buckets.n_buckets
+        n_pure = _count_pure(merged.exposed, profile)
+        return Plan(
+            cells,
+            n_buckets,
+            Segments.of_pairs(cell, merged.target[bucket], n_buckets),
+            warnings=_coherent_warnings(merged, table.aims, self.r),
+            notes={
+                "attribute_sets": len(sets),
+                "profiles": int(profile.max()) + 1,
+                "buckets_of_one_profile": n_pure,
+                "rounds": merged.n_rounds,
+                "largest_belief": merged.worst,
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The table as it is bucketized.
+
+    Parameters
+    ----------
+    cells, looks
+        Its distinct rows, with the sensitive value and without.
+    look
+        The look of each cell.
+    value
+        The code of the sensitive value of each cell.
+    column
+        The sensitive column.
+    aims
+        What is protected: the codes of values that count as one, each entry by itself.
+    is_joint
+        Whether the values were named, so that all others are free.
+    """
+
+    cells: Cells
+    looks: Cells
+    look: Codes
+    value: Codes
+    column: str
+    aims: tuple[Aim, ...]
+    is_joint: bool
+
+    @classmethod
+    def of(cls, problem: Problem, named: tuple[str | None, ...] | None, r: Fraction) -> _Table:
+        cells = problem.cells
+        (column,) = problem.schema.sensitive
+        looks, look = cells.select_with_inverse(problem.schema.quasi)
+        value = cells.column(column)
+        there = np.unique(value)
+        if named is not None:
+            aims: tuple[Aim, ...] = (
+                tuple(there[mark_protected(cells.domain(column), there, named)].tolist()),
+            )
+        else:
+            aims = tuple((code,) for code in there.tolist())
+        for aim in aims:
+            confirm_share(int(cells.counts[np.isin(value, aim)].sum()), cells.n_rows, r)
+        return cls(cells, looks, look, value, column, aims, named is not None)
+
+    def bucketize(
+        self, profile: Codes, size: int, r: Fraction, secret: Secret
+    ) -> tuple[Codes, Codes]:
+        """Make buckets inside profiles; give the cell and the bucket of every row."""
+        cell = np.repeat(np.arange(self.cells.n_cells), self.cells.counts)
+        chance = secret.numbers("foreground-safe: order of rows", len(cell))
+        own = profile[self.look[cell]]
+        if self.is_joint:
+            carries = np.isin(self.value[cell], self.aims[0])
+            order = np.lexsort((chance, -self._score()[self.look[cell]], own))
+            return cell[order], _cut(own[order], carries[order], size, r)
+        order = np.lexsort((chance, self.value[cell], own))
+        return cell[order], _deal(own[order], self.value[cell[order]], size)
+
+    def _score(self) -> Floats:
+        """Score the looks by an additive model of the table itself: every cell is a bucket."""
+        numbers = np.arange(self.cells.n_cells)
+        buckets = Buckets.of_pairs(
+            numbers, self.value, self.cells.domain(self.column), self.cells.counts
+        )
+        table = Exposed(self.looks, numbers, self.look, self.cells.counts, buckets)
+        return rank_looks(table, self.aims[0])
+
+    def expose(self, cell: Codes, bucket: Codes) -> Exposed:
+        """Give what would be published."""
+        n_buckets = int(bucket.max()) + 1
+        look = self.look[cell]
+        first, inverse = group([bucket, look], [n_buckets, self.looks.n_cells], len(look))
+        count = np.bincount(inverse, minlength=len(first)).astype(np.int64)
+        buckets = Buckets.of_pairs(bucket, self.value[cell], self.cells.domain(self.column))
+        return Exposed(self.looks, bucket[first], look[first], count, buckets)
+
+
+def _cut(profile: Codes, carries: Flags, size: int, r: Fraction) -> Codes:
+    """Cut sorted profiles into buckets of consecutive rows in which at most 1/r carry the value.
+
+    A profile is cut into pieces of `size` rows. From a place where W, the rows so far less r times
+    the carriers so far, is no lower than anywhere before, to the next such place the share is at
+    most 1/r; up to the end of the profile it is where W is no higher than there. A profile without
+    such places is one bucket.
+    """
+    n_rows = len(profile)
+    opens = np.r_[True, profile[1:] != profile[:-1]]
+    begin = np.flatnonzero(opens)
+    number = np.cumsum(opens) - 1
+    length = np.diff(np.r_[begin, n_rows])
+    rank = np.arange(n_rows) - begin[number]
+    worth = np.cumsum(r.denominator - r.numerator * carries.astype(np.int64))
+    before = np.r_[0, worth[:-1]]
+    height = before - before[begin][number]
+    final = worth[begin + length - 1] - before[begin]
+    # A bucket may open where a piece does and enough rows are left.
+    is_place = (rank % size == 0) & (length[number] - rank >= size)
+    # Each profile is lifted above all before it, so that one pass finds the peaks of all.
+    lift = number * (int(np.abs(height).max(initial=0)) + 1) * 2
+    lifted = np.where(is_place, height + lift, -1)
+    is_peak = lifted >= np.maximum.accumulate(lifted)
+    is_cut = opens | (is_place & is_peak & (height >= 0) & (height <= final[number]))
+    return np.cumsum(is_cut) - 1
+
+
+def _deal(profile: Codes, value: Codes, size: int) -> Codes:
+    """Deal the rows of each profile, sorted by value, round a ring of buckets of `size` rows.
+
+    No value comes round to a bucket twice where it has no more rows than there are buckets; a
+    profile in which one has more is one bucket.
+    """
+    opens = np.r_[True, profile[1:] != profile[:-1]]
+    begin = np.flatnonzero(opens)
+    number = np.cumsum(opens) - 1
+    length = np.diff(np.r_[begin, len(profile)])
+    starts_run = opens | np.r_[True, value[1:] != value[:-1]]
+    run = np.flatnonzero(starts_run)
+    most = np.maximum.reduceat(np.diff(np.r_[run, len(value)]), np.searchsorted(run, begin))
+    n_buckets = np.where(most <= length // size, length // size, 1)
+    rank = np.arange(len(profile)) - begin[number]
+    first = np.cumsum(n_buckets) - n_buckets
+    bucket: Codes = first[number] + rank % n_buckets[number]
+    return bucket
+
+
+def _count_pure(exposed: Exposed, profile: Codes) -> int:
+    """Count the buckets whose rows are all of one profile."""
+    own = profile[exposed.look]
+    start = exposed.starts[:-1]
+    is_pure = np.maximum.reduceat(own, start) == np.minimum.reduceat(own, start)
+    return int(np.count_nonzero(is_pure))
+
+
+def _coherent_warnings(merged: Merged, aims: Sequence[Aim], r: Fraction) -> tuple[str, ...]:
+    """Say how many people an adversary with one additive model still links with more than 1/r."""
+    exposed = merged.exposed
+    is_found = np.zeros(len(exposed.count), dtype=bool)
+    for aim in aims:
+        is_found |= fit_additive(Target.of(exposed, aim))[1].p > float(1 / r) + _ROUNDING
+    n_found = int(exposed.count[is_found].sum())
+    if not n_found:
+        return ()
+    return (
+        f"An adversary with one additive model of all quasi-identifiers links {n_found} of "
+        f"{exposed.n_rows} people to a protected value with more than 1/r; the guarantee is "
+        "against another, who takes attribute sets one by one.",
+    )
