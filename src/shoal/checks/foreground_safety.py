@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -41,7 +42,8 @@ _SETTLED = 1e-6
 _MOST_STEPS = 1_000
 _TIE = 1e-6
 _MILLION = 10**6
-_N_HALVINGS = 50
+_MOST_HALVINGS = 60
+_NEAR = 0.5
 
 
 def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
@@ -234,32 +236,44 @@ class _Mixed:
         All odds of a bucket may be multiplied by one number; it is chosen so that as many carriers
         are expected as there are.
         """
-        low, high = np.full(len(odds), -800.0), np.full(len(odds), 800.0)
         logs = np.log(odds)
-        for _ in range(_N_HALVINGS):
+        even = np.log(self.carriers / (self.rows.sum(axis=1) - self.carriers + 0.5))
+        low, high = even - logs.max(axis=1), even - logs.min(axis=1)
+        for _ in range(_MOST_HALVINGS):
             middle = (low + high) / 2
-            share = 1 / (1 + np.exp(-np.clip(logs + middle[:, np.newaxis], -700, 700)))
-            is_low = (self.rows * share).sum(axis=1) < self.carriers
-            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
-        exponent = np.clip(logs + low[:, np.newaxis], -700, 700)
+            exponent = np.clip(logs + middle[:, np.newaxis], -700, 700)
+            excess = (self.rows / (1 + np.exp(-exponent))).sum(axis=1) - self.carriers
+            # Near is enough: the number itself changes nothing but how small the chances are.
+            if np.all(np.abs(excess) <= _NEAR):
+                break
+            low, high = np.where(excess < 0, middle, low), np.where(excess < 0, high, middle)
+        exponent = exponent[:, :, np.newaxis]
         yes, no = -np.logaddexp(0, -exponent), -np.logaddexp(0, exponent)
-        top = int(max(self.rows.max(), self.carriers.max())) + 1
-        factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, top + 1)))])
-        number = np.arange(int(self.carriers.max()) + 1)
-        rows = self.rows[:, :, np.newaxis]
-        rest = np.maximum(rows - number, 0)
-        log = factorial[rows] - factorial[number] - factorial[rest]
-        log = log + number * yes[:, :, np.newaxis] + rest * no[:, :, np.newaxis]
-        binomials: _Floats = np.where(number <= rows, np.exp(log), 0.0)
+        number, rest, ways = self._ways
+        binomials: _Floats = np.where(rest >= 0, np.exp(ways + number * yes + rest * no), 0.0)
         return binomials
+
+    @cached_property
+    def _ways(self) -> tuple[Codes, Counts, _Floats]:
+        """Give 0, 1, 2, ..., the rows left of each class, and the logarithm of the ways to choose.
+
+        Numbers that a class does not have rows for leave fewer than none.
+        """
+        rows = self.rows[:, :, np.newaxis]
+        number = np.arange(int(self.carriers.max()) + 1)
+        rest = rows - number
+        top = max(int(self.rows.max()), len(number))
+        factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, top + 1)))])
+        ways = factorial[rows] - factorial[number] - factorial[np.maximum(rest, 0)]
+        return number, rest, ways
 
 
 def _add(one: _Floats, other: _Floats) -> _Floats:
     """Give the distribution of the sum of two numbers, as far as it is kept."""
-    total = np.zeros_like(one)
     width = one.shape[1]
-    for number in range(width):
-        total[:, number:] += one[:, number : number + 1] * other[:, : width - number]
+    length = 2 * width
+    product = np.fft.rfft(one, length) * np.fft.rfft(other, length)
+    total: _Floats = np.fft.irfft(product, length)[:, :width]
     return total
 
 
@@ -272,7 +286,7 @@ def _mixed_buckets(
     rows = np.bincount(inverse, lines.counts).astype(np.int64)
     owner, which = pairs // n_classes, pairs % n_classes
     n_own = np.bincount(owner, minlength=len(carriers))
-    size = np.ceil(np.log2(np.maximum(carriers, 1))).astype(np.int64)
+    size = np.ceil(np.log2(np.maximum(carriers, 1)) / 2).astype(np.int64)
     is_mixed = (n_own > 1) & (carriers > 0)
     kinds = np.unique(np.column_stack([n_own, size])[is_mixed], axis=0)
     found = []
