@@ -277,9 +277,7 @@ def _add(one: _Floats, other: _Floats) -> _Floats:
     return total
 
 
-def _mixed_buckets(
-    lines: Cells, classes: Codes, carriers: Counts, n_classes: int
-) -> list[_Mixed]:
+def _mixed_buckets(lines: Cells, classes: Codes, carriers: Counts, n_classes: int) -> list[_Mixed]:
     """Find the buckets in which not all rows are of one class, those of about one size together."""
     bucket = lines.codes[:, 0]
     pairs, inverse = np.unique(bucket * n_classes + classes, return_inverse=True)
@@ -295,7 +293,9 @@ def _mixed_buckets(
         entry = np.isin(owner, chosen)
         shape = (len(chosen), n_there)
         found.append(
-            _Mixed(chosen, which[entry].reshape(shape), rows[entry].reshape(shape), carriers[chosen])
+            _Mixed(
+                chosen, which[entry].reshape(shape), rows[entry].reshape(shape), carriers[chosen]
+            )
         )
     return found
 

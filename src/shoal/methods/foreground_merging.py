@@ -252,9 +252,7 @@ class _Judged:
         return cls(fails, aim_of, look_of, highest * float(r), carrying, worst)
 
 
-def _join(
-    exposed: Exposed, judged: _Judged, scores: Floats, r: Fraction, boldness: float
-) -> Codes:
+def _join(exposed: Exposed, judged: _Judged, scores: Floats, r: Fraction, boldness: float) -> Codes:
     """Let every failing bucket take in others; give the new number of each bucket."""
     sizes = exposed.buckets.sizes
     taken_by = np.arange(len(sizes))

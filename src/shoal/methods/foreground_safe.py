@@ -347,8 +347,9 @@ def _coherent_warnings(merged: Merged, aims: Sequence[Aim], r: Fraction) -> tupl
     n_found = int(exposed.count[is_found].sum())
     if not n_found:
         return ()
-    return (
+    warning = (
         f"An adversary with one additive model of all quasi-identifiers links {n_found} of "
         f"{exposed.n_rows} people to a protected value with more than 1/r; the guarantee is "
-        "against another, who takes attribute sets one by one.",
+        "against another, who takes attribute sets one by one."
     )
+    return (warning,)

@@ -70,9 +70,18 @@ class _Attack(_Section):
     max_people: Annotated[int, Field(ge=0)] | None = None
 
 
+class _RepairForeground(_Section):
+    value: str | list[str] = []
+    r: float | int | str
+    epsilon: float | int | str = 0.01
+    sigma: float | int | str = 0.9
+    policy: Literal["pool", "prior", "half"] = "pool"
+
+
 class _Repair(_Section):
-    belief_gain: float | int | str
+    belief_gain: float | int | str | None = None
     bandwidth: float | int | str = BANDWIDTH
+    foreground: _RepairForeground | None = None
 
 
 class _Release(_Section):

@@ -1,19 +1,32 @@
-"""Merge the buckets of a release until an adversary with a prior belief learns little from it."""
+"""Merge the buckets of a release until an adversary learns little from it.
+
+One with a prior belief learns by how much it changes; one who mines the release itself by who is
+linked to a value.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from shoal.core.cells import Codes
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number
 from shoal.core.guarantee import BANDWIDTH
-from shoal.core.guarantees import BeliefGain
+from shoal.core.guarantees import BeliefGain, ForegroundSafety, Guarantee
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
+from shoal.core.release import Published
 from shoal.engines.apply import merge_buckets
+from shoal.engines.table import EngineTable
 from shoal.knowledge.belief_file import BELIEFS, beliefs_to_json, occupants_of_release
+from shoal.knowledge.foreground import Exposed, Policy, usable_sets
 from shoal.knowledge.informed import prior_beliefs
+from shoal.methods.foreground_merging import merge_until_safe
 from shoal.methods.repair import merge_until
 from shoal.pipeline.anonymize import checked_release
 from shoal.pipeline.release import Release
@@ -25,11 +38,12 @@ __all__ = ["repair"]
 def repair(
     release: Release,
     *,
-    belief_gain: Number,
+    belief_gain: Number | None = None,
     bandwidth: Number = BANDWIDTH,
+    foreground: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Release:
-    """Merge buckets of a release until nobody's belief gains more than is allowed.
+    """Merge buckets of a release until nobody's belief gains, or links, more than is allowed.
 
     Parameters
     ----------
@@ -39,6 +53,9 @@ def repair(
         The largest Jensen-Shannon distance between prior and posterior belief, from 0 to 1.
     bandwidth
         How much the adversary knows; see `shoal.knowledge.prior_beliefs`.
+    foreground
+        In place of `belief_gain`: the parameters of foreground safety, `r` and where they differ
+        from the usual ones `value`, `epsilon`, `sigma` and `policy`; see `shoal.ForegroundSafe`.
     progress
         Called with the name of each step.
 
@@ -51,6 +68,9 @@ def repair(
     ------
     InfeasibleError
         Where one bucket of all rows tells more than that; it names the best that was reached.
+    ParameterError
+        Where not one of both is asked for, or the release bounds what merging for the other may
+        raise.
 
     Examples
     --------
@@ -60,6 +80,9 @@ def repair(
     >>> repaired = shoal.repair(release, belief_gain=0.6, bandwidth=1)
     >>> [str(guarantee.name) for guarantee in repaired.manifest.guarantees]
     ['frequency l-diversity', 'bounded belief gain']
+    >>> repaired = shoal.repair(release, foreground={"r": 2, "epsilon": 0.3})
+    >>> [str(guarantee.name) for guarantee in repaired.manifest.guarantees]
+    ['frequency l-diversity', 'foreground safety']
     """
     making = release.making
     if making is None or release.manifest.shape is not Shape.BUCKETIZED:
@@ -67,7 +90,8 @@ def repair(
             "Only a bucketized release that was just made can be repaired.",
             hint="shoal.anonymize makes one; an opened release does not tell whose rows are where.",
         )
-    guarantee = BeliefGain(t=belief_gain, bandwidth=bandwidth)
+    guarantee = _guarantee(belief_gain, bandwidth, foreground)
+    _confirm_mergeable(release.manifest.guarantees)
     started = time.perf_counter()
     timings = dict(making.timings)
 
@@ -76,13 +100,11 @@ def repair(
         progress(name)
 
     step("repair")
-    beliefs = prior_beliefs(making.table, bandwidth)
-    published = release.published
-    assert published.buckets is not None
-    occupants = occupants_of_release(published, published.buckets, beliefs)
-    assert occupants is not None
-    target = merge_until(published.buckets, occupants, guarantee.t)
-    witnesses = {**making.plan.witnesses, BELIEFS: beliefs_to_json(beliefs)}
+    witnesses = dict(making.plan.witnesses)
+    if isinstance(guarantee, BeliefGain):
+        target, witnesses[BELIEFS] = _merge_for_beliefs(making.table, release.published, guarantee)
+    else:
+        target = _merge_for_foreground(release.published, guarantee)
     n_buckets = int(target.max(initial=-1)) + 1
     plan = replace(making.plan, n_buckets=n_buckets, witnesses=witnesses)
     step("place")
@@ -94,3 +116,78 @@ def repair(
     )
     merged = replace(making, plan=plan, number=number, timings=timings, method=None)
     return checked_release(merged, manifest, step)
+
+
+def _guarantee(
+    belief_gain: Number | None, bandwidth: Number, foreground: Mapping[str, Any] | None
+) -> BeliefGain | ForegroundSafety:
+    """Read what is asked for.
+
+    Raises
+    ------
+    ParameterError
+        Where it is neither or both, or a parameter is unknown or out of its range.
+    """
+    if (belief_gain is None) == (foreground is None):
+        raise ParameterError(
+            "Repair takes either belief_gain or foreground.",
+            hint="merging for one of them may raise what the other bounds.",
+        )
+    if belief_gain is not None:
+        return BeliefGain(t=belief_gain, bandwidth=bandwidth)
+    assert foreground is not None
+    unknown = set(foreground) - {"value", "r", "epsilon", "sigma", "policy"}
+    if unknown or "r" not in foreground:
+        raise ParameterError(
+            "foreground takes r, value, epsilon, sigma and policy, and needs r.",
+            hint='for example foreground={"r": 4}.',
+        )
+    return ForegroundSafety(**foreground)
+
+
+def _confirm_mergeable(guarantees: tuple[Guarantee, ...]) -> None:
+    """Refuse a release with a guarantee that merging may break."""
+    fragile = [one.name for one in guarantees if isinstance(one, BeliefGain | ForegroundSafety)]
+    if fragile:
+        raise ParameterError(
+            f"The release promises {fragile[0]}, which merging its buckets may break.",
+            hint="repair what a method made without it.",
+        )
+
+
+def _merge_for_beliefs(
+    table: EngineTable, published: Published, guarantee: BeliefGain
+) -> tuple[Codes, bytes]:
+    """Give the target of each bucket, and the witness."""
+    beliefs = prior_beliefs(table, guarantee.bandwidth)
+    assert published.buckets is not None
+    occupants = occupants_of_release(published, published.buckets, beliefs)
+    assert occupants is not None
+    return merge_until(published.buckets, occupants, guarantee.t), beliefs_to_json(beliefs)
+
+
+def _merge_for_foreground(published: Published, guarantee: ForegroundSafety) -> Codes:
+    """Give the target of each bucket.
+
+    Raises
+    ------
+    ParameterError
+        Where a value does not occur; the message says how many, not which.
+    """
+    assert published.buckets is not None
+    exposed, domain = Exposed.of_published(published), published.buckets.domain
+    there = np.unique(published.buckets.value)
+    aims: list[tuple[int, ...]] = [(code,) for code in there.tolist()]
+    if guarantee.value:
+        codes = domain.codes_of(list(guarantee.value))
+        n_strange = int(np.count_nonzero(~np.isin(codes, there)))
+        if n_strange:
+            raise ParameterError(
+                f"value must name values of column {domain.column!r}; of the {len(codes)} given, "
+                f"{n_strange} do not occur.",
+                hint="write them as the table writes them.",
+            )
+        aims = [tuple(codes.tolist())]
+    sets = usable_sets(exposed.looks, guarantee.n_enough)
+    policy: Policy = guarantee.policy  # type: ignore[assignment]
+    return merge_until_safe(exposed, aims, guarantee.r, sets, policy=policy).target
