@@ -250,22 +250,22 @@ class _Mixed:
         exponent = exponent[:, :, np.newaxis]
         yes, no = -np.logaddexp(0, -exponent), -np.logaddexp(0, exponent)
         number, rest, ways = self._ways
-        binomials: _Floats = np.where(rest >= 0, np.exp(ways + number * yes + rest * no), 0.0)
+        binomials: _Floats = np.exp(ways + number * yes + rest * no)
         return binomials
 
     @cached_property
     def _ways(self) -> tuple[Codes, Counts, _Floats]:
         """Give 0, 1, 2, ..., the rows left of each class, and the logarithm of the ways to choose.
 
-        Numbers that a class does not have rows for leave fewer than none.
+        There is no way to choose more rows than a class has.
         """
         rows = self.rows[:, :, np.newaxis]
         number = np.arange(int(self.carriers.max()) + 1)
-        rest = rows - number
+        rest = np.maximum(rows - number, 0)
         top = max(int(self.rows.max()), len(number))
         factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, top + 1)))])
-        ways = factorial[rows] - factorial[number] - factorial[np.maximum(rest, 0)]
-        return number, rest, ways
+        ways = factorial[rows] - factorial[number] - factorial[rest]
+        return number, rest, np.where(number <= rows, ways, -np.inf)
 
 
 def _add(one: _Floats, other: _Floats) -> _Floats:
