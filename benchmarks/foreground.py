@@ -50,6 +50,14 @@ def main(path: str) -> None:
         print(
             f"| {ell} | {len(sets)} | {finding:.2f} | {mining:.2f} | {additive:.2f} | {whole:.2f} |"
         )
+    print("| r | foreground-safe release, planned | planned, placed and checked |")
+    print("|---|---|---|")
+    for r in (2, 4, 10):
+        safe = shoal.ForegroundSafe(value=LOW_EDUCATION, r=r)
+        problem = problem_of(table, safe, Secret.from_seed(1))
+        _, planning = timed(lambda safe=safe, problem=problem: safe.plan(problem))
+        _, whole = timed(lambda safe=safe: shoal.anonymize(table, safe, seed=1))
+        print(f"| {r} | {planning:.2f} | {whole:.2f} |")
 
 
 if __name__ == "__main__":

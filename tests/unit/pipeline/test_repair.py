@@ -86,3 +86,43 @@ def test_only_a_bucketized_release_in_the_making_is_repaired(table, release, tmp
         with pytest.raises(ParameterError, match="repaired"):
             shoal.repair(one, belief_gain=0.5)
     opened.files.engine.close()
+
+
+def test_a_release_is_merged_until_the_foreground_attack_finds_nobody(table, tmp_path):
+    release = shoal.anonymize(table, shoal.Anatomy(ell=2, protect=["flu"]), seed=1)
+    attack = shoal.attacks.Foreground(value="flu", r=3, epsilon=0.1, adversary="paper")
+    assert shoal.attack(release, attack)["foreground"].n_breached
+    repaired = shoal.repair(release, foreground={"value": "flu", "r": 3, "epsilon": 0.1})
+    assert repaired.manifest.n_buckets < release.manifest.n_buckets
+    folder = repaired.write(tmp_path / "release")
+    assert shoal.verify(folder).status is Status.VERIFIED
+    assert shoal.attack(folder, attack)["foreground"].n_breached == 0
+
+
+def test_a_value_that_too_many_have_cannot_be_repaired(table, release):
+    with pytest.raises(shoal.InfeasibleError) as caught:
+        shoal.repair(release, foreground={"value": ["gout", "flu"], "r": 4, "epsilon": 0.1})
+    assert 1 <= float(caught.value.best["r"]) < 4
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"belief_gain": 0.5, "foreground": {"r": 2}},
+        {"foreground": {"value": "flu"}},
+        {"foreground": {"r": 2, "k": 3}},
+        {"foreground": {"r": 2, "value": "measles"}},
+    ],
+)
+def test_what_is_not_asked_for_properly_is_refused(release, asked):
+    with pytest.raises(ParameterError) as caught:
+        shoal.repair(release, **asked)
+    assert "measles" not in str(caught.value)
+
+
+def test_a_release_that_merging_may_break_is_not_merged(table):
+    method = shoal.ForegroundSafe(value="flu", r=2, epsilon=0.1)
+    release = shoal.anonymize(table, method, seed=1)
+    with pytest.raises(ParameterError, match="foreground safety"):
+        shoal.repair(release, belief_gain=0.9)
