@@ -1,4 +1,4 @@
-"""Time the foreground attack on Adult: all attribute sets, the additive model, the whole attack.
+"""Time the foreground attack on Adult, part by part, and the release that it does not break.
 
     python benchmarks/foreground.py adult.csv
 
@@ -13,6 +13,7 @@ import time
 
 import shoal
 from shoal.core.kernels import describe
+from shoal.core.secret import Secret
 from shoal.datasets.adult import LOW_EDUCATION
 from shoal.knowledge.foreground import (
     Exposed,
@@ -22,6 +23,7 @@ from shoal.knowledge.foreground import (
     sample_size,
     usable_sets,
 )
+from shoal.pipeline.anonymize import problem_of
 
 ELLS = (2, 4, 6, 8, 10)
 

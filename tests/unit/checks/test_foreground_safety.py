@@ -37,7 +37,7 @@ def enumerated(rows, carriers, odds):
     return expected / total
 
 
-@pytest.mark.parametrize(("rows", "carriers"), product([(2, 3), (1, 1, 4), (5, 2)], [1, 2, 3]))
+@pytest.mark.parametrize(("rows", "carriers"), [*product([(2, 3), (1, 1, 4), (5, 2)], [1, 2, 3])])
 def test_expected_carriers_equal_those_of_all_worlds(rows, carriers):
     chances = np.array([0.3, 0.02, 1e-6])[: len(rows)]
     mixed = _Mixed(
@@ -82,5 +82,7 @@ def test_without_lines_only_shares_are_checked():
     rows, bucket, value = np.zeros((4, 1), int), np.array([0, 0, 1, 1]), np.array([1, 0, 1, 1])
     buckets, _, _ = release(rows, bucket, value)
     for r, n_failing in ((1, 0), (2, 1)):
-        found = checks.check(ForegroundSafety(value="flu", r=r), checks.Evidence.of_buckets(buckets))
+        found = checks.check(
+            ForegroundSafety(value="flu", r=r), checks.Evidence.of_buckets(buckets)
+        )
         assert (found.is_partial, found.n_failing) == (True, n_failing)
