@@ -89,6 +89,9 @@ class ForegroundSafe(Method):
     say how many. Where every value is protected, rows are dealt out by value instead. A profile
     with too many carriers for buckets of its own stays whole and takes in others.
 
+    Protecting every value by itself takes far more merging than naming some; on small tables with
+    many profiles it may end in one bucket.
+
     An adversary who relies on fewer rows than epsilon and sigma ask for sees finer profiles. In
     buckets with rows of several profiles, those that were taken in stand out to one who knows the
     algorithm.
@@ -97,7 +100,8 @@ class ForegroundSafe(Method):
     --------
     >>> import shoal
     >>> table = shoal.read(shoal.datasets.census(rows=2000, seed=1))
-    >>> release = shoal.anonymize(table, shoal.ForegroundSafe(r=2, epsilon=0.05), seed=1)
+    >>> method = shoal.ForegroundSafe(value="diabetes", r=2, epsilon=0.05)
+    >>> release = shoal.anonymize(table, method, seed=1)
     >>> attack = shoal.attacks.Foreground(epsilon=0.05, adversary="paper")
     >>> shoal.attack(release, attack)[0].n_breached
     0
@@ -112,7 +116,7 @@ class ForegroundSafe(Method):
     deviations: ClassVar[tuple[str, ...]] = (
         "[Wong11] proposes groups of similar people and no algorithm: this one is Shoal's own.",
     )
-    example: ClassVar[Mapping[str, object]] = {"r": 2, "epsilon": 0.1}
+    example: ClassVar[Mapping[str, object]] = {"r": 2, "epsilon": 0.03}
 
     def __init__(
         self,
@@ -241,7 +245,7 @@ class _Table:
         there = np.unique(value)
         if named is not None:
             aims: tuple[Aim, ...] = (
-                tuple(there[mark_protected(cells.domain(column), there, named)].tolist()),
+                tuple(there[mark_protected(cells.domain(column), there, named, "value")].tolist()),
             )
         else:
             aims = tuple((code,) for code in there.tolist())

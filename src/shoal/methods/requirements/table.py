@@ -153,9 +153,9 @@ def as_protect(protect: object) -> tuple[str | None, ...] | None:
 
 
 def mark_protected(
-    domain: Domain, codes: Codes, protect: Sequence[str | None]
+    domain: Domain, codes: Codes, protect: Sequence[str | None], name: str = "protect"
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Say which of the codes that occur are protected.
+    """Say which of the codes that occur are protected, by the parameter of that name.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def mark_protected(
     n_strange = int(np.count_nonzero(~np.isin(protected, codes)))
     if n_strange:
         raise ParameterError(
-            f"protect must name values of column {domain.column!r}; of the {len(protect)} given, "
+            f"{name} must name values of column {domain.column!r}; of the {len(protect)} given, "
             f"{n_strange} do not occur.",
             hint="write them as the table writes them.",
         )
