@@ -126,7 +126,7 @@ def merge_until_safe(
     >>> rows, bucket = np.array([[0], [1], [0], [0], [1], [1]]), np.array([0, 0, 1, 1, 2, 2])
     >>> exposed = Exposed.of_rows([sex], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
     >>> merge_until_safe(exposed, [(1,)], Fraction(2), usable_sets(exposed.looks, 3))
-    Merged(3 buckets into 2 in 2 rounds, largest belief 0.5)
+    Merged(3 buckets into 1 in 3 rounds, largest belief 0.333)
     """
     for aim in aims:
         confirm_share(int(exposed.n_carrying(aim).sum()), exposed.n_rows, r)
