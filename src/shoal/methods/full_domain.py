@@ -202,6 +202,11 @@ class FullDomain(Method):
         return Shape.GENERALIZED
 
     @property
+    def is_minimal(self) -> bool:
+        """Whether buckets follow from the table alone: the search draws nothing."""
+        return True
+
+    @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What a release promises: everything that was asked for."""
         found: list[Guarantee] = []

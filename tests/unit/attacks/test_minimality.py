@@ -50,6 +50,21 @@ def test_that_two_were_merged_says_that_both_have_it(publish):
     assert homogeneity.posterior.tolist() == [pytest.approx(2 / 7)] * len(homogeneity.posterior)
 
 
+def test_levels_that_had_to_be_left_say_as_much():
+    """Full-domain generalization shows homes wherever it may."""
+    table = read()
+    release = shoal.anonymize(table, shoal.FullDomain(**HALF), seed=1)
+    assert release.manifest.n_buckets == 1
+    found, belief = credibility(release, table)
+    assert belief == [1.0, 0.0]
+    assert found.headline["mapped to the release"] == 1
+    assert found.headline["tables published"] == 3
+    apart = read(diseases=["HIV", "flu", "HIV", *["flu"] * 4])
+    release = shoal.anonymize(apart, shoal.FullDomain(**HALF), seed=1)
+    assert release.manifest.n_buckets == 2
+    assert credibility(release, apart)[1] == [0.5, 0.2]
+
+
 def test_mask_leaves_less():
     table = read()
     release = shoal.anonymize(table, shoal.Mask(m=2, k=2, protect=["HIV"]), seed=1)
