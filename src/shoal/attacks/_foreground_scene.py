@@ -9,24 +9,48 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.cells import Buckets, Cells, Codes, Counts, group
 from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
 from shoal.core.forbidden import ForbiddenSets
 from shoal.core.guarantees import Guarantee
 from shoal.core.release import Meaning, People, Published
 from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.foreground import Exposed
+from shoal.knowledge.foreground import Exposed, expose_sliced
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.location import Locations, match_lines, spread
 from shoal.knowledge.nodes import codes_in
 from shoal.knowledge.priors import rename_values
 from shoal.knowledge.random_worlds import claims_of
+from shoal.knowledge.sliced_people import shown_people
 
-__all__ = ["Scene", "claimed"]
+__all__ = ["Scene", "attacked_buckets", "claimed"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+
+def attacked_buckets(published: Published, value: tuple[str | None, ...] | None) -> Buckets | None:
+    """Give the values of each bucket in the sensitive column that is attacked; None without one.
+
+    Of several sensitive columns of a sliced release that is the first, or the first that holds
+    the values that are named.
+    """
+    sliced = published.sliced
+    if sliced is None:
+        return published.buckets
+    names = sliced.layout.sensitive
+    if not names:
+        return None
+    holding = [
+        name
+        for name in names
+        if value is not None and np.all(codes_in(sliced.domain(name), list(value)) >= 0)
+    ]
+    chosen = (holding or names)[0]
+    column = next(one for one in sliced.columns if chosen in one.attributes)
+    domain = column.values.domain(chosen)
+    return Buckets.of_pairs(column.bucket, column.codes(chosen), domain, column.count)
 
 
 def claimed(
@@ -97,11 +121,22 @@ class Scene:
     beliefs: tuple[Floats, Codes, Codes, Counts] | None
 
     @classmethod
-    def of(cls, published: Published, people: People, known: object, *, is_matching: bool) -> Scene:
+    def of(
+        cls,
+        published: Published,
+        buckets: Buckets,
+        people: People,
+        known: object,
+        *,
+        is_matching: bool,
+    ) -> Scene:
         """Set the scene; where people are known to fill all buckets they are its rows."""
-        assert published.buckets is not None
-        if people.line is None and not is_matching and _fill(people, published.buckets):
-            exposed, entry = Exposed.of_people(people, published.buckets)
+        if published.sliced is not None:
+            sensitive = buckets.domain.column
+            exposed, places = _in_slices(published, sensitive, people, is_matching=is_matching)
+            return cls._knowing(published, exposed, places, people, known, published.meanings)
+        if people.line is None and not is_matching and _fill(people, buckets):
+            exposed, entry = Exposed.of_people(people, buckets)
             return cls._knowing(published, exposed, _one_each(entry), people, known, {})
         exposed = Exposed.of_published(published)
         if people.line is not None and not is_matching:
@@ -196,12 +231,46 @@ def _one_each(entry: Codes) -> Locations:
 def _alike(published: Published, line: Codes) -> Locations:
     """Put people whose lines are known into any line that shows the same."""
     looks, look = published.looks
-    order = np.argsort(look, kind="stable")
-    length = np.bincount(look, minlength=looks.n_cells)
-    start = np.cumsum(length) - length
-    person, place = spread(start[look[line]], length[look[line]])
-    found = order[place]
+    person, found = _equal(look[line], look, looks.n_cells)
     return Locations(len(line), person, found, published.lines.counts[found])
+
+
+def _equal(own: Codes, others: Codes, n_numbers: int) -> tuple[Codes, Codes]:
+    """Give all pairs of places with equal numbers, in the order of the first."""
+    order = np.argsort(others, kind="stable")
+    length = np.bincount(others, minlength=n_numbers)
+    start = np.cumsum(length) - length
+    person, place = spread(start[own], length[own])
+    return person, order[place]
+
+
+def _in_slices(
+    published: Published, sensitive: str, people: People, *, is_matching: bool
+) -> tuple[Exposed, Locations]:
+    """Put everybody into a sliced release, and the people attacked among them."""
+    everybody = people if people.bucket is not None else people.everybody
+    if everybody is None or published.sliced is None:
+        raise ParameterError(
+            "Who is in which bucket, a sliced release does not say, and the attack goes by it.",
+            hint="name the release's internal folder, which says it.",
+        )
+    # What is to be inferred is not known, though it may be where another attribute is.
+    columns = [name for name in everybody.quasi.columns if name != sensitive]
+    places = [everybody.quasi.columns.index(name) for name in columns]
+    known = Cells(
+        tuple(everybody.quasi.domains[place] for place in places),
+        everybody.quasi.codes[:, places],
+        everybody.counts,
+    )
+    exposed, entry = expose_sliced(published.sliced, People(known, everybody.bucket), sensitive)
+    if people is everybody and not is_matching:
+        return exposed, _one_each(entry)
+    shown, owner = shown_people(published, people)
+    both = [np.concatenate([shown.column(name), known.column(name)]) for name in columns]
+    first, number = group(both, [domain.size for domain in known.domains], len(owner) + len(entry))
+    person, found = _equal(number[: len(owner)], number[len(owner) :], len(first))
+    counts = everybody.counts[found]
+    return exposed, Locations(people.quasi.n_cells, owner[person], entry[found], counts)
 
 
 def _matching(published: Published, people: People, *, is_matching: bool) -> Locations:

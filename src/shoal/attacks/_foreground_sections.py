@@ -95,7 +95,11 @@ class Judged:
         for view in views:
             found = scene.of_people(_exposure(view, adversary).p)
             higher = (found > posterior) & (first >= 0)
-            value[higher] = view.code_of_entry(scene)[first[higher]]
+            value[higher] = (
+                view.values[0]
+                if len(view.values) == 1
+                else view.code_of_entry(scene)[first[higher]]
+            )
             posterior = np.where(higher, found, posterior)
         return cls(scene, views, adversary, bound, value, posterior)
 

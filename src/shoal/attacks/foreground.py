@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks import _foreground_sections as sections
-from shoal.attacks._foreground_scene import Scene, claimed
+from shoal.attacks._foreground_scene import Scene, attacked_buckets, claimed
 from shoal.core.attack import Attack, Findings
+from shoal.core.cells import Buckets, Codes
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
 from shoal.core.method import Shape
@@ -88,6 +89,11 @@ class Foreground(Attack):
     wrongly. The beliefs of `logit` add up to what every bucket holds, and hold to the degree that
     they are believed, as far as the model is right.
 
+    In a sliced release a person's bucket is that of the rows that agree with them in the sensitive
+    column. Who is in which bucket must be known of everybody; people who are looked for are all
+    of those who are like them. Of several sensitive columns the first that holds the value, or
+    else the first, is attacked; one that is in several columns of the release, in the first.
+
     On a generalized release, people who are given with their exact values and their buckets, and
     fill these, are attacked by their values, as the paper assumes; else by their labels.
 
@@ -119,7 +125,10 @@ class Foreground(Attack):
         "the quasi-identifiers of people who are in the table, and the release, from which she "
         "works out how likely each kind of people has a value"
     )
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
+    shapes: ClassVar[frozenset[Shape]] = frozenset(
+        {Shape.GENERALIZED, Shape.BUCKETIZED, Shape.SLICED}
+    )
+    needs_places: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -161,7 +170,11 @@ class Foreground(Attack):
 
     def fits(self, published: Published) -> bool:
         """Whether the release has buckets of sensitive values."""
-        return super().fits(published) and published.buckets is not None
+        return super().fits(published) and self.buckets_of(published) is not None
+
+    def buckets_of(self, published: Published) -> Buckets | None:
+        """Give the values of each bucket in the sensitive column that is attacked."""
+        return attacked_buckets(published, self.value)
 
     def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction]:
         """Say which values of a release are attacked, and what belief in them is allowed.
@@ -173,8 +186,9 @@ class Foreground(Attack):
         bound
             The largest belief that is no breach.
         """
-        assert published.buckets is not None
-        return claimed(published.manifest.guarantees, published.buckets, self.value, self.r)
+        buckets = self.buckets_of(published)
+        assert buckets is not None
+        return claimed(published.manifest.guarantees, buckets, self.value, self.r)
 
     def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
         """Attack the people with what the release says of kinds of people.
@@ -192,17 +206,18 @@ class Foreground(Attack):
         ------
         ParameterError
             Where the release has no sensitive column or not the value, or a shape that the attack
-            does not know; where rules are about another column.
+            does not know; where rules are about another column; where nobody's bucket in a
+            sliced release is known.
         """
-        buckets = published.buckets
+        buckets = self.buckets_of(published)
         if buckets is None or not self.fits(published):
             raise ParameterError(
-                "Foreground attacks generalized and bucketized releases with a sensitive column; "
-                f"this one is {published.manifest.shape}"
+                "Foreground attacks generalized, bucketized and sliced releases with a sensitive "
+                f"column; this one is {published.manifest.shape}"
                 + (" and has none." if buckets is None else "."),
             )
         known = self.knowledge if self.knowledge is not None else knowledge
-        scene = Scene.of(published, people, known, is_matching=self.locate == "matching")
+        scene = Scene.of(published, buckets, people, known, is_matching=self.locate == "matching")
         aims, bound = self.aims(published)
         attacked = aims[: max(_MOST_WORK // max(len(scene.exposed.look), 1), 1)]
         sets = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
@@ -214,7 +229,7 @@ class Foreground(Attack):
             attack="foreground",
             knows=self.knows,
             counts=people.counts,
-            value=judged.value,
+            value=_numbered(judged.value, published, buckets),
             posterior=judged.posterior,
             breached=judged.breached,
             limit=as_text(bound),
@@ -244,6 +259,14 @@ class Foreground(Attack):
             known = expose_by(target, 0.5 if prior is None else prior)
             beside |= {"foreground": alone, "background": known}
         return sections.View(values, target, paper, logit, distributions, model, beside)
+
+
+def _numbered(value: Codes, published: Published, buckets: Buckets) -> Codes:
+    """Number values as the release does: in a sliced one those of all sensitive columns."""
+    if published.sliced is None:
+        return value
+    first = published.sliced.first_sensitive(buckets.domain.column)
+    return np.where(value < 0, value, value + first)
 
 
 def _checked_values(value: str | Sequence[str | None] | None) -> tuple[str | None, ...] | None:

@@ -60,6 +60,9 @@ class Findings:
     is_by_line
         Whether there is one entry a published line, in their order, instead of one a cell of
         `People`.
+    is_by_place
+        Whether there is one entry a kind of people and bucket of a sliced release, instead of one
+        a kind.
     """
 
     attack: str
@@ -72,6 +75,7 @@ class Findings:
     headline: Mapping[str, object]
     sections: tuple[Section, ...] = field(default=())
     is_by_line: bool = False
+    is_by_place: bool = False
 
     @property
     def n_people(self) -> int:
@@ -118,6 +122,8 @@ class Attack(ABC):
     """The shapes that it works on."""
     needs_knowledge: ClassVar[bool] = False
     """Whether it is run only where there is knowledge to run it with."""
+    needs_places: ClassVar[bool] = False
+    """Whether it goes by everybody's own bucket also where the release does not say it."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every attack."""
 

@@ -416,11 +416,15 @@ class People:
     line
         The line of the release, as an entry of `Published.lines`, that each cell is known to be;
         None where none is known.
+    everybody
+        All who are in the release, each in their own bucket, where she knows that of others
+        than those attacked.
     """
 
     quasi: Cells
     bucket: Codes | None = None
     line: Codes | None = None
+    everybody: People | None = None
 
     @property
     def n_people(self) -> int:

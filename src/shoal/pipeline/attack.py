@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from shoal.pipeline.held_out import run_trials
 from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import Release, open_release
 from shoal.pipeline.risk_file import write_risk
+from shoal.pipeline.sliced_people import place_kinds
 from shoal.pipeline.witnesses import kinds_of_release, known_to_maker
 
 __all__ = [
@@ -127,10 +128,13 @@ def attack(
         attacks = tuple(
             one
             for one in attacks_that_apply(published, has_knowledge=knowledge is not None)
-            if people is None or not isinstance(one, CellAttack)
+            if people is None or (not isinstance(one, CellAttack) and _is_placed(release, one))
         )
     attacked = _everybody(release, published) if people is None else read_people(people, published)
-    findings, apart = _run(release, attacks, attacked, knowledge, external, progress)
+    placed = _placed(release, attacks)
+    if people is not None and placed is not None:
+        attacked, placed = replace(attacked, everybody=placed), None
+    findings, apart = _run(release, attacks, attacked, placed, knowledge, external, progress)
     if people is None:
         fresh = {found.attack: found for found in findings if found.attack not in apart}
         kept = tuple(found for found in release.findings if found.attack not in fresh)
@@ -147,6 +151,7 @@ def _run(
     release: Release,
     attacks: Sequence[Attack],
     people: People,
+    placed: People | None,
     knowledge: object,
     external: EngineTable | None,
     progress: Progress,
@@ -178,9 +183,27 @@ def _run(
         elif isinstance(one, TableAttack) and external is not None and not one.fits(published):
             findings.append(one.replay(published, algorithm_of(release, external)))
             apart.add(findings[-1].attack)
+        elif one.needs_places and placed is not None:
+            findings.append(replace(one.run(published, placed, knowledge), is_by_place=True))
         else:
             findings.append(one.run(published, people, knowledge))
     return findings, apart
+
+
+def _is_placed(release: Release, one: Attack) -> bool:
+    """Whether all is known of places that an attack goes by."""
+    is_known = release.published.sliced is None or release.making or release.internal
+    return bool(is_known) or not one.needs_places
+
+
+def _placed(release: Release, attacks: Sequence[Attack]) -> People | None:
+    """Give everybody in a sliced release by their buckets, where an attack goes by that."""
+    published = release.published
+    is_needed = any(one.needs_places and _is_placed(release, one) for one in attacks)
+    if published.sliced is None or not is_needed:
+        return None
+    kinds = kinds_of_release(release, published.sliced)
+    return place_kinds(release, published, kinds).people
 
 
 def _external(release: Release, people: Any) -> EngineTable | None:

@@ -42,7 +42,7 @@ _BANDWIDTH = "bandwidth"
 """Of the beliefs that a prior is estimated as."""
 _PRIVATE = "private"
 """Cells that must not be known; files among what names them are relative too."""
-_PATHS = (_POPULATION, _PRIOR, "rules")
+_PATHS = (_POPULATION, _PRIOR, "rules", "knowledge")
 """Parameters that name a file."""
 
 

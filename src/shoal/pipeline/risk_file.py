@@ -13,9 +13,10 @@ import numpy.typing as npt
 from shoal.core.attack import Findings
 from shoal.core.cells import Codes, smallest_type
 from shoal.core.errors import InternalError
-from shoal.core.release import Published
+from shoal.core.release import BUCKET, Published
 from shoal.engines.duckdb import DuckDB
 from shoal.pipeline.release import PLACEMENT, Release
+from shoal.pipeline.sliced_people import Placed, place_kinds
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.witnesses import kinds_of_release
 
@@ -41,6 +42,7 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     engine = release.files.engine
     # The entry of every line where there are lines, else of every kind.
     numbered, entries = _entries(release, release.published)
+    placed = _placed(release, release.published, findings)
     texts = _value_texts(release.published)
     n_rows = release.published.lines.n_rows
     engine.push(
@@ -59,14 +61,17 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
             parts = []
             for found in findings:
                 has_value = found.value.max(initial=-1) >= 0
-                scores = _scores(found, numbered, entries)
+                scores = _scores(found, numbered, entries, placed)
+                same = " AND ".join(
+                    f"p.{name} = s.{name}" for name in (numbered, BUCKET) if name in scores
+                )
                 # No value is -1, which has no text.
                 shown, joined = (text, text_join) if has_value else ("CAST(NULL AS VARCHAR)", "")
                 parts.append(
                     f"SELECT p.row_key, '{found.attack}' AS attack, {shown} AS value, "
                     f"s.posterior, s.breached FROM {placement} p {join} "
                     f"{lent.enter_context(engine.lent(scores))} s{joined} "
-                    f"WHERE p.{numbered} = s.{numbered}"
+                    f"WHERE {same}"
                 )
             parts += _lines_of_others(engine, internal, findings)
             engine.write(" UNION ALL ".join(parts), temporary, "parquet")
@@ -93,11 +98,22 @@ def _value_texts(published: Published) -> list[str | None]:
     return [None] if published.buckets is None else published.buckets.domain.labels()
 
 
-def _scores(found: Findings, numbered: str, entries: Codes) -> dict[str, npt.NDArray[Any]]:
+def _placed(release: Release, published: Published, findings: Sequence[Findings]) -> Placed | None:
+    if published.sliced is None or not any(found.is_by_place for found in findings):
+        return None
+    return place_kinds(release, published, kinds_of_release(release, published.sliced))
+
+
+def _scores(
+    found: Findings, numbered: str, entries: Codes, placed: Placed | None
+) -> dict[str, npt.NDArray[Any]]:
     number = np.arange(1, len(entries) + 1, dtype=smallest_type(len(entries) + 1))
     entry = number - 1 if found.is_by_line else entries
+    place: dict[str, npt.NDArray[Any]] = {numbered: number}
+    if found.is_by_place and placed is not None:
+        place, entry = {numbered: placed.kind, BUCKET: placed.bucket}, placed.entry
     scores: dict[str, npt.NDArray[Any]] = {
-        numbered: number,
+        **place,
         "posterior": found.posterior[entry],
         "breached": found.breached[entry],
     }

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import shoal
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.engines.engine import Scan
+from shoal.knowledge import Knowledge, NegativeRule
 from shoal.pipeline.config import configure
 from shoal.pipeline.publish import GateError, Outcome, earlier_releases, produce, publish
 
@@ -49,6 +51,28 @@ def test_attack_within_its_limit_passes(configured):
     publication = publish(configured(attacks={"homogeneity": {"max_people": 0}}))
     assert publication.judgements[0].outcome is Outcome.PASSED
     assert publication.judgements[0].worst <= 0.5
+
+
+def test_foreground_is_attacked_with_a_file_of_knowledge_beside_the_configuration(
+    configured, tmp_path
+):
+    rules = [NegativeRule(antecedent={"zip": "z0"}, value="a")]
+    (tmp_path / "rules.toml").write_text(Knowledge("disease", rules).to_toml())
+    (entry,) = configured(attacks={"foreground": {"knowledge": "rules.toml"}}).attacks()
+    assert entry.parameters["knowledge"] == tmp_path / "rules.toml"
+    release = shoal.anonymize(
+        shoal.read(
+            tmp_path / "people.csv", shoal.Schema(quasi=["age", "zip"], sensitive="disease")
+        ),
+        shoal.Anatomy(ell=2),
+        seed=1,
+    )
+    (found,) = shoal.attack(release, entry.make(release.published))
+    (compared,) = [one for one in found.sections if one.title == "adversaries"]
+    assert [row[0] for row in compared.rows] == [
+        *("logit: foreground and background", "paper"),
+        *("random worlds", "foreground", "background"),
+    ]
 
 
 def test_attack_above_its_limit_refuses_to_write(configured, tmp_path):
