@@ -254,20 +254,16 @@ def _in_slices(
             "Who is in which bucket, a sliced release does not say, and the attack goes by it.",
             hint="name the release's internal folder, which says it.",
         )
-    # What is to be inferred is not known, though it may be where another attribute is.
-    columns = [name for name in everybody.quasi.columns if name != sensitive]
-    places = [everybody.quasi.columns.index(name) for name in columns]
-    known = Cells(
-        tuple(everybody.quasi.domains[place] for place in places),
-        everybody.quasi.codes[:, places],
-        everybody.counts,
-    )
-    exposed, entry = expose_sliced(published.sliced, People(known, everybody.bucket), sensitive)
+    exposed, entry = expose_sliced(published.sliced, everybody, sensitive)
     if people is everybody and not is_matching:
         return exposed, _one_each(entry)
     shown, owner = shown_people(published, people)
-    both = [np.concatenate([shown.column(name), known.column(name)]) for name in columns]
-    first, number = group(both, [domain.size for domain in known.domains], len(owner) + len(entry))
+    known = exposed.looks.domains
+    both = [
+        np.concatenate([cells.column(domain.column) for cells in (shown, everybody.quasi)])
+        for domain in known
+    ]
+    first, number = group(both, [domain.size for domain in known], len(owner) + len(entry))
     person, found = _equal(number[: len(owner)], number[len(owner) :], len(first))
     counts = everybody.counts[found]
     return exposed, Locations(people.quasi.n_cells, owner[person], entry[found], counts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from shoal.cli.options import AttackNames, Memory, Parameters
 from shoal.cli.output import SHOWS_VALUES, Output
 
 if TYPE_CHECKING:
+    from shoal.engines.table import EngineTable
     from shoal.pipeline.attack import AttackReport
     from shoal.pipeline.config import ConfiguredAttack
 
@@ -60,6 +63,14 @@ def register(app: typer.Typer) -> None:
                 help="Another release of the same table: what both say is intersected.",
             ),
         ] = None,
+        truth: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="CONFIG",
+                help="The configuration of the table that the release was made from: how right "
+                "the foreground attack is.",
+            ),
+        ] = None,
         attack: AttackNames = None,
         parameter: Parameters = None,
         memory: Memory = None,
@@ -75,13 +86,35 @@ def register(app: typer.Typer) -> None:
                 entry.check()
             made = [entry.make(release.published) for entry in chosen]
             known = None if knowledge is None else job.read_knowledge(knowledge)
-            report = job.attack(
-                release, *made, knowledge=known, people=people, earlier=earlier, progress=progress
-            )
+            with _table(truth) as table:
+                report = job.attack(
+                    release,
+                    *made,
+                    knowledge=known,
+                    people=people,
+                    earlier=earlier,
+                    truth=table,
+                    progress=progress,
+                )
         output.document({"notice": SHOWS_VALUES, **report.to_dict()})
         _show(output, report)
         if people is None and release.internal is not None:
             output.line(f"One line a person and attack: {release.internal / 'risk.parquet'}")
+
+
+@contextlib.contextmanager
+def _table(configuration: Path | None) -> Iterator[EngineTable | None]:
+    """Read the table that a configuration names."""
+    if configuration is None:
+        yield None
+        return
+    from shoal.pipeline.config import load  # noqa: PLC0415 - help imports no engine
+
+    table = load(configuration).read()
+    try:
+        yield table
+    finally:
+        table.engine.close()
 
 
 def _configured(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from shoal import attacks as all_attacks
+from shoal.attacks.foreground import Foreground
 from shoal.core.attack import Attack, Findings
 from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
@@ -31,6 +32,7 @@ from shoal.knowledge.known import Knowledge
 from shoal.pipeline.algorithm import algorithm_of
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.earlier import attack_with_earlier
+from shoal.pipeline.foreground_truth import attack_each_person
 from shoal.pipeline.held_out import run_trials
 from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import Release, open_release
@@ -47,6 +49,9 @@ __all__ = [
     "read_people",
     "read_prior",
 ]
+
+_MOST_SCORED = 1_000_000
+"""Scoring goes through people one by one: of larger tables it is done where it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ def attack(
     knowledge: object = None,
     people: Any = None,
     earlier: str | os.PathLike[str] | None = None,
+    truth: EngineTable | None = None,
     progress: Progress = silent,
 ) -> AttackReport:
     """Attack a release.
@@ -104,6 +110,10 @@ def attack(
     earlier
         The public folder of another release of the same table: what both say of people who are in
         both is intersected. It takes both internal folders.
+    truth
+        The table that the release was made from: how right the foreground attack is, and what it
+        finds by people's exact values. By default that of a release that was just made, where it
+        has at most a million rows.
     progress
         Called with the name of each step.
 
@@ -134,7 +144,8 @@ def attack(
     placed = _placed(release, attacks)
     if people is not None and placed is not None:
         attacked, placed = replace(attacked, everybody=placed), None
-    findings, apart = _run(release, attacks, attacked, placed, knowledge, external, progress)
+    truth = _truth(release, truth, is_everybody=people is None)
+    findings, apart = _run(release, attacks, attacked, placed, knowledge, external, truth, progress)
     if people is None:
         fresh = {found.attack: found for found in findings if found.attack not in apart}
         kept = tuple(found for found in release.findings if found.attack not in fresh)
@@ -154,6 +165,7 @@ def _run(
     placed: People | None,
     knowledge: object,
     external: EngineTable | None,
+    table: EngineTable | None,
     progress: Progress,
 ) -> tuple[list[Findings], set[str]]:
     """Run attacks.
@@ -183,6 +195,8 @@ def _run(
         elif isinstance(one, TableAttack) and external is not None and not one.fits(published):
             findings.append(one.replay(published, algorithm_of(release, external)))
             apart.add(findings[-1].attack)
+        elif isinstance(one, Foreground) and table is not None:
+            findings.append(attack_each_person(release, one, table, knowledge))
         elif one.needs_places and placed is not None:
             findings.append(replace(one.run(published, placed, knowledge), is_by_place=True))
         else:
@@ -211,6 +225,21 @@ def _external(release: Release, people: Any) -> EngineTable | None:
     if people is None:
         return None if release.making is None else release.making.table
     return people if isinstance(people, EngineTable) else None
+
+
+def _truth(
+    release: Release, truth: EngineTable | None, *, is_everybody: bool
+) -> EngineTable | None:
+    """Give the table by which attacks on everybody are scored; None where they are not."""
+    if truth is not None and not is_everybody:
+        raise ParameterError(
+            "How right an attack is can be said of everybody in the release, not of other people.",
+            hint="leave out people, or truth.",
+        )
+    if truth is not None or release.making is None or not is_everybody:
+        return truth
+    table = release.making.table
+    return table if table.n_rows <= _MOST_SCORED else None
 
 
 def _replayed(attacks: Sequence[Attack], published: Published) -> list[Attack]:

@@ -28,11 +28,13 @@ from shoal.core.table import Table
 from shoal.engines.limits import Limits
 from shoal.engines.opening import is_postgres_address
 from shoal.engines.postgres_connection import public_address
+from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.pipeline.attack import read_people, read_prior
 from shoal.pipeline.config_sections import Sections, check_sections
 from shoal.pipeline.make import Parameters, make, refuse_unknown
+from shoal.pipeline.read import read
 
 __all__ = ["Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
 
@@ -217,6 +219,11 @@ class Configuration:
             key=stated.key,
             person=stated.person,
         )
+
+    def read(self, schema: Schema | None = None) -> EngineTable:
+        """Read the table, with the schema that was made already; whoever asks closes its engine."""
+        chosen = self.schema() if schema is None else schema
+        return read(self.source, chosen, limits=self.limits, **self.reading)
 
     def method(self) -> Method:
         """Make the method.

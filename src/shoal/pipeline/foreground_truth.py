@@ -17,17 +17,27 @@ import numpy as np
 
 from shoal.attacks.foreground import Foreground
 from shoal.core.attack import Findings, Section
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.cells import Buckets, Cells, Codes, Counts, group
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.method import Shape
 from shoal.core.release import BUCKET, People, Published
+from shoal.core.rows import Rows
 from shoal.engines.laid_out import LaidOut
 from shoal.engines.table import EngineTable
-from shoal.knowledge.foreground import Exposed, Target, mine, sample_size, usable_sets
+from shoal.knowledge.foreground import (
+    Exposed,
+    Target,
+    expose_sliced,
+    mine,
+    sample_size,
+    usable_sets,
+)
 from shoal.knowledge.foreground.scoring import Score, score_beliefs
 from shoal.pipeline.release import PLACEMENT, Release
+from shoal.pipeline.sliced_people import place_kinds, placement_relation
+from shoal.pipeline.witnesses import kinds_of_release
 
-__all__ = ["Located", "attack_and_score", "locate_people"]
+__all__ = ["Located", "attack_and_score", "attack_each_person", "locate_people"]
 
 _MOST_ROWS = 20_000_000
 _FEWEST = 20
@@ -45,11 +55,14 @@ class Located:
     cell, value
         The truth, one entry a person: which of `people` it is, and the sensitive value as a code
         of the release; -1 where the release does not hold it.
+    line
+        The line of each person, from 0; None in a sliced release, which has none.
     """
 
     people: People
     cell: Codes
     value: Codes
+    line: Codes | None = None
 
     def carriers(self, values: tuple[int, ...]) -> Counts:
         """Count, for each cell of people, those who have any of some values."""
@@ -57,7 +70,9 @@ class Located:
         return np.bincount(self.cell[has], minlength=len(self.people.counts)).astype(np.int64)
 
 
-def locate_people(release: Release, table: EngineTable | None = None) -> Located:
+def locate_people(
+    release: Release, table: EngineTable | None = None, attack: Foreground | None = None
+) -> Located:
     """Put the people of a table into the buckets of its release.
 
     Parameters
@@ -66,13 +81,16 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
         A release in memory, or opened with its internal folder.
     table
         The table it was made from; needed where it was opened.
+    attack
+        The attack, which says whose values of several sensitive columns are the truth.
 
     Raises
     ------
     ParameterError
         Where there is no table.
     DataError
-        Where neither its maker nor an internal folder says where people are.
+        Where neither its maker nor an internal folder says where people are, or the table does
+        not have them all.
     """
     table = release.making.table if table is None and release.making is not None else table
     if table is None:
@@ -81,35 +99,72 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
             hint="give the table that the release was made from.",
         )
     published = release.published
-    assert published.buckets is not None
+    buckets = (Foreground() if attack is None else attack).buckets_of(published)
+    assert buckets is not None
     rows = table.row_codes(_MOST_ROWS)
     assert rows.keys is not None
-    bucket_of = _buckets_of_keys(release, published, rows.keys.tolist())
+    keys = [str(key) for key in rows.keys.tolist()]
+    if published.sliced is not None:
+        people, place_of = _people_of_slices(release, published)
+    else:
+        place_of = _buckets_of_keys(release, published, keys)
     # Who was left out of the release is not attacked.
-    is_there = np.array([key in bucket_of for key in rows.keys.tolist()], dtype=bool)
-    bucket = np.array([bucket_of[key] for key in rows.keys[is_there].tolist()], dtype=np.int64)
+    is_there = np.array([key in place_of for key in keys], dtype=bool)
+    if np.count_nonzero(is_there) < published.lines.n_rows:
+        raise DataError("The table is not the one that the release was made from.")
+    place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
     codes = rows.codes[is_there].astype(np.int64)
+    sensitive = rows.columns.index(buckets.domain.column)
+    translated = buckets.domain.codes_of(rows.domains[sensitive].labels())
+    value = translated[codes[:, sensitive]]
+    if published.sliced is not None:
+        return Located(people, place, value)
+    people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
+    line_of = _fetched(release, "line")
+    line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
+    return Located(people, cell, value, line - 1)
+
+
+def _by_bucket(
+    table: EngineTable, rows: Rows, codes: Codes, bucket: Codes, n_buckets: int
+) -> tuple[People, Codes]:
+    """Group rows by bucket and quasi-identifiers; give the people, and the cell of each row."""
     places = [rows.columns.index(column) for column in table.schema.quasi]
     domains = tuple(rows.domains[place] for place in places)
     columns = [bucket, *(codes[:, place] for place in places)]
-    sizes = [published.n_buckets, *(domain.size for domain in domains)]
+    sizes = [n_buckets, *(domain.size for domain in domains)]
     first, cell = group(columns, sizes, len(bucket))
     quasi = np.column_stack([column[first] for column in columns[1:]])
     counts = np.bincount(cell, minlength=len(first)).astype(np.int64)
-    sensitive = rows.columns.index(published.buckets.domain.column)
-    translated = published.buckets.domain.codes_of(rows.domains[sensitive].labels())
-    people = People(Cells(domains, quasi, counts), bucket[first])
-    return Located(people, cell, translated[codes[:, sensitive]])
+    return People(Cells(domains, quasi, counts), bucket[first]), cell
 
 
-def _buckets_of_keys(
-    release: Release, published: Published, keys: Sequence[str | None]
-) -> dict[str, int]:
+def _people_of_slices(release: Release, published: Published) -> tuple[People, dict[str, int]]:
+    """Give everybody in a sliced release by bucket, and the cell of each by their row's key."""
+    assert published.sliced is not None
+    placed = place_kinds(release, published, kinds_of_release(release, published.sliced))
+    kind, bucket = _fetched(release, "kind"), _fetched(release, "bucket")
+    entry = placed.entry_of(
+        np.array(list(kind.values()), dtype=np.int64),
+        np.array([bucket[key] for key in kind], dtype=np.int64),
+    )
+    return placed.people, dict(zip(kind, entry.tolist(), strict=True))
+
+
+def _fetched(release: Release, column: str) -> dict[str, int]:
+    """Give a column of the placement by the keys of rows."""
+    query = f"SELECT row_key, {column} FROM {placement_relation(release)} p"
+    fetched = release.files.engine.rows(query)
+    numbers = fetched[column].astype(np.int64).tolist()
+    return dict(zip(map(str, fetched["row_key"].tolist()), numbers, strict=True))
+
+
+def _buckets_of_keys(release: Release, published: Published, keys: Sequence[str]) -> dict[str, int]:
     """Give the bucket, as the release is counted, of everybody in it."""
     files, lines = release.files, published.lines
     if not isinstance(files, LaidOut):
         return _buckets_on_disk(release, published)
-    shown = files.shown_of_keys([str(key) for key in keys])
+    shown = files.shown_of_keys(keys)
     texts = list(shown.values())
     if published.manifest.shape is Shape.BUCKETIZED:
         codes = lines.domains[0].codes_of([row[BUCKET] for row in texts])
@@ -126,23 +181,46 @@ def _buckets_of_keys(
 
 
 def _buckets_on_disk(release: Release, published: Published) -> dict[str, int]:
-    if release.internal is None:
-        raise DataError("Where people are says the internal folder, which is not there.")
-    engine = release.files.engine
-    placement = engine.scan_own(release.internal / PLACEMENT, is_trusted=False).relation
-    fetched = engine.rows(f"SELECT row_key, line FROM {placement}")
-    cell, line = release.files.cell_of_lines(published), fetched["line"].astype(np.int64)
+    line_of = _fetched(release, "line")
+    cell = release.files.cell_of_lines(published)
+    line = np.array(list(line_of.values()), dtype=np.int64)
     if not np.all((line >= 1) & (line <= len(cell))):
         raise DataError(
             f"{PLACEMENT} names lines that the release does not have.",
             hint="is it the internal folder of this release, and was nothing changed in it?",
         )
     bucket = published.lines.codes[cell[line - 1], 0]
-    return dict(zip(map(str, fetched["row_key"].tolist()), bucket.tolist(), strict=True))
+    return dict(zip(line_of, bucket.tolist(), strict=True))
+
+
+def attack_each_person(
+    release: Release,
+    attack: Foreground,
+    table: EngineTable | None = None,
+    knowledge: object = None,
+) -> Findings:
+    """Do as `attack_and_score` does, with one entry a line; in a sliced release, a place."""
+    located = locate_people(release, table, attack)
+    found = _scored(release, attack, located, knowledge)
+    if located.line is None:
+        return replace(found, is_by_place=True)
+    cell = np.empty(len(located.line), dtype=np.int64)
+    cell[located.line] = located.cell
+    return replace(
+        found,
+        counts=np.ones(len(cell), dtype=np.int64),
+        value=found.value[cell],
+        posterior=found.posterior[cell],
+        breached=found.breached[cell],
+        is_by_line=True,
+    )
 
 
 def attack_and_score(
-    release: Release, attack: Foreground, table: EngineTable | None = None
+    release: Release,
+    attack: Foreground,
+    table: EngineTable | None = None,
+    knowledge: object = None,
 ) -> Findings:
     """Run the foreground attack on everybody in a release, and say how right it is.
 
@@ -152,6 +230,8 @@ def attack_and_score(
         The release and the table it was made from; see `locate_people`.
     attack
         The attack.
+    knowledge
+        What is known beside the release; see `Foreground.run`.
 
     Returns
     -------
@@ -168,20 +248,29 @@ def attack_and_score(
     >>> {"recall", "precision", "false flags"} <= set(found.headline)
     True
     """
-    located, published = locate_people(release, table), release.published
-    found = attack.run(published, located.people)
+    return _scored(release, attack, locate_people(release, table, attack), knowledge)
+
+
+def _scored(release: Release, attack: Foreground, located: Located, knowledge: object) -> Findings:
+    published = release.published
+    found = attack.run(published, located.people, knowledge)
     aims, bound = attack.aims(published)
+    buckets = attack.buckets_of(published)
+    assert buckets is not None
     if len(aims) == 1:
         carriers = located.carriers(aims[0])
     else:
-        right = located.value == found.value[located.cell]
+        right = located.value + _first(published, buckets) == found.value[located.cell]
         carriers = np.bincount(located.cell[right], minlength=len(found.counts)).astype(np.int64)
-    bucket = located.people.bucket
-    assert bucket is not None
-    figures = score_beliefs(bucket, found.counts, found.posterior, carriers, float(bound))
+    exposed, entry = _exposed(published, buckets, located.people)
+    figures = score_beliefs(
+        exposed.bucket[entry], found.counts, found.posterior, carriers, float(bound)
+    )
     headline: dict[str, object] = dict(found.headline) | {"precision": figures.precision}
     if len(aims) == 1:
-        headline |= _figures(figures) | _errors(located, published, attack, aims[0])
+        carried = np.bincount(exposed.look[entry], carriers, exposed.looks.n_cells)
+        headline |= _figures(figures)
+        headline |= _errors(Target.of(exposed, aims[0]), carried.astype(np.int64), attack)
     further = (_calibration(figures), _recall_by_group(located.people.quasi, found, carriers))
     return replace(found, headline=headline, sections=(*found.sections, *further))
 
@@ -196,19 +285,26 @@ def _figures(figures: Score) -> dict[str, object]:
     }
 
 
-def _errors(
-    located: Located, published: Published, attack: Foreground, values: tuple[int, ...]
-) -> dict[str, object]:
+def _first(published: Published, buckets: Buckets) -> int:
+    """Give the number that the findings have for the first value of the column attacked."""
+    if published.sliced is None:
+        return 0
+    return published.sliced.first_sensitive(buckets.domain.column)
+
+
+def _exposed(published: Published, buckets: Buckets, people: People) -> tuple[Exposed, Codes]:
+    if published.sliced is None:
+        return Exposed.of_people(people, buckets)
+    return expose_sliced(published.sliced, people, buckets.domain.column)
+
+
+def _errors(target: Target, carriers: Counts, attack: Foreground) -> dict[str, object]:
     """Compare the chances that are mined with the shares of the table."""
-    assert published.buckets is not None
-    exposed, entry = Exposed.of_people(located.people, published.buckets)
-    looks = exposed.looks
-    look = exposed.look[entry]
-    carriers = np.bincount(look, located.carriers(values), looks.n_cells).astype(np.int64)
+    looks = target.exposed.looks
     sets = usable_sets(looks, sample_size(attack.epsilon, attack.sigma))
     errors = [
         one.accuracy(carriers, looks.counts).mean_relative_error
-        for one, _ in mine(Target.of(exposed, values), sets, policy=attack.policy)
+        for one, _ in mine(target, sets, policy=attack.policy)
     ]
     return {"mean relative error of chances": float(np.mean(errors)) if errors else None}
 

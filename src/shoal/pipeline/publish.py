@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from shoal.core.attack import Findings, Section
+from shoal.attacks.foreground import Foreground
+from shoal.core.attack import Attack, Findings, Section
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack
 from shoal.core.progress import Progress, silent
@@ -27,7 +28,6 @@ from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack, attacks_left_out, attacks_that_apply
 from shoal.pipeline.config import Configuration, ConfiguredAttack
 from shoal.pipeline.placing import claimed, internal_folder
-from shoal.pipeline.read import read
 from shoal.pipeline.release import Release, path_of
 from shoal.pipeline.repair import repair
 from shoal.pipeline.seal import check_writing, seal
@@ -44,6 +44,9 @@ __all__ = [
     "produce",
     "publish",
 ]
+
+_WITHOUT_VALUES = ("adversaries", "people by posterior", "calibration")
+"""Sections of the foreground attack that hold no value of the table."""
 
 
 class Outcome(StrEnum):
@@ -69,8 +72,9 @@ class Judgement:
     max_people
         How many people may be at risk; None where the attack is not judged.
     figures, sections
-        What an attack found that was tried on a part of the table, which cannot be repeated from
-        the published files; no value of the table is in it. Empty for others.
+        What an attack found that was tried on a part of the table, or that was held against the
+        truth, which cannot be repeated from the published files; no value of the table is in it.
+        Empty for others.
     """
 
     attack: str
@@ -286,7 +290,7 @@ def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tu
     """Give the release, still in the engine, and its source."""
     method, schema = configuration.method(), configuration.schema()
     progress("read the table")
-    table = read(configuration.source, schema, limits=configuration.limits, **configuration.reading)
+    table = configuration.read(schema)
     try:
         release = anonymize(table, method, seed=configuration.seed, progress=progress)
         if configuration.repair is not None:
@@ -368,12 +372,26 @@ def _judge(
         return ()
     report = attack(release, *(one for _, one in made), progress=progress)
     return tuple(
-        _judgement(entry, found, is_tried=isinstance(one, HeldOutAttack))
+        _judgement(entry, found, _figures(one, found))
         for (entry, one), found in zip(made, report.findings, strict=True)
     )
 
 
-def _judgement(entry: ConfiguredAttack, found: Findings, *, is_tried: bool) -> Judgement:
+def _figures(one: Attack, found: Findings) -> tuple[Mapping[str, object], tuple[Section, ...]]:
+    """Give what cannot be repeated from the published files, without values of the table."""
+    if isinstance(one, HeldOutAttack):
+        return found.headline, found.sections
+    if isinstance(one, Foreground) and "precision" in found.headline:
+        shown = tuple(section for section in found.sections if section.title in _WITHOUT_VALUES)
+        return found.headline, shown
+    return {}, ()
+
+
+def _judgement(
+    entry: ConfiguredAttack,
+    found: Findings,
+    shown: tuple[Mapping[str, object], tuple[Section, ...]],
+) -> Judgement:
     if entry.max_people is not None and HELD_OUT_TEST in found.headline:
         raise ParameterError(
             f"[attacks.{entry.name}] max_people cannot be judged: the {HELD_OUT_TEST} was "
@@ -394,8 +412,8 @@ def _judgement(entry: ConfiguredAttack, found: Findings, *, is_tried: bool) -> J
         worst=found.worst,
         limit=found.limit,
         max_people=entry.max_people,
-        figures=found.headline if is_tried else {},
-        sections=found.sections if is_tried else (),
+        figures=shown[0],
+        sections=shown[1],
     )
 
 

@@ -128,6 +128,10 @@ def _write_internal(
         "dropped": {"rows": making.plan.drop.n_rows, "reason": making.plan.drop.reason},
         **making.plan.notes,
         "attacks": {found.attack: dict(found.headline) for found in release.findings},
+        "attack_sections": {
+            found.attack: [section.to_dict() for section in found.sections]
+            for found in release.findings
+        },
         "accepted_risks": [] if accept_risk is None else [accept_risk],
     }
     _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.core.cells import Buckets, Codes, group
+from shoal.core.cells import Buckets, Cells, Codes, group
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.release import People
 from shoal.core.sliced import Sliced, SlicedColumn
@@ -32,7 +32,8 @@ def expose_sliced(sliced: Sliced, people: People, sensitive: str) -> tuple[Expos
     sliced
         The release.
     people
-        All who are in it, with what is known of them and their buckets: the worst case.
+        All who are in it, with what is known of them and their buckets: the worst case. The
+        sensitive attribute itself does not count as known.
     sensitive
         The sensitive attribute that is attacked.
 
@@ -70,6 +71,7 @@ def expose_sliced(sliced: Sliced, people: People, sensitive: str) -> tuple[Expos
     column = next((one for one in sliced.columns if sensitive in one.attributes), None)
     if column is None:
         raise ParameterError(f"The sliced release has no attribute {sensitive!r}.")
+    people = People(_without(people.quasi, sensitive), people.bucket)
     shared = [name for name in column.attributes if name in people.quasi.columns]
     published, own = _sub_buckets(column, people, shared)
     sizes = [int(max(*map(np.max, pair))) + 1 for pair in zip(published, own, strict=True)]
@@ -82,6 +84,12 @@ def expose_sliced(sliced: Sliced, people: People, sensitive: str) -> tuple[Expos
     domain = column.values.domain(sensitive)
     buckets = Buckets.of_pairs(number[:n_entries], column.codes(sensitive), domain, column.count)
     return Exposed.of_people(People(people.quasi, number[n_entries:]), buckets)
+
+
+def _without(cells: Cells, column: str) -> Cells:
+    """Leave a column out; cells stay apart that are then equal."""
+    kept = [place for place, name in enumerate(cells.columns) if name != column]
+    return Cells(tuple(cells.domains[place] for place in kept), cells.codes[:, kept], cells.counts)
 
 
 def _sub_buckets(
