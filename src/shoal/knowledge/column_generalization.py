@@ -12,7 +12,6 @@ Publishing of Microdata.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,19 +24,14 @@ from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import whole
 from shoal.core.hierarchy import Hierarchy
-from shoal.core.plan import Label, Recode
+from shoal.core.plan import Recode
 from shoal.core.tree import Tree
+from shoal.knowledge.level_labels import recode_to_level
 
-__all__ = [
-    "ColumnGeneralization",
-    "apply_recode",
-    "generalize_columns",
-    "recode_with_inverse",
-]
+__all__ = ["ColumnGeneralization", "apply_recode", "generalize_columns", "recode_with_inverse"]
 
 Marks = npt.NDArray[np.uint64]
 
-_INTERVAL = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[")
 _N_INTERVALS = 16
 """Numbers without a hierarchy go into so many intervals with about equal numbers of rows, and these
 are merged two by two."""
@@ -157,7 +151,7 @@ def generalize_columns(
         levels=MappingProxyType(levels),
         heights=MappingProxyType({name: ladder.height for name, ladder in ladders.items()}),
         recode=tuple(
-            _recode(cells.domain(name), grown[name], level)
+            recode_to_level(cells.domain(name), grown[name], level)
             for name, level in levels.items()
             if level
         ),
@@ -177,6 +171,7 @@ def apply_recode(cells: Cells, recode: Sequence[Recode]) -> Cells:
 
     Examples
     --------
+    >>> from shoal.core.plan import Label
     >>> city = Domain.of_texts("city", ["Bonn", "Rome"])
     >>> cells = Cells.of_rows([city], np.array([[0], [1]]))
     >>> labels = Recode("city", "value", np.array([0, 0]), (Label("Europe", members=(0, 1)),))
@@ -191,6 +186,7 @@ def recode_with_inverse(cells: Cells, recode: Sequence[Recode]) -> tuple[Cells, 
 
     Examples
     --------
+    >>> from shoal.core.plan import Label
     >>> city = Domain.of_texts("city", ["Bonn", "Rome"])
     >>> cells = Cells.of_rows([city], np.array([[0], [1]]))
     >>> labels = Recode("city", "value", np.array([0, 0]), (Label("Europe", members=(0, 1)),))
@@ -286,29 +282,6 @@ def _tree(cells: Cells, name: str, trees: Mapping[str, Tree]) -> Tree:
     counts = np.zeros(domain.size, dtype=np.int64)
     np.add.at(counts, cells.column(name), cells.counts)
     return Hierarchy.intervals(quantiles=_N_INTERVALS).over(domain, counts)
-
-
-def _recode(domain: Domain, tree: Tree, level: int) -> Recode:
-    nodes, first, index = np.unique(
-        tree.ancestors_at(level), return_index=True, return_inverse=True
-    )
-    # In the order of their first values; the missing one, where it is alone, is then last.
-    order = np.argsort(first)
-    labels = tuple(_label(tree, domain, node) for node in nodes[order].tolist())
-    return Recode(domain.column, "value", np.argsort(order)[index], labels)
-
-
-def _label(tree: Tree, domain: Domain, node: int) -> Label:
-    members = np.sort(tree.members(node))
-    present = members[members < len(domain.texts)]
-    ends = _INTERVAL.fullmatch(tree.labels[node] or "") if domain.type.is_numeric else None
-    return Label(
-        tree.labels[node],
-        # Readers go by what a label says, of values too that nobody has.
-        interval=None if ends is None else (ends[1], ends[2]),
-        members=tuple(present.tolist()) if ends is None else None,
-        has_missing=len(present) < len(members),
-    )
 
 
 # --- search ---------------------------------------------------------------------------------------
