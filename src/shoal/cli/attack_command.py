@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +13,6 @@ from shoal.cli.options import AttackNames, Memory, Parameters
 from shoal.cli.output import SHOWS_VALUES, Output
 
 if TYPE_CHECKING:
-    from shoal.engines.table import EngineTable
     from shoal.pipeline.attack import AttackReport
     from shoal.pipeline.config import ConfiguredAttack
 
@@ -86,7 +83,7 @@ def register(app: typer.Typer) -> None:
                 entry.check()
             made = [entry.make(release.published) for entry in chosen]
             known = None if knowledge is None else job.read_knowledge(knowledge)
-            with _table(truth) as table:
+            with job.table_of(truth) as table:
                 report = job.attack(
                     release,
                     *made,
@@ -100,21 +97,6 @@ def register(app: typer.Typer) -> None:
         _show(output, report)
         if people is None and release.internal is not None:
             output.line(f"One line a person and attack: {release.internal / 'risk.parquet'}")
-
-
-@contextlib.contextmanager
-def _table(configuration: Path | None) -> Iterator[EngineTable | None]:
-    """Read the table that a configuration names."""
-    if configuration is None:
-        yield None
-        return
-    from shoal.pipeline.config import load  # noqa: PLC0415 - help imports no engine
-
-    table = load(configuration).read()
-    try:
-        yield table
-    finally:
-        table.engine.close()
 
 
 def _configured(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ __all__ = [
     "read_knowledge",
     "read_people",
     "read_prior",
+    "table_of",
 ]
 
 _MOST_SCORED = 1_000_000
@@ -245,6 +247,22 @@ def _truth(
 def _replayed(attacks: Sequence[Attack], published: Published) -> list[Attack]:
     """Give the attacks that have to run the algorithm anew."""
     return [one for one in attacks if isinstance(one, TableAttack) and not one.fits(published)]
+
+
+@contextlib.contextmanager
+def table_of(configuration: Path | None) -> Iterator[EngineTable | None]:
+    """Give the table that a configuration names; None where there is none."""
+    if configuration is None:
+        yield None
+        return
+    # Imported here: the configuration of attacks needs this module.
+    from shoal.pipeline.config import load  # noqa: PLC0415
+
+    table = load(configuration).read()
+    try:
+        yield table
+    finally:
+        table.engine.close()
 
 
 def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:
