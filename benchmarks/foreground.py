@@ -1,66 +1,60 @@
-"""Time the foreground attack on Adult, part by part, and the release that it does not break.
+"""The foreground attack on Adult, and the releases that it does not break.
 
-    python benchmarks/foreground.py adult.csv
-
-CPU seconds, without reading the table and publishing. The paper reports up to 12 minutes for its
-sets on a Pentium IV.
+No other package mines what a release says of kinds of people. The paper reports up to 12 minutes
+for its attribute sets, on a Pentium IV.
 """
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Iterator, Mapping
 
-import shoal
-from shoal.core.kernels import describe
-from shoal.core.secret import Secret
-from shoal.datasets.adult import LOW_EDUCATION
-from shoal.knowledge.foreground import (
-    Exposed,
-    Target,
-    expose,
-    fit_additive,
-    sample_size,
-    usable_sets,
-)
-from shoal.pipeline.anonymize import problem_of
+from context import Context
+from report import Line, Sheet
 
-ELLS = (2, 4, 6, 8, 10)
+__all__ = ["run"]
+
+_ELLS = (2, 4, 6, 8, 10)
+_RS = (2, 4, 10)
+_AIM_OF_SETS, _AIM_OF_SAFE = 2.0, 20.0
 
 
-def timed(work):
-    begin = time.process_time()
-    return work(), time.process_time() - begin
-
-
-def main(path: str) -> None:
-    print(describe())
-    table = shoal.read(shoal.datasets.adult(path, "foreground-8"))
-    print("| l | sets | finding sets | EM and p(t:x) | additive model | whole attack |")
-    print("|---|---|---|---|---|---|")
-    for ell in ELLS:
-        method = shoal.Anatomy(ell=ell, protect=list(LOW_EDUCATION))
-        release = shoal.anonymize(table, method, seed=1)
-        published = release.published
-        exposed = Exposed.of_published(published)
-        target = Target.of(exposed, exposed.buckets.domain.codes_of(list(LOW_EDUCATION)))
-        sets, finding = timed(lambda exposed=exposed: usable_sets(exposed.looks, sample_size()))
-        _, mining = timed(lambda target=target, sets=sets: expose(target, sets))
-        _, additive = timed(lambda target=target: fit_additive(target))
-        attack = shoal.attacks.Foreground(value=LOW_EDUCATION, r=ell)
-        _, whole = timed(lambda release=release, attack=attack: shoal.attack(release, attack))
-        print(
-            f"| {ell} | {len(sets)} | {finding:.2f} | {mining:.2f} | {additive:.2f} | {whole:.2f} |"
+def run(context: Context) -> Iterator[Sheet]:
+    """Measure mining, the whole attack and the defence."""
+    adult = context.table.adult
+    if adult is None:
+        yield Sheet(
+            title="Foreground knowledge",
+            lines=(),
+            remarks=("It is measured on Adult alone: name the file with --adult.",),
         )
-    print("| r | foreground-safe release, planned | planned, placed and checked |")
-    print("|---|---|---|")
-    for r in (2, 4, 10):
-        safe = shoal.ForegroundSafe(value=LOW_EDUCATION, r=r)
-        problem = problem_of(table, safe, Secret.from_seed(1))
-        _, planning = timed(lambda safe=safe, problem=problem: safe.plan(problem))
-        _, whole = timed(lambda safe=safe: shoal.anonymize(table, safe, seed=1))
-        print(f"| {r} | {planning:.2f} | {whole:.2f} |")
+        return
+    asked = {
+        f"all attribute sets, Anatomy l = {ell}": ("mine all sets", {"ell": ell}) for ell in _ELLS
+    }
+    asked |= {
+        f"the whole attack, Anatomy l = {ell}": ("attack by foreground", {"ell": ell})
+        for ell in (_ELLS[0], _ELLS[-1])
+    }
+    yield _sheet(
+        context, "Foreground attack on Adult, eight quasi-identifiers", asked, _AIM_OF_SETS
+    )
+    asked = {f"ForegroundSafe, r = {r}": ("plan foreground safe", {"r": r}) for r in _RS}
+    yield _sheet(context, "Foreground-safe buckets of Adult, plan from counts", asked, _AIM_OF_SAFE)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+def _sheet(
+    context: Context,
+    title: str,
+    asked: Mapping[str, tuple[str, Mapping[str, object]]],
+    aim: float,
+) -> Sheet:
+    lines = []
+    for what, (measure, options) in asked.items():
+        outcome = context.shoal(measure, {"adult": context.table.adult, **options})
+        answer = outcome.answer or {}
+        found = ", ".join(f"{number:,} {name}" for name, number in answer.items())
+        lines.append(Line(what=what, outcome=outcome, found=found))
+    slowest = max(line.outcome.seconds or float("inf") for line in lines)
+    reached = "reached" if slowest <= aim else "missed"
+    remark = f"Aim: at most {aim:g} CPU seconds each; {reached} ({slowest:.3g})."
+    return Sheet(title=title, lines=tuple(lines), remarks=(remark,))

@@ -18,6 +18,7 @@ import adversarial
 import anonymizing
 import checking
 import engines
+import foreground
 import full_domain
 import injector
 import publishing
@@ -42,6 +43,7 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "full_domain": full_domain.run,
     "adversarial": adversarial.run,
     "slicing": slicing.run,
+    "foreground": foreground.run,
     "publishing": publishing.run,
     "engines": engines.run,
 }
@@ -54,6 +56,7 @@ _USUAL = (
     "full_domain",
     "adversarial",
     "slicing",
+    "foreground",
 )
 """What runs where none is named; the others take an hour."""
 _BYTES_A_GIGABYTE = 2**30

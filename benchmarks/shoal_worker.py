@@ -308,6 +308,17 @@ def _slice(name: str, **options: Any) -> Call:
     return MEASURES[name](**options)
 
 
+# --- foreground knowledge ---------------------------------------------------------------------
+
+_FOREGROUND = ("mine all sets", "attack by foreground", "plan foreground safe")
+
+
+def _expose(name: str, **options: Any) -> Call:
+    from foreground_measures import MEASURES
+
+    return MEASURES[name](**options)
+
+
 if __name__ == "__main__":
     measures: dict[str, Callable[..., Call]] = {
         "plan": plan,
@@ -326,6 +337,7 @@ if __name__ == "__main__":
     serve(
         measures
         | {name: partial(_slice, name) for name in _SLICING}
+        | {name: partial(_expose, name) for name in _FOREGROUND}
         | {f"{name} in memory": partial(_in_memory, name) for name in _GUARANTEES}
         | {f"{name} from a file": partial(_from_file, name) for name in _GUARANTEES}
         | {f"{name} counted": partial(_counted, name) for name in _GUARANTEES}
