@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shoal.checks.alpha_k import largest_share
     from shoal.checks.belief_gain import largest_gain
     from shoal.checks.bucket_size import smallest_bucket
+    from shoal.checks.foreground_safety import largest_link
     from shoal.checks.k_anonymity import anonymity
     from shoal.checks.l_diversity import (
         distinct_diversity,
@@ -48,6 +49,7 @@ __all__ = [
     "fewest_valid_values",
     "frequency_diversity",
     "largest_gain",
+    "largest_link",
     "largest_protected_share",
     "largest_share",
     "recursive_diversity",
@@ -87,6 +89,7 @@ __getattr__, __dir__ = lazy_exports(
         "fewest_valid_values": "shoal.checks.matching_diversity",
         "frequency_diversity": "shoal.checks.l_diversity",
         "largest_gain": "shoal.checks.belief_gain",
+        "largest_link": "shoal.checks.foreground_safety",
         "largest_protected_share": "shoal.checks.m_confidentiality",
         "largest_share": "shoal.checks.alpha_k",
         "recursive_diversity": "shoal.checks.l_diversity",

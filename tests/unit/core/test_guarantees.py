@@ -17,6 +17,7 @@ from shoal.core.guarantees import (
     BucketSize,
     DistinctDiversity,
     EntropyDiversity,
+    ForegroundSafety,
     FrequencyDiversity,
     KAnonymity,
     MatchingDiversity,
@@ -55,6 +56,8 @@ SOME = [
     RuleProtection(delta=0.8, gamma=0.001),
     RuleProtection(delta="2/3", gamma=2, mode="paper"),
     RuleProtection(delta=1, gamma=1.0, mode="oblivious"),
+    ForegroundSafety(r=2),
+    ForegroundSafety(r="5/2", value=["v1", None], epsilon="1/30", policy="half"),
 ]
 
 

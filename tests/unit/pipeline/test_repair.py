@@ -7,6 +7,8 @@ import pytest
 
 import shoal
 from shoal.core.errors import ParameterError
+from shoal.core.guarantees import ForegroundSafety
+from shoal.pipeline.config import configure
 from shoal.pipeline.verify import Status
 
 
@@ -126,3 +128,15 @@ def test_a_release_that_merging_may_break_is_not_merged(table):
     release = shoal.anonymize(table, method, seed=1)
     with pytest.raises(ParameterError, match="foreground safety"):
         shoal.repair(release, belief_gain=0.9)
+
+
+def test_the_configuration_asks_for_it(release, tmp_path):
+    given = {
+        "table": {"source": "table.csv"},
+        "columns": {"quasi": ["age", "sex"], "sensitive": ["disease"]},
+        "method": {"name": "anatomy", "ell": 2},
+        "repair": {"foreground": {"value": "flu", "r": 2, "epsilon": 0.1}},
+    }
+    stated = configure(given, base=tmp_path).repair
+    repaired = shoal.repair(release, **stated)
+    assert repaired.manifest.guarantees[1] == ForegroundSafety(value="flu", r=2, epsilon=0.1)
