@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from shoal import checks
-from shoal.core.cells import Buckets
+from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.guarantees import (
@@ -24,9 +25,11 @@ from shoal.core.guarantees import (
     MConfidentiality,
     RecursiveDiversity,
     RuleProtection,
+    SlicedDiversity,
     TCloseness,
     guarantee_from_dict,
 )
+from shoal.core.sliced import Layout, Sliced
 
 SOME = [
     KAnonymity(k=1),
@@ -56,6 +59,8 @@ SOME = [
     RuleProtection(delta=0.8, gamma=0.001),
     RuleProtection(delta="2/3", gamma=2, mode="paper"),
     RuleProtection(delta=1, gamma=1.0, mode="oblivious"),
+    SlicedDiversity(ell=2),
+    SlicedDiversity(ell="5/2", diversity="distinct"),
     ForegroundSafety(r=2),
     ForegroundSafety(r="5/2", value=["v1", None], epsilon="1/30", policy="half"),
 ]
@@ -81,7 +86,12 @@ def bucket_of(counts):
 
 
 def keeps(guarantee, counts):
-    return checks.check(guarantee, checks.Evidence.of_buckets(bucket_of(counts))).holds
+    buckets = bucket_of(counts)
+    cells = Cells((buckets.domain,), buckets.value[:, np.newaxis], buckets.count)
+    layout = Layout([[buckets.domain.column]], [buckets.domain.column])
+    sliced = Sliced.of_pieces(cells, layout, buckets.value, buckets.bucket, buckets.count)
+    evidence = replace(checks.Evidence.of_buckets(buckets), sliced=sliced)
+    return checks.check(guarantee, evidence).holds
 
 
 def test_every_guarantee_is_tried_here():
