@@ -122,6 +122,26 @@ def test_attack_with_parameters(run, released):
     assert [entry["limit"] for entry in found] == ["0.01", "anything short of certainty"]
 
 
+def test_attack_says_how_right_it_is_where_the_table_is_named(run, write_csv, marker):
+    source = write_csv()
+    Path("shoal.toml").write_text(
+        f'[table]\nsource = "{source}"\n[columns]\nidentifying = "name"\n'
+        'quasi = ["age", "zip"]\n'
+        'sensitive = "disease"\n[method]\nname = "anatomy"\nell = 2\n'
+    )
+    published = run("publish", "shoal.toml")
+    assert published.exit_code == 0, published.output
+    assert "calibration" in published.stdout
+    assert marker not in published.output
+    chosen = ("attack", "release", "-a", "foreground", "--json")
+    (plain,) = json.loads(run(*chosen).stdout)["attacks"]
+    (scored,) = json.loads(run(*chosen, "--truth", "shoal.toml").stdout)["attacks"]
+    assert "precision" not in plain["figures"]
+    assert 0 <= scored["figures"]["precision"] <= 1
+    assert scored["sections"][-1]["title"] in ("calibration", "recall by subgroup")
+    assert scored["people"] == plain["people"]
+
+
 def test_attack_on_given_people_with_a_population(run, released, write_csv, marker):
     some = write_csv(
         [[20, f"{marker}0"], [21, f"{marker}1"]], header=["age", "zip"], name="some.csv"

@@ -53,6 +53,8 @@ Locate = Literal["true", "matching"]
 
 _MOST_WORK = 20_000_000
 """How many pairs of a line and a value are attacked where no value is named."""
+_MOST_FITS = 2000
+"""How many pairs of a set of quasi-identifiers and a value are looked at, where several are."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -99,7 +101,8 @@ class Foreground(Attack):
 
     A belief equal to 1/r is no breach, to within 1e-9. Where rules contradict a bucket nobody of
     it is excluded. Where no value is named and the release is very large, the rarest values are
-    attacked; how many, the headline says.
+    attacked; where it has very many sets of quasi-identifiers, the shortest are looked at for
+    `paper`. How many, the headline says.
 
     Examples
     --------
@@ -220,7 +223,10 @@ class Foreground(Attack):
         scene = Scene.of(published, buckets, people, known, is_matching=self.locate == "matching")
         aims, bound = self.aims(published)
         attacked = aims[: max(_MOST_WORK // max(len(scene.exposed.look), 1), 1)]
-        sets = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
+        usable = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
+        most_sets = max(_MOST_FITS // max(len(attacked), 1), len(scene.exposed.looks.domains))
+        # Short sets come first; who names a value has them all.
+        sets = usable if len(attacked) == 1 else usable[:most_sets]
         # Whether chances are the only ones is looked into where that is done for one value.
         n_other_starts = 1 if len(attacked) == 1 else 0
         views = [self._look_at(scene, sets, values, n_other_starts) for values in attacked]
@@ -233,7 +239,11 @@ class Foreground(Attack):
             posterior=judged.posterior,
             breached=judged.breached,
             limit=as_text(bound),
-            headline=judged.headline() | {"values attacked": f"{len(attacked)} of {len(aims)}"},
+            headline=judged.headline()
+            | {
+                "attribute sets left out": len(usable) - len(sets),
+                "values attacked": f"{len(attacked)} of {len(aims)}",
+            },
             sections=judged.sections(),
         )
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import shoal
-from shoal.attacks import Foreground
+from shoal.attacks import Foreground, foreground
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
@@ -192,3 +192,13 @@ def test_another_table_is_refused(written, table):
         shoal.attack(written, Foreground(), truth=shoal.read(fewer, SCHEMA))
     with pytest.raises(ParameterError, match="everybody in the release"):
         shoal.attack(written, Foreground(), truth=table, people=table)
+
+
+def test_of_too_many_sets_the_shortest_are_looked_at_and_it_is_said(written, monkeypatch):
+    monkeypatch.setattr(foreground, "_MOST_FITS", 12)
+    (found,) = shoal.attack(written, Foreground(epsilon="1/4"))
+    assert found.headline["values attacked"] == "3 of 3"
+    assert found.headline["attribute sets"] == 4
+    assert found.headline["attribute sets left out"] == 3
+    (named,) = shoal.attack(written, Foreground(value="flu", epsilon="1/4"))
+    assert named.headline["attribute sets"] == 7

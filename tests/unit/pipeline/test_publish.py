@@ -4,9 +4,11 @@ import csv
 import json
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 
 import shoal
+from shoal.attacks import Foreground
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.engines.engine import Scan
 from shoal.knowledge import Knowledge, NegativeRule
@@ -73,6 +75,41 @@ def test_foreground_is_attacked_with_a_file_of_knowledge_beside_the_configuratio
         *("logit: foreground and background", "paper"),
         *("random worlds", "foreground", "background"),
     ]
+
+
+def test_the_gate_says_how_right_the_foreground_attack_is(configured, tmp_path):
+    stated = {"value": "a", "r": 4, "epsilon": "1/4"}
+    publication = publish(configured(attacks={"foreground": stated}))
+    judged = {one.attack: one for one in publication.judgements}["foreground"]
+    assert judged.figures["people who have it"] == 15
+    scores = {"precision", "recall", "false flags", "average probability", "average Delta"}
+    assert scores | {"right when naming the likeliest"} <= set(judged.figures)
+    # What is printed holds no value of the table; the internal record has it all.
+    assert [one.title for one in judged.sections][-1] == "calibration"
+    assert "recall by subgroup" not in {one.title for one in judged.sections}
+    record = json.loads((publication.internal / "record.json").read_text())
+    assert record["attacks"]["foreground"] == judged.figures
+    titles = [one["title"] for one in record["attack_sections"]["foreground"]]
+    assert {"calibration", "people at risk by subgroup"} <= set(titles)
+
+
+def test_a_generalized_release_is_attacked_by_exact_values(configured, tmp_path):
+    method = {"name": "mondrian", "k": 10, "ell": 2}
+    stated = {"value": "a", "r": 4, "epsilon": "1/4"}
+    publication = publish(configured(method=method, attacks={"foreground": stated}))
+    judged = {one.attack: one for one in publication.judgements}["foreground"]
+    schema = shoal.Schema(quasi=["age", "zip"], sensitive="disease")
+    table = shoal.read(tmp_path / "people.csv", schema)
+    attack = Foreground(value="a", r=4, epsilon="1/4")
+    (again,) = shoal.attack(publication.folder, attack, truth=table)
+    assert (again.n_people, again.n_breached) == (judged.n_people, judged.n_at_risk)
+    assert again.headline == pytest.approx(judged.figures)
+    risk = parquet.read_table(publication.internal / "risk.parquet").to_pylist()
+    lines = [line for line in risk if line["attack"] == "foreground"]
+    assert len(lines) == 60
+    assert sum(line["breached"] for line in lines) == judged.n_at_risk
+    (labels,) = shoal.attack(publication.folder, attack)
+    assert labels.worst < again.worst
 
 
 def test_attack_above_its_limit_refuses_to_write(configured, tmp_path):
