@@ -6,8 +6,13 @@ the table with those an analyst would estimate from the published files.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from shoal.core.registry import lazy_classes
 
-__all__: list[str] = []
+if TYPE_CHECKING:
+    from shoal.measures.loss import Loss
+
+__all__ = ["Loss"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

@@ -1,0 +1,271 @@
+"""The table as an analyst estimates it from a release of any shape.
+
+A label that stands for several values is shared out among them evenly, a suppressed cell as the
+cells of its column that show. Columns that are not linked are linked at random within their
+buckets. What is expected then is a number of rows for every combination of the table's values.
+
+References
+----------
+[Xiao06] X. Xiao, Y. Tao: Anatomy: Simple and Effective Privacy Preservation. VLDB 2006; Section 3
+for what is expected of buckets, and of labels that are shared out evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.analyse.linked import (
+    Linked,
+    LinkedColumn,
+    columns_for,
+    columns_of,
+    is_evenly_shared,
+)
+from shoal.analyse.tables import expected_table
+from shoal.core.cells import Cells, Codes, group
+from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain
+from shoal.core.errors import ParameterError
+from shoal.core.release import Meaning, Published
+from shoal.core.rows import HIDDEN, Rows
+from shoal.knowledge.location import labels_of_values
+from shoal.knowledge.naming import named_pairs
+
+__all__ = ["Estimated", "Grouping", "Reals", "Shares"]
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Values of an attribute put into groups.
+
+    Parameters
+    ----------
+    group
+        The group of each value.
+    n_groups
+        How many groups there are.
+    """
+
+    group: Codes
+    n_groups: int
+
+    @classmethod
+    def of_values(cls, domain: Domain, counts: Reals, n_most: int) -> Grouping:
+        """Keep values as they are where they are few, else make so many groups of them.
+
+        Values with an order are cut into runs of about equally many rows; of others the most
+        frequent ones stay, and the rest become one group.
+
+        Examples
+        --------
+        >>> sex = Domain.of_texts("sex", ["D", "F", "M"])
+        >>> Grouping.of_values(sex, np.array([1.0, 5.0, 4.0]), 2).group.tolist()
+        [1, 0, 1]
+        """
+        if domain.size <= n_most:
+            return cls(np.arange(domain.size), domain.size)
+        if domain.type.has_order:
+            middle = np.cumsum(counts) - counts / 2
+            run = np.floor(middle / max(counts.sum(), 1) * n_most).astype(np.int64)
+            return cls(np.minimum(run, n_most - 1), n_most)
+        rank = np.empty(domain.size, dtype=np.int64)
+        rank[np.argsort(-counts, kind="stable")] = np.arange(domain.size)
+        return cls(np.minimum(rank, n_most - 1), n_most)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How each published label of an attribute is shared out among the table's values.
+
+    Parameters
+    ----------
+    label, value, share
+        The entries: of a row with this label, so much counts for this value.
+    n_labels, n_values
+        How many labels and values there are.
+    """
+
+    label: Codes
+    value: Codes
+    share: Reals
+    n_labels: int
+    n_values: int
+
+    @classmethod
+    def evenly(cls, labels: Domain, meanings: Mapping[str, Meaning], values: Domain) -> Shares:
+        """Share every label out evenly among the values that it stands for."""
+        if not meanings and SUPPRESSED not in labels.texts:
+            value, label = named_pairs(labels, meanings, values)
+        else:
+            start, label = labels_of_values(labels, meanings, values)
+            value = np.repeat(np.arange(values.size), np.diff(start))
+        n_values = np.bincount(label, minlength=labels.size)
+        return cls(label, value, 1 / n_values[label], labels.size, values.size)
+
+    def with_hidden(self, n_rows: Reals) -> Shares:
+        """Add a last label for suppressed cells, shared out as the rows of the other labels are."""
+        shown = self.weigh_values(n_rows)
+        if not shown.any():
+            shown = np.ones(self.n_values)
+        there = np.flatnonzero(shown)
+        return Shares(
+            np.concatenate([self.label, np.full(len(there), self.n_labels)]),
+            np.concatenate([self.value, there]),
+            np.concatenate([self.share, shown[there] / shown.sum()]),
+            self.n_labels + 1,
+            self.n_values,
+        )
+
+    def weigh_values(self, of_label: Reals) -> Reals:
+        """Share a number for each label out among the values."""
+        weights = of_label[self.label] * self.share
+        return np.bincount(self.value, weights, self.n_values).astype(np.float64, copy=False)
+
+    def weigh_labels(self, of_value: Reals) -> Reals:
+        """Give for each label the mean of a number over what it stands for."""
+        weights = of_value[self.value] * self.share
+        return np.bincount(self.label, weights, self.n_labels).astype(np.float64, copy=False)
+
+    def by_group(self, grouping: Grouping) -> Reals:
+        """Give the share of each group in each label, one row a label."""
+        shares = np.zeros((self.n_labels, grouping.n_groups))
+        np.add.at(shares, (self.label, grouping.group[self.value]), self.share)
+        return shares
+
+
+class Estimated:
+    """What a release lets an analyst expect of the table's values.
+
+    Parameters
+    ----------
+    published
+        The release.
+    truth
+        The counts of the table. Only its values are used here, not how frequent they are.
+    """
+
+    def __init__(self, published: Published, truth: Cells) -> None:
+        self.published = published
+        self.truth = truth
+        rows = published.rows
+        self.columns = columns_of(published) if rows is None else (_column_of_rows(rows),)
+        held = [column.attributes for column in self.columns]
+        self.attributes = tuple(dict.fromkeys(name for names in held for name in names))
+        lacking = [name for name in self.attributes if name not in truth.columns]
+        if lacking:
+            raise ParameterError(
+                f"The table's counts lack columns of the release: {', '.join(lacking)}.",
+                hint="count all columns that the release holds.",
+            )
+        self._linked: dict[tuple[int, ...], Linked] = {}
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows the release has."""
+        return int(self.columns[0].count.sum())
+
+    @cached_property
+    def shares(self) -> Mapping[str, Shares]:
+        """How the labels of each attribute are shared out."""
+        return {name: self._shares_of(name) for name in self.attributes}
+
+    def _shares_of(self, name: str) -> Shares:
+        rows, meanings = self.published.rows, self.published.meanings.get(name, {})
+        values = self.truth.domain(name)
+        if rows is None:
+            return Shares.evenly(self.labels(name), meanings, values)
+        place = rows.columns.index(name)
+        labels, codes = rows.domains[place], rows.codes[:, place]
+        shown = np.bincount(codes[codes != HIDDEN], minlength=labels.size).astype(np.float64)
+        return Shares.evenly(labels, meanings, values).with_hidden(shown)
+
+    def labels(self, name: str) -> Domain:
+        """Give the published labels of an attribute."""
+        column = next(column for column in self.columns if name in column.attributes)
+        return column.domains[column.attributes.index(name)]
+
+    def n_rows_of_labels(self, name: str) -> Reals:
+        """Count the rows that carry each label of an attribute."""
+        column = next(column for column in self.columns if name in column.attributes)
+        size = self.shares[name].n_labels
+        return np.bincount(column.code_of(name), column.count, size).astype(np.float64)
+
+    def linked(self, attributes: Sequence[str]) -> Linked:
+        """Link the columns that some attributes need."""
+        held = [column.attributes for column in self.columns]
+        places = columns_for(held, attributes)
+        if places not in self._linked:
+            chosen = [self.columns[place] for place in places]
+            if not is_evenly_shared([column.attributes for column in chosen]):
+                # Columns that overlap in part are linked as if they did not.
+                chosen = _without_repeats(chosen)
+            self._linked[places] = Linked.of_columns(chosen)
+        return self._linked[places]
+
+    def table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Reals:
+        """Give the expected rows of every combination of groups, one axis an attribute."""
+        linked = self.linked(attributes)
+        kinds = {}
+        for name in attributes:
+            by_group = self.shares[name].by_group(groupings[name])
+            # Labels that say the same of groups are one.
+            kinds[name] = np.unique(by_group, axis=0, return_inverse=True)
+        columns = tuple(_recoded(column, kinds) for column in linked.columns)
+        table, _ = expected_table(Linked(columns, linked.sizes), attributes, {})
+        for axis, name in enumerate(attributes):
+            table = np.moveaxis(np.tensordot(table, kinds[name][0], axes=(axis, 0)), -1, axis)
+        return table
+
+    def true_table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Reals:
+        """Count the table's rows of every combination of groups of values."""
+        key = np.zeros(self.truth.n_cells, dtype=np.int64)
+        shape = tuple(groupings[name].n_groups for name in attributes)
+        for name, size in zip(attributes, shape, strict=True):
+            key = key * size + groupings[name].group[self.truth.column(name)]
+        counted = np.bincount(key, self.truth.counts, int(np.prod(shape)))
+        return counted.astype(np.float64).reshape(shape)
+
+
+def _column_of_rows(rows: Rows) -> LinkedColumn:
+    """Read a suppressed release: one bucket whose cells are linked, `HIDDEN` the last label."""
+    sizes = [domain.size + 1 for domain in rows.domains]
+    codes = np.where(rows.codes == HIDDEN, np.array(sizes) - 1, rows.codes).astype(np.int64)
+    first, inverse = group([codes[:, place] for place in range(len(sizes))], sizes, rows.n_rows)
+    domains = tuple(
+        NumberedDomain(domain.column, np.arange(size, dtype=np.int64))
+        for domain, size in zip(rows.domains, sizes, strict=True)
+    )
+    counts = np.bincount(inverse, minlength=len(first)).astype(np.int64)
+    return LinkedColumn(domains, np.zeros(len(first), dtype=np.int64), codes[first], counts)
+
+
+def _without_repeats(columns: Sequence[LinkedColumn]) -> list[LinkedColumn]:
+    """Keep every attribute in the first column that holds it."""
+    seen: set[str] = set()
+    kept = []
+    for column in columns:
+        own = [name for name in column.attributes if name not in seen]
+        seen.update(own)
+        if own:
+            kept.append(column.keep(own))
+    return kept
+
+
+def _recoded(
+    column: LinkedColumn, kinds: Mapping[str, tuple[Reals, npt.NDArray[np.int64]]]
+) -> LinkedColumn:
+    """Keep the attributes that are asked for, their labels replaced by kinds of labels."""
+    names = [name for name in column.attributes if name in kinds]
+    domains = tuple(
+        NumberedDomain(name, np.arange(len(kinds[name][0]), dtype=np.int64)) for name in names
+    )
+    codes = np.empty((len(column.count), len(names)), dtype=np.int64)
+    for place, name in enumerate(names):
+        codes[:, place] = kinds[name][1].reshape(-1)[column.code_of(name)]
+    return LinkedColumn(domains, column.bucket, codes, column.count)

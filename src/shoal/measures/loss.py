@@ -1,0 +1,328 @@
+"""Loss: how far a release departs from the table, whatever it will be used for.
+
+Three questions, three kinds of figures. How coarse are the labels (generalized loss, entropy,
+suppressed cells and rows)? How many rows hide one another (discernibility, class size)? And how far
+are the distributions that an analyst would estimate, of single columns and of pairs, from those of
+the table (total variation, Kullback-Leibler divergence, difference of Cramer's V)?
+
+References
+----------
+[Iyengar02] V. Iyengar: Transforming Data to Satisfy Privacy Constraints. KDD 2002: generalized
+loss.
+[Xu06] J. Xu et al.: Utility-Based Anonymization Using Local Recoding. KDD 2006: the same as the
+normalized certainty penalty (NCP), for numbers by the width of intervals.
+[Bayardo05] R. Bayardo, R. Agrawal: Data Privacy through Optimal k-Anonymization. ICDE 2005:
+discernibility.
+[LeFevre06] K. LeFevre, D. DeWitt, R. Ramakrishnan: Mondrian Multidimensional K-Anonymity.
+ICDE 2006: average class size.
+[Kifer06] D. Kifer, J. Gehrke: Injecting Utility into Anonymized Datasets. SIGMOD 2006: divergence
+from the estimated distribution.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.attack import Section
+from shoal.core.cells import Cells, Counts
+from shoal.core.domain import Domain
+from shoal.core.exact import whole
+from shoal.core.measure import Measure, Measured
+from shoal.core.method import Shape
+from shoal.core.release import Published
+from shoal.measures._estimated import Estimated, Grouping, Reals, Shares
+
+__all__ = ["Loss", "cramers_v", "divergence", "total_variation"]
+
+_HALF_A_ROW = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(Measure):
+    """Compare labels, classes and distributions of a release with those of the table.
+
+    Parameters
+    ----------
+    groups
+        How many groups the values of a column are put into, where it has more, before tables of
+        one and of two columns are compared.
+
+    Notes
+    -----
+    Where the release says all that the table says, every figure is 0 but the class size and the
+    discernibility, which are then the table's own; where it says nothing, shares are 1. A row that
+    is left out counts as suppressed in all columns, in tables as a combination of its own.
+
+    - *generalized loss*: of numbers the width of what a label stands for, of other values how
+      many they are, as shares of the whole column; mean over all quasi-identifying cells.
+    - *entropy lost*: the bits that are missing to tell the value from its label, values weighed
+      as in the table, as a share of the column's own; mean over quasi-identifiers.
+    - *discernibility*: how many rows each row is hidden among, summed up; as a share, 0 where
+      rows are hidden as they are by the table itself and 1 where all hide one another. Rows
+      hide one another by equal quasi-identifiers or, where these are published as they are, by
+      their bucket; the table itself then hides no row.
+    - *total variation*, *divergence*: between true and estimated distribution, mean over columns
+      and over pairs of columns. For the divergence half a row is added to every combination
+      on both sides, since it would be infinite where one is not expected at all.
+    - *association lost*: how far Cramer's V of two columns is from the true one, mean over pairs.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.core.release import Manifest
+    >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
+    >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
+    >>> manifest = Manifest(
+    ...     shape=Shape.BUCKETIZED, method="anatomy", parameters={}, columns=(), guarantees=(),
+    ...     n_rows=2, n_buckets=1,
+    ... )
+    >>> measured = Loss().run(Published(manifest, lines, None), lines.select(["sex"]))
+    >>> measured
+    Measured(loss: generalized loss 0)
+    >>> measured.headline["discernibility"], measured.headline["total variation, columns"]
+    (4, 0.0)
+    """
+
+    groups: int = 100
+
+    def __post_init__(self) -> None:
+        whole("groups", self.groups, least=2)
+
+    def run(self, published: Published, truth: Cells) -> Measured:
+        """Measure what the release has lost."""
+        self.confirm_fits(published)
+        estimated = Estimated(published, truth)
+        labels = [_Labels.of(estimated, name) for name in _blurred(estimated)]
+        pairs = self._pairs(estimated)
+        return Measured(
+            "loss",
+            _label_figures(labels, estimated) | _class_figures(estimated) | _mean_figures(pairs),
+            (_label_section(labels), *pairs),
+        )
+
+    def _pairs(self, estimated: Estimated) -> tuple[Section, Section]:
+        """Compare the tables of all columns and pairs of columns."""
+        groupings = {name: self._grouping(estimated.truth, name) for name in estimated.attributes}
+        names = ("total variation", "divergence", "true association", "estimated association")
+        single, double = [], []
+        for one in estimated.attributes:
+            true = estimated.true_table([one], groupings)
+            found = estimated.table([one], groupings)
+            single.append((one, total_variation(true, found), divergence(true, found)))
+        for two in itertools.combinations(estimated.attributes, 2):
+            true = estimated.true_table(two, groupings)
+            found = estimated.table(two, groupings)
+            distances = total_variation(true, found), divergence(true, found)
+            double.append((*two, *distances, cramers_v(true), cramers_v(found)))
+        return (
+            Section("columns", ("column", *names[:2]), tuple(single)),
+            Section("pairs of columns", ("first", "second", *names), tuple(double)),
+        )
+
+    def _grouping(self, truth: Cells, name: str) -> Grouping:
+        domain = truth.domain(name)
+        counts = np.bincount(truth.column(name), truth.counts, domain.size)
+        return Grouping.of_values(domain, counts.astype(np.float64), self.groups)
+
+
+# --- distances ------------------------------------------------------------------------------------
+
+
+def total_variation(true: Reals, found: Reals) -> float:
+    """Give the total variation between two tables of counts; missing rows are a further cell.
+
+    Examples
+    --------
+    >>> total_variation(np.array([2.0, 2.0]), np.array([3.0, 1.0]))
+    0.25
+    >>> total_variation(np.array([2.0, 2.0]), np.array([0.0, 0.0]))
+    1.0
+    """
+    missing = abs(true.sum() - found.sum())
+    return float((np.abs(true - found).sum() + missing) / (2 * max(true.sum(), 1)))
+
+
+def divergence(true: Reals, found: Reals) -> float:
+    """Give the Kullback-Leibler divergence, in bits, of what was found from the truth.
+
+    Half a row is added to every cell of both.
+
+    Examples
+    --------
+    >>> round(divergence(np.array([1.5, 0.5]), np.array([0.5, 1.5])), 3)
+    0.333
+    """
+    p, q = true + _HALF_A_ROW, found + _HALF_A_ROW
+    p, q = p / p.sum(), q / q.sum()
+    # Rounding must not give less than nothing.
+    return max(0.0, float((p * np.log2(p / q)).sum()))
+
+
+def cramers_v(table: Reals) -> float:
+    """Give Cramer's V of a table of two columns: 0 where these are independent, at most 1.
+
+    Examples
+    --------
+    >>> cramers_v(np.array([[2.0, 0.0], [0.0, 2.0]])), cramers_v(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    (1.0, 0.0)
+    """
+    n_rows = table.sum()
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    degrees = min(np.count_nonzero(rows), np.count_nonzero(columns)) - 1
+    if degrees < 1:
+        return 0.0
+    expected = np.outer(rows, columns)[np.ix_(rows > 0, columns > 0)] / n_rows
+    seen = table[np.ix_(rows > 0, columns > 0)]
+    chi_squared = ((seen - expected) ** 2 / expected).sum()
+    return float(min(1.0, np.sqrt(chi_squared / (n_rows * degrees))))
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """What the labels of a column lose, as means over all rows of the table."""
+
+    column: str
+    loss: float
+    entropy: float
+    n_suppressed: int
+
+    @classmethod
+    def of(cls, estimated: Estimated, name: str) -> _Labels:
+        shares, n_rows = estimated.shares[name], estimated.n_rows_of_labels(name)
+        truth = estimated.truth
+        domain = truth.domain(name)
+        counts = np.bincount(truth.column(name), truth.counts, domain.size).astype(np.float64)
+        is_open = _stands_for_all(shares, is_suppressed=estimated.published.rows is not None)
+        bits, most = _bits_by_label(shares, counts), _bits(counts)
+        n_total = max(truth.n_rows, 1)
+        n_left_out = truth.n_rows - estimated.n_rows
+        loss = n_rows @ np.where(is_open, 1.0, _extents(shares, domain)) + n_left_out
+        entropy = n_rows @ np.where(is_open, most, bits) + n_left_out * most
+        return cls(
+            name,
+            float(loss) / n_total,
+            float(entropy) / (n_total * most) if most else 0.0,
+            int(n_rows @ is_open),
+        )
+
+
+def _stands_for_all(shares: Shares, *, is_suppressed: bool) -> npt.NDArray[np.bool_]:
+    """Mark the labels that stand for all of several values, and those of suppressed cells."""
+    n_admitted = np.bincount(shares.label, minlength=shares.n_labels)
+    is_open: npt.NDArray[np.bool_] = (n_admitted == shares.n_values) & (shares.n_values > 1)
+    if is_suppressed:
+        is_open = np.arange(shares.n_labels) == shares.n_labels - 1
+    return is_open
+
+
+def _extents(shares: Shares, domain: Domain) -> Reals:
+    """Give for each label how much of the column it stands for, from 0 to 1."""
+    if domain.type.is_numeric and domain.numbers is not None:
+        is_there = shares.value < len(domain.numbers)
+        label, number = shares.label[is_there], domain.numbers[shares.value[is_there]]
+        low, high = np.full(shares.n_labels, np.inf), np.full(shares.n_labels, -np.inf)
+        np.minimum.at(low, label, number)
+        np.maximum.at(high, label, number)
+        whole_width = float(np.ptp(domain.numbers)) if len(domain.numbers) else 0.0
+        width = np.where(high > low, high - low, 0.0)
+        return width / whole_width if whole_width else width
+    n_admitted = np.bincount(shares.label, minlength=shares.n_labels)
+    extents: Reals = np.maximum(n_admitted - 1, 0) / max(shares.n_values - 1, 1)
+    return extents
+
+
+def _bits(counts: Reals) -> float:
+    """Give the entropy of counts."""
+    shares = counts[counts > 0] / max(counts.sum(), 1)
+    return max(0.0, float(-(shares * np.log2(shares)).sum()))
+
+
+def _bits_by_label(shares: Shares, counts: Reals) -> Reals:
+    """Give for each label the entropy of the values that it stands for, weighed as in the table."""
+    weight = counts[shares.value]
+    total = np.bincount(shares.label, weight, shares.n_labels)
+    part = weight / np.maximum(total[shares.label], 1)
+    surprise = -part * np.log2(np.where(part > 0, part, 1.0))
+    return np.maximum(np.bincount(shares.label, surprise, shares.n_labels), 0.0)
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _blurred(estimated: Estimated) -> tuple[str, ...]:
+    """Name the attributes whose values may be published as labels."""
+    published = estimated.published
+    if published.sliced is not None:
+        return published.sliced.layout.known
+    # Any cell of a suppressed release may be blank.
+    if published.rows is not None:
+        return estimated.attributes
+    return tuple(domain.column for domain in published.quasi)
+
+
+def _label_figures(labels: list[_Labels], estimated: Estimated) -> dict[str, object]:
+    n_columns = max(len(labels), 1)
+    n_left_out = estimated.truth.n_rows - estimated.n_rows
+    return {
+        "generalized loss": sum(one.loss for one in labels) / n_columns,
+        "entropy lost": sum(one.entropy for one in labels) / n_columns,
+        "cells suppressed": sum(one.n_suppressed for one in labels),
+        "rows left out": n_left_out,
+    }
+
+
+def _class_figures(estimated: Estimated) -> dict[str, object]:
+    sizes, least = _classes(estimated)
+    n_rows = estimated.truth.n_rows
+    n_left_out = n_rows - int(sizes.sum())
+    # Python's own integers: squares of large tables exceed 64 bits.
+    hidden = sum(size * size for size in sizes.tolist()) + n_left_out * n_rows
+    most = n_rows * n_rows
+    return {
+        "discernibility": hidden,
+        "discernibility, share": max(0.0, (hidden - least) / (most - least)) if most > least else 0,
+        "class size": n_rows / max(len(sizes), 1),
+    }
+
+
+def _classes(estimated: Estimated) -> tuple[Counts, int]:
+    """Give how many rows hide one another, and the discernibility of the table itself."""
+    published, truth = estimated.published, estimated.truth
+    if published.manifest.shape in (Shape.BUCKETIZED, Shape.SLICED):
+        return published.bucket_sizes, truth.n_rows
+    is_suppressed = published.rows is not None
+    sizes = estimated.columns[0].count if is_suppressed else published.looks[0].counts
+    own = truth.select(_blurred(estimated)).counts
+    return sizes, sum(count * count for count in own.tolist())
+
+
+def _mean_figures(sections: tuple[Section, Section]) -> dict[str, object]:
+    single = np.array([row[1:] for row in sections[0].rows], dtype=np.float64).reshape(-1, 2)
+    double = np.array([row[2:] for row in sections[1].rows], dtype=np.float64).reshape(-1, 4)
+    lost = np.abs(double[:, 2] - double[:, 3])
+    return {
+        "total variation, columns": _mean(single[:, 0]),
+        "total variation, pairs": _mean(double[:, 0]),
+        "divergence, columns": _mean(single[:, 1]),
+        "divergence, pairs": _mean(double[:, 1]),
+        "association lost": _mean(lost),
+    }
+
+
+def _mean(numbers: Reals) -> float:
+    return float(numbers.mean()) if len(numbers) else 0.0
+
+
+def _label_section(labels: list[_Labels]) -> Section:
+    return Section(
+        "labels",
+        ("column", "generalized loss", "entropy lost", "cells suppressed"),
+        tuple((one.column, one.loss, one.entropy, one.n_suppressed) for one in labels),
+    )
