@@ -12,7 +12,8 @@ from shoal.core.registry import lazy_classes
 
 if TYPE_CHECKING:
     from shoal.measures.loss import Loss
+    from shoal.measures.queries import Queries
 
-__all__ = ["Loss"]
+__all__ = ["Loss", "Queries"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

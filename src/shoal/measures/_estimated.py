@@ -32,10 +32,11 @@ from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain
 from shoal.core.errors import ParameterError
 from shoal.core.release import Meaning, Published
 from shoal.core.rows import HIDDEN, Rows
+from shoal.core.schema import Role
 from shoal.knowledge.location import labels_of_values
 from shoal.knowledge.naming import named_pairs
 
-__all__ = ["Estimated", "Grouping", "Reals", "Shares"]
+__all__ = ["Estimated", "Grouping", "Reals", "Shares", "sensitive_of"]
 
 Reals = npt.NDArray[np.float64]
 
@@ -230,6 +231,15 @@ class Estimated:
             key = key * size + groupings[name].group[self.truth.column(name)]
         counted = np.bincount(key, self.truth.counts, int(np.prod(shape)))
         return counted.astype(np.float64).reshape(shape)
+
+
+def sensitive_of(published: Published) -> tuple[str, ...]:
+    """Name the sensitive attributes of a release."""
+    if published.sliced is not None:
+        return published.sliced.layout.sensitive
+    if published.buckets is not None:
+        return (published.buckets.domain.column,)
+    return published.manifest.columns_of(Role.SENSITIVE) if published.rows is not None else ()
 
 
 def _column_of_rows(rows: Rows) -> LinkedColumn:
