@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from shoal.core.registry import lazy_classes
 
 if TYPE_CHECKING:
+    from shoal.measures.associations import Associations
     from shoal.measures.loss import Loss
     from shoal.measures.queries import Queries
 
-__all__ = ["Loss", "Queries"]
+__all__ = ["Associations", "Loss", "Queries"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

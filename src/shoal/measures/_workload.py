@@ -2,8 +2,8 @@
 
 A query asks for the rows whose attributes lie in chosen sets of values. All queries about the same
 attributes are answered at once: every entry of a column counts for the share of it that a query
-chooses, entries are added up by bucket, and columns are multiplied as their linking at random
-demands.
+chooses, and columns are multiplied, bucket by bucket, as their linking at random demands. For one
+or two columns the buckets are added up beforehand.
 
 References
 ----------
@@ -16,9 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array, diags_array
 
 from shoal.analyse.linked import Linked, LinkedColumn
 from shoal.core.cells import Cells, Codes, Counts, group
@@ -28,6 +30,7 @@ __all__ = ["Workload", "answer", "answer_truly", "draw_workloads"]
 
 Marks = npt.NDArray[np.bool_]
 
+_PAIR = 2
 _MOST_NUMBERS = 1 << 21
 """How many numbers are held at a time, one an entry and query."""
 
@@ -161,21 +164,29 @@ def _answer_linked(linked: Linked, by_label: Mapping[str, Reals], n_queries: int
         for names in [[name for name in column.attributes if name in by_label]]
         if names
     ]
+    pair = _Pair.of(columns, linked.sizes) if len(columns) <= _PAIR else None
     n_longest = max(linked.n_buckets, *(len(column.count) for column in columns))
     total = np.empty(n_queries)
-    for queries in _chunks(n_queries, n_longest):
-        # The sum of products over the rows of a bucket of n is, on average, n times the
-        # product of the columns' means.
-        product: Reals | None = None
-        for column in columns:
-            added = column.add_up(by_label, queries)
-            if product is None:
-                product = added
-            else:
-                product *= added
-                product /= linked.sizes[:, np.newaxis]
-        assert product is not None
-        total[queries] = product.sum(axis=0)
+    for queries in _chunks(n_queries, n_longest if pair is None else pair.n_combinations):
+        if pair is None:
+            total[queries] = _add_up_buckets(columns, linked.sizes, by_label, queries)
+        else:
+            total[queries] = pair.add_up(by_label, queries)
+    return total
+
+
+def _add_up_buckets(
+    columns: Sequence[_Entries], sizes: Counts, by_label: Mapping[str, Reals], queries: slice
+) -> Reals:
+    """Answer queries about any number of columns, bucket by bucket.
+
+    The sum of products over the rows of a bucket of n is, on average, n times the product of the
+    columns' means.
+    """
+    product = sizes[:, np.newaxis].astype(np.float64)
+    for column in columns:
+        product = product * (column.add_up(by_label, queries) / sizes[:, np.newaxis])
+    total: Reals = product.sum(axis=0)
     return total
 
 
@@ -183,6 +194,44 @@ def _chunks(n_queries: int, n_entries: int) -> Iterator[slice]:
     step = max(1, _MOST_NUMBERS // max(n_entries, 1))
     for first in range(0, n_queries, step):
         yield slice(first, min(first + step, n_queries))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """How often combinations of one column are expected beside those of another, in all buckets.
+
+    Far fewer combinations differ than buckets have entries, so that most of the work is done once
+    for all queries about the same attributes.
+    """
+
+    first: _Entries
+    second: _Entries
+    expected: Any
+
+    @classmethod
+    def of(cls, columns: Sequence[_Entries], sizes: Counts) -> _Pair:
+        first, second = columns[0], columns[-1]
+        one, one_counts = first.merged(len(sizes))
+        if len(columns) < _PAIR:
+            total = np.asarray(one_counts.sum(axis=0)).reshape(-1)
+            return cls(one, one, diags_array(total, format="csr"))
+        other, other_counts = second.merged(len(sizes))
+        scaled = diags_array(1 / sizes) @ other_counts
+        return cls(one, other, (one_counts.T @ scaled).tocsr())
+
+    @property
+    def n_combinations(self) -> int:
+        """How many combinations the longer column has."""
+        return max(len(self.first.count), len(self.second.count))
+
+    def add_up(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
+        """Answer queries."""
+        worth = self.first.worth(by_label, queries)
+        if self.second is self.first:
+            return np.asarray(self.expected.diagonal() @ worth, dtype=np.float64)
+        worth *= self.expected @ self.second.worth(by_label, queries)
+        total: Reals = worth.sum(axis=0)
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,13 +255,31 @@ class _Entries:
         starts = np.flatnonzero(np.diff(column.bucket[first], prepend=-1))
         return cls(kept, count, starts)
 
-    def add_up(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
-        """Add up what the entries of each bucket count for, one column a query."""
+    def merged(self, n_buckets: int) -> tuple[_Entries, Any]:
+        """Merge the entries of all buckets, and count them by bucket and combination."""
+        codes = list(self.codes.values())
+        sizes = [int(code.max(initial=0)) + 1 for code in codes]
+        first, inverse = group(codes, sizes, len(self.count))
+        n_entries = np.diff(np.append(self.starts, len(self.count)))
+        bucket = np.repeat(np.arange(len(self.starts)), n_entries)
+        shape = (n_buckets, len(first))
+        counts = coo_array((self.count.astype(np.float64), (bucket, inverse)), shape=shape).tocsr()
+        kept = {name: code[first] for name, code in self.codes.items()}
+        total = np.bincount(inverse, self.count, len(first)).astype(np.int64)
+        return _Entries(kept, total, np.zeros(1, dtype=np.int64)), counts
+
+    def worth(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
+        """Give what a row of each entry is worth, one column a query."""
         worth: Reals | None = None
         for name, codes in self.codes.items():
             part = by_label[name][:, queries][codes]
             worth = part if worth is None else np.multiply(worth, part, out=worth)
         assert worth is not None
+        return worth
+
+    def add_up(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
+        """Add up what the entries of each bucket are worth, one column a query."""
+        worth = self.worth(by_label, queries)
         worth *= self.count[:, np.newaxis]
         added: Reals = np.add.reduceat(worth, self.starts, axis=0)
         return added
