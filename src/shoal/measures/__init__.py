@@ -12,9 +12,10 @@ from shoal.core.registry import lazy_classes
 
 if TYPE_CHECKING:
     from shoal.measures.associations import Associations
+    from shoal.measures.classification import Classification
     from shoal.measures.loss import Loss
     from shoal.measures.queries import Queries
 
-__all__ = ["Associations", "Loss", "Queries"]
+__all__ = ["Associations", "Classification", "Loss", "Queries"]
 
 __getattr__, __dir__ = lazy_classes(__name__, __all__)

@@ -26,6 +26,7 @@ from shoal.analyse.linked import (
     columns_of,
     is_evenly_shared,
 )
+from shoal.analyse.samples import draw_linking
 from shoal.analyse.tables import expected_table
 from shoal.core.cells import Cells, Codes, group
 from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain
@@ -133,6 +134,20 @@ class Shares:
         weights = of_value[self.value] * self.share
         return np.bincount(self.label, weights, self.n_labels).astype(np.float64, copy=False)
 
+    def draw(self, labels: Codes, generator: np.random.Generator) -> Codes:
+        """Draw a value for each of some labels; -1 where a label stands for none."""
+        order = np.argsort(self.label, kind="stable")
+        ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
+        starts = np.concatenate([[0], ends[:-1]])
+        reached = np.concatenate([[0.0], np.cumsum(self.share[order])])
+        low, high = reached[starts[labels]], reached[ends[labels]]
+        drawn = np.searchsorted(
+            reached, low + generator.random(len(labels)) * (high - low), "right"
+        )
+        # Rounding must not lead to the next label.
+        place = np.clip(drawn - 1, starts[labels], ends[labels] - 1)
+        return np.where(ends[labels] > starts[labels], np.append(self.value[order], -1)[place], -1)
+
     def by_group(self, grouping: Grouping) -> Reals:
         """Give the share of each group in each label, one row a label."""
         shares = np.zeros((self.n_labels, grouping.n_groups))
@@ -208,6 +223,22 @@ class Estimated:
                 chosen = _without_repeats(chosen)
             self._linked[places] = Linked.of_columns(chosen)
         return self._linked[places]
+
+    def sample(self, generator: np.random.Generator) -> Codes:
+        """Draw a table: columns linked at random, and a value for each label.
+
+        Returns
+        -------
+        The codes of values, one row a row, one column an attribute, in lexicographic order; rows
+        that stand for no values of the table are left out.
+        """
+        rows = draw_linking(self.columns, generator)
+        drawn = np.empty((rows.n_rows, len(self.attributes)), dtype=np.int64)
+        for place, name in enumerate(self.attributes):
+            labels = rows.codes[:, rows.columns.index(name)].astype(np.int64)
+            drawn[:, place] = self.shares[name].draw(labels, generator)
+        drawn = drawn[(drawn >= 0).all(axis=1)]
+        return drawn[np.lexsort(drawn.T[::-1])]
 
     def table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Reals:
         """Give the expected rows of every combination of groups, one axis an attribute."""

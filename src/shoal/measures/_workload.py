@@ -55,7 +55,7 @@ class Workload:
     @property
     def n_queries(self) -> int:
         """How many queries there are."""
-        return next(iter(self.marks.values())).shape[1]
+        return int(next(iter(self.marks.values())).shape[1])
 
     def weights(self, worth: Mapping[str, Reals]) -> dict[str, Reals]:
         """Give what each value counts for in each query.
