@@ -20,7 +20,7 @@ from shoal.core.cells import Codes
 from shoal.core.domain import Domain
 from shoal.measures._estimated import Estimated, Grouping, Reals
 
-__all__ = ["LEARNERS", "Predictor", "learn_rows", "predict_by_tables"]
+__all__ = ["LEARNERS", "Predictor", "learn_rows", "predict_by_tables", "rows_of_leaf"]
 
 Predictor = Callable[[Codes], Codes]
 """Gives the class of each row of features."""
@@ -67,12 +67,22 @@ def learn_rows(kind: str, domains: Sequence[Domain], rows: Codes, classes: Codes
     return predict
 
 
+def rows_of_leaf(n_rows: int) -> int:
+    """Give the fewest rows that a leaf of a tree has: less of a small table.
+
+    Examples
+    --------
+    >>> rows_of_leaf(10_000), rows_of_leaf(100), rows_of_leaf(3)
+    (20, 5, 1)
+    """
+    return min(_FEWEST_ROWS, max(1, n_rows // _FEWEST_ROWS))
+
+
 def _tree(domains: Sequence[Domain], n_rows: int, _: int) -> tuple[Any, Callable[[Codes], Any]]:
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - an extra
 
-    least = min(_FEWEST_ROWS, max(1, n_rows // _FEWEST_ROWS))
     return (
-        DecisionTreeClassifier(min_samples_leaf=least, random_state=_SEED),
+        DecisionTreeClassifier(min_samples_leaf=rows_of_leaf(n_rows), random_state=_SEED),
         lambda rows: _shown_to_trees(domains, rows),
     )
 

@@ -27,13 +27,15 @@ from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
 from shoal.core.measure import Fold, FoldedMeasure, Measured
 from shoal.measures._estimated import Estimated, Reals, sensitive_of
+from shoal.measures._expected_tree import Tables, grow_tree
 from shoal.measures._intervals import mean_interval
-from shoal.measures._learners import LEARNERS, learn_rows, predict_by_tables
+from shoal.measures._learners import LEARNERS, learn_rows, predict_by_tables, rows_of_leaf
 
 __all__ = ["Classification", "paired_difference"]
 
 _MOST_CLASSES = 20
 _EXPECTED = "expected tables"
+_TRUE = "tables of the table"
 _DRAWN = "linked at random"
 _MODELS = tuple(LEARNERS)
 _ROWS = "rows"
@@ -59,10 +61,11 @@ class Classification(FoldedMeasure):
     Notes
     -----
     To have rows to train on, columns are linked at random and labels replaced by values that they
-    stand for. Naive Bayes is trained on the expected rows of every value and class as well, where
-    nothing is drawn. A row is predicted rightly or not; *accuracy lost* is how much more often the
-    model that was trained on the rows themselves is right, with the interval, at 95 %, of the mean
-    of paired differences. A release without rows predicts nothing rightly.
+    stand for. Naive Bayes and a tree, of at most 32 leaves, are trained on the expected rows of
+    every value and class as well, where nothing is drawn; that tree is compared with one that is
+    grown alike on the table. A row is predicted rightly or not; *accuracy lost* is how much more
+    often the model that was trained on the rows themselves is right, with the interval, at 95 %, of
+    the mean of paired differences. A release without rows predicts nothing rightly.
 
     `run` trains and tests on the same people, since nobody is held out of a release that is there
     already; `judge` takes releases of folds.
@@ -156,12 +159,16 @@ class _Trial:
         Its rows, linked at random.
     train, test
         The rows that it was made from, and those held out, the latter once for all that are equal.
+    expected, true
+        What tables are expected from: the release, and the rows that it was made from.
     """
 
     estimated: Estimated
     drawn: Codes
     train: Codes
     test: Codes
+    expected: Tables
+    true: Tables
 
     @classmethod
     def of(cls, fold: Fold, generator: np.random.Generator) -> _Trial:
@@ -173,6 +180,8 @@ class _Trial:
             estimated.sample(generator),
             repeated[np.lexsort(repeated.T[::-1])],
             _columns(fold.test, estimated.attributes),
+            Tables.of_release(estimated),
+            Tables.of_table(fold.train, estimated.attributes),
         )
 
     def outcomes(self, target: str, models: Sequence[str]) -> dict[str, Reals]:
@@ -187,8 +196,13 @@ class _Trial:
             for training, rows in ((_DRAWN, self.drawn), ("table", self.train)):
                 predict = learn_rows(model, domains, rows[:, others], rows[:, place])
                 found[_name(target, model, training)] = _right(predict(shown), classes)
+        features = [names[at] for at in others]
+        if "tree" in models and features:
+            least = rows_of_leaf(len(self.train))
+            for training, tables in ((_EXPECTED, self.expected), (_TRUE, self.true)):
+                grown = grow_tree(tables, features, target, least)
+                found[_name(target, "tree", training)] = _right(grown.predict(shown), classes)
         if "bayes" in models:
-            features = [names[at] for at in others]
             predicted = predict_by_tables(self.estimated, features, target, shown)
             found[_name(target, "bayes", _EXPECTED)] = _right(predicted, classes)
         return found
@@ -278,8 +292,9 @@ def _accuracies(outcomes: Mapping[str, Reals]) -> Section:
     rows = []
     for name, right in outcomes.items():
         target, model, training = name.rsplit(", ", 2) if name != _ROWS else ("", "", "table")
-        if training != "table":
-            by_table = outcomes[_name(target, model, "table")]
+        if training in (_DRAWN, _EXPECTED):
+            alike = _TRUE if (model, training) == ("tree", _EXPECTED) else "table"
+            by_table = outcomes[_name(target, model, alike)]
             rows.append(
                 (
                     target,
