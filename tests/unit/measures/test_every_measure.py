@@ -1,0 +1,102 @@
+"""What every measure must be, found by the registry: none is named here."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.core import registry
+from shoal.core.measure import Measure, Measured
+from shoal.core.method import Shape
+
+PROJECT = Path(__file__).parents[3]
+MEASURES = [registry.find("shoal.measures", name) for name in registry.names("shoal.measures")]
+METHODS = [registry.find("shoal.methods", name) for name in registry.names("shoal.methods")]
+
+each_class = pytest.mark.parametrize("cls", MEASURES, ids=lambda cls: cls.__name__)
+
+
+@each_class
+def test_it_is_a_frozen_dataclass_whose_parameters_go_by_name(cls):
+    assert is_dataclass(cls)
+    assert issubclass(cls, Measure)
+    kinds = {parameter.kind for parameter in inspect.signature(cls).parameters.values()}
+    assert kinds <= {inspect.Parameter.KEYWORD_ONLY}
+    made = cls(**cls.example)
+    for field in fields(cls):
+        with pytest.raises(FrozenInstanceError):
+            setattr(made, field.name, getattr(made, field.name))
+    assert cls(**cls.example) == made
+    assert hash(cls(**cls.example)) == hash(made)
+
+
+@each_class
+def test_its_docstring_says_what_it_takes_and_where_it_comes_from(cls):
+    text = inspect.getdoc(cls)
+    for section in ("Parameters\n---", "Notes\n---", "Examples\n---"):
+        assert section in text
+    parameters = text.partition("Parameters\n")[2].partition("Notes\n")[0]
+    for name in inspect.signature(cls).parameters:
+        assert name in parameters
+    assert "References\n---" in text + sys.modules[cls.__module__].__doc__
+
+
+@each_class
+def test_the_reference_has_a_line_with_its_parameters_and_shapes(cls):
+    lines = (PROJECT / "docs" / "reference.md").read_text(encoding="utf-8").splitlines()
+    name = registry.snake_case(cls.__name__)
+    (line,) = [one for one in lines if one.startswith(f"| `{name}` |")]
+    for parameter in inspect.signature(cls).parameters:
+        assert f"`{parameter}`" in line
+    for shape in cls.shapes:
+        assert shape in line
+
+
+# --- on releases by every method ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def releases():
+    """Make one release by every method, with the counts of its table."""
+    census = shoal.datasets.census(rows=300, seed=3)
+    made = []
+    for cls in METHODS:
+        method = cls(**cls.example)
+        schema = census.schema
+        if method.private_cells is not None or method.shape is Shape.SLICED:
+            every = (*schema.quasi, *schema.insensitive)
+            schema = replace(schema, quasi=every, insensitive=())
+        table = shoal.read(census, schema)
+        published = shoal.anonymize(table, method, seed=1).published
+        made.append((published, table.counts([*schema.quasi, *schema.sensitive])))
+    return made
+
+
+@each_class
+def test_it_measures_releases_of_every_shape(cls, releases):
+    measure = cls(**cls.example)
+    shapes = set()
+    for published, truth in releases:
+        if not measure.fits(published):
+            continue
+        shapes.add(published.manifest.shape)
+        measured = measure.run(published, truth)
+        assert isinstance(measured, Measured)
+        assert measured.measure == registry.snake_case(cls.__name__)
+        # What is not a number could not be written down.
+        json.dumps(measured.to_dict(), allow_nan=False)
+        assert repr(measured).startswith(f"Measured({measured.measure}: ")
+    assert shapes == set(cls.shapes)
+
+
+@each_class
+def test_what_it_measures_is_the_same_each_time(cls, releases):
+    published, truth = releases[0]
+    measure = cls(**cls.example)
+    assert measure.run(published, truth).to_dict() == measure.run(published, truth).to_dict()
