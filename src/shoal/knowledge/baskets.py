@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from shoal.core.cells import Codes, Counts
 from shoal.core.domain import Texts
@@ -133,6 +132,8 @@ class Baskets:
         """
         shape = (self.n_baskets, self.n_items)
         ones = np.ones(len(self.item), dtype=np.int64)
+        from scipy import sparse  # noqa: PLC0415 - it takes long to import
+
         holds = sparse.csr_array((ones, (self.basket, self.item)), shape=shape)
         together = sparse.triu(holds.T @ holds, k=1).tocoo()
         first, second = (np.asarray(places, dtype=np.int64) for places in together.coords)

@@ -22,7 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from shoal.core.cells import Codes, Counts, group
 
@@ -170,9 +170,9 @@ class _Worlds:
         """Weigh the kinds of buckets by a binomial prior."""
         likely = float(prior)
         most = sizes // m
-        log_above = stats.binom.logsf(most, sizes, likely)
+        log_above = _log_above(most, sizes, likely)
         # The mean of what is above: c C(n, c) = n C(n - 1, c - 1).
-        log_rest = stats.binom.logsf(most - 1, sizes - 1, likely)
+        log_rest = _log_above(most - 1, sizes - 1, likely)
         shares = sorted(
             {Fraction(h, s) for h, s in zip(held.tolist(), sizes.tolist(), strict=True)},
             reverse=True,
@@ -186,7 +186,7 @@ class _Worlds:
             needs_enough=needs_enough,
             shown=held / sizes,
             above=np.minimum(likely * np.exp(log_rest - log_above), 1.0),
-            log_odds=log_above - stats.binom.logpmf(held, sizes, likely),
+            log_odds=log_above - _log_exactly(held, sizes, likely),
             has_share=np.array(has_share, dtype=np.float64),
             shows=np.array(shows, dtype=np.float64),
         )
@@ -256,7 +256,7 @@ def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credib
     beliefs = np.stack([worlds.belief(mean) for mean in means])
     estimate = beliefs.mean(axis=0)
     variance = beliefs.var(axis=0, ddof=1) / _N_CHAINS
-    half = stats.t.ppf(0.975, _N_CHAINS - 1) * np.sqrt(variance)
+    half = special.stdtrit(_N_CHAINS - 1, 0.975) * np.sqrt(variance)
     # So many independent draws of "distorted or not" would give as sure an estimate.
     chance = means.mean(axis=0) / worlds.n_buckets
     width = worlds.above - worlds.shown
@@ -318,3 +318,18 @@ def _far_start(worlds: _Worlds, draw: np.random.Generator) -> Codes:
         if len(found):
             return np.asarray(tries[found[0]], dtype=np.int64)
     return np.zeros(len(worlds.most), dtype=np.int64)
+
+
+def _log_above(most: Counts, sizes: Counts, likely: float) -> Floats:
+    """Give the logarithm of the chance of more than `most` among `sizes` binomial draws."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(special.bdtrc(most.astype(np.float64), sizes, likely)))
+
+
+def _log_exactly(held: Counts, sizes: Counts, likely: float) -> Floats:
+    """Give the logarithm of the chance of exactly `held` among `sizes` binomial draws."""
+    log_ways = (
+        special.gammaln(sizes + 1) - special.gammaln(held + 1) - special.gammaln(sizes - held + 1)
+    )
+    log_one = special.xlogy(held, likely) + special.xlog1py(sizes - held, -likely)
+    return np.asarray(log_ways + log_one)

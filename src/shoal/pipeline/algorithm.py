@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from shoal.core import registry
 from shoal.core.cells import Codes, Counts
@@ -107,6 +105,10 @@ def _joined(formed: Codes, found: Locations, held: Counts, shown: Counts) -> Cod
     new, old = new[fits], old[fits]
     is_same = np.all(held[new] == shown[old], axis=1)
     ones = np.ones(np.count_nonzero(is_same), dtype=np.int8)
+    # They take long to import.
+    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
     same = csr_array((ones, (new[is_same], old[is_same])), shape=(len(held), len(shown)))
     bucket = maximum_bipartite_matching(same, perm_type="column").astype(np.int64)
     left = shown.copy()

@@ -18,14 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from shoal.core.cells import Counts
 from shoal.knowledge.foreground.law import condition, odds_of
 from shoal.knowledge.foreground.shapes import Shapes
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["Fit", "Likelihood", "fit"]
 
@@ -68,6 +71,8 @@ class Likelihood:
     @cached_property
     def _matrices(self) -> tuple[sparse.csr_array, sparse.csr_array]:
         """How many rows each shape has of each class, and the same the other way round."""
+        from scipy import sparse  # noqa: PLC0415 - it takes long to import
+
         shapes = self.shapes
         size = (shapes.n_shapes, len(self.n_rows))
         matrix = sparse.csr_array(
