@@ -288,12 +288,12 @@ def test_debug_shows_the_traceback(run, tmp_path):
 
 
 def test_unexpected_exceptions_hide_their_text(run, configured, monkeypatch, marker, tmp_path):
-    from shoal.pipeline import publish
+    from shoal.pipeline import config
 
     def fail(*_, **__):
         raise RuntimeError(marker)
 
-    monkeypatch.setattr(publish, "read", fail)
+    monkeypatch.setattr(config, "read", fail)
     result = run("publish", configured(), "--log", "internal.log")
     assert result.exit_code == 70
     assert marker not in result.output
@@ -302,12 +302,12 @@ def test_unexpected_exceptions_hide_their_text(run, configured, monkeypatch, mar
 
 
 def test_errors_of_the_system_are_explained(run, configured, monkeypatch):
-    from shoal.pipeline import publish
+    from shoal.pipeline import config
 
     def fail(*_, **__):
         raise PermissionError(13, "Permission denied", "/data/people.csv")
 
-    monkeypatch.setattr(publish, "read", fail)
+    monkeypatch.setattr(config, "read", fail)
     result = run("publish", configured())
     assert result.exit_code == 8
     assert "Permission denied" in result.stderr
