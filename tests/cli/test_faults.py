@@ -99,7 +99,7 @@ def whole(tmp_path: Path) -> Callable[[], str | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", range(10))
+@pytest.mark.parametrize("batch", range(4))
 def test_killed_at_any_instant(process, finish, configured, whole, left, batch):
     begun = time.perf_counter()
     assert finish("publish", "shoal.toml")[0] == 0

@@ -583,7 +583,7 @@ def test_compiled_and_plain_kernels_agree(problem: Problem, method: Mondrian) ->
     partition = kernels.load_plain("shoal.methods.partition._kernels")
     rules = kernels.load_plain("shoal.methods.requirements._kernels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.methods.mondrian.Partitioner", partition.Partitioner)
+        patch.setattr("shoal.methods.partition.cutting.Partitioner", partition.Partitioner)
         patch.setattr("shoal.methods.partition.labels.trace_regions", partition.trace_regions)
         patch.setattr("shoal.methods.requirements.table.Rules", rules.Rules)
         plain = method.plan(problem)

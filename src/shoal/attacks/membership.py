@@ -199,12 +199,7 @@ def _checked_split(split: Number) -> Fraction:
 
 def _is_matching(published: Published, people: People) -> npt.NDArray[np.bool_]:
     """Say who matches the release; whose place in it is known does."""
-    sliced = published.sliced
-    # Everybody in a sliced release is given in its own codes: labels, which are nobody's values.
-    is_own = sliced is not None and all(
-        domain is sliced.domain(domain.column) for domain in people.quasi.domains
-    )
-    is_known = is_own or people.line is not None or people.bucket is not None
+    is_known = people.line is not None or people.bucket is not None
     if is_known or not people.quasi.columns:
         return np.ones(people.quasi.n_cells, dtype=bool)
     is_matching = fit_people(published, people).n_buckets > 0
