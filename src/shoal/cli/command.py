@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import interruption
 from shoal.cli.failures import run_guarded
 from shoal.cli.output import Output
 
@@ -101,6 +102,8 @@ def _logged(function: Callable[..., None], log: Path | None) -> Callable[..., No
             from shoal.core.log import log_to  # noqa: PLC0415 - help needs no log
 
             log_to(log)
+        with interruption.postponed():
+            import shoal.pipeline.release  # noqa: F401, PLC0415 - with it come the engines
         function(output, **given)
 
     return run

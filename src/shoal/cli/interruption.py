@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["exit_code", "install"]
+__all__ = ["exit_code", "install", "postponed"]
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _received: list[int] = []
@@ -18,6 +20,20 @@ def install() -> None:
         # What the caller ignores (nohup) stays ignored.
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """Take signals later: some libraries abort when one comes while they are being imported."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    numbers = {getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def exit_code() -> int | None:
