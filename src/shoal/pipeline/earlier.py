@@ -11,9 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.core.attack import Findings, Section
 from shoal.core.cells import Codes
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import as_text
 from shoal.core.release import Manifest, Published
@@ -60,7 +62,8 @@ def attack_with_earlier(release: Release, earlier: str | os.PathLike[str]) -> Fi
     is_certain = found.posterior > _CERTAIN
     breached = is_certain.copy()
     if limit is not None:
-        breached |= found.posterior > float(limit) * _TIE
+        is_about = _is_protected(release.manifest, one.domain)[found.value]
+        breached |= is_about & (found.posterior > float(limit) * _TIE)
     return Findings(
         attack="intersection",
         knows=_KNOWS,
@@ -142,6 +145,14 @@ def _internal(release: Release) -> Path:
 def _limit(manifest: Manifest) -> Fraction | None:
     bounds = [guarantee.posterior_bound for guarantee in manifest.guarantees]
     return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _is_protected(manifest: Manifest, domain: Domain) -> npt.NDArray[np.bool_]:
+    """Say of each value whether a bound is about it; the last entry is for no value."""
+    bounding = [one for one in manifest.guarantees if one.posterior_bound is not None]
+    protected = {value for one in bounding for value in getattr(one, "protect", ())}
+    is_about_all = any(not getattr(one, "protect", ()) for one in bounding)
+    return np.array([is_about_all or text in protected for text in [*domain.labels()]] + [False])
 
 
 def _by_values_left(found: Intersection) -> Section:

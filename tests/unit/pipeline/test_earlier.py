@@ -103,6 +103,17 @@ def test_a_release_and_itself_say_more_of_frequent_buckets_only(folders):
     assert section.rows[0][0] >= 4
 
 
+def test_only_values_that_are_protected_are_judged(columns, folders, tmp_path):
+    method = shoal.Anatomy(ell=2, protect=["i1"])
+    folder = shoal.anonymize(shoal.read(columns, SCHEMA), method, seed=1).write(tmp_path / "p")
+    homogeneity = shoal.attacks.Homogeneity()
+    found = shoal.attack(folder, homogeneity, earlier=folders["anatomy", 1])["intersection"]
+    (code,) = shoal.open_release(folder).published.buckets.domain.codes_of(["i1"]).tolist()
+    is_certain = found.posterior > 1 - 1e-9
+    assert set(found.value[found.breached & ~is_certain].tolist()) <= {code}
+    assert np.all(found.breached[(found.value == code) & (found.posterior > 0.51)])
+
+
 def test_releases_of_other_people_are_refused(folders, columns, tmp_path):
     others = columns | {"no": [f"q{row}" for row in range(N_ROWS)]}
     folder = shoal.anonymize(shoal.read(others, SCHEMA), shoal.Anatomy(ell=2)).write(tmp_path / "o")
