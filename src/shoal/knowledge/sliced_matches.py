@@ -24,7 +24,7 @@ import numpy.typing as npt
 from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.release import Meaning
 from shoal.core.sliced import Sliced, SlicedColumn
-from shoal.knowledge.location import Matches, match_lines, spread
+from shoal.knowledge.location import Matches, labels_of_values, match_lines, spread
 from shoal.knowledge.sliced_beliefs import sliced_beliefs
 
 __all__ = ["Labels", "SlicedMatches", "Term", "match_sliced"]
@@ -118,14 +118,12 @@ def _match_joined(sliced: Sliced, people: Cells, labels: Labels, linking: str) -
 
 def _published_code(sliced: Sliced, people: Cells, labels: Labels, name: str) -> Codes:
     """Give the label under which a value is published, the first that admits it; -1 for none."""
-    domain = sliced.domain(name)
-    every = Cells.of_rows([domain], np.arange(domain.size)[:, np.newaxis])
-    values, value_of = people.select_with_inverse([name])
-    matches = match_lines(every, labels, values)
-    code = np.full(values.n_cells, -1, dtype=np.int64)
-    is_named = np.diff(matches.start) > 0
-    code[is_named] = matches.line[matches.start[:-1][is_named]]
-    return code[value_of]
+    values = people.domain(name)
+    start, label = labels_of_values(sliced.domain(name), labels.get(name, {}), values)
+    code = np.full(values.size, -1, dtype=np.int64)
+    is_named = np.diff(start) > 0
+    code[is_named] = label[start[:-1][is_named]]
+    return code[people.column(name)]
 
 
 def _match_product(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatches:

@@ -19,7 +19,7 @@ from shoal.methods.partition.axes import Axes
 from shoal.methods.partition.labels import Partition, label_buckets
 from shoal.methods.requirements.table import Requirements
 
-__all__ = ["cut_cells", "label_columns", "place_cells"]
+__all__ = ["cut_by", "cut_cells", "label_columns", "place_cells"]
 
 
 def cut_cells(
@@ -56,6 +56,11 @@ def cut_cells(
         is_relaxed,
         keeps,
     )
+    return cut_by(partitioner, cells, least, is_relaxed=is_relaxed)
+
+
+def cut_by(partitioner: Partitioner, cells: Cells, least: int, *, is_relaxed: bool) -> Partition:
+    """Let a partitioner cut cells into buckets of at least so many rows."""
     n_pieces = cells.n_rows if is_relaxed else cells.n_cells
     n_buckets = min(n_pieces, cells.n_rows // least)
     piece_cell, piece_count = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)

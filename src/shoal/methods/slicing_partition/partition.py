@@ -28,6 +28,7 @@ from shoal.core.tree import Tree
 from shoal.knowledge.sliced_beliefs import find_exceeding
 from shoal.methods.partition._kernels import Partitioner
 from shoal.methods.partition.axes import Axes
+from shoal.methods.partition.cutting import cut_by
 from shoal.methods.requirements.thresholds import highest_at_most
 from shoal.methods.slicing_partition._kernels import DiverseSide
 from shoal.methods.slicing_partition.eligibility import (
@@ -230,14 +231,8 @@ def _cut(
         is_relaxed,
         judge,
     )
-    n_pieces = cells.n_rows if is_relaxed else cells.n_cells
-    n_buckets = min(n_pieces, cells.n_rows // least)
-    cell, count = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
-    begin, origin = np.empty(n_buckets, np.int64), np.empty(n_buckets, np.int64)
-    n_buckets, n_pieces, _ = partitioner.anonymize(cell, count, begin, origin)
-    lengths = np.diff(begin[:n_buckets], append=n_pieces)
-    bucket = np.repeat(np.arange(n_buckets), lengths)
-    return TuplePartition.of_pieces(cells, cell[:n_pieces], bucket, count[:n_pieces])
+    made = cut_by(partitioner, cells, least, is_relaxed=is_relaxed)
+    return TuplePartition.of_pieces(cells, made.cell, made.bucket, made.count)
 
 
 def _one_bucket(cells: Cells) -> TuplePartition:
