@@ -14,6 +14,7 @@ from html import escape
 import numpy as np
 
 from shoal.knowledge.correlation import Correlations
+from shoal.report.texts import printable, shortened
 
 __all__ = ["heat_map"]
 
@@ -159,12 +160,8 @@ def _legend(left: int, top: int) -> list[str]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _MOST_LETTERS else name[: _MOST_LETTERS - 1] + "…"
+    return shortened(name, _MOST_LETTERS)
 
 
 def _text(text: str) -> str:
-    """Write a text so that it is one in XML, which cannot hold most control characters."""
-    plain = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
-    return escape(plain)
+    return escape(printable(text))

@@ -1,0 +1,204 @@
+"""Plots as SVG text: bars, histograms and points.
+
+Every plot says in words what it shows, numbers stand beside what is drawn, and kinds of points
+differ by their form, so that nothing depends on seeing colours. There is no script and no link in
+any of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from shoal.report.texts import printable, shortened
+
+__all__ = ["Point", "bars", "histogram", "scatter"]
+
+_WIDTH = 640
+_LEFT = 190
+_STEP = 22
+_MOST_BARS = 40
+_MOST_LETTERS = 26
+_INK = "#1b1b1b"
+_FILL = "#08519c"
+_SIZE = 380
+_MARGIN = 60
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of `scatter`: where it is, what is written beside it, and whether it stands out."""
+
+    x: float
+    y: float
+    label: str
+    is_marked: bool = False
+
+
+def bars(
+    labels: Sequence[str], values: Sequence[float], *, title: str, unit: str, most: float = 0.0
+) -> str:
+    """Draw one horizontal bar a label, its number beside it.
+
+    Parameters
+    ----------
+    labels, values
+        What the bars are called and how long they are. The first forty are drawn.
+    title, unit
+        What is shown, and what the numbers count.
+    most
+        The number that a full bar stands for; the largest one where it is more.
+
+    Examples
+    --------
+    >>> drawn = bars(["age", "<sex>"], [3, 1], title="Risk", unit="people")
+    >>> drawn.count("<rect"), "&lt;sex&gt;" in drawn
+    (3, True)
+    """
+    shown = list(zip(labels, values, strict=True))[:_MOST_BARS]
+    most = max([most, *(number for _, number in shown)], default=0.0) or 1.0
+    height = 50 + _STEP * len(shown)
+    parts = []
+    for place, (label, number) in enumerate(shown):
+        top = 40 + _STEP * place
+        width = (_WIDTH - _LEFT - 90) * max(number, 0.0) / most
+        named = f"<title>{_text(shortened(label, 200))}</title>{_label(label)}"
+        parts += [
+            f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{named}</text>',
+            f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="16" fill="{_FILL}"/>',
+            f'<text x="{_LEFT + width + 6:.1f}" y="{top + 12}">{_number(number)}</text>',
+        ]
+    told = ", ".join(f"{shortened(label, 40)}: {_number(number)}" for label, number in shown)
+    left_out = len(labels) - len(shown)
+    more = f"; {left_out} more are not drawn" if left_out > 0 else ""
+    return _svg(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
+
+
+def histogram(values: Sequence[float], *, title: str, unit: str, n_bins: int = 12) -> str:
+    """Draw how many of the values lie in each of some intervals of equal width.
+
+    Whole numbers are cut at whole numbers.
+
+    Examples
+    --------
+    >>> "2: 3" in histogram([1, 2, 2, 2, 4], title="Sizes", unit="buckets by size")
+    True
+    """
+    if not len(values):
+        return bars([], [], title=title, unit=unit)
+    low, high = float(min(values)), float(max(values))
+    is_whole = all(float(one).is_integer() for one in (low, high))
+    step = (high - low) / n_bins if high > low else 1.0
+    if is_whole:
+        step = max(1.0, math.ceil((high - low + 1) / n_bins))
+    n_bins = int((high - low) / step) + 1 if is_whole else (n_bins if high > low else 1)
+    counts = [0] * n_bins
+    for one in values:
+        counts[min(int((float(one) - low) / step), n_bins - 1)] += 1
+    starts = [low + step * place for place in range(n_bins)]
+    return bars([_bin(at, step, is_whole) for at in starts], counts, title=title, unit=unit)
+
+
+def _bin(start: float, step: float, is_whole: bool) -> str:
+    if is_whole and step <= 1:
+        return _number(start)
+    end = start + step - 1 if is_whole else start + step
+    return f"{_number(start)} to {_number(end)}"
+
+
+def scatter(
+    points: Sequence[Point], *, title: str, x_label: str, y_label: str, marked: str = "marked"
+) -> str:
+    """Draw points with their names; those that are marked are filled squares with a bold name.
+
+    Parameters
+    ----------
+    points
+        What is drawn.
+    title, x_label, y_label
+        What is shown, and what the axes stand for.
+    marked
+        What a mark says of a point.
+
+    Examples
+    --------
+    >>> drawn = scatter(
+    ...     [Point(0.1, 0.2, "anatomy", is_marked=True), Point(0.3, 0.1, "mondrian")],
+    ...     title="Risk and loss", x_label="loss", y_label="risk")
+    >>> drawn.count("<circle"), "anatomy: 0.1, 0.2 (marked)" in drawn
+    (1, True)
+    """
+    drawn = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
+    right = max([0.0, *(point.x for point in drawn)]) or 1.0
+    top = max([0.0, *(point.y for point in drawn)]) or 1.0
+    parts = _axes(right, top, x_label, y_label)
+    for point in drawn:
+        x = _MARGIN + _SIZE * max(point.x, 0.0) / right
+        y = 40 + _SIZE * (1 - max(point.y, 0.0) / top)
+        parts.append(
+            f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="{_FILL}"/>'
+            if point.is_marked
+            else f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#ffffff" stroke="{_INK}"/>'
+        )
+        weight = ' font-weight="bold"' if point.is_marked else ""
+        parts.append(f'<text x="{x + 9:.1f}" y="{y + 4:.1f}"{weight}>{_label(point.label)}</text>')
+    told = "; ".join(
+        f"{shortened(point.label, 40)}: {_number(point.x)}, {_number(point.y)}"
+        + (f" ({marked})" if point.is_marked else "")
+        for point in drawn
+    )
+    return _svg(
+        title,
+        f"{x_label} from left to right, {y_label} upwards. {told}. Squares: {marked}.",
+        _SIZE + _MARGIN + 200,
+        _SIZE + 100,
+        parts,
+    )
+
+
+def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
+    bottom = 40 + _SIZE
+    beside = f'transform="translate(14 {40 + _SIZE / 2}) rotate(-90)" text-anchor="middle"'
+    below = f'x="{_MARGIN + _SIZE / 2}" y="{bottom + 40}" text-anchor="middle"'
+    parts = [
+        f'<path d="M{_MARGIN} 40V{bottom}H{_MARGIN + _SIZE}" fill="none" stroke="{_INK}"/>',
+        f"<text {below}>{_text(x_label)}</text>",
+        f"<text {beside}>{_text(y_label)}</text>",
+    ]
+    for share in (0.0, 0.5, 1.0):
+        x, y = _MARGIN + _SIZE * share, bottom - _SIZE * share
+        parts += [
+            f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{_number(right * share)}</text>',
+            f'<text x="{_MARGIN - 6}" y="{y + 4}" text-anchor="end">{_number(top * share)}</text>',
+        ]
+    return parts
+
+
+def _svg(title: str, description: str, width: int, height: int, parts: Sequence[str]) -> str:
+    called = _text(shortened(title, 80))
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
+        f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
+        f'  fill="{_INK}" role="img">',
+        f"<title>{_text(title)}</title>",
+        f"<desc>{_text(description)}</desc>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        f'<text x="6" y="20" font-size="14" font-weight="bold">{called}</text>',
+        *parts,
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _number(number: float) -> str:
+    return f"{number:.0f}" if float(number).is_integer() else f"{number:.3g}"
+
+
+def _label(label: str) -> str:
+    return _text(shortened(label, _MOST_LETTERS))
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
