@@ -10,9 +10,17 @@ from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, PublishedColumn
 from shoal.core.schema import Role
 
-__all__ = ["codebook"]
+__all__ = [
+    "ANALYSING",
+    "ENCODING",
+    "READING",
+    "codebook",
+    "describe",
+    "labels_in_order",
+    "stated_role",
+]
 
-_READING = {
+READING = {
     Shape.GENERALIZED: (
         "One line a person, in `table`. Quasi-identifiers are labels: an interval `[a, b[` holds "
         "a and not b; `labels.json` says what every other label stands for."
@@ -38,7 +46,7 @@ _READING = {
     ),
 }
 
-_ANALYSING = (
+ANALYSING = (
     "A question about values of one column has an exact answer. One about several columns has an "
     "expected value over all linkings, and a standard error. `views.duckdb.sql` and "
     "`views.postgres.sql`, where they are there, make a view `expected` whose `weight` is the "
@@ -49,7 +57,7 @@ _ANALYSING = (
     "as a rule, than they are."
 )
 
-_ENCODING = (
+ENCODING = (
     "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
     "suppressed. Lines are sorted by their content; their order says nothing."
 )
@@ -78,9 +86,9 @@ def codebook(
         "",
         "## How to read it",
         "",
-        _READING[manifest.shape],
+        READING[manifest.shape],
         "",
-        _ENCODING,
+        ENCODING,
         "",
         "## Columns",
         "",
@@ -99,8 +107,8 @@ def codebook(
     for column, labels in meanings.items():
         lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
-            f"| {_cell(label) or '(the empty text)'} | {_cell(_describe(meaning))} |"
-            for label, meaning in sorted(labels.items(), key=_place)
+            f"| {_cell(label) or '(the empty text)'} | {_cell(describe(meaning))} |"
+            for label, meaning in labels_in_order(labels)
         ]
     if manifest.is_test:
         lines += ["", "This is a test release, made from a seed that others may guess."]
@@ -123,13 +131,15 @@ def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         "| column | role | type | published as |",
         "|---|---|---|---|",
         *(
-            f"| {_cell(column.name)} | {_role(column)} | {column.type} | {_published_as(column)} |"
+            f"| {_cell(column.name)} | {stated_role(column)} | {column.type} | "
+            f"{_published_as(column)} |"
             for column in manifest.columns
         ),
     ]
 
 
-def _role(column: PublishedColumn) -> str:
+def stated_role(column: PublishedColumn) -> str:
+    """Say what a column could betray; a sensitive one may be known of people too."""
     return f"{column.role}, {Role.QUASI}" if column.is_also_quasi else str(column.role)
 
 
@@ -153,7 +163,7 @@ def _slices(manifest: Manifest) -> list[str]:
 def _analysing(manifest: Manifest) -> list[str]:
     if manifest.shape not in (Shape.BUCKETIZED, Shape.SLICED):
         return []
-    return ["", "## How to analyse it", "", _ANALYSING]
+    return ["", "## How to analyse it", "", ANALYSING]
 
 
 def _published_as(column: PublishedColumn) -> str:
@@ -164,6 +174,11 @@ def _published_as(column: PublishedColumn) -> str:
 
 def _headline(manifest: Manifest) -> str:
     return f"{manifest.extent}, published {manifest.shape} by {manifest.method}."
+
+
+def labels_in_order(labels: Mapping[str, Meaning]) -> list[tuple[str, Meaning]]:
+    """Give labels and meanings in the order in which they are read."""
+    return sorted(labels.items(), key=_place)
 
 
 def _place(entry: tuple[str, Meaning]) -> tuple[float, str]:
@@ -178,7 +193,14 @@ def _place(entry: tuple[str, Meaning]) -> tuple[float, str]:
         return math.inf, label
 
 
-def _describe(meaning: Meaning) -> str:
+def describe(meaning: Meaning) -> str:
+    """Say what a label stands for.
+
+    Examples
+    --------
+    >>> describe(Meaning(interval=("20", "30"), has_missing=True))
+    'from 20 to below 30, missing'
+    """
     parts = []
     if meaning.interval is not None:
         parts.append(_range(*meaning.interval))

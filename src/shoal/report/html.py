@@ -122,8 +122,8 @@ def _cell(entry: object) -> Markup:
     return element("td", value(None if entry is None else str(entry)))
 
 
-def _number(number: float) -> str:
-    if isinstance(number, float):
+def _number(number: int | float) -> str:  # noqa: PYI041 - they are written differently
+    if not isinstance(number, int):
         return f"{number:.4g}"
     return f"{number:,}".replace(",", "\N{THIN SPACE}")
 
