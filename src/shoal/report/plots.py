@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.report.texts import printable, shortened
 
 __all__ = ["Point", "bars", "histogram", "scatter"]
@@ -76,7 +79,7 @@ def bars(
     return _svg(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
 
 
-def histogram(values: Sequence[float], *, title: str, unit: str, n_bins: int = 12) -> str:
+def histogram(values: npt.ArrayLike, *, title: str, unit: str, n_bins: int = 12) -> str:
     """Draw how many of the values lie in each of some intervals of equal width.
 
     Whole numbers are cut at whole numbers.
@@ -86,19 +89,19 @@ def histogram(values: Sequence[float], *, title: str, unit: str, n_bins: int = 1
     >>> "2: 3" in histogram([1, 2, 2, 2, 4], title="Sizes", unit="buckets by size")
     True
     """
-    if not len(values):
+    numbers = np.asarray(values, dtype=np.float64)
+    if not len(numbers):
         return bars([], [], title=title, unit=unit)
-    low, high = float(min(values)), float(max(values))
-    is_whole = all(float(one).is_integer() for one in (low, high))
+    low, high = float(numbers.min()), float(numbers.max())
+    is_whole = bool(np.all(numbers == np.floor(numbers)))
     step = (high - low) / n_bins if high > low else 1.0
     if is_whole:
         step = max(1.0, math.ceil((high - low + 1) / n_bins))
-    n_bins = int((high - low) / step) + 1 if is_whole else (n_bins if high > low else 1)
-    counts = [0] * n_bins
-    for one in values:
-        counts[min(int((float(one) - low) / step), n_bins - 1)] += 1
-    starts = [low + step * place for place in range(n_bins)]
-    return bars([_bin(at, step, is_whole) for at in starts], counts, title=title, unit=unit)
+    n_bins = int((high - low) / step) + 1 if is_whole else n_bins
+    place = np.minimum((numbers - low) / step, n_bins - 1).astype(np.int64)
+    counts = np.bincount(place, minlength=n_bins).tolist()
+    labels = [_bin(low + step * number, step, is_whole) for number in range(n_bins)]
+    return bars(labels, counts, title=title, unit=unit)
 
 
 def _bin(start: float, step: float, is_whole: bool) -> str:
