@@ -29,14 +29,15 @@ from shoal.core.release import (
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
+from shoal.pipeline.documents import CODEBOOK, DDI, REPORT
 from shoal.pipeline.release import hierarchy_file
 from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
 _MANIFEST = "manifest.json"
-# A later version adds its report and DDI here: what is not named is not published.
-_DOCUMENTS = ("labels.json", "codebook.md")
+# What is not named is not published.
+_DOCUMENTS = ("labels.json", CODEBOOK, DDI, REPORT)
 
 
 def manifest_faults(manifest: Manifest) -> list[str]:

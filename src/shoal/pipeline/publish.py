@@ -229,7 +229,8 @@ def publish(
         accepted = _pass_gate(judgements, release.manifest, accept_risk)
         earlier = earlier_releases(place, scan)
         progress("write and seal")
-        seal(release, held, ending, accept_risk=accepted)
+        verdicts = {judgement.attack: str(judgement.outcome) for judgement in judgements}
+        seal(release, held, ending, accept_risk=accepted, verdicts=verdicts)
     return Publication(
         folder=place,
         internal=internal_folder(place),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +19,20 @@ from shoal.core.hierarchy_file import write_rows
 from shoal.core.method import Shape
 from shoal.core.release import FORMAT_VERSION, FORMATS
 from shoal.engines.laid_out import LaidOut
+from shoal.pipeline.documents import (
+    REPORT,
+    Counted,
+    count_for_documents,
+    public_documents,
+    steward_report,
+)
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.release import PLACEMENT, Making, Release, hierarchy_file, open_release
 from shoal.pipeline.risk_file import write_risk
 from shoal.pipeline.sliced_people import TUPLES
 from shoal.pipeline.syncing import sync
 from shoal.pipeline.verify import verify_opened
-from shoal.pipeline.views import view_files
 from shoal.pipeline.witnesses import seal_witnesses
-from shoal.report.codebook import codebook
 
 __all__ = ["check_writing", "seal", "write_release"]
 
@@ -53,7 +59,14 @@ def check_writing(ending: str, accept_risk: str | None) -> None:
         raise ParameterError("accept_risk must say why the risk is accepted.")
 
 
-def seal(release: Release, place: Place, ending: str, *, accept_risk: str | None) -> Path:
+def seal(
+    release: Release,
+    place: Place,
+    ending: str,
+    *,
+    accept_risk: str | None,
+    verdicts: Mapping[str, str] | None = None,
+) -> Path:
     """Write the two folders of a release into a place that this process holds.
 
     Parameters
@@ -66,6 +79,8 @@ def seal(release: Release, place: Place, ending: str, *, accept_risk: str | None
         The format of the data files.
     accept_risk
         Why a test release may be sealed all the same.
+    verdicts
+        What the gate said of each attack, for the internal report.
 
     Returns
     -------
@@ -75,13 +90,19 @@ def seal(release: Release, place: Place, ending: str, *, accept_risk: str | None
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
+    counted = count_for_documents(release)
     # The same is counted again from what is written; there is no room for both.
     release.forget_counts()
     with place.new_folders() as (new_public, new_internal):
         _write_internal(release, release.making, new_internal, accept_risk)
-        _write_public(
-            release, release.making, new_public, ending, is_accepted=accept_risk is not None
+        is_accepted = accept_risk is not None
+        _write_public(release, release.making, new_public, ending, counted, is_accepted=is_accepted)
+        report = steward_report(
+            *(release.manifest, release, release.making, counted),
+            accepted=accept_risk,
+            verdicts=verdicts or {},
         )
+        _write_text(new_internal / REPORT, report)
         _examine(release, release.making, new_public, new_internal)
         for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
             sync(path)
@@ -157,6 +178,7 @@ def _write_public(
     making: Making,
     folder: Path,
     ending: str,
+    counted: Counted,
     *,
     is_accepted: bool,
 ) -> None:
@@ -180,8 +202,7 @@ def _write_public(
         format=ending,
         is_sealed=is_accepted or not release.manifest.is_test,
     )
-    _write_text(folder / "codebook.md", codebook(manifest, release.meanings, making.plan.remarks))
-    for name, text in view_files(manifest).items():
+    for name, text in public_documents(manifest, release, making, counted).items():
         _write_text(folder / name, text)
     digests = {
         path.relative_to(folder).as_posix(): _digest(path)

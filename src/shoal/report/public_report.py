@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning
 from shoal.report.codebook import (
@@ -42,7 +45,7 @@ def public_report(
     manifest: Manifest,
     meanings: Mapping[str, Mapping[str, Meaning]],
     remarks: Sequence[str] = (),
-    bucket_sizes: Sequence[int] = (),
+    bucket_sizes: npt.ArrayLike = (),
 ) -> str:
     """Write the public report, one HTML file.
 
@@ -130,9 +133,9 @@ def _separated(names: Sequence[str]) -> list[Child]:
     return parts
 
 
-def _drawn(manifest: Manifest, bucket_sizes: Sequence[int]) -> list[Markup]:
+def _drawn(manifest: Manifest, bucket_sizes: npt.ArrayLike) -> list[Markup]:
     drawn = []
-    if bucket_sizes and manifest.shape is not Shape.SUPPRESSED:
+    if np.size(bucket_sizes) and manifest.shape is not Shape.SUPPRESSED:
         told = "buckets by their number of rows"
         drawn.append(drawing(histogram(bucket_sizes, title="Sizes of buckets", unit=told)))
     hidden = [column for column in manifest.columns if column.n_suppressed]
