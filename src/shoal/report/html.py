@@ -16,6 +16,8 @@ from shoal.report.texts import printable, shortened
 __all__ = ["Child", "Markup", "drawing", "element", "joined", "listed", "page", "table", "value"]
 
 _MOST_LETTERS = 120
+_LONG_WORD = 24
+"""Longer words are broken, so that a table stays within its page."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light; }
@@ -26,9 +28,10 @@ h2 { margin-top: 2.5rem; border-bottom: 2px solid #1b1b1b; }
 table { border-collapse: collapse; margin: 1rem 0; max-width: 100%; }
 caption { text-align: start; font-weight: 600; padding: .25rem 0; }
 th, td { border: 1px solid #767676; padding: .2rem .5rem; text-align: start;
-  vertical-align: top; overflow-wrap: anywhere; }
+  vertical-align: top; }
 th { background: #f0f0f0; }
-td.number { text-align: end; font-variant-numeric: tabular-nums; }
+td.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.long { overflow-wrap: anywhere; }
 svg { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
 .note { border-inline-start: 4px solid #1b1b1b; padding: .25rem 1rem; }
@@ -89,7 +92,11 @@ def value(text: str | None, most: int = _MOST_LETTERS) -> Markup:
     """
     if text is None:
         return element("em", "missing")
-    return element("bdi", shortened(text, most)) if text else element("em", "the empty text")
+    if not text:
+        return element("em", "the empty text")
+    shown = shortened(text, most)
+    is_long = any(len(word) > _LONG_WORD for word in shown.split())
+    return element("bdi", shown, class_="long") if is_long else element("bdi", shown)
 
 
 def listed(items: Iterable[Child]) -> Markup:

@@ -182,6 +182,8 @@ def _figures(figures: Mapping[str, object], caption: str) -> Markup:
 
 
 def _shown(figure: object) -> object:
+    if figure is None:
+        return element("em", "none")
     return figure if isinstance(figure, (int, float, Markup)) else str(figure)
 
 

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.core.attack import Findings, Section
+from shoal.core.cells import Cells
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.guarantees import FrequencyDiversity, KAnonymity, MConfidentiality
+from shoal.core.measure import Measured
+from shoal.core.method import Shape
+from shoal.core.release import Manifest, Meaning, PublishedColumn
+from shoal.core.schema import Role
+from shoal.knowledge import Knowledge, NegativeRule
+from shoal.knowledge.correlation import Correlations
+from shoal.report.html import element, page, table, value
+from shoal.report.internal_report import Evidence, internal_report
+from shoal.report.plain_words import RISKS, found_about, promised_about
+from shoal.report.public_report import public_report
+from shoal.report.risk import BY_BUCKET, BY_COLUMN, BY_SUBGROUP, risk_sections
+
+HOSTILE = "\"'></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"
+INERT = {
+    *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "ul", "li"),
+    *(
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "bdi",
+        "em",
+        "strong",
+        "code",
+        "span",
+    ),
+    *("figure", "svg", "desc", "rect", "text", "circle", "path", "g"),
+}
+PROMISED = (KAnonymity(k=3),)
+
+
+class Tags(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def manifest_of(shape=Shape.GENERALIZED, name="age", guarantees=PROMISED):
+    return Manifest(
+        shape=shape,
+        method="mondrian",
+        parameters={"k": 3, "note": HOSTILE},
+        guarantees=guarantees,
+        columns=(
+            PublishedColumn(name, Role.QUASI, ColumnType.CATEGORICAL, is_recoded=True),
+            PublishedColumn("ill", Role.SENSITIVE, ColumnType.CATEGORICAL, n_suppressed=1),
+        ),
+        n_rows=8,
+        n_buckets=2,
+        slices=((name,), ("ill",)) if shape is Shape.SLICED else (),
+    )
+
+
+def findings(attack="homogeneity", posterior=(0.25, 1.0), limit="1/2", sections=()):
+    believed = np.array(posterior)
+    return Findings(
+        attack,
+        "the quasi-identifiers of people",
+        np.array([3, 1]),
+        np.array([0, 1]),
+        believed,
+        believed > 0.5,
+        limit,
+        {"rate": 0.5},
+        tuple(sections),
+    )
+
+
+def evidence(**given):
+    rule = NegativeRule(antecedent={"sex": HOSTILE}, value="flu")
+    shown = {
+        "roles": {"identifying": [HOSTILE, "name"], "sensitive": ["ill"]},
+        "findings": [findings(sections=[Section(HOSTILE, ("a", "b"), ((HOSTILE, 1), (None, 2)))])],
+        "verdicts": {"homogeneity": "failed"},
+        "knowledge": Knowledge("ill", [rule]),
+        "measured": [Measured("loss", {"generalized loss": 0.25})],
+        "correlations": Correlations((HOSTILE, "b"), np.eye(2)),
+        "dropped": (2, "too rare"),
+        "accepted": [HOSTILE],
+        "warnings": ["beware"],
+    }
+    return Evidence(**{**shown, **given})
+
+
+@pytest.mark.parametrize("shape", Shape)
+def test_hostile_texts_stay_texts_in_both_reports(shape):
+    manifest = manifest_of(shape, HOSTILE)
+    meanings = {HOSTILE: {HOSTILE: Meaning(members=frozenset([HOSTILE]))}}
+    for text in (
+        public_report(manifest, meanings, [HOSTILE], [2, 3]),
+        internal_report(manifest, meanings, evidence()),
+    ):
+        read = Tags(text)
+        assert read.tags <= INERT
+        assert not {name for name in read.attributes if name.startswith("on")}
+        assert not {"src", "href"} & read.attributes
+        assert HOSTILE in read.text
+        assert "http://www.w3.org/2000/svg" in text
+        assert text.count("http") == text.count("http://www.w3.org/2000/svg") + text.count(
+            "http-equiv"
+        )
+
+
+def test_public_reports_say_nothing_that_attacks_found():
+    text = Tags(public_report(manifest_of(), {})).text.lower()
+    for word in ("attack", "at risk", "posterior", "verdict", "rule", "passed", "failed"):
+        assert word not in text
+
+
+def test_internal_report_shows_all_that_it_is_given():
+    text = Tags(internal_report(manifest_of(), {}, evidence())).text
+    for said in (
+        *("must not be shipped", "failed", "name", "generalized loss", "0.25", "beware"),
+        *("2 rows were left out", "It was given, not mined", "Phi-squared", "too rare"),
+        "puts 1 of 4 people at risk by the limit 1/2",
+    ):
+        assert said in text
+
+
+def test_internal_report_says_what_was_not_done():
+    text = Tags(internal_report(manifest_of(), {}, Evidence())).text
+    for said in ("No attack was run", "No attack tried it", "No knowledge", "Nothing was measured"):
+        assert said in text
+    assert "No risk was accepted" in text
+
+
+@pytest.mark.parametrize("shape", Shape)
+def test_every_shape_is_explained_for_each_of_the_three_risks(shape):
+    said = promised_about(manifest_of(shape))
+    assert set(said) == set(RISKS)
+    text = Tags(public_report(manifest_of(shape), {})).text
+    assert all(sentence in text for sentence in said.values())
+
+
+def test_a_bound_that_holds_of_protected_values_alone_is_not_said_of_all():
+    def inferred(*guarantees):
+        return promised_about(manifest_of(guarantees=guarantees))["Inference"]
+
+    assert "no sensitive value with a probability above 1/4" in inferred(FrequencyDiversity(ell=4))
+    assert "no protected value" in inferred(MConfidentiality(m=4, k=8, protect=["flu"]))
+    assert "known of all of them" in inferred(KAnonymity(k=4))
+
+
+def test_findings_are_told_under_the_risk_that_they_are_about():
+    said = found_about([findings("linkage"), findings("membership", limit=None), findings()])
+    assert [len(said[risk]) for risk in RISKS] == [1, 2, 1]
+    (nobody,) = found_about([findings(posterior=(0.1, 0.2))])["Inference"]
+    assert "puts none of 4 people at risk" in nobody
+
+
+def test_people_are_counted_by_bucket_column_and_value():
+    sex = Domain.of_texts("sex", ["f", "m"])
+    age = Domain.of_texts("age", ["20"], has_missing=True)
+    quasi = Cells((age, sex), np.array([[0, 0], [1, 1]]), np.array([3, 1]))
+    sections = risk_sections(findings(), quasi, np.array([0, 0]))
+    assert [one.title for one in sections] == [BY_BUCKET, BY_COLUMN, BY_SUBGROUP]
+    assert sections[0].rows == ((4, 1, 0.4375, 1.0),)
+    assert {row[:2] for row in sections[1].rows} == {("age", 1.0), ("sex", 1.0)}
+    assert ("age", None, 1, 1, 1.0, 1.0) in sections[2].rows
+    assert risk_sections(findings(), Cells((sex,), np.array([[0]]), np.array([4]))) == ()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from([0.0, 0.25, 0.5, 1.0])),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_explained_variance_is_that_of_people_one_by_one(entries):
+    code, counts, posterior = map(np.array, zip(*entries, strict=True))
+    domain = Domain.of_texts("x", ["a", "b", "c"])
+    found = Findings("a", "k", counts, code, posterior, posterior > 0.4, None, {})
+    columns, groups = risk_sections(found, Cells((domain,), code[:, None], counts))
+    people = [(one, p) for one, n, p in entries for _ in range(n)]
+    mean = sum(p for _, p in people) / len(people)
+    total = sum((p - mean) ** 2 for _, p in people)
+    between = 0.0
+    for value_code in range(3):
+        own = [p for one, p in people if one == value_code]
+        at_risk = sum(p > 0.4 for p in own)
+        row = [row[2:4] for row in groups.rows if row[1] == "abc"[value_code]]
+        assert row == ([(len(own), at_risk)] if own else [])
+        between += len(own) * (sum(own) / len(own) - mean) ** 2 if own else 0.0
+    assert columns.rows[0][1] == pytest.approx(between / total if total > 1e-9 else 0.0)
+
+
+@given(st.text(), st.text())
+def test_any_text_is_shown_as_text(first, second):
+    read = Tags(page(first, table((first,), [(second,)]), element("p", second, title=first)))
+    assert read.tags <= INERT
+
+
+def test_long_values_are_cut_and_directions_isolated():
+    shown = str(value("\u202e" + "שלום" * 100))
+    assert shown.startswith('<bdi class="long">\ufffd')
+    assert len(shown) < 160
+    assert "\u202e" not in shown
+
+
+def test_a_large_release_makes_a_small_report():
+    labels = {
+        f"label {i}": Meaning(members=frozenset(f"m{i}-{j}" for j in range(30)))
+        for i in range(20_000)
+    }
+    text = public_report(manifest_of(), {"age": labels}, (), range(100_000))
+    assert len(text.encode()) < 3_000_000
+    assert "19500 more labels are in labels.json" in text
