@@ -294,11 +294,11 @@ def test_folder_that_vanishes_while_it_is_written(run, configured, left, tmp_pat
 
     from shoal.pipeline import seal
 
-    def vanish(*_: object) -> str:
+    def vanish(*_: object) -> dict[str, str]:
         shutil.rmtree(tmp_path / "parent")
-        return ""
+        return {"codebook.md": ""}
 
-    monkeypatch.setattr(seal, "codebook", vanish)
+    monkeypatch.setattr(seal, "public_documents", vanish)
     result = run("publish", "shoal.toml", "--out", "parent/release")
     assert result.exit_code == ENGINE, result.output
     assert "removed meanwhile" in result.stderr

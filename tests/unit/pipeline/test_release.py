@@ -109,7 +109,7 @@ def test_a_failure_while_writing_leaves_nothing(
     def fail(*_: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(seal, "codebook", fail)
+    monkeypatch.setattr(seal, "public_documents", fail)
     with pytest.raises(shoal.EngineError, match="Nothing was left behind"):
         release.write(tmp_path / "release")
     assert everything_in(tmp_path) == []
