@@ -59,7 +59,7 @@ def test_only_the_owner_can_read_the_internal_folder(
     release.write(tmp_path / "release")
     internal = tmp_path / "release.internal"
     assert stat.S_IMODE(internal.stat().st_mode) == 0o700
-    assert everything_in(internal) == ["placement.parquet", "record.json"]
+    assert everything_in(internal) == ["placement.parquet", "record.json", "report.html"]
 
 
 def test_no_secret_reaches_a_public_file(release: shoal.Release, tmp_path: Path) -> None:
