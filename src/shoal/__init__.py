@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.attack import attack
     from shoal.pipeline.baskets import read_baskets
     from shoal.pipeline.export import export_release
+    from shoal.pipeline.measure import measure
     from shoal.pipeline.profile import profile
     from shoal.pipeline.read import read
     from shoal.pipeline.release import Release, open_release
@@ -52,6 +53,7 @@ __all__ = [
     "export_release",
     "knowledge",
     "log_to",
+    "measure",
     "measures",
     "methods",
     "open_release",
@@ -81,6 +83,7 @@ __getattr__, __dir__ = lazy_exports(
         "export_release": "shoal.pipeline.export",
         "knowledge": "shoal.knowledge",
         "log_to": "shoal.core.log",
+        "measure": "shoal.pipeline.measure",
         "measures": "shoal.measures",
         "open_release": "shoal.pipeline.release",
         "profile": "shoal.pipeline.profile",

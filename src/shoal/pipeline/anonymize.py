@@ -33,7 +33,7 @@ from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
-__all__ = ["anonymize", "checked_release", "made_release", "problem_of"]
+__all__ = ["anonymize", "check_fits", "checked_release", "made_release", "problem_of"]
 
 
 def anonymize(
@@ -78,7 +78,7 @@ def anonymize(
         raise ParameterError(
             f"The method must be an object such as shoal.Mondrian(k=5), not {method!r}."
         )
-    _check(table, method)
+    check_fits(table, method)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     started = time.perf_counter()
     timings: dict[str, float] = {}
@@ -185,7 +185,8 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     return release
 
 
-def _check(table: EngineTable, method: Method) -> None:
+def check_fits(table: EngineTable, method: Method) -> None:
+    """Refuse a table that a method cannot anonymize, or not with the guarantee that it states."""
     method.check_schema(table.schema)
     if table.n_people < table.n_rows and not method.counts_people:
         raise DataError(

@@ -1,21 +1,18 @@
 """Publish a part of a table as a release was made of it, and hold out the rest.
 
-The part is drawn by a generator that the release's secret seeds, and published in memory, by an
-engine of its own; nothing of it is ever written. Its rows keep their keys, and its private cells
-are those of the table, whose filters may go by columns that are not at hand any more.
+The part is drawn by a generator that the release's secret seeds, and published in memory; nothing
+of it is ever written.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.core.cells import Cells, Codes, group
-from shoal.core.domain import ColumnType, Domain, Texts
 from shoal.core.errors import (
     DataError,
     EngineError,
@@ -25,18 +22,12 @@ from shoal.core.errors import (
 )
 from shoal.core.held_out import HeldOutAttack, Trial, Trials
 from shoal.core.method import Method
-from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.release import People, Published
-from shoal.core.rows import MOST_ROWS, Rows
-from shoal.core.schema import ColumnDeclaration, Schema
-from shoal.core.secret import Secret
+from shoal.core.rows import Rows
 from shoal.core.sliced import Sliced, SlicedColumn
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.marking import mark_cells
-from shoal.engines.table import EngineTable
 from shoal.knowledge.column_generalization import apply_recode
 from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
-from shoal.pipeline.anonymize import made_release, problem_of
+from shoal.pipeline.parts import publish_part
 from shoal.pipeline.release import Making, Release
 
 __all__ = ["run_trials"]
@@ -108,7 +99,9 @@ class _Parting:
         """Publish the part by a method, some parameters changed."""
         published, refusal = None, None
         try:
-            published = self._published(replace(method, **changes))
+            published = publish_part(
+                self.making, self.rows, self.members, replace(method, **changes)
+            )
         except (DataError, EngineError, InfeasibleError, ParameterError, SchemaError) as error:
             refusal = error.fact
         return Trial(
@@ -121,79 +114,6 @@ class _Parting:
         domains = [self.rows.domains[column] for column in columns]
         codes = self.rows.codes[places][:, columns].astype(np.int64)
         return People(Cells.of_rows(domains, codes))
-
-    def _published(self, method: Method) -> Published:
-        secret = self.making.secret
-        own = Secret(secret.derive("held-out release"), is_test=secret.is_test)
-        with self._part() as table:
-            private = None if method.private_cells is None else self._marked(method.private_cells)
-            problem = problem_of(table, method, own, private)
-            return made_release(table, method, problem).published
-
-    @contextlib.contextmanager
-    def _part(self) -> Iterator[EngineTable]:
-        """Give the part as a table of an engine of its own."""
-        rows, keys = self.rows, self.rows.keys
-        assert keys is not None
-        columns: dict[str, Texts] = {
-            domain.column: _texts(domain)[rows.codes[self.members, place]]
-            for place, domain in enumerate(rows.domains)
-        }
-        key = _free_name(rows.columns)
-        schema = _schema_of_part(self.making.table, key)
-        engine = DuckDB()
-        try:
-            scan = engine.scan({key: keys[self.members], **columns})
-            yield EngineTable(engine, scan, schema)
-        finally:
-            engine.close()
-
-    def _marked(self, cells: PrivateCells) -> Callable[[Rows], Marks]:
-        """Mark the private cells of the part as they are marked in the table."""
-        table = self.making.table
-        rows = table.row_codes(MOST_ROWS)
-        assert rows.keys is not None
-        marks = mark_cells(table, cells, rows)
-        place_of = {key: place for place, key in enumerate(rows.keys.tolist())}
-
-        def marked(part: Rows) -> Marks:
-            assert part.keys is not None
-            chosen: Marks = marks[[place_of[key] for key in part.keys.tolist()]]
-            return chosen
-
-        return marked
-
-
-def _texts(domain: Domain) -> Texts:
-    texts: Texts = np.array([*domain.labels(), None], dtype=object)[:-1]
-    return texts
-
-
-def _free_name(columns: Sequence[str]) -> str:
-    """Give a name for the key that no column has, whatever the case."""
-    taken = {column.lower() for column in columns}
-    name = "row_key"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _schema_of_part(table: EngineTable, key: str) -> Schema:
-    """Give the roles of the columns that guarantees are about, and the types that they have."""
-    schema, coded = table.schema, table.schema.coded
-    return Schema(
-        quasi=schema.quasi,
-        sensitive=schema.sensitive,
-        hierarchies={name: one for name, one in schema.hierarchies.items() if name in coded},
-        types={name: _declaration(table, name) for name in coded},
-        key=key,
-    )
-
-
-def _declaration(table: EngineTable, column: str) -> ColumnDeclaration:
-    domain = table.domains[column]
-    is_ordered = domain.type is ColumnType.ORDERED
-    return ColumnDeclaration(domain.type, tuple(domain.texts.tolist()) if is_ordered else None)
 
 
 # --- fake tuples ----------------------------------------------------------------------------------

@@ -1,0 +1,164 @@
+"""Measure what an analyst can still do with a release."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal import measures as all_measures
+from shoal.core.cells import Cells
+from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
+from shoal.core.measure import Fold, FoldedMeasure, Measure, Measured, draw_folds
+from shoal.core.progress import Progress, silent
+from shoal.core.registry import snake_case
+from shoal.core.release import Published
+from shoal.core.rows import MOST_ROWS
+from shoal.core.table import Table
+from shoal.engines.table import EngineTable
+from shoal.pipeline.parts import publish_part
+from shoal.pipeline.release import Making, Release, open_release
+
+__all__ = ["MeasureReport", "measure", "measures_that_apply"]
+
+
+@dataclass(frozen=True)
+class MeasureReport:
+    """What each measure said, in the order in which they ran."""
+
+    measured: tuple[Measured, ...]
+
+    def __iter__(self) -> Iterator[Measured]:
+        """Go through what was measured."""
+        return iter(self.measured)
+
+    def __getitem__(self, name: str) -> Measured:
+        """Give what a measure said by its name."""
+        for one in self.measured:
+            if one.measure == name:
+                return one
+        raise KeyError(name)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the report as JSON holds it."""
+        return {"measures": [one.to_dict() for one in self.measured]}
+
+    def __repr__(self) -> str:
+        shown = "; ".join(repr(one)[len("Measured(") : -1] for one in self.measured)
+        return f"MeasureReport({shown})"
+
+
+def measure(
+    release: Release | str | os.PathLike[str],
+    *measures: Measure,
+    table: Table | None = None,
+    progress: Progress = silent,
+) -> MeasureReport:
+    """Compare a release with the table that it was made from.
+
+    Parameters
+    ----------
+    release
+        A release, or the path of its public folder.
+    measures
+        What to measure; every measure that makes sense on the release where none is given.
+    table
+        The table that it was made from; that of a release that was just made is at hand.
+    progress
+        Called with the name of each step.
+
+    Notes
+    -----
+    A measure that is tried on rows which are held out publishes parts of the table by the method
+    of the release, the same parts for every method. Where the method is not at hand, or cannot
+    publish a part, the release is tried on the rows that it was made from; the measure says so.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> shoal.measure(release, shoal.measures.Loss())
+    MeasureReport(loss: generalized loss 0)
+    """
+    if not isinstance(release, Release):
+        release = open_release(release)
+    published = release.published
+    for one in measures:
+        _confirm_measure(one, published)
+    truth = _truth(release, table)
+    measured = []
+    for one in measures or measures_that_apply(published):
+        progress(f"measure {snake_case(type(one).__name__)}")
+        folds = _folds(release, one) if isinstance(one, FoldedMeasure) and table is None else []
+        if isinstance(one, FoldedMeasure) and folds:
+            measured.append(one.judge(folds))
+        else:
+            measured.append(one.run(published, truth))
+    return MeasureReport(tuple(measured))
+
+
+def measures_that_apply(published: Published) -> list[Measure]:
+    """Give every measure that makes sense on a release, as it is by default."""
+    known: list[Measure] = [getattr(all_measures, name)() for name in all_measures.__all__]
+    return [one for one in known if one.fits(published) and one.is_installed()]
+
+
+def _confirm_measure(one: Measure, published: Published) -> None:
+    if not isinstance(one, Measure):
+        raise ParameterError(
+            f"A measure must be an object such as shoal.measures.Loss(), not {one!r}."
+        )
+    one.confirm_fits(published)
+
+
+def _truth(release: Release, table: Table | None) -> Cells:
+    """Count the table that a release was made from."""
+    if table is None and release.making is None:
+        raise ParameterError(
+            "A release from disk is compared with its table, which is not at hand.",
+            hint="give it: table=shoal.read(source, schema).",
+        )
+    source = table if table is not None or release.making is None else release.making.table
+    assert source is not None
+    wanted = [column.name for column in release.manifest.columns]
+    lacking = [name for name in wanted if name not in source.schema.published]
+    if lacking:
+        raise SchemaError(
+            f"The table lacks the column {lacking[0]!r} of the release.",
+            hint="give the table that the release was made from.",
+        )
+    return source.counts(source.schema.coded)
+
+
+def _folds(release: Release, one: FoldedMeasure) -> Sequence[Fold]:
+    """Publish the table without each of its folds; nothing where that cannot be done."""
+    making = release.making
+    if making is None or making.method is None or making.table.n_rows > MOST_ROWS:
+        return ()
+    if making.table.n_rows < one.folds:
+        return ()
+    try:
+        return _published_folds(making, one)
+    except (DataError, InfeasibleError, ParameterError, SchemaError):
+        # A part of the table may be too small for what the whole could keep.
+        return ()
+
+
+def _published_folds(making: Making, one: FoldedMeasure) -> list[Fold]:
+    assert making.method is not None
+    table: EngineTable = making.table
+    method = making.method.settled(making.plan.notes)
+    rows = table.row_codes(MOST_ROWS)
+    fold = draw_folds(rows.n_rows, one.folds, one.seed)
+    found = []
+    for number in range(one.folds):
+        members = np.flatnonzero(fold != number)
+        train, test = (
+            Cells.of_rows(rows.domains, rows.codes[chosen].astype(np.int64))
+            for chosen in (members, np.flatnonzero(fold == number))
+        )
+        found.append(Fold(publish_part(making, rows, members, method), train, test))
+    return found
