@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.anonymize import anonymize
     from shoal.pipeline.attack import attack
     from shoal.pipeline.baskets import read_baskets
+    from shoal.pipeline.compare import compare
     from shoal.pipeline.export import export_release
     from shoal.pipeline.measure import measure
     from shoal.pipeline.profile import profile
@@ -49,6 +50,7 @@ __all__ = [
     "attack",
     "attacks",
     "checks",
+    "compare",
     "datasets",
     "export_release",
     "knowledge",
@@ -79,6 +81,7 @@ __getattr__, __dir__ = lazy_exports(
         "attack": "shoal.pipeline.attack",
         "attacks": "shoal.attacks",
         "checks": "shoal.checks",
+        "compare": "shoal.pipeline.compare",
         "datasets": "shoal.datasets",
         "export_release": "shoal.pipeline.export",
         "knowledge": "shoal.knowledge",

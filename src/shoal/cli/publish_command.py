@@ -217,6 +217,8 @@ def show_publication(output: Output, published: Publication) -> None:
     output.line(f"  {published.folder}  to ship")
     output.line(f"  {published.internal}  never to be shipped")
     _show_hiding(output, published.notes)
+    for measured in published.measured:
+        output.facts(measured.headline, title=f"What analysts keep: {measured.measure}")
     output.line()
     _show_guarantees(output, stated.guarantees)
     if published.accepted is not None:

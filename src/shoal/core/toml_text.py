@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Mapping
 
-__all__ = ["comment", "inline", "key", "text"]
+__all__ = ["comment", "document", "inline", "key", "text"]
 
 _ODD_CHARACTERS = "".join(map(chr, [0x7F, *range(0x80, 0xA0), 0x2028, 0x2029]))
 
@@ -42,7 +43,7 @@ def comment(value: str) -> str:
 
 
 def inline(table: Mapping[str, object]) -> str:
-    """Write a table of texts, numbers and lists of them in one line.
+    """Write a table of texts, numbers, and lists and tables of them in one line.
 
     Examples
     --------
@@ -53,9 +54,40 @@ def inline(table: Mapping[str, object]) -> str:
     return f"{{ {entries} }}"
 
 
+def document(sections: Mapping[str, Mapping[str, object]]) -> str:
+    """Write a file of sections; what is None is left out.
+
+    Examples
+    --------
+    >>> print(document({"table": {"source": "people.csv"}, "attacks": {"linkage": {}}}))
+    [table]
+    source = "people.csv"
+    <BLANKLINE>
+    [attacks]
+    linkage = {  }
+    <BLANKLINE>
+    """
+    written = [
+        "\n".join(
+            [f"[{key(name)}]"]
+            + [
+                f"{key(entry)} = {_value(value)}"
+                for entry, value in section.items()
+                if value is not None
+            ]
+        )
+        for name, section in sections.items()
+    ]
+    return "\n\n".join(written) + "\n"
+
+
 def _value(value: object) -> str:
-    if isinstance(value, list):
+    if isinstance(value, Mapping):
+        return inline({name: entry for name, entry in value.items() if entry is not None})
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
     return text(value) if isinstance(value, str) else repr(value)

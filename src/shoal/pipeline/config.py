@@ -19,6 +19,7 @@ from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalErr
 from shoal.core.exact import Number
 from shoal.core.guarantee import BANDWIDTH
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
 from shoal.core.registry import find
@@ -36,7 +37,7 @@ from shoal.pipeline.config_sections import Sections, check_sections
 from shoal.pipeline.make import Parameters, make, refuse_unknown
 from shoal.pipeline.read import read
 
-__all__ = ["Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
+__all__ = ["ComparedMethods", "Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
 
 _POPULATION = "population"
 _PRIOR = "prior"
@@ -107,6 +108,28 @@ class ConfiguredAttack:
             name for name, given in zip(named, read_later, strict=True) if given in self.parameters
         ]
         refuse_unknown(find("shoal.attacks", self.name), self.name, asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedMethods:
+    """What a configuration says of comparing methods.
+
+    Parameters
+    ----------
+    methods
+        The methods, each with what the file says of it; none where the usual ones are meant.
+    folder
+        Where results are kept.
+    max_risk
+        The risk that is allowed; None where none is stated.
+    seed
+        Where draws begin.
+    """
+
+    methods: tuple[tuple[Method, Mapping[str, object]], ...]
+    folder: Path
+    max_risk: Number | None
+    seed: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -233,8 +256,11 @@ class Configuration:
         ParameterError
             Where there is none of that name, or it refuses a parameter.
         """
-        parameters = self._resolved(self._file.method.model_extra or {})
-        return cast(Method, make("shoal.methods", self.method_name, parameters))
+        return self._method(self._file.method.model_dump())
+
+    def _method(self, stated: Mapping[str, object]) -> Method:
+        parameters = self._resolved({key: stated[key] for key in stated if key != "name"})
+        return cast(Method, make("shoal.methods", str(stated["name"]), parameters))
 
     @property
     def repair(self) -> dict[str, Any] | None:
@@ -251,6 +277,25 @@ class Configuration:
                 max_people=stated.max_people,
             )
             for name, stated in self._file.attacks.items()
+        )
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Give the measures that the configuration names, in its order."""
+        return tuple(
+            cast(Measure, make("shoal.measures", name, parameters))
+            for name, parameters in self._file.measures.items()
+        )
+
+    @property
+    def compared(self) -> ComparedMethods:
+        """What is compared, and how."""
+        stated = self._file.compare
+        given = [entry.model_dump() for entry in stated.methods]
+        return ComparedMethods(
+            methods=tuple((self._method(entry), entry) for entry in given),
+            folder=self.base / stated.folder,
+            max_risk=stated.max_risk,
+            seed=stated.seed,
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -350,8 +395,7 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     file = check_sections(given)
     _check_addresses(file)
     configuration = Configuration(base=base, given=given, _file=file)
-    for name in file.measures:
-        find("shoal.measures", name)
+    configuration.measures()
     for attack in configuration.attacks():
         attack.check()
     return configuration

@@ -114,6 +114,13 @@ class _Engine(_Section):
         return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
+class _Compare(_Section):
+    methods: list[_Method] = []
+    folder: str = "compare"
+    max_risk: float | int | str | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
 class Sections(_Section):
     """The whole file."""
 
@@ -125,6 +132,7 @@ class Sections(_Section):
     repair: _Repair | None = None
     attacks: dict[str, _Attack] = {}
     measures: dict[str, dict[str, Any]] = {}
+    compare: _Compare = _Compare()
     release: _Release = _Release()
     engine: _Engine = _Engine()
 
@@ -185,6 +193,7 @@ _RULES = {
 _SECTIONS: Mapping[str, type[_Section]] = {
     "table": _Table,
     "columns": _Columns,
+    "compare": _Compare,
     "release": _Release,
     "engine": _Engine,
 }
@@ -222,6 +231,7 @@ _NEEDED = {
     "types": 'for example age = "integer", or the list of an ordered column\'s values as texts',
     "method": 'for example name = "anatomy" and ell = 3',
     "attacks": "for example [attacks.homogeneity] with max_people = 0",
+    "compare": 'for example methods = [{ name = "anatomy", ell = 3 }]',
     "release": 'for example folder = "release" and format = "csv"',
     "engine": 'for example memory = "4GB" and max_line = "64MB"',
 }

@@ -20,6 +20,7 @@ from shoal.attacks.foreground import Foreground
 from shoal.core.attack import Attack, Findings, Section
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack
+from shoal.core.measure import Measured
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
@@ -27,6 +28,7 @@ from shoal.engines.engine import Scan
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack, attacks_left_out, attacks_that_apply
 from shoal.pipeline.config import Configuration, ConfiguredAttack
+from shoal.pipeline.measure import measure
 from shoal.pipeline.placing import claimed, internal_folder
 from shoal.pipeline.release import Release, path_of
 from shoal.pipeline.repair import repair
@@ -148,6 +150,8 @@ class Publication:
         What the steward should know, in words.
     notes
         Figures of the method, by name, as the internal record has them.
+    measured
+        What the measures of the configuration said.
     """
 
     folder: Path
@@ -157,6 +161,7 @@ class Publication:
     accepted: str | None
     warnings: tuple[str, ...]
     notes: Mapping[str, object] = field(default_factory=dict)
+    measured: tuple[Measured, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Give the publication as JSON holds it."""
@@ -174,6 +179,7 @@ class Publication:
             "gate": [judgement.to_dict() for judgement in self.judgements],
             "accepted_risk": self.accepted,
             "warnings": list(self.warnings),
+            "measures": [one.to_dict() for one in self.measured],
             **self.notes,
         }
 
@@ -227,6 +233,8 @@ def publish(
     ):
         judgements = _judge(release, configuration.attacks(), progress)
         accepted = _pass_gate(judgements, release.manifest, accept_risk)
+        if chosen := configuration.measures():
+            release.measured = measure(release, *chosen, progress=progress).measured
         earlier = earlier_releases(place, scan)
         progress("write and seal")
         verdicts = {judgement.attack: str(judgement.outcome) for judgement in judgements}
@@ -239,6 +247,7 @@ def publish(
         accepted=accepted,
         warnings=(*_warnings(release), *map(_republished, earlier)),
         notes=_notes(release),
+        measured=release.measured,
     )
 
 

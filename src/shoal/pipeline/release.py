@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.core.attack import Findings
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.measure import Measured
 from shoal.core.method import Method
 from shoal.core.plan import Plan
 from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
@@ -91,6 +92,8 @@ class Release:
         self.internal = internal
         self.findings: tuple[Findings, ...] = ()
         """What attacks on the people of the table have found so far; goes to the risk file."""
+        self.measured: tuple[Measured, ...] = ()
+        """What was measured for the internal record."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -153,6 +153,7 @@ def _write_internal(
             found.attack: [section.to_dict() for section in found.sections]
             for found in release.findings
         },
+        "measures": {one.measure: one.to_dict() for one in release.measured},
         "accepted_risks": [] if accept_risk is None else [accept_risk],
     }
     _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")

@@ -9,12 +9,11 @@ in words what it shows.
 from __future__ import annotations
 
 import itertools
-from html import escape
 
 import numpy as np
 
 from shoal.knowledge.correlation import Correlations
-from shoal.report.texts import printable, shortened
+from shoal.report.texts import drawn, shortened
 
 __all__ = ["heat_map"]
 
@@ -51,15 +50,17 @@ def heat_map(correlations: Correlations, *, title: str = "Correlation of attribu
     names = correlations.columns
     side = _side(len(names))
     has_names = len(names) <= _MOST_NAMED
-    margin = 20 + (7 * max(map(len, map(_short, names)), default=0) if has_names else 0)
+    margin = 20 + (
+        7 * max((min(len(name), _MOST_LETTERS) for name in names), default=0) if has_names else 0
+    )
     width = margin + max(side * len(names) + 20, 8 * _N_LEVELS + 100)
     height = margin + side * len(names) + 60
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif"',
         '  role="img" aria-labelledby="heat-map-title heat-map-description">',
-        f'<title id="heat-map-title">{_text(title)}</title>',
-        f'<desc id="heat-map-description">{_text(_description(correlations))}</desc>',
+        f'<title id="heat-map-title">{drawn(title)}</title>',
+        f'<desc id="heat-map-description">{drawn(_description(correlations))}</desc>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         f'<g transform="translate({margin} {margin}) scale({side})" shape-rendering="crispEdges">',
         *_squares(correlations),
@@ -122,7 +123,7 @@ def _names(names: tuple[str, ...], side: int) -> list[str]:
     drawn = []
     for place, name in enumerate(names):
         middle = side * place + side / 2
-        told = f"<title>{_text(name)}</title>{_text(_short(name))}"
+        told = f"<title>{drawn(name)}</title>{drawn(shortened(name, _MOST_LETTERS))}"
         drawn.append(f'<text x="-6" y="{middle + 4}" text-anchor="end"{size}>{told}</text>')
         drawn.append(
             f'<text transform="translate({middle + 4} -6) rotate(-90)"{size}>{told}</text>'
@@ -157,11 +158,3 @@ def _legend(left: int, top: int) -> list[str]:
         f'<text x="{left + 8 * _N_LEVELS}" y="{top + 24}" font-size="11">1: determined</text>',
     )
     return [*steps, *ends]
-
-
-def _short(name: str) -> str:
-    return shortened(name, _MOST_LETTERS)
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.report.texts import printable, shortened
+from shoal.report.texts import drawn, shortened
 
 __all__ = ["Point", "bars", "histogram", "scatter"]
 
@@ -67,7 +66,7 @@ def bars(
     for place, (label, number) in enumerate(shown):
         top = 40 + _STEP * place
         width = (_WIDTH - _LEFT - 90) * max(number, 0.0) / most
-        named = f"<title>{_text(shortened(label, 200))}</title>{_label(label)}"
+        named = f"<title>{drawn(shortened(label, 200))}</title>{_label(label)}"
         parts += [
             f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{named}</text>',
             f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="16" fill="{_FILL}"/>',
@@ -167,8 +166,8 @@ def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
     below = f'x="{_MARGIN + _SIZE / 2}" y="{bottom + 40}" text-anchor="middle"'
     parts = [
         f'<path d="M{_MARGIN} 40V{bottom}H{_MARGIN + _SIZE}" fill="none" stroke="{_INK}"/>',
-        f"<text {below}>{_text(x_label)}</text>",
-        f"<text {beside}>{_text(y_label)}</text>",
+        f"<text {below}>{drawn(x_label)}</text>",
+        f"<text {beside}>{drawn(y_label)}</text>",
     ]
     for share in (0.0, 0.5, 1.0):
         x, y = _MARGIN + _SIZE * share, bottom - _SIZE * share
@@ -180,13 +179,13 @@ def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
 
 
 def _svg(title: str, description: str, width: int, height: int, parts: Sequence[str]) -> str:
-    called = _text(shortened(title, 80))
+    called = drawn(shortened(title, 80))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
         f'  fill="{_INK}" role="img">',
-        f"<title>{_text(title)}</title>",
-        f"<desc>{_text(description)}</desc>",
+        f"<title>{drawn(title)}</title>",
+        f"<desc>{drawn(description)}</desc>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         f'<text x="6" y="20" font-size="14" font-weight="bold">{called}</text>',
         *parts,
@@ -200,8 +199,4 @@ def _number(number: float) -> str:
 
 
 def _label(label: str) -> str:
-    return _text(shortened(label, _MOST_LETTERS))
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
+    return drawn(shortened(label, _MOST_LETTERS))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["printable", "shortened"]
+from html import escape
+
+__all__ = ["drawn", "printable", "shortened"]
 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """They belong to the spelling of words in several scripts, and turn nothing around."""
@@ -38,3 +40,14 @@ def shortened(text: str, most: int) -> str:
     ('abc…', 'abcd')
     """
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def drawn(text: str) -> str:
+    """Give a text as a drawing holds it: markup in it is text.
+
+    Examples
+    --------
+    >>> drawn("<script>") + drawn(chr(0))
+    '&lt;script&gt;�'
+    """
+    return escape(printable(text))

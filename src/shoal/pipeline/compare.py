@@ -1,0 +1,344 @@
+"""Compare methods on one table: what each protects, and what each keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from shoal import methods as all_methods
+from shoal.core.attack import Attack
+from shoal.core.domain import ColumnType
+from shoal.core.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    SchemaError,
+)
+from shoal.core.exact import Number, exact, whole
+from shoal.core.measure import Measure
+from shoal.core.method import Method
+from shoal.core.progress import Progress, silent
+from shoal.core.registry import snake_case
+from shoal.core.rows import MOST_ROWS
+from shoal.core.schema import Schema
+from shoal.core.toml_text import document
+from shoal.core.writing import write_whole
+from shoal.engines.table import EngineTable
+from shoal.pipeline.anonymize import check_fits
+from shoal.pipeline.compare_schedule import try_all
+from shoal.pipeline.compare_trial import Tried, Trying, label_of, non_default
+from shoal.pipeline.comparison import Comparison
+from shoal.pipeline.config import Configuration, ConfiguredAttack
+from shoal.pipeline.parts import schema_of_rows
+
+__all__ = ["RECOMMENDED", "compare", "compare_as_configured", "compare_stated", "default_methods"]
+
+RECOMMENDED = "shoal.recommended.toml"
+"""The configuration file of the method that is recommended; it stands beside the one compared."""
+_HEADER = "# Written by a comparison of methods; this one is recommended.\n\n"
+
+
+def compare(
+    table: EngineTable,
+    methods: Iterable[Method] | None = None,
+    attacks: Iterable[Attack] | None = None,
+    measures: Iterable[Measure] | None = None,
+    *,
+    max_risk: Number | None = None,
+    workers: int | None = None,
+    progress: Progress = silent,
+    resume: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Try several methods on one table, attack and measure each, and recommend one.
+
+    Parameters
+    ----------
+    table
+        What `shoal.read` gave.
+    methods
+        What to try, such as `[shoal.Anatomy(ell=3), shoal.Mondrian(k=5)]`; six that suit the
+        schema where none is given.
+    attacks, measures
+        What is run on every release that it fits; where none is given, all that apply.
+    max_risk
+        The risk that is allowed, from 0 to 1: of the methods that stay within it the one that loses
+        least is recommended. Without it, the one nearest to losing nothing at the risk of a guess.
+    workers
+        How many processes work at once: as many as there are cores where it is left out, this
+        process alone with 1. Scripts then call this under ``if __name__ == "__main__":``.
+    progress
+        Called with the name of each step.
+    resume
+        A folder that keeps every result; what is found in it is not tried again. It holds figures
+        of the table and is internal.
+    seed
+        Where draws begin, the same for all methods. Nothing of these releases is written.
+
+    Returns
+    -------
+    The table, the picture (`Comparison.to_svg`), the recommendation with its reasons, and its
+    configuration file.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> methods = [shoal.Anatomy(ell=2), shoal.Anatomy(ell=9)]
+    >>> found = shoal.compare(
+    ...     table, methods, [shoal.attacks.Homogeneity()], [shoal.measures.Loss()], workers=1
+    ... )
+    >>> found
+    Comparison(1 methods, recommended: anatomy ell=2)
+    >>> [row[0] for row in found.refused.rows]
+    ['anatomy ell=9']
+    """
+    if not isinstance(table, EngineTable):
+        raise ParameterError(
+            f"compare takes a table, not a {type(table).__name__}.",
+            hint="read it first: shoal.read(source, schema).",
+        )
+    chosen = default_methods(table) if methods is None else tuple(methods)
+    for one in chosen:
+        if not isinstance(one, Method):
+            raise ParameterError(
+                f"A method must be an object such as shoal.Mondrian(k=5), not {one!r}."
+            )
+    schema = _sections(table)
+    return compare_stated(
+        table,
+        [(one, document({**schema, "method": _stated(one)})) for one in chosen],
+        attacks=None if attacks is None else tuple(attacks),
+        measures=None if measures is None else tuple(measures),
+        has_others=False,
+        max_risk=max_risk,
+        workers=workers,
+        progress=progress,
+        resume=resume,
+        seed=seed,
+    )
+
+
+def compare_stated(
+    table: EngineTable,
+    methods: Sequence[tuple[Method, str]],
+    *,
+    attacks: tuple[Attack | ConfiguredAttack, ...] | None,
+    measures: tuple[Measure, ...] | None,
+    has_others: bool,
+    max_risk: Number | None,
+    workers: int | None,
+    progress: Progress,
+    resume: str | os.PathLike[str] | None,
+    seed: int,
+) -> Comparison:
+    """Do as `compare` does, with the configuration file of each method given.
+
+    Parameters
+    ----------
+    has_others
+        Whether attacks that are not named are run as well.
+    """
+    if not methods:
+        raise ParameterError("There is no method to compare.")
+    most = None if max_risk is None else exact("max_risk", max_risk)
+    if most is not None and not 0 <= most <= 1:
+        raise ParameterError("max_risk must be from 0 to 1.")
+    n_workers = whole("workers", os.cpu_count() or 1 if workers is None else workers, least=1)
+    folder = None if resume is None else _made_folder(Path(resume))
+    progress("count the table")
+    trying = Trying(
+        table.row_codes(MOST_ROWS), schema_of_rows(table), attacks, measures, has_others, seed
+    )
+    labels = _labels([method for method, _ in methods])
+    named = dict(zip(labels, (method for method, _ in methods), strict=True))
+    refused = {label: _refusal(table, method) for label, method in named.items()}
+    fitting = {label: method for label, method in named.items() if refused[label] is None}
+    tried = try_all(table, trying, fitting, workers=n_workers, folder=folder, progress=progress)
+    return Comparison(
+        tried={label: refused[label] or tried[label] for label in labels},
+        guess=_guess(table),
+        max_risk=None if most is None else float(most),
+        configurations={
+            label: _HEADER + text for label, (_, text) in zip(labels, methods, strict=True)
+        },
+    )
+
+
+def compare_as_configured(
+    configuration: Configuration, *, workers: int | None = None, progress: Progress = silent
+) -> Comparison:
+    """Compare the methods of a configuration on its table, and write down what comes of it.
+
+    Parameters
+    ----------
+    configuration
+        What `load` gave. Its own method is compared beside the usual ones where it names none.
+    workers, progress
+        As for `compare`.
+
+    Notes
+    -----
+    Results are kept in the folder of `[compare]`, with the table and the picture. The configuration
+    of the method that is recommended stands beside the file itself, since paths in it are relative.
+    """
+    stated = configuration.compared
+    progress("read the table")
+    table = configuration.read()
+    try:
+        methods = stated.methods or _beside_usual(configuration, table)
+        found = compare_stated(
+            table,
+            [(method, document(_with_method(configuration, given))) for method, given in methods],
+            attacks=configuration.attacks(),
+            measures=configuration.measures() or None,
+            has_others=True,
+            max_risk=stated.max_risk,
+            workers=workers,
+            progress=progress,
+            resume=stated.folder / "results",
+            seed=stated.seed,
+        )
+    finally:
+        table.engine.close()
+    found.write(stated.folder)
+    if found.configuration is not None:
+        write_whole(configuration.base / RECOMMENDED, [found.configuration])
+    return found
+
+
+def _beside_usual(
+    configuration: Configuration, table: EngineTable
+) -> tuple[tuple[Method, Mapping[str, object]], ...]:
+    """Give the method of a configuration and the usual ones."""
+    own = configuration.method()
+    usual = [(method, _stated(method)) for method in default_methods(table) if method != own]
+    return ((own, configuration.given["method"]), *usual)
+
+
+def _with_method(
+    configuration: Configuration, given: Mapping[str, object]
+) -> dict[str, Mapping[str, object]]:
+    """Give the sections of a configuration, with another method."""
+    return {
+        name: given if name == "method" else section
+        for name, section in configuration.given.items()
+        if name != "compare"
+    }
+
+
+def default_methods(table: EngineTable) -> tuple[Method, ...]:
+    """Give six methods that suit a table: its roles, and how diverse its sensitive column is.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> [type(method).__name__ for method in default_methods(table)][:3]
+    ['Anatomy', 'Injector', 'Mondrian']
+    """
+    schema = table.schema
+    if not schema.sensitive:
+        return tuple(
+            made
+            for k in (3, 5, 10)
+            for made in (all_methods.Mondrian(k=k), all_methods.FullDomain(k=k, suppress="0.05"))
+        )
+    if len(schema.sensitive) > 1 or schema.both:
+        return tuple(
+            all_methods.Slicing(ell=ell, columns=columns)
+            for ell in (2, 3)
+            for columns in (2, 3, "one_each")
+        )
+    ell = _reachable(table)
+    return (
+        all_methods.Anatomy(ell=ell),
+        all_methods.Injector(ell=ell),
+        all_methods.Mondrian(k=5, ell=ell),
+        all_methods.FullDomain(k=5, ell=ell, suppress="0.05"),
+        all_methods.Slicing(ell=ell),
+        all_methods.ForegroundSafe(r=ell),
+    )
+
+
+_USUAL_DIVERSITY = 3
+
+
+def _reachable(table: EngineTable) -> int:
+    """Give the usual diversity, or what the most frequent sensitive value still allows."""
+    most = _guess(table)
+    return max(2, min(_USUAL_DIVERSITY, int(1 / most))) if most else _USUAL_DIVERSITY
+
+
+def _guess(table: EngineTable) -> float:
+    """Give the share of the most frequent value of the first sensitive column."""
+    if not table.schema.sensitive or not table.n_rows:
+        return 0.0
+    return float(table.counts(table.schema.sensitive[:1]).counts.max() / table.n_rows)
+
+
+def _labels(methods: Sequence[Method]) -> list[str]:
+    """Name methods; those that look alike are numbered."""
+    plain = [label_of(method) for method in methods]
+    return [
+        f"{label} ({plain[:place].count(label) + 1})" if plain.count(label) > 1 else label
+        for place, label in enumerate(plain)
+    ]
+
+
+def _refusal(table: EngineTable, method: Method) -> Tried | None:
+    """Say why a method cannot take the table as it is; None where it can."""
+    try:
+        check_fits(table, method)
+    except (DataError, ParameterError, SchemaError) as error:
+        return Tried(refusal=error.fact, hint=error.hint)
+    return None
+
+
+def _made_folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EngineError(
+            f"The folder {str(folder)!r} could not be made: {error.strerror}."
+        ) from None
+    return folder
+
+
+# --- the configuration file -----------------------------------------------------------------------
+
+
+def _stated(method: Method) -> dict[str, object]:
+    """Give a method as a configuration states it."""
+    given = {
+        name: str(value) if isinstance(value, Fraction) else value
+        for name, value in non_default(method, is_shown=False).items()
+        if name not in method.internal_parameters
+    }
+    return {"name": snake_case(type(method).__name__), **given}
+
+
+def _sections(table: EngineTable) -> dict[str, Mapping[str, object]]:
+    """Give what a configuration says of a table that was read without one."""
+    schema: Schema = table.schema
+    roles = {
+        "identifying": schema.identifying,
+        "quasi": schema.quasi,
+        "sensitive": schema.sensitive,
+        "insensitive": schema.insensitive,
+        "nearly_unique": schema.nearly_unique,
+    }
+    types = {
+        name: list(one.order) if one.type is ColumnType.ORDERED and one.order else str(one.type)
+        for name, one in schema.types.items()
+    }
+    hierarchies = {name: one.to_config() for name, one in schema.hierarchies.items()}
+    stated: dict[str, Mapping[str, object]] = {
+        "table": {"source": table.scan.name, "key": schema.key, "person": schema.person},
+        "columns": {role: names for role, names in roles.items() if names},
+        "types": types,
+        "hierarchies": hierarchies,
+    }
+    return {name: section for name, section in stated.items() if section}

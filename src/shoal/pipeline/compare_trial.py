@@ -1,0 +1,274 @@
+"""One entry of a comparison: a method tried on a table, in a process of its own if need be.
+
+The table travels as codes and labels of the columns that guarantees are about, and is staged anew
+where the method runs. What comes back is made of names and numbers alone: no value of the table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shoal import __version__
+from shoal.core.attack import Attack, Findings
+from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
+from shoal.core.measure import Measure
+from shoal.core.method import Method
+from shoal.core.registry import snake_case
+from shoal.core.rows import Rows
+from shoal.core.schema import Schema
+from shoal.engines.table import EngineTable
+from shoal.pipeline.anonymize import anonymize
+from shoal.pipeline.attack import attack, attacks_that_apply
+from shoal.pipeline.config import ConfiguredAttack
+from shoal.pipeline.measure import measure, measures_that_apply
+from shoal.pipeline.parts import table_of_rows
+from shoal.pipeline.release import Release
+from shoal.pipeline.witnesses import known_to_maker
+
+__all__ = ["Tried", "Trying", "label_of", "non_default", "try_on", "try_on_rows"]
+
+_HALF = 0.5
+_REFUSALS = (DataError, InfeasibleError, ParameterError, SchemaError)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trying:
+    """What all methods of a comparison have in common.
+
+    Parameters
+    ----------
+    rows, schema
+        The table, as `shoal.pipeline.parts` stages it.
+    attacks, measures
+        What is run on every release that it fits; all that apply where None.
+    has_others
+        Whether attacks that are not named are run as well.
+    seed
+        Where draws begin.
+    """
+
+    rows: Rows
+    schema: Schema
+    attacks: tuple[Attack | ConfiguredAttack, ...] | None
+    measures: tuple[Measure, ...] | None
+    has_others: bool
+    seed: int
+
+    def key(self, method: Method) -> str:
+        """Give a digest of all that a result depends on."""
+        digest = hashlib.sha256(self._digest)
+        digest.update(_stated(method))
+        return digest.hexdigest()
+
+    @property
+    def _digest(self) -> bytes:
+        digest = hashlib.sha256(f"{__version__}:{self.seed}:{self.has_others}".encode())
+        for one in (*(self.attacks or ("all",)), "|", *(self.measures or ("all",))):
+            digest.update(_stated(one))
+        schema = self.schema
+        digest.update(repr((schema.quasi, schema.sensitive)).encode())
+        for column, hierarchy in sorted(schema.hierarchies.items()):
+            config = json.dumps(hierarchy.to_config(), sort_keys=True, default=str)
+            digest.update(repr((column, config)).encode())
+        for domain in self.rows.domains:
+            digest.update(repr((domain.column, str(domain.type), domain.labels())).encode())
+        digest.update(repr(self.rows.codes.shape).encode())
+        digest.update(np.ascontiguousarray(self.rows.codes).tobytes())
+        digest.update(repr(() if self.rows.keys is None else self.rows.keys.tolist()).encode())
+        return digest.digest()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a method.
+
+    Parameters
+    ----------
+    refusal, hint
+        Why it could not be tried, and what would help; None where it was.
+    n_rows, n_buckets
+        The size of the release.
+    guarantees
+        What it promises, in words.
+    attacks, measures
+        The figures of each.
+    """
+
+    refusal: str | None = None
+    hint: str | None = None
+    n_rows: int = 0
+    n_buckets: int = 0
+    guarantees: tuple[str, ...] = ()
+    attacks: tuple[Mapping[str, Any], ...] = field(default=())
+    measures: tuple[Mapping[str, Any], ...] = field(default=())
+
+    def to_json(self) -> str:
+        """Write it as text."""
+        return json.dumps(dataclasses.asdict(self), indent=1, default=str) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Tried:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Where it is something else.
+        """
+        given: dict[str, Any] = json.loads(text)
+        lists = ("guarantees", "attacks", "measures")
+        as_lists: dict[str, Any] = {name: tuple(given[name]) for name in lists}
+        return cls(**given | as_lists)
+
+
+def try_on_rows(trying: Trying, method: Method) -> str:
+    """Try a method on a table that is staged anew; give `Tried` as text, as it is kept."""
+    with table_of_rows(trying.rows, slice(None), trying.schema) as table:
+        return try_on(table, trying, method)
+
+
+def try_on(table: EngineTable, trying: Trying, method: Method) -> str:
+    """Try a method on a table; give `Tried` as text, as it is kept."""
+    try:
+        release = anonymize(table, method, seed=trying.seed)
+        attacks = _attacked(release, trying, table)
+        measured = _measured(release, trying.measures)
+    except _REFUSALS as error:
+        return Tried(refusal=error.fact, hint=error.hint).to_json()
+    manifest = release.manifest
+    return Tried(
+        n_rows=manifest.n_rows,
+        n_buckets=manifest.n_buckets,
+        guarantees=tuple(guarantee.statement for guarantee in manifest.guarantees),
+        attacks=tuple(attacks),
+        measures=tuple(measured),
+    ).to_json()
+
+
+def _attacked(release: Release, trying: Trying, table: EngineTable) -> list[dict[str, object]]:
+    """Run the attacks that fit; one that cannot be run says why."""
+    published = release.published
+    figures: list[dict[str, object]] = []
+    chosen: list[Attack] = []
+    for one in trying.attacks or ():
+        made = one.make(published, table) if isinstance(one, ConfiguredAttack) else one
+        if made.fits(published):
+            chosen.append(made)
+    if trying.attacks is None or trying.has_others:
+        named = {type(one) for one in chosen}
+        has_knowledge = known_to_maker(release) is not None
+        others = attacks_that_apply(published, has_knowledge=has_knowledge)
+        chosen += [one for one in others if type(one) not in named]
+    for one in chosen:
+        try:
+            (found,) = attack(release, one)
+        except _REFUSALS as error:
+            figures.append({"attack": snake_case(type(one).__name__), "not_run": error.fact})
+        else:
+            figures.append(_figures(found))
+    return figures
+
+
+def _figures(found: Findings) -> dict[str, object]:
+    n_people = max(found.n_people, 1)
+    n_above = int(found.counts[found.posterior > _HALF].sum())
+    return {
+        "attack": found.attack,
+        "knows": found.knows,
+        "people": found.n_people,
+        "at_risk": found.n_breached,
+        "limit": found.limit,
+        "is_about_values": bool(len(found.value)) and int(np.max(found.value)) >= 0,
+        "mean_posterior": float(found.counts @ found.posterior) / n_people,
+        "above_half": n_above / n_people,
+        "worst_posterior": found.worst,
+    }
+
+
+def _measured(release: Release, measures: Sequence[Measure] | None) -> list[dict[str, object]]:
+    published = release.published
+    figures: list[dict[str, object]] = []
+    chosen = measures_that_apply(published) if measures is None else measures
+    for one in chosen:
+        if not one.fits(published):
+            continue
+        try:
+            (measured,) = measure(release, one)
+        except _REFUSALS as error:
+            figures.append({"measure": snake_case(type(one).__name__), "not_run": error.fact})
+        else:
+            figures.append({"measure": measured.measure, "figures": dict(measured.headline)})
+    return figures
+
+
+# --- what a method, an attack or a measure is made with -------------------------------------------
+
+
+def non_default(one: Any, *, is_shown: bool) -> dict[str, object]:
+    """Give the parameters that are not as by default.
+
+    Parameters
+    ----------
+    one
+        A method, an attack or a measure.
+    is_shown
+        Whether those are left out that no text shows, since they hold values of the table.
+    """
+    return {
+        each.name: getattr(one, each.name)
+        for each in dataclasses.fields(one)
+        if (each.repr or not is_shown) and getattr(one, each.name) != _default(each)
+    }
+
+
+def _default(each: Any) -> object:
+    if each.default_factory is not dataclasses.MISSING:
+        return each.default_factory()
+    return each.default
+
+
+def label_of(method: Method) -> str:
+    """Say in short what a method is made with.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> label_of(shoal.Mondrian(k=5, ell=3))
+    'mondrian k=5 ell=3'
+    """
+    name = snake_case(type(method).__name__)
+    given = {
+        key: value
+        for key, value in non_default(method, is_shown=True).items()
+        if key not in method.internal_parameters and _is_plain(value)
+    }
+    return " ".join([name, *(f"{key}={value}" for key, value in given.items())])
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float | Fraction)
+
+
+def _stated(one: object) -> bytes:
+    """Write down what something is made with, so that two alike are written alike."""
+    if isinstance(one, str):
+        return one.encode()
+    parts = [type(one).__name__.encode()]
+    assert dataclasses.is_dataclass(one)
+    for each in dataclasses.fields(one):
+        value = getattr(one, each.name)
+        parts.append(each.name.encode())
+        # What is not written alike each time is computed again, which costs time alone.
+        parts.append(repr(value).encode() if _is_plain(value) else pickle.dumps(value))
+    return hashlib.sha256(b"\0".join(parts)).digest()
