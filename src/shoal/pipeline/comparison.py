@@ -124,7 +124,7 @@ class Comparison:
         return any(one.get("is_about_values") for one in attacks)
 
     def _attacks(self, label: str) -> list[Mapping[str, Any]]:
-        """Give the attacks that are the risk: on sensitive values, or where none is, on identity."""
+        """Give the attacks that count: on sensitive values or, where none is, on identities."""
         run = [one for one in self.tried[label].attacks if "not_run" not in one]
         if self._is_about_values:
             return [one for one in run if one["is_about_values"]]

@@ -50,7 +50,7 @@ def risk_picture(
     """
     best = frontier(points)
     scale = _Scale(_reach(point.risk for point in points), _reach(point.loss for point in points))
-    width, height = _LEFT + _SIDE + 470, max(_TOP + _SIDE + _BELOW, _TOP + 24 * len(points) + 90)
+    width, height = _LEFT + _SIDE + 590, max(_TOP + _SIDE + _BELOW, _TOP + 24 * len(points) + 90)
     described = (
         f"{len(points)} releases by {risk_name} and {loss_name}; both are best at the lower left. "
         f"On the frontier: {', '.join(point.name for point in best)}. Recommended: {recommended}."

@@ -1,0 +1,336 @@
+"""Methods side by side: what is tried, kept, and recommended."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import shoal
+from shoal.core.frontier import Point
+from shoal.pipeline import compare_schedule
+from shoal.pipeline.compare import default_methods
+from shoal.pipeline.compare_trial import Tried, label_of
+from shoal.pipeline.comparison import Comparison
+from shoal.pipeline.config import configure
+
+METHODS = [shoal.Anatomy(ell=2), shoal.Mondrian(k=5), shoal.Mondrian(k=20), shoal.Anatomy(ell=99)]
+MEASURES = [shoal.measures.Loss(), shoal.measures.Queries(number=20)]
+ATTACKS = [shoal.attacks.Homogeneity(), shoal.attacks.Linkage()]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return shoal.read(shoal.datasets.census(rows=200, seed=3))
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=1)
+
+
+def tried(risk, loss):
+    attack = {"attack": "homogeneity", "is_about_values": True, "above_half": 0.0, "at_risk": 0}
+    attack |= {"mean_posterior": risk, "worst_posterior": risk, "limit": None}
+    figures = {"total variation, pairs": loss, "generalized loss": loss}
+    measure = {"measure": "loss", "figures": figures}
+    return Tried(guarantees=("something",), attacks=(attack,), measures=(measure,))
+
+
+def comparison(points, max_risk=None):
+    return Comparison(
+        tried={name: tried(*point) for name, point in points.items()},
+        guess=0.1,
+        max_risk=max_risk,
+        configurations={name: name for name in points},
+    )
+
+
+# --- what is tried --------------------------------------------------------------------------------
+
+
+def test_figures_are_those_of_attack_and_measure(table, found):
+    release = shoal.anonymize(table, shoal.Mondrian(k=5), seed=0)
+    homogeneity = shoal.attack(release, ATTACKS[0])["homogeneity"]
+    loss = shoal.measure(release, MEASURES[0])["loss"]
+    (row,) = [row for row in found.table.to_dict()["rows"] if row["method"] == "mondrian k=5"]
+    mean = float(homogeneity.counts @ homogeneity.posterior) / homogeneity.n_people
+    assert row["risk"] == pytest.approx(mean)
+    assert row["worst posterior"] == homogeneity.worst
+    assert row["loss: generalized loss"] == loss.headline["generalized loss"]
+
+
+def test_a_method_that_cannot_be_tried_is_told_with_the_reason(found):
+    ((label, why, hint),) = found.refused.rows
+    assert label == "anatomy ell=99"
+    assert "99" in why
+    assert hint
+    assert label not in [row[0] for row in found.table.rows]
+
+
+def test_processes_find_the_same_as_this_one(table, found):
+    again = shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=2)
+    assert again.to_dict() == found.to_dict()
+
+
+def test_methods_that_hide_cells_are_tried_beside_others():
+    columns = {"age": [i % 7 for i in range(60)], "disease": [f"d{i % 4}" for i in range(60)]}
+    table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="disease"))
+    private = {"column": "age", "python": lambda row: row["age"] == 1}
+    methods = [shoal.Mask(private=private, **rest(shoal.Mask)), *METHODS[:2]]
+    found = shoal.compare(table, methods, measures=[shoal.measures.Loss()], workers=2)
+    assert len(found.tried) == 3
+    assert all(one.refusal is None for one in found.tried.values())
+
+
+def rest(cls):
+    return {name: value for name, value in cls.example.items() if name != "private"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "names"),
+    [
+        ({"quasi": ["a", "b"], "sensitive": ["c"]}, 6),
+        ({"quasi": ["a", "b", "c"]}, 2),
+        ({"quasi": ["a"], "sensitive": ["b", "c"]}, 1),
+    ],
+)
+def test_six_methods_suit_every_schema(schema, names):
+    columns = {
+        name: [i % size for i in range(40)] for name, size in zip("abc", (4, 5, 2), strict=True)
+    }
+    methods = default_methods(shoal.read(columns, shoal.Schema(**schema)))
+    assert len(methods) == 6
+    assert len({type(method) for method in methods}) == names
+    assert all(getattr(one, "ell", None) in (None, 2, 3) for one in methods)
+
+
+def test_people_with_several_rows_are_refused_as_by_anonymize():
+    columns = {"who": ["x", "x", "y", "z"], "age": [1, 1, 2, 2], "ill": ["a", "b", "a", "b"]}
+    schema = shoal.Schema(identifying="who", quasi="age", sensitive="ill", person="who")
+    found = shoal.compare(shoal.read(columns, schema), [shoal.Anatomy(ell=2)], workers=1)
+    assert "belong to 3 people" in found.refused.rows[0][1]
+    assert found.recommended is None
+    assert found.configuration is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"methods": []}, "no method"),
+        ({"methods": ["anatomy"]}, "must be an object such as"),
+        ({"max_risk": 2}, "from 0 to 1"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_mistakes_are_told_before_any_work(table, options, words):
+    with pytest.raises(shoal.ParameterError, match=words):
+        shoal.compare(table, **{"methods": METHODS, **options})
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_what_is_done_is_not_done_again(table, found, tmp_path, monkeypatch):
+    first = shoal.compare(table, METHODS[:2], ATTACKS, MEASURES, workers=1, resume=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    counted = []
+    real = compare_schedule.try_on_rows
+    monkeypatch.setattr(
+        compare_schedule, "try_on_rows", lambda *given: counted.append(given[1]) or real(*given)
+    )
+    again = shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=1, resume=tmp_path)
+    assert counted == METHODS[2:]
+    assert again.to_dict() == found.to_dict()
+    assert (
+        first.table.rows
+        == shoal.compare(
+            table, METHODS[:2], ATTACKS, MEASURES, workers=1, resume=tmp_path
+        ).table.rows
+    )
+    assert counted == METHODS[2:]
+
+
+def test_a_result_that_is_damaged_is_made_again(table, tmp_path):
+    one = shoal.compare(table, METHODS[:1], ATTACKS, MEASURES, workers=1, resume=tmp_path)
+    (file,) = tmp_path.iterdir()
+    for text in ("", "{", "[]", '{"attacks": 3}', "null"):
+        file.write_text(text)
+        again = shoal.compare(table, METHODS[:1], ATTACKS, MEASURES, workers=1, resume=tmp_path)
+        assert again.to_dict() == one.to_dict()
+
+
+def test_other_inputs_are_other_results(table, tmp_path):
+    other = shoal.read(shoal.datasets.census(rows=201, seed=3))
+    runs = [
+        (table, METHODS[:1], ATTACKS, MEASURES, 0),
+        (other, METHODS[:1], ATTACKS, MEASURES, 0),
+        (table, METHODS[1:2], ATTACKS, MEASURES, 0),
+        (table, METHODS[:1], ATTACKS[:1], MEASURES, 0),
+        (table, METHODS[:1], ATTACKS, [shoal.measures.Queries(number=21)], 0),
+        (table, METHODS[:1], ATTACKS, MEASURES, 1),
+    ]
+    for number, (read, methods, attacks, measures, seed) in enumerate(runs, start=1):
+        shoal.compare(read, methods, attacks, measures, workers=1, resume=tmp_path, seed=seed)
+        assert len(list(tmp_path.iterdir())) == number
+
+
+def test_results_hold_no_value_and_are_for_their_owner_alone(tmp_path):
+    marked = {"age": [i % 9 for i in range(80)], "ill": [f"SECRETVALUE{i % 5}" for i in range(80)]}
+    table = shoal.read(marked, shoal.Schema(quasi="age", sensitive="ill"))
+    folder = tmp_path / "results"
+    found = shoal.compare(table, METHODS[:3], workers=1, measures=MEASURES, resume=folder)
+    found.write(tmp_path)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for path in (*folder.iterdir(), *tmp_path.glob("comparison.*")):
+        assert path.stat().st_mode & 0o077 == 0
+        assert "SECRETVALUE" not in path.read_text()
+    assert "SECRETVALUE" not in repr(found)
+
+
+KILLED = """
+import sys, shoal
+if __name__ == "__main__":
+    table = shoal.read(shoal.datasets.census(rows=200, seed=3))
+    methods = [shoal.Mondrian(k=k) for k in range(2, 22)]
+    measures = [shoal.measures.Loss(), shoal.measures.Queries(number=20)]
+    attacks = [shoal.attacks.Homogeneity(), shoal.attacks.Linkage()]
+    found = shoal.compare(table, methods, attacks, measures, workers=2, resume=sys.argv[1])
+    print(found.to_csv(), end="")
+"""
+
+
+def processes_of(marker):
+    """Name the processes that were started with a marker in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if marker in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+def test_killed_it_goes_on_where_it_was_and_gives_the_same_table(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(KILLED)
+    marker = f"SHOAL_TEST_MARKER={tmp_path}"
+    command = [sys.executable, str(script)]
+    environment = os.environ | {"SHOAL_TEST_MARKER": str(tmp_path)}
+    killed = tmp_path / "killed"
+    started = subprocess.Popen([*command, str(killed)], env=environment, stdout=subprocess.PIPE)
+    while not list(killed.glob("*.json")):
+        assert started.poll() is None
+        time.sleep(0.01)
+    started.send_signal(signal.SIGKILL)
+    started.communicate()
+    kept = {path.name: path.stat().st_mtime_ns for path in killed.glob("*.json")}
+    assert 0 < len(kept) < 20
+    deadline = time.monotonic() + 60
+    while processes_of(marker.encode()):
+        assert time.monotonic() < deadline, "a process outlived the one that started it"
+        time.sleep(0.05)
+    resumed = subprocess.run([*command, str(killed)], capture_output=True, text=True, check=True)
+    whole = subprocess.run(
+        [*command, str(tmp_path / "whole")], capture_output=True, text=True, check=True
+    )
+    assert resumed.stdout == whole.stdout
+    assert resumed.stdout.count("\n") == 21
+    for name, at in kept.items():
+        assert (killed / name).stat().st_mtime_ns == at
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def test_the_frontier_is_marked_in_the_table_and_one_is_recommended():
+    found = comparison({"a": (0.2, 0.5), "b": (0.3, 0.1), "c": (0.3, 0.6)})
+    assert found.frontier == (Point("a", 0.2, 0.5), Point("b", 0.3, 0.1))
+    standing = {row["method"]: row["standing"] for row in found.table.to_dict()["rows"]}
+    assert standing == {"a": "frontier", "b": "recommended", "c": "beaten"}
+    said = " ".join(found.reasons)
+    assert "b is recommended." in said
+    assert "30.0% of people" in said
+    assert "right about 10.0%" in said
+    assert "than, or as little as, c (risk 0.3, loss 0.6)" in said
+    assert "Also worth choosing from: a (risk 0.2, loss 0.5)" in said
+
+
+def test_a_risk_that_is_allowed_decides():
+    points = {"a": (0.2, 0.5), "b": (0.3, 0.1)}
+    assert comparison(points).recommended == "b"
+    assert comparison(points, max_risk=0.2).recommended == "a"
+    none = comparison(points, max_risk=0.1)
+    assert (none.recommended, none.configuration) == (None, None)
+    assert "the least is 0.2, by a" in none.reasons[0]
+
+
+def test_without_a_sensitive_column_the_risk_is_to_be_found():
+    columns = {"a": [i % 4 for i in range(40)], "b": [i % 5 for i in range(40)]}
+    table = shoal.read(columns, shoal.Schema(quasi=["a", "b"]))
+    methods = [shoal.Mondrian(k=2), shoal.Mondrian(k=10)]
+    found = shoal.compare(table, methods, measures=[shoal.measures.Loss()], workers=1)
+    assert found.risk("mondrian k=10") <= 0.1 < found.risk("mondrian k=2")
+    assert "identity" in found.risk_name
+
+
+def test_no_attack_or_no_measure_gives_a_table_and_no_recommendation(table):
+    found = shoal.compare(table, METHODS[:1], [], [shoal.measures.Loss()], workers=1)
+    assert found.recommended is None
+    assert "none is recommended" in found.reasons[0]
+    assert len(found.table.rows) == 1
+    ElementTree.fromstring(found.to_svg())
+
+
+def test_all_forms_say_the_same(found, tmp_path):
+    found.write(tmp_path)
+    document = json.loads((tmp_path / "comparison.json").read_text())
+    assert document["recommended"] == found.recommended
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "comparison.csv").read_text())))
+    assert [row["method"] for row in rows] == [row["method"] for row in document["methods"]]
+    assert found.recommended in (tmp_path / "comparison.svg").read_text()
+
+
+def test_the_configuration_makes_the_method_that_is_recommended(table, found, tmp_path):
+    made = configure(tomllib.loads(found.configuration), base=tmp_path)
+    assert label_of(made.method()) == found.recommended
+    assert made.schema() == table.schema
+
+
+def test_every_method_is_stated_so_that_it_can_be_made_again(table, tmp_path):
+    for method in (
+        *default_methods(table),
+        shoal.Slicing(ell=2, columns=[["age", "sex"], ["condition"]]),
+        shoal.Mondrian(k=5, t="0.25"),
+        shoal.Anatomy(ell=2, protect=['<b>"quoted"', "x"]),
+    ):
+        found = shoal.compare(table, [method], [], [], workers=1)
+        (text,) = found.configurations.values()
+        assert configure(tomllib.loads(text), base=tmp_path).method() == method
+
+
+@pytest.mark.parametrize(
+    "name", ['a"b', "a\nb", "<script>", "\u202eabc", "n", "row_key", "ä" * 300]
+)
+def test_hostile_names_of_columns_stay_names(name, tmp_path):
+    columns = {name: [i % 7 for i in range(60)], "other": [i % 3 for i in range(60)]}
+    columns["ill"] = [f"d{i % 5}" for i in range(60)]
+    table = shoal.read(columns, shoal.Schema(quasi=[name, "other"], sensitive="ill"))
+    methods = [shoal.Slicing(ell=2, columns=[[name, "other"], ["ill"]]), *METHODS[:2]]
+    found = shoal.compare(table, methods, measures=MEASURES, workers=1)
+    assert len(found.points) == 3
+    for text in found.configurations.values():
+        assert configure(tomllib.loads(text), base=tmp_path).schema() == table.schema
+    drawing = ElementTree.fromstring(found.to_svg())
+    assert {element.tag.rpartition("}")[2] for element in drawing.iter()}.isdisjoint({"script"})
