@@ -71,8 +71,9 @@ def try_all(
     here = [name for name in open_ones if name not in apart]
     for name, text in _all_texts(table, trying, methods, apart, here, workers, progress):
         done[name] = Tried.from_json(text)
-        if folder is not None:
-            write_whole(_file(folder, keys[name]), [text])
+        key = keys[name]
+        if folder is not None and key is not None:
+            write_whole(_file(folder, key), [text])
         progress(f"{len(done)} of {len(methods)} done: {name}")
     return {name: done[name] for name in methods}
 
@@ -155,11 +156,11 @@ def _file(folder: Path, key: str) -> Path:
     return folder / f"{key[:32]}.json"
 
 
-def _kept(folder: Path | None, key: str) -> Tried | None:
+def _kept(folder: Path | None, key: str | None) -> Tried | None:
     """Read what was kept; what cannot be read is tried again."""
-    if folder is None:
+    if folder is None or key is None:
         return None
     try:
         return Tried.from_json(_file(folder, key).read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, LookupError):
         return None

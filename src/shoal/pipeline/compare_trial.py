@@ -13,6 +13,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,19 @@ class Trying:
     has_others: bool
     seed: int
 
-    def key(self, method: Method) -> str:
-        """Give a digest of all that a result depends on."""
-        digest = hashlib.sha256(self._digest)
-        digest.update(_stated(method))
-        return digest.hexdigest()
+    def key(self, method: Method) -> str | None:
+        """Give a digest of all that a result depends on; None where that cannot be told.
 
-    @property
+        Which cells are private may depend on columns that are not among the rows.
+        """
+        if method.private_cells is not None:
+            return None
+        try:
+            return hashlib.sha256(self._digest + _stated(method)).hexdigest()
+        except (AttributeError, TypeError, pickle.PicklingError):
+            return None
+
+    @cached_property
     def _digest(self) -> bytes:
         digest = hashlib.sha256(f"{__version__}:{self.seed}:{self.has_others}".encode())
         for one in (*(self.attacks or ("all",)), "|", *(self.measures or ("all",))):

@@ -84,13 +84,17 @@ def test_processes_find_the_same_as_this_one(table, found):
     assert again.to_dict() == found.to_dict()
 
 
-def test_methods_that_hide_cells_are_tried_beside_others():
+def test_methods_that_hide_cells_are_tried_beside_others(tmp_path):
     columns = {"age": [i % 7 for i in range(60)], "disease": [f"d{i % 4}" for i in range(60)]}
     table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="disease"))
     private = {"column": "age", "python": lambda row: row["age"] == 1}
-    methods = [shoal.Mask(private=private, **rest(shoal.Mask)), *METHODS[:2]]
-    found = shoal.compare(table, methods, measures=[shoal.measures.Loss()], workers=2)
+    methods = [shoal.RuleHiding(private=private, **rest(shoal.RuleHiding)), *METHODS[:2]]
+    found = shoal.compare(
+        table, methods, measures=MEASURES[:1], workers=2, resume=tmp_path / "results"
+    )
     assert len(found.tried) == 3
+    # What is private may follow from columns that no digest is made of.
+    assert len(list((tmp_path / "results").iterdir())) == 2
     assert all(one.refusal is None for one in found.tried.values())
 
 
@@ -203,7 +207,7 @@ KILLED = """
 import sys, shoal
 if __name__ == "__main__":
     table = shoal.read(shoal.datasets.census(rows=200, seed=3))
-    methods = [shoal.Mondrian(k=k) for k in range(2, 22)]
+    methods = [shoal.Mondrian(k=k) for k in range(2, 10)]
     measures = [shoal.measures.Loss(), shoal.measures.Queries(number=20)]
     attacks = [shoal.attacks.Homogeneity(), shoal.attacks.Linkage()]
     found = shoal.compare(table, methods, attacks, measures, workers=2, resume=sys.argv[1])
@@ -236,7 +240,7 @@ def test_killed_it_goes_on_where_it_was_and_gives_the_same_table(tmp_path):
     started.send_signal(signal.SIGKILL)
     started.communicate()
     kept = {path.name: path.stat().st_mtime_ns for path in killed.glob("*.json")}
-    assert 0 < len(kept) < 20
+    assert 0 < len(kept) < 8
     deadline = time.monotonic() + 60
     while processes_of(marker.encode()):
         assert time.monotonic() < deadline, "a process outlived the one that started it"
@@ -246,7 +250,7 @@ def test_killed_it_goes_on_where_it_was_and_gives_the_same_table(tmp_path):
         [*command, str(tmp_path / "whole")], capture_output=True, text=True, check=True
     )
     assert resumed.stdout == whole.stdout
-    assert resumed.stdout.count("\n") == 21
+    assert resumed.stdout.count("\n") == 9
     for name, at in kept.items():
         assert (killed / name).stat().st_mtime_ns == at
 
