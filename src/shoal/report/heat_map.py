@@ -13,7 +13,7 @@ import itertools
 import numpy as np
 
 from shoal.knowledge.correlation import Correlations
-from shoal.report.texts import drawn, shortened
+from shoal.report.texts import shortened, svg_text
 
 __all__ = ["heat_map"]
 
@@ -59,8 +59,8 @@ def heat_map(correlations: Correlations, *, title: str = "Correlation of attribu
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif"',
         '  role="img" aria-labelledby="heat-map-title heat-map-description">',
-        f'<title id="heat-map-title">{drawn(title)}</title>',
-        f'<desc id="heat-map-description">{drawn(_description(correlations))}</desc>',
+        f'<title id="heat-map-title">{svg_text(title)}</title>',
+        f'<desc id="heat-map-description">{svg_text(_description(correlations))}</desc>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         f'<g transform="translate({margin} {margin}) scale({side})" shape-rendering="crispEdges">',
         *_squares(correlations),
@@ -123,7 +123,7 @@ def _names(names: tuple[str, ...], side: int) -> list[str]:
     drawn = []
     for place, name in enumerate(names):
         middle = side * place + side / 2
-        told = f"<title>{drawn(name)}</title>{drawn(shortened(name, _MOST_LETTERS))}"
+        told = f"<title>{svg_text(name)}</title>{svg_text(shortened(name, _MOST_LETTERS))}"
         drawn.append(f'<text x="-6" y="{middle + 4}" text-anchor="end"{size}>{told}</text>')
         drawn.append(
             f'<text transform="translate({middle + 4} -6) rotate(-90)"{size}>{told}</text>'

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.report.texts import drawn, shortened
+from shoal.report.texts import shortened, svg_text
 
 __all__ = ["Point", "bars", "histogram", "scatter"]
 
@@ -66,7 +66,7 @@ def bars(
     for place, (label, number) in enumerate(shown):
         top = 40 + _STEP * place
         width = (_WIDTH - _LEFT - 90) * max(number, 0.0) / most
-        named = f"<title>{drawn(shortened(label, 200))}</title>{_label(label)}"
+        named = f"<title>{svg_text(shortened(label, 200))}</title>{_label(label)}"
         parts += [
             f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{named}</text>',
             f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="16" fill="{_FILL}"/>',
@@ -166,8 +166,8 @@ def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
     below = f'x="{_MARGIN + _SIZE / 2}" y="{bottom + 40}" text-anchor="middle"'
     parts = [
         f'<path d="M{_MARGIN} 40V{bottom}H{_MARGIN + _SIZE}" fill="none" stroke="{_INK}"/>',
-        f"<text {below}>{drawn(x_label)}</text>",
-        f"<text {beside}>{drawn(y_label)}</text>",
+        f"<text {below}>{svg_text(x_label)}</text>",
+        f"<text {beside}>{svg_text(y_label)}</text>",
     ]
     for share in (0.0, 0.5, 1.0):
         x, y = _MARGIN + _SIZE * share, bottom - _SIZE * share
@@ -179,13 +179,13 @@ def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
 
 
 def _svg(title: str, description: str, width: int, height: int, parts: Sequence[str]) -> str:
-    called = drawn(shortened(title, 80))
+    called = svg_text(shortened(title, 80))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
         f'  fill="{_INK}" role="img">',
-        f"<title>{drawn(title)}</title>",
-        f"<desc>{drawn(description)}</desc>",
+        f"<title>{svg_text(title)}</title>",
+        f"<desc>{svg_text(description)}</desc>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         f'<text x="6" y="20" font-size="14" font-weight="bold">{called}</text>',
         *parts,
@@ -199,4 +199,4 @@ def _number(number: float) -> str:
 
 
 def _label(label: str) -> str:
-    return drawn(shortened(label, _MOST_LETTERS))
+    return svg_text(shortened(label, _MOST_LETTERS))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from shoal.core.frontier import Point, frontier
-from shoal.report.texts import drawn, shortened
+from shoal.report.texts import shortened, svg_text
 
 __all__ = ["risk_picture"]
 
@@ -60,7 +60,7 @@ def risk_picture(
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
         '  role="img" aria-labelledby="risk-title risk-description">',
         '<title id="risk-title">Risk against loss</title>',
-        f'<desc id="risk-description">{drawn(described)}</desc>',
+        f'<desc id="risk-description">{svg_text(described)}</desc>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         *_axes(scale, risk_name, loss_name),
         *_line(scale, best),
@@ -92,10 +92,10 @@ def _reach(values: Iterable[float]) -> float:
 
 def _axes(scale: _Scale, risk_name: str, loss_name: str) -> list[str]:
     bottom, right = _TOP + _SIDE, _LEFT + _SIDE
-    below = f"{drawn(loss_name)} (right is worse)"
+    below = f"{svg_text(loss_name)} (right is worse)"
     drawn = [
         f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#1b1b1b"/>',
-        f'<text x="{_LEFT}" y="{_TOP - 24}">{drawn(risk_name)} (up is worse)</text>',
+        f'<text x="{_LEFT}" y="{_TOP - 24}">{svg_text(risk_name)} (up is worse)</text>',
         f'<text x="{right}" y="{bottom + 44}" text-anchor="end">{below}</text>',
     ]
     for tick in range(_N_TICKS + 1):
@@ -133,7 +133,7 @@ def _marks(
             else ""
         )
         drawn.append(
-            f'<g><title>{drawn(told)}</title><circle cx="{x}" cy="{y}" r="5" fill="{fill}" '
+            f'<g><title>{svg_text(told)}</title><circle cx="{x}" cy="{y}" r="5" fill="{fill}" '
             f'stroke="#1b1b1b" stroke-width="1.5"/>{ring}'
             f'<text x="{x + 12}" y="{y - 8}">{number}</text></g>'
         )
@@ -148,7 +148,7 @@ def _list(points: Sequence[Point], best: Sequence[Point], recommended: str | Non
         words = "recommended" if point.name == recommended else words
         lines.append((f"{number}  {shortened(point.name, _MOST_LETTERS)}: {words}", point.name))
     return [
-        f'<text x="{left}" y="{_TOP + 24 * place + 10}"><title>{drawn(name)}</title>'
-        f"{drawn(line)}</text>"
+        f'<text x="{left}" y="{_TOP + 24 * place + 10}"><title>{svg_text(name)}</title>'
+        f"{svg_text(line)}</text>"
         for place, (line, name) in enumerate(lines)
     ]

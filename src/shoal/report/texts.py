@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["drawn", "printable", "shortened"]
+__all__ = ["printable", "shortened", "svg_text"]
 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """They belong to the spelling of words in several scripts, and turn nothing around."""
@@ -42,12 +42,12 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def drawn(text: str) -> str:
+def svg_text(text: str) -> str:
     """Give a text as a drawing holds it: markup in it is text.
 
     Examples
     --------
-    >>> drawn("<script>") + drawn(chr(0))
+    >>> svg_text("<script>") + svg_text(chr(0))
     '&lt;script&gt;�'
     """
     return escape(printable(text))
