@@ -21,9 +21,10 @@ import numpy as np
 from shoal import __version__
 from shoal.core.attack import Attack, Findings
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
-from shoal.core.measure import Measure
+from shoal.core.measure import FoldedMeasure, Measure
 from shoal.core.method import Method
 from shoal.core.registry import snake_case
+from shoal.core.release import Published
 from shoal.core.rows import Rows
 from shoal.core.schema import Schema
 from shoal.engines.table import EngineTable
@@ -38,6 +39,7 @@ from shoal.pipeline.witnesses import known_to_maker
 __all__ = ["Tried", "Trying", "label_of", "non_default", "try_on", "try_on_rows"]
 
 _HALF = 0.5
+_FOLDS = 3
 _REFUSALS = (DataError, InfeasibleError, ParameterError, SchemaError)
 
 
@@ -204,7 +206,7 @@ def _figures(found: Findings) -> dict[str, object]:
 def _measured(release: Release, measures: Sequence[Measure] | None) -> list[dict[str, object]]:
     published = release.published
     figures: list[dict[str, object]] = []
-    chosen = measures_that_apply(published) if measures is None else measures
+    chosen = _usual_measures(published) if measures is None else measures
     for one in chosen:
         if not one.fits(published):
             continue
@@ -215,6 +217,14 @@ def _measured(release: Release, measures: Sequence[Measure] | None) -> list[dict
         else:
             figures.append({"measure": measured.measure, "figures": dict(measured.headline)})
     return figures
+
+
+def _usual_measures(published: Published) -> list[Measure]:
+    """Give all measures that apply; with fewer folds, since every fold is published for each."""
+    return [
+        dataclasses.replace(one, folds=_FOLDS) if isinstance(one, FoldedMeasure) else one
+        for one in measures_that_apply(published)
+    ]
 
 
 # --- what a method, an attack or a measure is made with -------------------------------------------

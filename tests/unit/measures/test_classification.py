@@ -14,7 +14,7 @@ from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
 from shoal.core.measure import Fold, draw_folds
 from shoal.core.release import Meaning
-from shoal.measures import Classification
+from shoal.measures import Classification, classification
 from shoal.measures._estimated import Estimated
 from shoal.measures._learners import learn_rows, predict_by_tables
 from shoal.measures.classification import paired_difference
@@ -236,3 +236,35 @@ def test_a_release_of_cells_without_any_row_is_still_measured():
         [Fold(suppressed(COLUMNS, [], TRUTH), empty, TRUTH)]
     )
     assert measured.headline["accuracy"] == measured.headline["accuracy of the table"] == 0
+
+
+def test_models_of_the_table_are_trained_once_for_all_releases(monkeypatch):
+    known, counted = {}, []
+    monkeypatch.setattr(classification, "_known", known)
+    real = classification.learn_rows
+    monkeypatch.setattr(
+        classification, "learn_rows", lambda *given: counted.append(given[0]) or real(*given)
+    )
+    coarse = bucketized(COLUMNS, ROWS, [place // 40 for place in range(len(ROWS))])
+    first = ALL.run(coarse, TRUTH)
+    assert len(counted) == 2 * 2 * 3
+    again = ALL.run(coarse, TRUTH)
+    ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH)
+    assert len(counted) == 2 * 2 * 3 + 2 * 2 * 3
+    known.clear()
+    for measured in (again, ALL.run(coarse, TRUTH)):
+        assert measured.to_dict() == first.to_dict()
+
+
+def test_models_of_another_table_are_others(monkeypatch):
+    known = {}
+    monkeypatch.setattr(classification, "_known", known)
+    fewer, renamed = (
+        ROWS[:-1],
+        [(age, "x" if job == "nurse" else job, ill) for age, job, ill in ROWS],
+    )
+    n_known = []
+    for rows in (ROWS, fewer, renamed):
+        ALL.run(bucketized(COLUMNS, rows, range(1, len(rows) + 1)), cells_of(COLUMNS, rows))
+        n_known.append(len(known))
+    assert n_known == [8, 16, 24]
