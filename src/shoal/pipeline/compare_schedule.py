@@ -115,6 +115,7 @@ def _in_processes(
         }
         for future in as_completed(futures):
             yield futures[future], future.result()
+        pool.shutdown()
     except BrokenProcessPool:
         raise EngineError(
             "A process that tried a method ended before it was done.",

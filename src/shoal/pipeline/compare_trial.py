@@ -259,8 +259,8 @@ def label_of(method: Method) -> str:
     Examples
     --------
     >>> import shoal
-    >>> label_of(shoal.Mondrian(k=5, ell=3))
-    'mondrian k=5 ell=3'
+    >>> label_of(shoal.Mondrian(k=5))
+    'mondrian k=5'
     """
     name = snake_case(type(method).__name__)
     given = {

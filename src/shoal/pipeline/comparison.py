@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -286,12 +287,13 @@ class Comparison:
             "configuration": self.configuration,
         }
 
-    def write(self, folder: Path) -> None:
-        """Write the table, the picture and all figures into a folder."""
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write the table, the picture and all figures into a folder that is there."""
+        place = Path(folder)
         document = json.dumps(self.to_dict(), indent=2, default=str)
-        write_whole(folder / "comparison.json", [document, "\n"])
-        write_whole(folder / "comparison.csv", [self.to_csv()])
-        write_whole(folder / "comparison.svg", [self.to_svg()])
+        write_whole(place / "comparison.json", [document, "\n"])
+        write_whole(place / "comparison.csv", [self.to_csv()])
+        write_whole(place / "comparison.svg", [self.to_svg()])
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.points)} methods, recommended: {self.recommended})"
