@@ -179,6 +179,11 @@ class Estimated:
                 f"The table's counts lack columns of the release: {', '.join(lacking)}.",
                 hint="count all columns that the release holds.",
             )
+        if self.n_rows > truth.n_rows:
+            raise ParameterError(
+                f"The release has {self.n_rows} rows, more than the {truth.n_rows} of the table.",
+                hint="count the table that it was made from, all of its rows.",
+            )
         self._linked: dict[tuple[int, ...], Linked] = {}
 
     @cached_property

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
+from typing import ClassVar
 
 import numpy as np
 
@@ -83,6 +84,8 @@ class Classification(FoldedMeasure):
 
     targets: tuple[str, ...] | None = None
     models: tuple[str, ...] = _MODELS
+
+    example: ClassVar[Mapping[str, object]] = {"models": ("tree", "bayes")}
 
     def __init__(
         self,

@@ -8,12 +8,18 @@ import sys
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shoal
 from shoal.core import registry
+from shoal.core.cells import Cells
+from shoal.core.domain import Domain
 from shoal.core.measure import Measure, Measured
 from shoal.core.method import Shape
+from shoal.core.release import Manifest, Published, PublishedColumn
+from shoal.core.rows import Rows
+from shoal.core.schema import Role
 
 PROJECT = Path(__file__).parents[3]
 MEASURES = [registry.find("shoal.measures", name) for name in registry.names("shoal.measures")]
@@ -100,3 +106,50 @@ def test_what_it_measures_is_the_same_each_time(cls, releases):
     published, truth = releases[0]
     measure = cls(**cls.example)
     assert measure.run(published, truth).to_dict() == measure.run(published, truth).to_dict()
+
+
+def suppressed_from(truth, codes, sensitive):
+    """Publish rows of codes of the table's values, as a release that hides single cells."""
+    columns = tuple(
+        PublishedColumn(
+            name,
+            Role.SENSITIVE if name in sensitive else Role.QUASI,
+            truth.domain(name).type,
+        )
+        for name in truth.columns
+    )
+    one = Cells(
+        (Domain.of_texts("bucket", ["1"]),),
+        np.zeros((1, 1), dtype=np.int64),
+        np.array([max(len(codes), 1)]),
+    )
+    manifest = Manifest(
+        shape=Shape.SUPPRESSED,
+        method="test",
+        parameters={},
+        guarantees=(),
+        columns=columns,
+        n_rows=len(codes),
+        n_buckets=1,
+    )
+    rows = Rows(truth.domains, codes.astype(np.int32))
+    return Published(manifest, one, None, rows=rows)
+
+
+@each_class
+def test_no_method_is_better_than_all_that_is_there_or_worse_than_nothing(cls, releases):
+    measure = cls(**cls.example)
+
+    def score(published, truth):
+        return next(iter(measure.run(published, truth).headline.values()))
+
+    for published, truth in releases:
+        if not measure.fits(published):
+            continue
+        sensitive = truth.columns[-1:]
+        everything = np.repeat(truth.codes, truth.counts, axis=0)
+        best = score(suppressed_from(truth, everything, sensitive), truth)
+        worst = score(suppressed_from(truth, everything[:0], sensitive), truth)
+        assert best == pytest.approx(0, abs=1e-12)
+        assert -0.02 <= score(published, truth) <= worst
+        assert worst > 0.3

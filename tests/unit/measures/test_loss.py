@@ -151,6 +151,11 @@ def test_counts_that_lack_a_column_are_refused():
         Loss().run(bucketized(COLUMNS, ROWS, NUMBERED), TRUTH.select(["age", "job"]))
 
 
+def test_counts_of_a_part_of_the_table_are_refused():
+    with pytest.raises(ParameterError, match="6 rows, more than the 4 of the table"):
+        Loss().run(bucketized(COLUMNS, ROWS, NUMBERED), cells_of(COLUMNS, ROWS[:4]))
+
+
 @pytest.mark.parametrize("groups", [1, 0, 2.5, True])
 def test_groups_must_be_a_whole_number(groups):
     with pytest.raises(ParameterError):
