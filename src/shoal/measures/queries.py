@@ -209,10 +209,10 @@ def _sums_and_averages(
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _summary(errors: Reals) -> tuple[float, float, float, float, float, float]:
-    """Give mean and median, each with its interval."""
+def _summary(errors: Reals) -> tuple[float | None, ...]:
+    """Give mean and median, each with its interval; None where no query has an error."""
     if not len(errors):
-        return (0.0,) * 6
+        return (None,) * 6
     mean, median = float(errors.mean()), float(np.median(errors))
     return (mean, *mean_interval(errors), median, *median_interval(errors))
 

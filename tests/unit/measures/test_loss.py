@@ -295,3 +295,25 @@ def test_cramers_v_is_that_of_the_definition(counts):
     ]
     true = math.sqrt(sum(squares) / (n_rows * degrees)) if degrees > 0 else 0
     assert cramers_v(np.array(table, dtype=float)) == pytest.approx(true)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [["age", "job"], ["job", "disease"]],
+        [["age", "job"], ["job", "disease"], ["sex"]],
+        [["age", "sex"], ["sex", "job"], ["job", "disease"]],
+    ],
+)
+@pytest.mark.parametrize("buckets", [[1, 1, 1, 2, 2, 2], list(EACH)])
+def test_columns_that_overlap_are_estimated_too(parts, buckets):
+    names = [*COLUMNS[:2], "sex", "disease"]
+    rows = [(age, job, "FM"[place % 2], ill) for place, (age, job, ill) in enumerate(ROWS)]
+    truth = cells_of(names, rows)
+    measured = Loss().run(sliced(names, rows, buckets, parts, "disease"), truth)
+    # Single columns are published as they are, and so are pairs within one.
+    assert max(row[1] for row in measured.sections[1].rows) == pytest.approx(0)
+    together = {frozenset(part) for part in parts}
+    for first, second, distance, *_ in measured.sections[2].rows:
+        if buckets == list(EACH) or frozenset((first, second)) in together:
+            assert distance == pytest.approx(0)

@@ -17,6 +17,7 @@ from small_releases import (
     suppressed,
 )
 
+from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
 from shoal.core.release import Meaning
 from shoal.measures import Queries
@@ -118,6 +119,16 @@ def test_without_quasi_identifiers_or_sensitive_values_queries_are_about_the_res
     (only,) = draw_workloads(TRUTH, [], ["disease"], 2, 0.1, 5, generator)
     assert only.attributes == ("disease",)
     assert draw_workloads(TRUTH, [], [], 2, 0.1, 5, generator) == []
+
+
+def test_where_no_query_chooses_a_row_no_error_is_told():
+    rows = [("F", "flu"), ("M", "flu")]
+    truth = cells_of(["sex", "disease"], rows)
+    alone = Cells(truth.domains, truth.codes[:0], truth.counts[:0])
+    none = suppressed(["sex", "disease"], [], truth)
+    headline = Queries(number=5).run(none, alone).headline
+    assert headline["queries"] == 0
+    assert headline["mean relative error"] is None
 
 
 # --- answers against the definition ---------------------------------------------------------------
