@@ -11,17 +11,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 PROJECT = Path(__file__).parents[1]
 
+# What stands in the names of tests that are run by one process.
+_TOGETHER = ("spark", "tests/browser/")
+
 settings.register_profile("default", deadline=None)
 # Hypothesis has a profile `ci` of its own that always draws the same examples; this one looks
 # for new ones.
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Run all tests of Spark in one process, and all of the browser: each start takes long.
+
+    The groups of xdist 3.8 are suffixes to the names of tests, which pytest 9.2 does not let it
+    change.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneProcessForEach(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((name for name in _TOGETHER if name in nodeid), nodeid)
+
+    return OneProcessForEach(config, log)
 
 
 def pytest_report_header() -> str:

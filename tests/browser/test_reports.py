@@ -17,10 +17,7 @@ from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.plots import Point, scatter
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium is at hand"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is at hand")
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

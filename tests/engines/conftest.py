@@ -46,12 +46,6 @@ DOORS: dict[type, tuple[type, str]] = {
     Spark: (Spark, "_run"),
 }
 
-# With --dist loadgroup all tests of Spark run in one process: each process needs a Java of its own.
-_PARAMETERS = [
-    pytest.param(name, marks=pytest.mark.xdist_group(name) if name == "spark" else ())
-    for name in ENGINES
-]
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Spark]:
@@ -67,7 +61,7 @@ def spark() -> Iterator[Spark]:
     first.close()
 
 
-@pytest.fixture(scope="module", params=_PARAMETERS)
+@pytest.fixture(scope="module", params=list(ENGINES))
 def make_engine(request: pytest.FixtureRequest) -> MakeEngine:
     """Give what makes an engine of the kind under test."""
     return ENGINES[request.param](request)

@@ -27,8 +27,6 @@ from shoal.engines.spark import Spark
 from shoal.engines.table import EngineTable
 from shoal.engines.texts import texts_of
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 @pytest.fixture
 def session(spark):
