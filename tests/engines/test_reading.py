@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import datetime as dt
 import gzip
 import io
@@ -19,6 +20,7 @@ import pytest
 
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
+from shoal.engines import coding
 from shoal.engines.table import EngineTable
 
 COLUMNS = {
@@ -251,6 +253,16 @@ def test_the_line_is_the_key_of_a_row_that_has_none(engine, tmp_path):
         "WHERE c.row_key = d.v"
     )
     assert fetched["n"][0] == table.n_rows == n_rows
+
+
+def test_columns_that_are_coded_in_parts_are_those_coded_at_once(engine, monkeypatch):
+    schema = Schema(quasi=list(COLUMNS)[:5], insensitive=["place"], sensitive="it's | a\tname")
+    schema = dataclasses.replace(schema, nearly_unique=["place"])
+    at_once = EngineTable(engine, engine.scan(COLUMNS), schema).counts(schema.coded)
+    monkeypatch.setattr(coding, "_MOST_JOINS", 2)
+    in_parts = EngineTable(engine, engine.scan(COLUMNS), schema)
+    assert np.array_equal(in_parts.counts(schema.coded).codes, at_once.codes)
+    assert in_parts.n_rows == 5
 
 
 def test_the_digest_of_a_file_is_kept_and_a_frame_has_none(engine, tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.core.cells import Counts
 from shoal.core.domain import ColumnType, Texts
 from shoal.core.errors import DataError
+from shoal.engines.coding import stage_coded
 from shoal.engines.domains import infer_type, type_of_engine
 from shoal.engines.engine import Engine, Scan
 from shoal.engines.table import canonical_text, count_times_of_day
@@ -129,14 +130,9 @@ class Survey:
 
     def code(self, columns: Sequence[str]) -> None:
         """Code some columns whose values have been counted; the staged texts are forgotten."""
-        places = [self.columns.index(column) for column in columns]
-        codes = ", ".join(f"d{place}.code AS c{place}" for place in places) or "0 AS nothing"
-        joins = "".join(
-            f" JOIN dictionary_{place} d{place} ON s.c{place} IS NOT DISTINCT FROM d{place}.v"
-            for place in places
-        )
-        self.engine.stage("coded", f"SELECT {codes} FROM source s{joins}")
-        self.engine.drop("source")
+        places = (self.columns.index(column) for column in columns)
+        joined_on = "JOIN dictionary_{place} d{place} ON s.c{place} IS NOT DISTINCT FROM d{place}.v"
+        stage_coded(self.engine, {place: f"d{place}.code" for place in places}, joined_on)
 
     def count_unique(self, columns: Sequence[str]) -> int:
         """Count the rows whose combination of values in coded columns nobody else has."""

@@ -20,6 +20,7 @@ from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import Rows
 from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.tree import Tree
+from shoal.engines.coding import stage_coded
 from shoal.engines.domains import (
     build_domain,
     infer_type,
@@ -351,15 +352,14 @@ class EngineTable:
         return domain
 
     def _stage_coded(self) -> None:
-        codes, joins = "", ""
-        for place, column in enumerate(self._schema.coded):
-            # A missing value finds no text; its code is the one behind those of all texts.
-            missing = len(self._domains[column].texts)
-            codes += f", coalesce(d{place}.code, {missing}) AS c{place}"
-            joins += f" LEFT JOIN dictionary_{place} d{place} ON d{place}.v = s.c{place}"
-        carried = "".join(f", s.x{place}" for place in range(len(self._schema.insensitive)))
-        self.engine.stage("coded", f"SELECT s.row_key{codes}{carried} FROM source s{joins}")
-        self.engine.drop("source")
+        # A missing value finds no text; its code is the one behind those of all texts.
+        codes = {
+            place: f"coalesce(d{place}.code, {len(self._domains[column].texts)})"
+            for place, column in enumerate(self._schema.coded)
+        }
+        joined_on = "LEFT JOIN dictionary_{place} d{place} ON d{place}.v = s.c{place}"
+        carried = [f"x{place}" for place in range(len(self._schema.insensitive))]
+        stage_coded(self.engine, codes, joined_on, ["row_key", *carried])
 
     def next_release(self) -> int:
         """Number the releases made of this table, so that each keeps its own staged tables."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from shoal.core.progress import Progress
 from shoal.engines.survey import Survey
-from shoal.engines.wide_coding import code_columns
 
 __all__ = ["Combination", "Combinations", "count_combinations"]
 
@@ -90,7 +89,7 @@ def count_combinations(
         Called with the name of each step.
     """
     progress("code the columns")
-    code_columns(survey, list(columns))
+    survey.code(list(columns))
     counter = _Counter(survey, columns, progress)
     n_pairs, n_triples = math.comb(len(columns), 2), math.comb(len(columns), 3)
     if n_pairs + n_triples <= counter.budget:

@@ -18,7 +18,7 @@ from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.papers import injector_patients
-from shoal.engines import wide_coding
+from shoal.engines import coding
 from shoal.knowledge.correlation import correlations
 from shoal.methods.anatomy import Anatomy
 from shoal.pipeline import estimate as estimating
@@ -449,5 +449,5 @@ def test_columns_coded_in_parts_are_profiled_as_those_coded_at_once(monkeypatch)
         f"c{number}": [values[code] for code in generator.integers(0, 4, 40)] for number in range(7)
     }
     at_once = profile(columns).to_dict()
-    monkeypatch.setattr(wide_coding, "_MOST_JOINS", 2)
+    monkeypatch.setattr(coding, "_MOST_JOINS", 2)
     assert profile(columns).to_dict() == at_once
