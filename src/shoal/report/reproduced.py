@@ -76,6 +76,8 @@ class Figure:
         What the paper says about it, and ours.
     is_log
         Whether the numbers spread so far that they are drawn on a logarithmic scale.
+    is_x_log
+        Whether the places do.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Figure:
     curves: tuple[Curve, ...]
     statements: tuple[Statement, ...] = field(default=())
     is_log: bool = False
+    is_x_log: bool = False
 
 
 def compared(
