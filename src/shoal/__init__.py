@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.read import read
     from shoal.pipeline.release import Release, open_release
     from shoal.pipeline.repair import repair
+    from shoal.pipeline.reproduce import reproduce
     from shoal.pipeline.verify import verify
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ __all__ = [
     "read",
     "read_baskets",
     "repair",
+    "reproduce",
     "verify",
 ]
 __all__ += errors.__all__
@@ -93,6 +95,7 @@ __getattr__, __dir__ = lazy_exports(
         "read": "shoal.pipeline.read",
         "read_baskets": "shoal.pipeline.baskets",
         "repair": "shoal.pipeline.repair",
+        "reproduce": "shoal.pipeline.reproduce",
         "verify": "shoal.pipeline.verify",
         **dict.fromkeys(errors.__all__, "shoal.core.errors"),
         **dict.fromkeys(methods.__all__, "shoal.methods"),

@@ -16,6 +16,7 @@ from shoal.cli import (
     mine_command,
     profile_command,
     publish_command,
+    reproduce_command,
     verify_command,
 )
 
@@ -80,5 +81,6 @@ for _group in (
     mine_command,
     hierarchy_command,
     baskets_command,
+    reproduce_command,
 ):
     _group.register(app)

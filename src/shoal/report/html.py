@@ -34,6 +34,9 @@ td.number { text-align: end; font-variant-numeric: tabular-nums; white-space: no
 .long { overflow-wrap: anywhere; }
 svg { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
+body:has(.beside) { max-width: 90rem; }
+.beside { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }
+.beside > * { flex: 1 1 28rem; margin: 0; }
 .note { border-inline-start: 4px solid #1b1b1b; padding: .25rem 1rem; }
 code { overflow-wrap: anywhere; }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; }

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.report.texts import shortened, svg_text
 
-__all__ = ["Point", "bars", "histogram", "scatter"]
+__all__ = ["Point", "bars", "histogram", "scatter", "svg_document"]
 
 _WIDTH = 640
 _LEFT = 190
@@ -75,7 +75,7 @@ def bars(
     told = ", ".join(f"{shortened(label, 40)}: {_number(number)}" for label, number in shown)
     left_out = len(labels) - len(shown)
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
-    return _svg(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
+    return svg_document(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
 
 
 def histogram(values: npt.ArrayLike, *, title: str, unit: str, n_bins: int = 12) -> str:
@@ -151,7 +151,7 @@ def scatter(
         + (f" ({marked})" if point.is_marked else "")
         for point in drawn
     )
-    return _svg(
+    return svg_document(
         title,
         f"{x_label} from left to right, {y_label} upwards. {told}. Squares: {marked}.",
         _SIZE + _MARGIN + 200,
@@ -178,7 +178,20 @@ def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
     return parts
 
 
-def _svg(title: str, description: str, width: int, height: int, parts: Sequence[str]) -> str:
+def svg_document(
+    title: str, description: str, width: int, height: int, parts: Sequence[str]
+) -> str:
+    """Put a drawing together.
+
+    Parameters
+    ----------
+    title, description
+        What it is called, and what it shows in words; both are escaped.
+    width, height
+        Its size.
+    parts
+        What is drawn, as SVG.
+    """
     called = svg_text(shortened(title, 80))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',

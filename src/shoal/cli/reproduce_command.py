@@ -1,0 +1,86 @@
+"""`shoal reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.command import command
+from shoal.cli.output import Output
+from shoal.pipeline.papers import ALL, PAPERS
+
+if TYPE_CHECKING:
+    from shoal.pipeline.reproduce import Reproduction
+
+__all__ = ["register"]
+
+_NAMES = (*PAPERS, ALL)
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [name for name in _NAMES if name.startswith(incomplete)]
+
+
+def register(app: typer.Typer) -> None:
+    """Register the command."""
+
+    @command(app, "reproduce")
+    def reproduce(
+        output: Output,
+        *,
+        papers: Annotated[
+            list[str],
+            typer.Argument(
+                metavar="PAPER",
+                help=f"Some of {', '.join(_NAMES)}.",
+                show_default=False,
+                autocompletion=_complete,
+            ),
+        ],
+        adult: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="FILE",
+                help="The Adult table as CSV; what needs it is left out where it is not given.",
+            ),
+        ] = None,
+        quick: Annotated[
+            bool,
+            typer.Option("--quick", help="Run samples, to see that all works; judge nothing."),
+        ] = False,
+        to: Annotated[
+            Path,
+            typer.Option(metavar="FOLDER", help="Where results go; those of before are replaced."),
+        ] = Path("reproduction"),
+        seed: Annotated[int, typer.Option(metavar="N", help="Where random draws begin.")] = 0,
+    ) -> None:
+        """Run the tables and figures of the papers again, beside what the papers state."""
+        from shoal.pipeline import reproduce as job  # noqa: PLC0415 - help imports no engine
+
+        with output.progress() as progress:
+            run = job.reproduce(
+                papers, adult=adult, folder=to, quick=quick, seed=seed, progress=progress
+            )
+        output.document(run.to_dict())
+        _show(output, run)
+
+
+def _show(output: Output, run: Reproduction) -> None:
+    """Print how many statements have each verdict, what was left out, and where to look."""
+    verdicts = next(iter(run.verdicts.values()))
+    output.table(
+        ("paper", "figures", *verdicts, "seconds"),
+        [
+            (paper, len(run.figures[paper]), *counts.values(), round(run.seconds[paper]))
+            for paper, counts in run.verdicts.items()
+        ],
+    )
+    if run.left_out:
+        output.table(
+            ("left out", "", "why"), [(one.paper, one.title, one.why) for one in run.left_out]
+        )
+    if run.is_quick:
+        output.line("A quick run, on samples: nothing is judged.")
+    output.line(f"The page: {run.page}")
