@@ -27,7 +27,7 @@ _MOST_LETTERS, _MOST_LETTERS_BESIDE = 84, 26
 _INK = "#1b1b1b"
 _COLOURS = ("#08519c", "#b2182b", "#1b7837", "#6a3d9a", "#8c510a")
 _DASHES = ("", "7 4", "2 3", "10 3 2 3")
-_HATCHES = ("full", "empty", "upright", "rising", "falling")
+_HATCHES = ("full", "empty", "upright", "rising", "falling", "level", "crossed")
 _MARKS = (
     "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
     "m-4 -4h8v8h-8z",
@@ -195,23 +195,25 @@ def _bar(order: int, x: float, y: float, width: float) -> Iterator[str]:
         f'<rect x="{x}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{fill}" '
         f'stroke="{colour}"/>'
     )
-    if hatch in ("upright", "rising", "falling"):
+    if hatch not in ("full", "empty"):
         path = "".join(_strokes(hatch, x, y, width))
         yield f'<path d="{path}" fill="none" stroke="{colour}"/>'
 
 
 def _strokes(hatch: str, x: float, y: float, width: float) -> Iterator[str]:
     """Draw the hatching of a bar stroke by stroke, cut off where the bar ends."""
-    lean = 0 if hatch == "upright" else _BAR
-    for step in range(-lean, int(width), _HATCH_STEP):
-        first, last = max(step, 0), min(step + lean, width)
-        if lean == 0:
-            yield f"M{x + first:.1f} {y}v{_BAR}"
-        elif last > first:
-            high, low = y + (first - step), y + (last - step)
-            if hatch == "rising":
-                high, low = 2 * y + _BAR - high, 2 * y + _BAR - low
-            yield f"M{x + first:.1f} {high:.1f}L{x + last:.1f} {low:.1f}"
+    if hatch == "level":
+        yield from (f"M{x} {y + _BAR * third / 3:.1f}h{width:.1f}" for third in (1, 2))
+    elif hatch == "upright":
+        yield from (f"M{x + step} {y}v{_BAR}" for step in range(0, int(width), _HATCH_STEP))
+    else:
+        for step in range(-_BAR, int(width), _HATCH_STEP):
+            first, last = max(step, 0), min(step + _BAR, width)
+            if hatch in ("falling", "crossed"):
+                yield f"M{x + first} {y + first - step}L{x + last:.1f} {y + last - step:.1f}"
+            if hatch in ("rising", "crossed"):
+                foot = y + _BAR + step
+                yield f"M{x + first} {foot - first}L{x + last:.1f} {foot - last:.1f}"
 
 
 def _named(x: float, y: float, name: str) -> str:

@@ -22,6 +22,7 @@ __all__ = ["Paper", "Summary", "data_name", "figure_name", "html_page", "markdow
 _TITLE = "Papers run again"
 _VERDICTS: tuple[str, ...] = get_args(Verdict)
 _COLUMNS = ("what", "printed", "ours", "verdict", "why")
+_LONG_WORD = 24
 _COMPARED = (
     "The figures of a paper are pictures: what can be compared is what its text, its tables and "
     "the words in its figures state. Where ours differs, the last column has our best explanation."
@@ -173,7 +174,8 @@ def _row(statement: Statement) -> tuple[str, str, str, str, str]:
 
 def _words(text: str) -> Markup:
     """Show a text whole; the texts here are sentences, not values of a table."""
-    return joined([text])
+    is_long = any(len(word) > _LONG_WORD for word in text.split())
+    return element("span", text, class_="long") if is_long else joined([text])
 
 
 def markdown_page(papers: Sequence[Paper], summary: Summary) -> str:
