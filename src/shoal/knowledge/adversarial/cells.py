@@ -20,13 +20,16 @@ import numpy.typing as npt
 
 from shoal.core.errors import DataError, ParameterError
 
-__all__ = ["BLANKED", "PRIVATE", "VISIBLE", "HiddenTable", "Small", "States"]
+__all__ = ["BLANKED", "NO_ITEM", "PRIVATE", "VISIBLE", "HiddenTable", "Small", "States"]
 
 Small = npt.NDArray[np.int32]
 States = npt.NDArray[np.uint8]
 
 VISIBLE, PRIVATE, BLANKED = 0, 1, 2
 """What a cell is: shown, hidden because its owner wants it (P), hidden to protect others (K)."""
+
+NO_ITEM = -1
+"""Stands in the place of a column that an antecedent does not name; no value has this code."""
 
 _LARGEST = 2**31
 

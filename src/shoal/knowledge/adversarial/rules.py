@@ -21,13 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts
-from shoal.knowledge.adversarial.cells import PRIVATE, VISIBLE, HiddenTable, Small
+from shoal.knowledge.adversarial.cells import NO_ITEM, PRIVATE, VISIBLE, HiddenTable, Small
 from shoal.knowledge.adversarial.packing import Packed
+from shoal.knowledge.adversarial.sensitive_cells import mark_sensitive
 
 __all__ = ["NO_ITEM", "CodedRule", "CodedRules"]
-
-NO_ITEM = -1
-"""Stands in the place of a column that an antecedent does not name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,16 +187,7 @@ class CodedRules:
             The table that the rules were found in.
         """
         table = HiddenTable(codes, state)
-        marks = np.zeros(table.codes.shape, dtype=bool)
-        shown = np.where(table.state == VISIBLE, table.codes, NO_ITEM)
-        for rule in self:
-            places = list(rule.antecedent)
-            appears = (shown[:, places] == list(rule.antecedent.values())).all(axis=1)
-            is_hit = appears & (shown[:, rule.column] == rule.value)
-            is_hidden = appears & (table.state[:, rule.column] == PRIVATE)
-            marks[np.ix_(is_hit | is_hidden, places)] = True
-            marks[is_hit, rule.column] = True
-        return marks
+        return mark_sensitive(table, self.antecedent, self.column, self.value)
 
     def __len__(self) -> int:
         return len(self.column)
