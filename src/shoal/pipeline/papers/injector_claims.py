@@ -1,0 +1,185 @@
+"""What [Li08] claims of its figures, judged by ours: Injector against Anatomy, panel by panel.
+
+References
+----------
+[Li08] T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008;
+Section VI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.attacks.background import Background
+from shoal.engines.table import EngineTable
+from shoal.knowledge.miners import mine_negative_rules
+from shoal.pipeline.anonymize import anonymize
+from shoal.pipeline.attack import attack
+from shoal.pipeline.papers.injector_trials import (
+    ANATOMY,
+    INJECTORS,
+    WITHOUT_RULES,
+    Axis,
+    Place,
+    Trials,
+    method_of,
+)
+from shoal.pipeline.papers.planned import Setting
+from shoal.report.reproduced import Figure, Statement
+
+__all__ = [
+    "excluded_share",
+    "fits_axis",
+    "panel",
+    "percent",
+    "smaller_than_anatomy",
+    "span",
+    "why_not_better",
+]
+
+
+def panel(place: str, what: str, axis: Axis, trials: Trials, column: int, setting: str) -> Figure:
+    """Draw errors of every method along an axis, in percent.
+
+    Parameters
+    ----------
+    place
+        The number and letter of the panel, such as ``6a``.
+    what
+        The errors.
+    axis
+        What is varied.
+    trials, column
+        Where the errors are.
+    setting
+        What it was run with.
+    """
+    return Figure(
+        name=f"figure-{place}",
+        title=f"Figure {place[:-1]}({place[-1]}): {what}, {axis.words}",
+        setting=setting,
+        x_name=axis.name,
+        x=axis.x,
+        y_name=f"{what} (%)",
+        curves=trials.curves(axis, column, 100),
+    )
+
+
+def percent(number: float) -> str:
+    """Write a number of percent.
+
+    Examples
+    --------
+    >>> percent(15.1322), percent(100.0)
+    ('15.1 %', '100 %')
+    """
+    return f"{number:.3g} %"
+
+
+def span(numbers: Sequence[float]) -> str:
+    """Write between which numbers of percent some lie.
+
+    Examples
+    --------
+    >>> span([7.25, 9.5])
+    '7.25 to 9.5 %'
+    """
+    low, high = f"{min(numbers):.3g}", f"{max(numbers):.3g}"
+    return f"{high} %" if low == high else f"{low} to {high} %"
+
+
+def smaller_than_anatomy(what: str, figure: Figure, why: str) -> tuple[Statement, ...]:
+    """Judge for each way to choose rows whether Injector's errors are smaller everywhere.
+
+    Parameters
+    ----------
+    what
+        The errors.
+    figure
+        Its curves are those of Anatomy and of Injector.
+    why
+        Our explanation, shown where they are not.
+    """
+    by_name = {curve.name: curve.values for curve in figure.curves}
+    anatomy = by_name[ANATOMY]
+    statements = []
+    for method in INJECTORS:
+        pairs = list(zip(by_name[method], anatomy, strict=True))
+        n_smaller = sum(own < other for own, other in pairs)
+        is_smaller = n_smaller == len(pairs)
+        statements.append(
+            Statement(
+                f"{what} of {method}, by {figure.x_name}",
+                "smaller than Anatomy's everywhere",
+                f"smaller at {n_smaller} of {len(pairs)} places: {span(by_name[method])}, "
+                f"Anatomy {span(anatomy)}",
+                "reproduced" if is_smaller else "differs",
+                "" if is_smaller else why,
+            )
+        )
+    return tuple(statements)
+
+
+def fits_axis(what: str, figure: Figure, end: float, why: str) -> Statement:
+    """Compare with how far the axis of the paper's figure goes, as its scan can be read.
+
+    Bars longer than the axis would not be the paper's. That ours fit says little, so that is not
+    judged.
+
+    Examples
+    --------
+    >>> figure = Figure("7a", "", "", "l", (3.0,), "%", (Curve("Anatomy", (44.0,)),))
+    >>> fits_axis("false negatives", figure, 12, "other rules").verdict
+    'differs'
+    """
+    most = max(value for curve in figure.curves for value in curve.values)
+    fits = most <= end
+    return Statement(
+        f"{what}, the largest, by {figure.x_name}",
+        f"at most {end:,g} (the end of the axis)",
+        f"{most:,.3g}",
+        "not judged" if fits else "differs",
+        "The figure prints no numbers; ours fit its axis." if fits else why,
+    )
+
+
+def excluded_share(table: EngineTable, setting: Setting) -> float:
+    """Give the share of the values in Anatomy's buckets that rules exclude for their people."""
+    place = Place()
+    release = anonymize(table, method_of(ANATOMY, place), seed=setting.seed)
+    rules = mine_negative_rules(table, min_exp=place.min_exp)
+    found = attack(release, Background(rules=rules, ell=place.ell))["background"]
+    buckets = release.published.buckets
+    assert buckets is not None
+    n_values = np.diff(np.append(buckets.starts, len(buckets.bucket)))
+    mean = float(n_values @ buckets.sizes) / float(buckets.sizes.sum())
+    possible = found.headline["mean possible values"]
+    assert isinstance(possible, float)
+    return 1 - possible / mean
+
+
+def why_not_better(trials: Trials, column: int, excluded: float) -> str:
+    """Explain why Injector's errors are not smaller than Anatomy's, by what the rules change.
+
+    Parameters
+    ----------
+    trials, column
+        Where the errors are, with and without rules.
+    excluded
+        What `excluded_share` gave.
+    """
+    shown = [
+        f"{choose} {percent(100 * trials.mean(bare, Place(), column))} without rules and "
+        f"{percent(100 * trials.mean(with_rules, Place(), column))} with them"
+        for with_rules, bare, choose in zip(
+            INJECTORS, WITHOUT_RULES, INJECTORS.values(), strict=True
+        )
+    ]
+    anatomy = percent(100 * trials.mean(ANATOMY, Place(), column))
+    return (
+        f"The rules exclude {percent(100 * excluded)} of the values in Anatomy's buckets, so there "
+        "is little false association to avoid; which values are put together matters more. At "
+        f"l = 6, minExp 0.90: {', '.join(shown)}; Anatomy {anatomy}."
+    )

@@ -1,0 +1,165 @@
+"""The worked examples of [Li08]: patients whose disease follows from what others cannot have.
+
+Bob of Table II is the only man of a group with two ovarian cancers and one prostate cancer. And a
+woman among l men has l + 1 values that she could have, yet the one ovarian cancer must be hers:
+that is why values are matched with people, and not only counted.
+
+References
+----------
+[Li08] T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008;
+Sections II and V-A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks.background import Background
+from shoal.checks.matching_diversity import valid_values
+from shoal.core.method import Method
+from shoal.datasets.papers import injector_buckets, injector_one_female, injector_patients
+from shoal.knowledge.known import Knowledge
+from shoal.knowledge.negative_rules import NegativeRule
+from shoal.methods.anatomy import Anatomy
+from shoal.methods.injector import Injector
+from shoal.pipeline.anonymize import anonymize
+from shoal.pipeline.attack import attack
+from shoal.pipeline.papers.injector_trials import n_runs
+from shoal.pipeline.papers.planned import Setting
+from shoal.pipeline.read import read
+from shoal.report.reproduced import Curve, Figure, Statement, compared
+
+__all__ = ["run_examples"]
+
+Reals = npt.NDArray[np.float64]
+
+_ELL = 2
+_N_RUNS = 20
+_BOB = 2
+_MOST_VALUES = 3
+_EXCLUDED = {"M": "Ovarian Cancer", "F": "Prostate Cancer"}
+
+
+def run_examples(setting: Setting) -> Sequence[Figure]:
+    """Draw Table II attacked with background knowledge, and the group of Section V-A."""
+    return [_patients(setting), _one_woman()]
+
+
+def _patients(setting: Setting) -> Figure:
+    printed = _values_in_table_2()
+    rules = Knowledge(
+        "disease",
+        [NegativeRule(antecedent={"sex": sex}, value=value) for sex, value in _EXCLUDED.items()],
+    )
+    runs = n_runs(setting, _N_RUNS)
+    injected = _patients_by_values(Injector(ell=_ELL, rules=rules, mine=False), rules, setting)
+    return Figure(
+        name="table-2",
+        title="Tables I and II: how many diseases each patient could have",
+        setting=(
+            "The nine patients of Table I. Known: men have no ovarian cancer, women no prostate "
+            f"cancer. Anatomy and Injector with l = {_ELL}: the mean of {runs} runs, seeds from "
+            f"{setting.seed}."
+        ),
+        x_name="possible diseases",
+        x=tuple(str(number) for number in range(1, _MOST_VALUES + 1)),
+        y_name="patients",
+        curves=(
+            _curve("Table II as printed", _by_values(list(printed))),
+            _curve("Anatomy", _patients_by_values(Anatomy(ell=_ELL), rules, setting)),
+            _curve("Injector", injected),
+        ),
+        statements=(
+            compared("diseases that Bob of Table II could have (Section II)", 1, printed[_BOB]),
+            compared("patients of Injector's table with fewer than l = 2", 0, injected[0]),
+        ),
+    )
+
+
+def _values_in_table_2() -> tuple[int, ...]:
+    """Count the diseases that each patient could have in the groups of Table II."""
+    columns = injector_patients().to_dict()
+    groups = np.array(injector_buckets())
+    found = np.zeros(len(groups), dtype=np.int64)
+    for number in np.unique(groups):
+        rows = np.flatnonzero(groups == number)
+        valid = valid_values(
+            [columns["disease"][row] for row in rows],
+            [{_EXCLUDED[columns["sex"][row]]} for row in rows],
+        )
+        found[rows] = [len(one) for one in valid]
+    return tuple(found.tolist())
+
+
+def _by_values(n_values: Sequence[int]) -> Reals:
+    return np.bincount(n_values, minlength=_MOST_VALUES + 1)[1:].astype(np.float64)
+
+
+def _patients_by_values(method: Method, rules: Knowledge, setting: Setting) -> Reals:
+    """Count patients by how many diseases they could have, on average over runs."""
+    table = read(injector_patients())
+    runs = n_runs(setting, _N_RUNS)
+    total = np.zeros(_MOST_VALUES)
+    for run in range(runs):
+        release = anonymize(table, method, seed=setting.seed + run)
+        found = attack(release, Background(rules=rules, ell=_ELL))["background"]
+        n_values = np.rint(1 / found.posterior).astype(np.int64)
+        total += np.bincount(n_values, found.counts, _MOST_VALUES + 1)[1:]
+    return total / runs
+
+
+def _curve(name: str, numbers: Reals) -> Curve:
+    return Curve(name, tuple(numbers.tolist()))
+
+
+def _one_woman() -> Figure:
+    ells = (2, 3, 4, 5, 6)
+    simple, matched, men = zip(*map(_values_of_group, ells), strict=True)
+    is_told = all(number == 1 for number in matched)
+    return Figure(
+        name="section-5a",
+        title="Section V-A: one woman among l men, one ovarian cancer among l other diseases",
+        setting="Known: men have no ovarian cancer. Nothing is drawn.",
+        x_name="l",
+        x=tuple(float(ell) for ell in ells),
+        y_name="possible diseases",
+        curves=(
+            Curve("the woman, counted", tuple(map(float, simple))),
+            Curve("the woman, matched", tuple(map(float, matched))),
+            Curve("a man, matched", tuple(map(float, men))),
+        ),
+        statements=(
+            Statement(
+                "values that the woman is compatible with",
+                "l + 1",
+                "l + 1" if simple == tuple(ell + 1 for ell in ells) else f"{simple}",
+                "reproduced" if simple == tuple(ell + 1 for ell in ells) else "differs",
+            ),
+            Statement(
+                "values that she can have, matched with people",
+                "1: ovarian cancer",
+                "1" if is_told else f"{matched}",
+                "reproduced" if is_told else "differs",
+            ),
+            Statement(
+                "values that each man can have",
+                "l",
+                "l" if men == ells else f"{men}",
+                "reproduced" if men == ells else "differs",
+            ),
+        ),
+    )
+
+
+def _values_of_group(ell: int) -> tuple[int, int, int]:
+    """Count what the woman could have by either count, and the fewest values of a man."""
+    columns = injector_one_female(ell).to_dict()
+    excluded = [{_EXCLUDED["M"]} if sex == "M" else set() for sex in columns["sex"]]
+    valid = valid_values(columns["disease"], excluded)
+    woman = columns["sex"].index("F")
+    simple = len(set(columns["disease"]) - excluded[woman])
+    men = [len(one) for one, sex in zip(valid, columns["sex"], strict=True) if sex == "M"]
+    return simple, len(valid[woman]), min(men)
