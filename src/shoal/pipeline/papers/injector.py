@@ -33,14 +33,14 @@ from shoal.pipeline.papers.injector_queries import run_queries
 from shoal.pipeline.papers.injector_rules import run_rules, run_table
 from shoal.pipeline.papers.injector_trials import (
     ANATOMY,
-    BY_ELL,
-    BY_MIN_EXP,
     INJECTORS,
     MIN_EXPS,
     Axis,
     Place,
     Trials,
     adult_table,
+    anatomized,
+    axes,
     method_of,
     n_runs,
     run_trials,
@@ -53,7 +53,6 @@ from shoal.report.reproduced import Curve, Figure, Statement
 
 __all__ = ["PLANNED"]
 
-_AXES = {"a": BY_MIN_EXP, "b": BY_ELL}
 _AXIS_END = 1_200.0
 """How far the axis of Figure 4(a) goes, as the words in it can be read."""
 _N_TIMED = 3
@@ -61,6 +60,10 @@ _ROUGHLY = 2.0
 """By which factor two times may differ that are roughly the same."""
 _SECONDS = 60.0
 _MINE, _MINE_LONG = "mining rules", "mining rules of any length"
+
+
+def _all_places(setting: Setting) -> Sequence[Place]:
+    return list(dict.fromkeys(place for axis in axes(setting) for place in axis.places))
 
 
 # --- Figure 4 ---------------------------------------------------------------------------------
@@ -77,22 +80,19 @@ def _run_attack(setting: Setting) -> Sequence[Figure]:
         n_left_out = table.n_rows - release.manifest.n_rows
         return found.n_breached, float(str(simple)), n_left_out
 
-    everywhere = (*BY_MIN_EXP.places, *BY_ELL.places)
-    trials = run_trials(
-        table,
-        setting,
-        count_vulnerable,
-        dict.fromkeys((ANATOMY, *INJECTORS), everywhere),
-        n_injector=1,
-    )
+    places = dict.fromkeys((ANATOMY, *INJECTORS), _all_places(setting))
+    trials = run_trials(table, setting, count_vulnerable, places, n_injector=1)
     words = setting_words(
         setting,
-        table,
+        table.n_rows,
         "Vulnerable: fewer than l values that some assignment of a bucket's values allows, given "
         f"the rules. {runs_words(setting, 1)}",
     )
-    figures = [_vulnerable(letter, axis, trials, words) for letter, axis in _AXES.items()]
-    told = [list(_vulnerable_statements(axis, trials)) for axis in _AXES.values()]
+    figures = [
+        _vulnerable(letter, axis, trials, words)
+        for letter, axis in zip("ab", axes(setting), strict=True)
+    ]
+    told = [list(_vulnerable_statements(axis, trials)) for axis in axes(setting)]
     told[0].append(
         fits_axis("vulnerable tuples of Anatomy", figures[0], _AXIS_END, "Other hierarchies.")
     )
@@ -144,18 +144,18 @@ def _vulnerable_statements(axis: Axis, trials: Trials) -> Iterator[Statement]:
 def _run_efficiency(setting: Setting) -> Sequence[Figure]:
     table = adult_table(setting)
     # What comes first is slower: it imports modules and fills caches.
-    anonymize(table, method_of(ANATOMY, Place()), seed=setting.seed)
+    anatomized(table, setting)
     words = setting_words(
         setting,
-        table,
+        table.n_rows,
         f"Seconds by the clock, the median of {n_runs(setting, _N_TIMED)} runs, from counted rows "
         "to checked buckets. Injector is given its rules; mining them is timed apart.",
     )
-    seconds = {
-        place: _seconds(table, setting, place)
-        for place in dict.fromkeys((*BY_MIN_EXP.places, *BY_ELL.places))
-    }
-    return [_efficiency(letter, axis, seconds, words) for letter, axis in _AXES.items()]
+    seconds = {place: _seconds(table, setting, place) for place in _all_places(setting)}
+    return [
+        _efficiency(letter, axis, seconds, words)
+        for letter, axis in zip("ab", axes(setting), strict=True)
+    ]
 
 
 def _seconds(table: EngineTable, setting: Setting, place: Place) -> Mapping[str, float]:

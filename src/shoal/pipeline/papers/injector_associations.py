@@ -29,13 +29,13 @@ from shoal.pipeline.papers.injector_claims import (
 from shoal.pipeline.papers.injector_trials import (
     ANATOMY,
     AT_DEFAULT,
-    BY_ELL,
-    BY_MIN_EXP,
-    EVERYWHERE,
     INJECTORS,
     Place,
     Trials,
     adult_table,
+    anatomized,
+    axes,
+    everywhere,
     run_trials,
     runs_words,
     setting_words,
@@ -59,19 +59,19 @@ _AXIS_ENDS = {"figure-7a": 30.0, "figure-7c": 12.0}
 def run_associations(setting: Setting) -> Sequence[Figure]:
     """Draw Figures 6 and 7, and the same errors by the bound on conviction."""
     table = adult_table(setting)
-    trials = run_trials(table, setting, _errors, EVERYWHERE)
+    trials = run_trials(table, setting, _errors, everywhere(setting))
     finer = run_trials(table, setting, _errors_by_conviction, AT_DEFAULT)
     words = setting_words(
         setting,
-        table,
+        table.n_rows,
         f"Rules name up to {max(_LENGTHS)} quasi-identifiers, support at least {_MIN_SUPPORT}, "
         f"conviction at least {_CONVICTION}. {runs_words(setting)}",
     )
-    excluded = excluded_share(table, setting)
+    excluded = excluded_share(table, anatomized(table, setting))
     figures = []
     for column, (error, places) in enumerate(zip(_ERRORS, _PANELS, strict=True)):
         why = why_not_better(trials, column, excluded)
-        for place, axis in zip(places, (BY_MIN_EXP, BY_ELL), strict=True):
+        for place, axis in zip(places, axes(setting), strict=True):
             figure = panel(place, error, axis, trials, column, words)
             told = (
                 *smaller_than_anatomy(error, figure, why),
@@ -125,7 +125,7 @@ def _by_conviction(setting: Setting, table: EngineTable, finer: Trials) -> Itera
     """Draw the errors by the bound on conviction."""
     words = setting_words(
         setting,
-        table,
+        table.n_rows,
         "l = 6, minExp 0.90. Rules name one quasi-identifier or up to two, support at least "
         f"{_MIN_SUPPORT}. {runs_words(setting)}",
     )

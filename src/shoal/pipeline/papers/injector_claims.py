@@ -15,7 +15,6 @@ import numpy as np
 from shoal.attacks.background import Background
 from shoal.engines.table import EngineTable
 from shoal.knowledge.miners import mine_negative_rules
-from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack
 from shoal.pipeline.papers.injector_trials import (
     ANATOMY,
@@ -24,9 +23,8 @@ from shoal.pipeline.papers.injector_trials import (
     Axis,
     Place,
     Trials,
-    method_of,
 )
-from shoal.pipeline.papers.planned import Setting
+from shoal.pipeline.release import Release
 from shoal.report.reproduced import Figure, Statement
 
 __all__ = [
@@ -145,10 +143,17 @@ def fits_axis(what: str, figure: Figure, end: float, why: str) -> Statement:
     )
 
 
-def excluded_share(table: EngineTable, setting: Setting) -> float:
-    """Give the share of the values in Anatomy's buckets that rules exclude for their people."""
+def excluded_share(table: EngineTable, release: Release) -> float:
+    """Give the share of the values in buckets that rules of the table exclude for their people.
+
+    Parameters
+    ----------
+    table
+        What rules are mined from, with the default minimum expectation.
+    release
+        The buckets, made with the default l.
+    """
     place = Place()
-    release = anonymize(table, method_of(ANATOMY, place), seed=setting.seed)
     rules = mine_negative_rules(table, min_exp=place.min_exp)
     found = attack(release, Background(rules=rules, ell=place.ell))["background"]
     buckets = release.published.buckets

@@ -24,7 +24,6 @@ from shoal.engines.table import EngineTable
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.miners import mine_negative_rules
 from shoal.pipeline.papers.injector_trials import (
-    BY_MIN_EXP,
     MIN_EXPS,
     SENSITIVE,
     adult_rows,
@@ -63,7 +62,7 @@ _EXAMPLES = (
     ("workclass", "Government", "Priv-house-serv"),
     ("education", "Doctorate", "Handlers-cleaners"),
 )
-_OTHER_BANDS, _OTHER_ORIGIN, _LAST_AGE = (3, 12, 24), 0, 90
+_OTHER_BANDS, _OTHER_ORIGIN, _LAST_CUT = (3, 12, 24), 0, 96
 
 
 # --- Table III --------------------------------------------------------------------------------
@@ -154,7 +153,7 @@ def run_rules(setting: Setting) -> Sequence[Figure]:
     n_long = {m: len(mine_negative_rules(table, min_exp=m, max_len=None)) for m in MIN_EXPS}
     words = setting_words(
         setting,
-        table,
+        table.n_rows,
         "Rules of one quasi-identifier, minConf 1, every node of Shoal's hierarchies but the root.",
     )
     return [
@@ -162,8 +161,8 @@ def run_rules(setting: Setting) -> Sequence[Figure]:
             name="figure-3-rules",
             title="Figure 3, |R|: number of discovered rules",
             setting=words,
-            x_name=BY_MIN_EXP.name,
-            x=BY_MIN_EXP.x,
+            x_name="minExp value",
+            x=tuple(map(float, MIN_EXPS)),
             y_name="|R|",
             curves=(
                 Curve("printed", tuple(float(_FIGURE_3[m][0]) for m in MIN_EXPS)),
@@ -176,8 +175,8 @@ def run_rules(setting: Setting) -> Sequence[Figure]:
             name="figure-3-shares",
             title="Figure 3, N0 to N>=5: percentage of tuples with incompatible sensitive values",
             setting=words,
-            x_name=BY_MIN_EXP.name,
-            x=BY_MIN_EXP.x,
+            x_name="minExp value",
+            x=tuple(map(float, MIN_EXPS)),
             y_name="tuples (%)",
             curves=tuple(
                 Curve(name, tuple(mined[m].shares[place] for m in MIN_EXPS))
@@ -190,7 +189,7 @@ def run_rules(setting: Setting) -> Sequence[Figure]:
 
 def _other_ages() -> Hierarchy:
     return Hierarchy.intervals(
-        cuts=[list(range(_OTHER_ORIGIN, _LAST_AGE + 2 * width, width)) for width in _OTHER_BANDS]
+        cuts=[list(range(_OTHER_ORIGIN, _LAST_CUT + 1, width)) for width in _OTHER_BANDS]
     )
 
 

@@ -36,9 +36,6 @@ from shoal.report.reproduced import Curve
 __all__ = [
     "ANATOMY",
     "AT_DEFAULT",
-    "BY_ELL",
-    "BY_MIN_EXP",
-    "EVERYWHERE",
     "INJECTORS",
     "MIN_EXPS",
     "N_INJECTOR",
@@ -49,6 +46,11 @@ __all__ = [
     "Trials",
     "adult_rows",
     "adult_table",
+    "anatomized",
+    "axes",
+    "by_ell",
+    "by_min_exp",
+    "everywhere",
     "method_of",
     "n_runs",
     "run_trials",
@@ -72,7 +74,7 @@ WITHOUT_RULES: dict[str, Choose] = {
 }
 """The same buckets without background knowledge, to see what the rules alone do."""
 
-_N_QUICK_ROWS = 2_500
+_N_QUICK_ROWS = 2_000
 _N_ANATOMY = 10
 
 
@@ -112,27 +114,45 @@ class Axis:
     places: tuple[Place, ...]
 
 
-BY_MIN_EXP = Axis(
-    "varied minExp values",
-    "minExp value",
-    tuple(float(min_exp) for min_exp in MIN_EXPS),
-    tuple(Place(min_exp=min_exp) for min_exp in MIN_EXPS),
-)
-BY_ELL = Axis(
-    "varied l values",
-    "l value",
-    (3.0, 4.0, 5.0, 6.0),
-    tuple(Place(ell=ell) for ell in (3, 4, 5, 6)),
-)
+def by_min_exp(setting: Setting) -> Axis:
+    """Give the axis of minimum expectations; two of them in a quick run."""
+    chosen = ("0.75", Place.min_exp) if setting.is_quick else MIN_EXPS
+    return Axis(
+        "varied minExp values",
+        "minExp value",
+        tuple(float(min_exp) for min_exp in chosen),
+        tuple(Place(min_exp=min_exp) for min_exp in chosen),
+    )
 
-EVERYWHERE: Mapping[str, Sequence[Place]] = {
-    ANATOMY: BY_ELL.places,
-    **dict.fromkeys(INJECTORS, (*BY_MIN_EXP.places, *BY_ELL.places)),
-    **dict.fromkeys(WITHOUT_RULES, (Place(),)),
-}
-"""Where methods are run if rules do not matter to what is measured; see `Trials.runs`."""
+
+def by_ell(setting: Setting) -> Axis:
+    """Give the axis of l; two of them in a quick run."""
+    chosen = (3, Place.ell) if setting.is_quick else (3, 4, 5, 6)
+    return Axis(
+        "varied l values",
+        "l value",
+        tuple(float(ell) for ell in chosen),
+        tuple(Place(ell=ell) for ell in chosen),
+    )
+
+
+def axes(setting: Setting) -> tuple[Axis, Axis]:
+    """Give what the two panels of a figure vary."""
+    return by_min_exp(setting), by_ell(setting)
+
+
+def everywhere(setting: Setting) -> Mapping[str, Sequence[Place]]:
+    """Say where methods are run if rules do not matter to what is measured; see `Trials.runs`."""
+    places = [place for axis in axes(setting) for place in axis.places]
+    return {
+        ANATOMY: by_ell(setting).places,
+        **dict.fromkeys(INJECTORS, places),
+        **dict.fromkeys(WITHOUT_RULES, (Place(),)),
+    }
+
+
 AT_DEFAULT: Mapping[str, Sequence[Place]] = dict.fromkeys((ANATOMY, *INJECTORS), (Place(),))
-"""Only with the parameters that the paper has by default."""
+"""Only the parameters that the paper has by default."""
 
 
 # --- the table --------------------------------------------------------------------------------
@@ -154,12 +174,12 @@ def adult_table(setting: Setting) -> EngineTable:
     return read(adult_rows(setting))
 
 
-def setting_words(setting: Setting, table: EngineTable, rest: str) -> str:
+def setting_words(setting: Setting, n_rows: int, rest: str) -> str:
     """Say what an experiment was run with."""
     sample = "a sample of " if setting.is_quick else ""
     return (
         f"Adult, {sample}the training rows that are complete in the seven attributes "
-        f"({table.n_rows:,} rows), sensitive: {SENSITIVE}; seed {setting.seed}. {rest}"
+        f"({n_rows:,} rows), sensitive: {SENSITIVE}; seed {setting.seed}. {rest}"
     )
 
 
@@ -260,3 +280,8 @@ def method_of(name: str, place: Place) -> Method:
     if name in WITHOUT_RULES:
         return replace(method, rules=Knowledge(SENSITIVE, []), mine=False)
     return method
+
+
+def anatomized(table: EngineTable, setting: Setting) -> Release:
+    """Publish the table by Anatomy with the default l."""
+    return anonymize(table, method_of(ANATOMY, Place()), seed=setting.seed)
