@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.read import read
     from shoal.pipeline.release import Release, open_release
     from shoal.pipeline.repair import repair
+    from shoal.pipeline.replay import replay
     from shoal.pipeline.reproduce import reproduce
     from shoal.pipeline.verify import verify
 
@@ -64,6 +65,7 @@ __all__ = [
     "read",
     "read_baskets",
     "repair",
+    "replay",
     "reproduce",
     "verify",
 ]
@@ -95,6 +97,7 @@ __getattr__, __dir__ = lazy_exports(
         "read": "shoal.pipeline.read",
         "read_baskets": "shoal.pipeline.baskets",
         "repair": "shoal.pipeline.repair",
+        "replay": "shoal.pipeline.replay",
         "reproduce": "shoal.pipeline.reproduce",
         "verify": "shoal.pipeline.verify",
         **dict.fromkeys(errors.__all__, "shoal.core.errors"),

@@ -16,6 +16,7 @@ from shoal.cli import (
     mine_command,
     profile_command,
     publish_command,
+    replay_command,
     reproduce_command,
     verify_command,
 )
@@ -77,6 +78,7 @@ for _group in (
     anonymize_command,
     verify_command,
     attack_command,
+    replay_command,
     compare_command,
     mine_command,
     hierarchy_command,

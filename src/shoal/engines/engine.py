@@ -9,17 +9,41 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
+from shoal.engines.limits import Limits
 from shoal.engines.watched_file import WatchedFile
 
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDB
 
-__all__ = ["N_HASHES", "Columns", "Engine", "Scan"]
+__all__ = ["N_HASHES", "Columns", "Engine", "Origin", "Scan"]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 """Columns by name; masked where a value is missing."""
 N_HASHES = 16**15
 """How many numbers `Engine.hash_number` may give."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a source stands and how it was read, for whoever reads it again.
+
+    Parameters
+    ----------
+    address
+        The absolute path, the address without its password, or the name of a table of Spark; None
+        where the source was in memory.
+    engine
+        The name of the engine.
+    options
+        What was given of table, delimiter, quote and encoding.
+    limits
+        What it was allowed to cost.
+    """
+
+    address: str | None = None
+    engine: str = "duckdb"
+    options: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
@@ -46,6 +70,8 @@ class Scan:
         What was given or found out about how the source is to be read.
     watched
         The file, to notice that somebody changes it while it is read; None where it is none.
+    origin
+        Where it stands.
     """
 
     relation: str
@@ -56,6 +82,7 @@ class Scan:
     digest: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     watched: WatchedFile | None = None
+    origin: Origin = field(default_factory=Origin)
 
     def unchanged(self) -> contextlib.AbstractContextManager[None]:
         """Refuse a source that somebody changes while it is read."""

@@ -31,7 +31,14 @@ from shoal.engines.engine import N_HASHES, Engine, Scan
 from shoal.engines.marking import mark_cells
 from shoal.engines.texts import texts_of
 
-__all__ = ["EngineTable", "canonical_text", "count_times_of_day", "whole_row"]
+__all__ = [
+    "EngineTable",
+    "canonical_text",
+    "carried_kind",
+    "count_times_of_day",
+    "long_text",
+    "whole_row",
+]
 
 _FEW = 3
 """A value that fewer rows than this share singles people out nearly as well as one of their own."""
@@ -389,13 +396,18 @@ def whole_row(engine: Engine, scan: Scan) -> str:
 
     Every value has its length before it, so that no two rows run into the same text.
     """
-    parts = []
-    for column, kind in scan.types.items():
-        text = engine.text(engine.quote(column), kind)
-        length = engine.cast(f"length({text})", "VARCHAR")
-        # Engines differ in what they make of a missing value in a concatenation.
-        parts.append(f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END")
+    parts = [
+        long_text(engine, engine.text(engine.quote(column), kind))
+        for column, kind in scan.types.items()
+    ]
     return f"concat({', '.join(parts)})"
+
+
+def long_text(engine: Engine, text: str) -> str:
+    """Give the expression of a text with its length before it; of a missing one a dash."""
+    length = engine.cast(f"length({text})", "VARCHAR")
+    # Engines differ in what they make of a missing value in a concatenation.
+    return f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END"
 
 
 def _carried_expression(engine: Engine, column: str, kind: str) -> str:
@@ -405,6 +417,11 @@ def _carried_expression(engine: Engine, column: str, kind: str) -> str:
     """
     name = engine.quote(column)
     return engine.cast(name, "VARCHAR") if _is_enumeration(kind) else name
+
+
+def carried_kind(kind: str) -> str:
+    """Give the type that an insensitive column is staged with."""
+    return "VARCHAR" if _is_enumeration(kind) else kind
 
 
 def _is_enumeration(engine_type: str) -> bool:

@@ -33,7 +33,14 @@ from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
-__all__ = ["anonymize", "check_fits", "checked_release", "made_release", "problem_of"]
+__all__ = [
+    "anonymize",
+    "anonymize_with",
+    "check_fits",
+    "checked_release",
+    "made_release",
+    "problem_of",
+]
 
 
 def anonymize(
@@ -78,8 +85,30 @@ def anonymize(
         raise ParameterError(
             f"The method must be an object such as shoal.Mondrian(k=5), not {method!r}."
         )
-    check_fits(table, method)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    return anonymize_with(secret, table, method, progress=progress)
+
+
+def anonymize_with(
+    secret: Secret,
+    table: EngineTable,
+    method: Method,
+    *,
+    private: Callable[[Rows], Marks] | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Anonymize a table by a secret that is known already.
+
+    Parameters
+    ----------
+    secret
+        Where draws come from.
+    table, method, progress
+        As for `anonymize`.
+    private
+        Marks the private cells of rows, where that is not found out from the table.
+    """
+    check_fits(table, method)
     started = time.perf_counter()
     timings: dict[str, float] = {}
 
@@ -88,7 +117,7 @@ def anonymize(
         progress(name)
 
     step("count")
-    problem = problem_of(table, method, secret)
+    problem = problem_of(table, method, secret, private)
     return made_release(table, method, problem, step=step, timings=timings)
 
 
@@ -260,8 +289,6 @@ def _shown_codes(plan: Plan, column: str) -> Codes:
 
 def _least_frequency(making: Making) -> int:
     """Give how frequent values were made: labels that name rarer ones would undo it."""
-    if making.method is None:
-        return 1
     settled = making.method.settled(making.plan.notes)
     return getattr(settled, "min_frequency", None) or 1
 

@@ -51,7 +51,7 @@ def run_trials(release: Release, attack: HeldOutAttack) -> Trials:
     if making is None:
         return Trials(left_out="the table is not at hand")
     counted = _count_fakes(making, release.published.sliced, attack.max_steps)
-    if making.method is None:
+    if making.repairs:
         return replace(counted, left_out="buckets were merged after the method")
     if not making.table.schema.quasi:
         return replace(counted, left_out="nothing is known of people")

@@ -136,7 +136,7 @@ def _truth(release: Release, table: Table | None) -> Cells:
 def _folds(release: Release, one: FoldedMeasure) -> Sequence[Fold]:
     """Publish the table without each of its folds; nothing where that cannot be done."""
     making = release.making
-    if making is None or making.method is None or making.table.n_rows > MOST_ROWS:
+    if making is None or making.repairs or making.table.n_rows > MOST_ROWS:
         return ()
     if making.table.n_rows < one.folds:
         return ()
@@ -148,7 +148,6 @@ def _folds(release: Release, one: FoldedMeasure) -> Sequence[Fold]:
 
 
 def _published_folds(making: Making, one: FoldedMeasure) -> list[Fold]:
-    assert making.method is not None
     table: EngineTable = making.table
     method = making.method.settled(making.plan.notes)
     rows = table.row_codes(MOST_ROWS)

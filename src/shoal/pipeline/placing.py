@@ -259,7 +259,7 @@ def _refuse_existing(place: Place, *, replace: bool) -> None:
                 f"{path} is there already.",
                 hint="choose another name, or replace the release: --replace (in Python: "
                 "replace=True). Publishing a table again with fresh randomness gives an adversary "
-                "two views to compare.",
+                "two views to compare; `shoal replay` makes the same release again.",
             )
     for path, mark in ((place.folder, "manifest.json"), (place.internal, "record.json")):
         if path.exists() and not (path / mark).exists() and any(_entries(path)):

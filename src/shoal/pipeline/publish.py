@@ -321,7 +321,7 @@ def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
     """Name the releases beside a folder, itself included, that were made of the same source.
 
     A file is known by its digest, whatever it is called; what has none, as the table of a
-    database, by its name.
+    database, by its name. A replay is the release that it repeats.
 
     Parameters
     ----------
@@ -340,9 +340,14 @@ def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
 
 
 def _source_of(record: Path) -> dict[str, object]:
+    """Read what a release was made of; nothing where it only repeats another one beside it."""
     try:
-        return dict(json.loads(record.read_text(encoding="utf-8"))["source"])
-    except (OSError, ValueError, KeyError, TypeError):
+        stated = json.loads(record.read_text(encoding="utf-8"))
+        repeated = stated.get("replayed_from")
+        if repeated is not None and (record.parents[1] / f"{repeated}{INTERNAL_SUFFIX}").exists():
+            return {}
+        return dict(stated["source"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
@@ -350,7 +355,8 @@ def _republished(name: str) -> str:
     return (
         f"The release {name!r} was made of this same table. Two releases with different randomness "
         "are two views that an adversary can intersect: make sure that only one of them is "
-        "shipped, or see what both say together: shoal attack NEW --earlier OLD."
+        "shipped, or see what both say together: shoal attack NEW --earlier OLD. To have the same "
+        f"release again: shoal replay {name}{INTERNAL_SUFFIX}."
     )
 
 

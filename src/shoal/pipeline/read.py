@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from shoal.core.errors import SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Dataset
 from shoal.engines.duckdb import DuckDB
+from shoal.engines.engine import Engine, Origin, Scan
 from shoal.engines.limits import Limits
-from shoal.engines.opening import open_engine
+from shoal.engines.opening import is_postgres_address, open_engine
+from shoal.engines.postgres_connection import without_password
 from shoal.engines.table import EngineTable
 
-__all__ = ["columns_of", "read"]
+__all__ = ["columns_of", "read", "scan_source"]
 
 
 def read(
@@ -74,14 +79,59 @@ def read(
             f"The schema must be a shoal.Schema, not a {type(schema).__name__}.",
             hint="shoal.Schema(quasi=[...], sensitive=...), or shoal.Schema.from_roles({...}).",
         )
-    opened = open_engine(source, engine, memory=memory, limits=limits)
     options = {"table": table, "delimiter": delimiter, "quote": quote, "encoding": encoding}
+    given = {name: value for name, value in options.items() if value is not None}
+    opened, scan = scan_source(source, given, engine=engine, memory=memory, limits=limits)
     try:
-        scan = opened.scan(source, **{k: v for k, v in options.items() if v is not None})
         return EngineTable(opened, scan, schema)
     except BaseException:
         opened.close()
         raise
+
+
+def scan_source(
+    source: Any,
+    options: dict[str, str],
+    *,
+    engine: Any = None,
+    memory: str | None = None,
+    limits: Limits | None = None,
+) -> tuple[Engine, Scan]:
+    """Open the engine that reads a source, and look at the source; whoever asks closes it.
+
+    Parameters
+    ----------
+    source, engine, memory, limits
+        As for `read`.
+    options
+        What is given of table, delimiter, quote and encoding.
+    """
+    opened = open_engine(source, engine, memory=memory, limits=limits)
+    try:
+        scan = opened.scan(source, **options)
+    except BaseException:
+        opened.close()
+        raise
+    origin = Origin(
+        address=_address(source, opened.name),
+        engine=opened.name.partition(" ")[0],
+        options=options,
+        limits=Limits() if limits is None else limits,
+    )
+    return opened, replace(scan, origin=origin)
+
+
+def _address(source: Any, engine: str) -> str | None:
+    """Say where a source stands, without a password; None where it is in memory."""
+    if not isinstance(source, str | Path):
+        return None
+    if is_postgres_address(source):
+        return without_password(str(source))
+    if isinstance(source, str) and "://" in source:
+        return re.sub(r"://[^/]*@", "://", source)
+    if engine.startswith("spark") and not Path(source).exists():
+        return str(source)
+    return str(Path(source).absolute())
 
 
 def columns_of(source: Any, **options: Any) -> tuple[str, ...]:

@@ -38,17 +38,34 @@ PLACEMENT = "placement.parquet"
 class Making:
     """What only the maker of a release knows: most of it is written to the internal folder.
 
-    The method is None where more than it was done to the rows.
+    Parameters
+    ----------
+    table, method, secret
+        What was anonymized, how, and where draws came from.
+    plan, number
+        What the method planned, and the number under which the engine holds it.
+    timings
+        When each step began.
+    hierarchies
+        Those that a reader needs, as leaf-first rows.
+    configuration
+        What the configuration file said, where there was one.
+    repairs
+        What was done to the buckets after the method: the parameters of each `shoal.repair`.
+    replayed_from
+        The name of the release that this one is a replay of.
     """
 
     table: EngineTable
+    method: Method
     plan: Plan
     number: int
     secret: Secret
     timings: Mapping[str, float]
     hierarchies: Mapping[str, list[list[str | None]]]
     configuration: Mapping[str, object] = field(default_factory=dict)
-    method: Method | None = None
+    repairs: tuple[Mapping[str, object], ...] = ()
+    replayed_from: str | None = None
 
 
 class Release:

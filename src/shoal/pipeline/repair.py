@@ -114,7 +114,8 @@ def repair(
         guarantees=(*release.manifest.guarantees, guarantee),
         witnesses=seal_witnesses(making.secret, witnesses),
     )
-    merged = replace(making, plan=plan, number=number, timings=timings, method=None)
+    repairs = (*making.repairs, _stated(guarantee))
+    merged = replace(making, plan=plan, number=number, timings=timings, repairs=repairs)
     return checked_release(merged, manifest, step)
 
 
@@ -143,6 +144,15 @@ def _guarantee(
             hint='for example foreground={"r": 4}.',
         )
     return ForegroundSafety(**foreground)
+
+
+def _stated(guarantee: BeliefGain | ForegroundSafety) -> dict[str, object]:
+    """Give what was asked for as `repair` takes it."""
+    stated = guarantee.to_dict()
+    if isinstance(guarantee, BeliefGain):
+        return {"belief_gain": stated["t"], "bandwidth": stated["bandwidth"]}
+    taken = ("value", "r", "epsilon", "sigma", "policy")
+    return {"foreground": {name: stated[name] for name in taken if name in stated}}
 
 
 def _confirm_mergeable(guarantees: tuple[Guarantee, ...]) -> None:

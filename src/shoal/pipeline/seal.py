@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.hierarchy_file import write_rows
 from shoal.core.method import Shape
-from shoal.core.release import FORMAT_VERSION, FORMATS
+from shoal.core.release import FORMATS
 from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.documents import (
     REPORT,
@@ -27,6 +27,7 @@ from shoal.pipeline.documents import (
     steward_report,
 )
 from shoal.pipeline.placing import Place, claimed
+from shoal.pipeline.record import RECORD, record_of
 from shoal.pipeline.release import PLACEMENT, Making, Release, hierarchy_file, open_release
 from shoal.pipeline.risk_file import write_risk
 from shoal.pipeline.sliced_people import TUPLES
@@ -34,7 +35,7 @@ from shoal.pipeline.syncing import sync
 from shoal.pipeline.verify import verify_opened
 from shoal.pipeline.witnesses import seal_witnesses
 
-__all__ = ["check_writing", "seal", "write_release"]
+__all__ = ["check_writing", "digests_of", "seal", "write_release"]
 
 
 def write_release(
@@ -66,6 +67,7 @@ def seal(
     *,
     accept_risk: str | None,
     verdicts: Mapping[str, str] | None = None,
+    confirm: Callable[[Mapping[str, str]], None] = lambda _: None,
 ) -> Path:
     """Write the two folders of a release into a place that this process holds.
 
@@ -81,6 +83,9 @@ def seal(
         Why a test release may be sealed all the same.
     verdicts
         What the gate said of each attack, for the internal report.
+    confirm
+        Called with the SHA-256 of every public file before anything is moved into place; what it
+        raises leaves nothing behind.
 
     Returns
     -------
@@ -94,9 +99,12 @@ def seal(
     # The same is counted again from what is written; there is no room for both.
     release.forget_counts()
     with place.new_folders() as (new_public, new_internal):
-        _write_internal(release, release.making, new_internal, accept_risk)
+        _write_internal(release, release.making, new_internal)
         is_accepted = accept_risk is not None
         _write_public(release, release.making, new_public, ending, counted, is_accepted=is_accepted)
+        files = digests_of(new_public)
+        record = record_of(release, release.making, ending, files, accept_risk)
+        _write_text(new_internal / RECORD, record)
         report = steward_report(
             *(release.manifest, release, release.making, counted),
             accepted=accept_risk,
@@ -104,6 +112,7 @@ def seal(
         )
         _write_text(new_internal / REPORT, report)
         _examine(release, release.making, new_public, new_internal)
+        confirm(files)
         for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
             sync(path)
         place.move_in()
@@ -129,34 +138,8 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
     written.forget_counts()
 
 
-def _write_internal(
-    release: Release, making: Making, folder: Path, accept_risk: str | None
-) -> None:
+def _write_internal(release: Release, making: Making, folder: Path) -> None:
     manifest = release.manifest
-    record = {
-        "format_version": FORMAT_VERSION,
-        "secret": making.secret.reveal(),
-        "test": making.secret.is_test,
-        "source": {
-            "name": making.table.scan.name,
-            "sha256": making.table.scan.digest,
-            "rows": making.table.n_rows,
-        },
-        "method": {"name": manifest.method, "parameters": dict(manifest.parameters)},
-        "configuration": dict(making.configuration),
-        "versions": dict(manifest.versions),
-        "seconds": {step: round(at, 6) for step, at in making.timings.items()},
-        "dropped": {"rows": making.plan.drop.n_rows, "reason": making.plan.drop.reason},
-        **making.plan.notes,
-        "attacks": {found.attack: dict(found.headline) for found in release.findings},
-        "attack_sections": {
-            found.attack: [section.to_dict() for section in found.sections]
-            for found in release.findings
-        },
-        "measures": {one.measure: one.to_dict() for one in release.measured},
-        "accepted_risks": [] if accept_risk is None else [accept_risk],
-    }
-    _write_text(folder / "record.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     for name, content in making.plan.witnesses.items():
         (folder / name).write_bytes(content)
     assert isinstance(release.files, LaidOut)
@@ -205,12 +188,7 @@ def _write_public(
     )
     for name, text in public_documents(manifest, release, making, counted).items():
         _write_text(folder / name, text)
-    digests = {
-        path.relative_to(folder).as_posix(): _digest(path)
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-    release.manifest = replace(manifest, files=digests)
+    release.manifest = replace(manifest, files=digests_of(folder))
     _write_text(folder / "manifest.json", release.manifest.to_json())
 
 
@@ -226,6 +204,12 @@ def _refuse_identifying(making: Making, written: Release) -> None:
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="")
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """Give the SHA-256 of every file in a folder, by its name there."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): _digest(path) for path in files}
 
 
 def _digest(path: Path) -> str:

@@ -1,0 +1,322 @@
+"""The internal record of a release: what it was made of and how, so that it can be made again.
+
+Most of it is for people. The section `replay` is for `shoal replay`: where the table stands and
+what its hash is, the schema, the method with all its parameters, the repairs, and the hash of every
+public file. Nothing in it refers to a file of the configuration, which may be changed since; only
+the private cells of a suppressed release are read from their witness beside it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from numbers import Integral
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shoal import __version__
+from shoal.core.domain import ColumnType
+from shoal.core.errors import DataError
+from shoal.core.hidden_cells import HiddenCells
+from shoal.core.hierarchy import Hierarchy
+from shoal.core.method import Method
+from shoal.core.registry import snake_case
+from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX
+from shoal.core.schema import Schema
+from shoal.core.secret import Secret
+from shoal.engines.content import content_digest
+from shoal.engines.engine import Engine
+from shoal.engines.limits import Limits
+from shoal.engines.table import EngineTable
+from shoal.knowledge.known import Knowledge
+from shoal.pipeline.make import make
+from shoal.pipeline.release import Making, Release, path_of
+
+__all__ = ["RECORD", "Record", "public_name", "read_record", "record_of", "versions_of"]
+
+RECORD = "record.json"
+_VERSION = 1
+"""Of the section `replay`."""
+_HINT = "name the record.json that Shoal wrote into the internal folder of a release."
+_Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class RecordedTable(_Part):
+    """Where the table stands, how it was read, and by what it is known again.
+
+    A file is known by its own hash, everything else by that of its content.
+    """
+
+    address: str | None
+    engine: Literal["duckdb", "spark", "postgres"]
+    options: dict[Literal["table", "delimiter", "quote", "encoding"], str]
+    limits: dict[Literal["max_columns", "max_line", "max_expanded", "max_ratio"], int]
+    sha256: _Digest | None
+    content: _Digest | None
+    rows: int
+
+    @property
+    def allowed(self) -> Limits:
+        """What the table was allowed to cost."""
+        return Limits(**cast("dict[str, int]", self.limits))
+
+
+class RecordedSchema(_Part):
+    """The schema."""
+
+    identifying: list[str]
+    quasi: list[str]
+    sensitive: list[str]
+    insensitive: list[str]
+    nearly_unique: list[str]
+    key: str | None
+    person: str | None
+    types: dict[str, str | list[str]]
+    hierarchies: dict[str, dict[str, Any]]
+
+    def schema_of(self) -> Schema:
+        """Make the schema again."""
+        stated = self.model_dump()
+        stated["hierarchies"] = {
+            column: Hierarchy.from_config(given, column=column)
+            for column, given in self.hierarchies.items()
+        }
+        return Schema(**stated)
+
+
+class RecordedMethod(_Part):
+    """The method: parameters, knowledge as the text of its file, the hash of private cells."""
+
+    name: str
+    parameters: dict[str, Any]
+    knowledge: dict[str, str]
+    private: _Digest | None
+
+    def method_of(self) -> Method:
+        """Make the method again; private cells are not its to know."""
+        known = {name: Knowledge.from_toml(text) for name, text in self.knowledge.items()}
+        return cast(Method, make("shoal.methods", self.name, {**self.parameters, **known}))
+
+
+class RecordedRepair(_Part):
+    """What `shoal.repair` was asked for."""
+
+    belief_gain: str | None = None
+    bandwidth: str | None = None
+    foreground: dict[str, Any] | None = None
+
+
+class Recipe(_Part):
+    """All that `shoal replay` goes by, the secret aside."""
+
+    version: int
+    table: RecordedTable
+    columns: RecordedSchema
+    method: RecordedMethod
+    repairs: list[RecordedRepair]
+    format: Literal["csv", "parquet"]
+    versions: dict[str, str]
+    files: dict[str, _Digest]
+
+
+class Record(BaseModel):
+    """What a record says that is needed to make its release again."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    secret: Annotated[_Digest, Field(repr=False)]
+    test: bool
+    versions: dict[str, str]
+    configuration: dict[str, Any] = Field(repr=False)
+    accepted_risks: list[str]
+    replay: Recipe = Field(repr=False)
+
+    @property
+    def bits(self) -> Secret:
+        """The secret itself."""
+        return Secret.from_hex(self.secret, is_test=self.test)
+
+
+def record_of(
+    release: Release, making: Making, ending: str, files: Mapping[str, str], risk: str | None
+) -> str:
+    """Write the record of a release.
+
+    Parameters
+    ----------
+    release, making
+        The release, and what only its maker knows.
+    ending
+        The format of its data files.
+    files
+        The SHA-256 of every public file.
+    risk
+        Why a risk was accepted; None where there was none.
+    """
+    manifest, scan = release.manifest, making.table.scan
+    record = {
+        "format_version": FORMAT_VERSION,
+        "secret": making.secret.reveal(),
+        "test": making.secret.is_test,
+        "source": {"name": scan.name, "sha256": scan.digest, "rows": making.table.n_rows},
+        "method": {"name": manifest.method, "parameters": dict(manifest.parameters)},
+        "configuration": dict(making.configuration),
+        "versions": dict(manifest.versions),
+        "seconds": {step: round(at, 6) for step, at in making.timings.items()},
+        "dropped": {"rows": making.plan.drop.n_rows, "reason": making.plan.drop.reason},
+        **making.plan.notes,
+        "attacks": {found.attack: dict(found.headline) for found in release.findings},
+        "attack_sections": {
+            found.attack: [section.to_dict() for section in found.sections]
+            for found in release.findings
+        },
+        "measures": {one.measure: one.to_dict() for one in release.measured},
+        "accepted_risks": [] if risk is None else [risk],
+        "replayed_from": making.replayed_from,
+        "replay": {
+            "version": _VERSION,
+            "table": _stated_table(making.table),
+            "columns": _stated_schema(making.table.schema),
+            "method": _stated_method(making),
+            "repairs": list(making.repairs),
+            "format": ending,
+            "versions": versions_of(making.table.engine),
+            "files": dict(files),
+        },
+    }
+    return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _stated_table(table: EngineTable) -> dict[str, object]:
+    scan, origin = table.scan, table.scan.origin
+    return {
+        "address": origin.address,
+        "engine": origin.engine,
+        "options": dict(origin.options),
+        "limits": asdict(origin.limits),
+        "sha256": scan.digest,
+        "content": content_digest(table) if scan.digest is None else None,
+        "rows": table.n_rows,
+    }
+
+
+def _stated_schema(schema: Schema) -> dict[str, object]:
+    return {
+        "identifying": schema.identifying,
+        "quasi": schema.quasi,
+        "sensitive": schema.sensitive,
+        "insensitive": schema.insensitive,
+        "nearly_unique": schema.nearly_unique,
+        "key": schema.key,
+        "person": schema.person,
+        "types": {
+            column: one.order if one.type is ColumnType.ORDERED else str(one.type)
+            for column, one in schema.types.items()
+        },
+        "hierarchies": {name: one.to_config() for name, one in schema.hierarchies.items()},
+    }
+
+
+def _stated_method(making: Making) -> dict[str, object]:
+    method, private = making.method, making.plan.witnesses.get(HiddenCells.FILE)
+    internal = {name: getattr(method, name) for name in method.internal_parameters}
+    return {
+        "name": snake_case(type(method).__name__),
+        "parameters": method.parameters(),
+        "knowledge": {
+            name: value.to_toml()
+            for name, value in internal.items()
+            if isinstance(value, Knowledge)
+        },
+        "private": None if private is None else hashlib.sha256(private).hexdigest(),
+    }
+
+
+def versions_of(engine: Engine) -> dict[str, str]:
+    """Name the programs that decide what comes out of an engine and a method."""
+    return {
+        "shoal": __version__,
+        "engine": engine.name,
+        "publisher": engine.publisher.name,
+        "numpy": np.__version__,
+        "scipy": version("scipy"),
+    }
+
+
+def _plain(value: object) -> object:
+    """Give a parameter that somebody computed as JSON holds it."""
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    # Fractions and decimals as texts, which are exact.
+    return float(value) if isinstance(value, np.floating) else str(value)
+
+
+def read_record(path: Path) -> tuple[Path, Record]:
+    """Read a record.
+
+    Parameters
+    ----------
+    path
+        The record, or the internal folder that holds it.
+
+    Returns
+    -------
+    The internal folder, and the record.
+
+    Raises
+    ------
+    DataError
+        Where it is no record, or one from which no release can be made again.
+    """
+    given = path_of(path)
+    file = (given / RECORD if given.is_dir() else given).absolute()
+    try:
+        stated = json.loads(file.read_text(encoding="utf-8"))
+        recipe = stated.get("replay")
+        found = None if recipe is None else recipe.get("version")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise DataError(f"{file.name} is no record that can be read.", hint=_HINT) from None
+    if found is None:
+        raise DataError(
+            f"{file.name} does not say enough to make its release again.",
+            hint="it was written before Shoal could replay; publish the table anew, and ship only "
+            "one of the two.",
+        )
+    if type(found) is not int or found != _VERSION:
+        raise DataError(
+            f"{file.name} has another version of what `shoal replay` goes by than {_VERSION}, "
+            "which this Shoal reads.",
+            hint="replay with the version of Shoal that wrote it.",
+        )
+    try:
+        return file.parent, Record.model_validate(stated)
+    except ValidationError as error:
+        place = [str(part) for part in error.errors(include_input=False)[0]["loc"][:3]]
+        # Names in it may be anything, where somebody changed it.
+        where = ".".join(part for part in place if re.fullmatch(r"[a-z0-9_]{1,40}", part))
+        raise DataError(
+            f"{file.name} lacks an entry or misstates one: {where}.",
+            hint="was it changed after it was written?",
+        ) from None
+
+
+def public_name(internal: Path) -> str | None:
+    """Name the release that an internal folder belongs to; None where its name does not say."""
+    name = internal.name.removesuffix(INTERNAL_SUFFIX)
+    return name if name and name != internal.name else None
