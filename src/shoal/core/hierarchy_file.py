@@ -16,7 +16,7 @@ from pathlib import Path
 from shoal.core.errors import EngineError, ParameterError, SchemaError
 from shoal.core.tree import Label
 
-__all__ = ["read_rows", "write_rows"]
+__all__ = ["read_rows", "rows_text", "write_rows"]
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -46,6 +46,17 @@ def read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str) -> li
     return _parse(_decode(content, encoding, subject), delimiter, subject)
 
 
+def rows_text(rows: Iterable[Sequence[Label]], delimiter: str = ";") -> str:
+    r"""Give the text of the file that holds some rows.
+
+    Examples
+    --------
+    >>> rows_text([["a;b", "*"], [None, "*"]])
+    '"a;b";*\n;*\n'
+    """
+    return "".join(delimiter.join(_field(label, delimiter) for label in row) + "\n" for row in rows)
+
+
 def write_rows(
     path: str | os.PathLike[str],
     rows: Iterable[Sequence[Label]],
@@ -66,8 +77,9 @@ def write_rows(
         How the text is encoded.
     """
     _check_format(delimiter, encoding)
-    lines = (delimiter.join(_field(label, delimiter) for label in row) + "\n" for row in rows)
-    content = _encode("".join(lines), encoding, f"The hierarchy file {os.fspath(path)!r}")
+    content = _encode(
+        rows_text(rows, delimiter), encoding, f"The hierarchy file {os.fspath(path)!r}"
+    )
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:

@@ -2,12 +2,13 @@
 
 What a public document may show is decided here, from what is counted before anything is written. A
 document is made twice: of the release, and of a skeleton in which names and labels stand for
-nothing. What both hold is ours; the rest is looked through for what would betray somebody.
+nothing. What both hold is ours; the rest is looked through for what would betray somebody, by
+`shoal.pipeline.scanning`.
 """
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,24 +17,28 @@ import numpy as np
 from shoal.core.attack import Section
 from shoal.core.cells import Codes, Counts
 from shoal.core.domain import Domain
-from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
+from shoal.core.hierarchy_file import rows_text
+from shoal.core.release import Manifest, Meaning, Published
 from shoal.core.schema import Role
-from shoal.pipeline.release import PLACEMENT, Making, Release
+from shoal.pipeline.release import Making, Release, hierarchy_file
+from shoal.pipeline.scanning import refuse_leaking
 from shoal.pipeline.views import view_files
 from shoal.pipeline.witnesses import kinds_of_release, known_to_maker
-from shoal.report.codebook import codebook, describe
+from shoal.report.codebook import codebook
 from shoal.report.ddi import ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
-from shoal.report.leak_scan import Unpublishable, pieces, refuse_leaks
 from shoal.report.public_report import public_report
 from shoal.report.risk import risk_sections
 
 __all__ = [
     "CODEBOOK",
     "DDI",
+    "LABELS",
+    "MANIFEST",
     "REPORT",
     "Counted",
     "count_for_documents",
+    "manifest_text",
     "public_documents",
     "steward_report",
 ]
@@ -41,7 +46,8 @@ __all__ = [
 CODEBOOK = "codebook.md"
 DDI = "codebook.xml"
 REPORT = "report.html"
-_INTERNAL = ("record.json", "risk.parquet", PLACEMENT, f"{INTERNAL_SUFFIX}/")
+LABELS = "labels.json"
+MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,25 +117,35 @@ def _risks(release: Release, published: Published) -> dict[str, tuple[Section, .
 def public_documents(
     manifest: Manifest, release: Release, making: Making, counted: Counted
 ) -> dict[str, str]:
-    """Write the public documents, by their names.
+    """Write every public file that is text, by its name, but the manifest.
 
     Raises
     ------
     GuaranteeError
         Where one of them would hold what must not be there.
     """
-    meanings, remarks = release.meanings, making.plan.remarks
-    texts = _documents(manifest, meanings, remarks, counted)
-    bare = _documents(*_skeleton(manifest, meanings), (), replace(counted, values={}))
-    unpublishable = _unpublishable(manifest, release, making)
-    expected = _expected(manifest, release, making, counted)
-    for name, text in texts.items():
-        refuse_leaks(name, text, unpublishable, {*expected, *pieces(bare[name])})
-    views = view_files(manifest)
-    everywhere = replace(unpublishable, identifying=(), rare=())
-    for name, text in views.items():
-        refuse_leaks(name, text, everywhere)
-    return {**texts, **views}
+    texts = _documents(manifest, release.meanings, making.plan.remarks, counted)
+    texts |= {
+        hierarchy_file(column): rows_text(rows) for column, rows in making.hierarchies.items()
+    }
+    bare = _documents(*_skeleton(manifest, release.meanings), (), replace(counted, values={}))
+    refuse_leaking(texts, bare, manifest, release, making, counted.values)
+    return texts
+
+
+def manifest_text(manifest: Manifest, release: Release, making: Making, counted: Counted) -> str:
+    """Write the manifest, once it states the digests of all other files.
+
+    Raises
+    ------
+    GuaranteeError
+        Where it would hold what must not be there.
+    """
+    bare, _ = _skeleton(manifest, release.meanings)
+    text = manifest.to_json()
+    texts, ours = {MANIFEST: text}, {MANIFEST: bare.to_json()}
+    refuse_leaking(texts, ours, manifest, release, making, counted.values)
+    return text
 
 
 def _documents(
@@ -140,10 +156,20 @@ def _documents(
 ) -> dict[str, str]:
     sizes = counted.bucket_sizes
     return {
+        **({LABELS: _labels(meanings)} if meanings else {}),
         CODEBOOK: codebook(manifest, meanings, remarks),
         DDI: ddi_codebook(manifest, meanings, remarks, counted.values),
         REPORT: public_report(manifest, meanings, remarks, sizes),
+        **view_files(manifest),
     }
+
+
+def _labels(meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
+    stated = {
+        column: {label: meaning.to_dict() for label, meaning in labels.items()}
+        for column, labels in meanings.items()
+    }
+    return json.dumps(stated, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _skeleton(
@@ -153,51 +179,9 @@ def _skeleton(
     names = {column.name: f"x{place}" for place, column in enumerate(manifest.columns)}
     columns = tuple(replace(column, name=names[column.name]) for column in manifest.columns)
     slices = tuple(tuple(names[name] for name in one) for one in manifest.slices)
-    told = {names[column]: {"x": Meaning(has_other=True)} for column in meanings}
+    meaning = Meaning(("0", "1"), frozenset("x"), has_other=True, has_missing=True)
+    told = {names[column]: {"x": meaning} for column in meanings}
     return replace(manifest, columns=columns, slices=slices), told
-
-
-def _unpublishable(manifest: Manifest, release: Release, making: Making) -> Unpublishable:
-    schema, name = making.table.schema, making.table.scan.name
-    published = {column.name for column in manifest.columns}
-    rare, _ = _rare_and_frequent(manifest, release, making)
-    return Unpublishable(
-        identifying=set(schema.identifying) - published,
-        rare=rare,
-        secrets=(making.secret.reveal(),),
-        internal=(*_INTERNAL, *((name,) if os.sep in name else ())),
-    )
-
-
-def _rare_and_frequent(
-    manifest: Manifest, release: Release, making: Making
-) -> tuple[set[str], set[str]]:
-    """Part the values of recoded columns by whether enough rows carry them to be named."""
-    rare: set[str] = set()
-    frequent: set[str] = set()
-    for column in set(release.meanings) & set(making.table.domains):
-        cells = making.table.counts([column])
-        texts = cells.domains[0].texts.tolist()
-        # The missing value has no text.
-        for text, count in zip(texts, cells.counts.tolist(), strict=False):
-            (rare if count < manifest.least_named else frequent).add(text)
-    return rare - frequent, frequent
-
-
-def _expected(manifest: Manifest, release: Release, making: Making, counted: Counted) -> set[str]:
-    """Give names, labels and values that may be there: each is published, or enough carry it."""
-    _, frequent = _rare_and_frequent(manifest, release, making)
-    expected = {*frequent, *making.plan.remarks}
-    for column in manifest.columns:
-        expected |= {column.name, f"Labels of {column.name}"}
-    for labels in release.meanings.values():
-        for label, meaning in labels.items():
-            unnamed = replace(meaning, members=frozenset())
-            expected |= {label, describe(unnamed), *describe(unnamed).split(", ")}
-            expected.add(f"and {len(meaning.members) - 20} more")
-    for values in counted.values.values():
-        expected |= {text for text, count in values.items() if count >= manifest.least_named}
-    return expected
 
 
 def steward_report(

@@ -15,20 +15,21 @@ from pathlib import Path
 
 from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.hidden_cells import HiddenCells
-from shoal.core.hierarchy_file import write_rows
 from shoal.core.method import Shape
 from shoal.core.release import FORMATS
 from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.documents import (
+    MANIFEST,
     REPORT,
     Counted,
     count_for_documents,
+    manifest_text,
     public_documents,
     steward_report,
 )
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.record import RECORD, record_of
-from shoal.pipeline.release import PLACEMENT, Making, Release, hierarchy_file, open_release
+from shoal.pipeline.release import PLACEMENT, Making, Release, open_release
 from shoal.pipeline.risk_file import write_risk
 from shoal.pipeline.sliced_people import TUPLES
 from shoal.pipeline.syncing import sync
@@ -123,13 +124,13 @@ def seal(
 def _examine(release: Release, making: Making, folder: Path, internal: Path) -> None:
     """Verify what was written, from the files, and write down who is at risk."""
     # Raises an error of the system where the folder vanished meanwhile.
-    (folder / "manifest.json").stat()
+    (folder / MANIFEST).stat()
     # Within the memory of the engine that wrote it.
     written = open_release(folder, internal=internal, engine=release.files.engine)
     _refuse_identifying(making, written)
     verification = verify_opened(written, internal)
     if not verification.holds:
-        (folder / "manifest.json").stat()
+        (folder / MANIFEST).stat()
         raise GuaranteeError(
             "What was written fails the check of its own guarantee; nothing was sealed.",
             hint="; ".join(verification.problems),
@@ -170,26 +171,16 @@ def _write_public(
     for name in release.names:
         written = files.written_query(name, release.manifest, ending)
         files.engine.write(written, folder / f"{name}.{ending}", ending)
-    if release.meanings:
-        stated = {
-            column: {label: meaning.to_dict() for label, meaning in labels.items()}
-            for column, labels in release.meanings.items()
-        }
-        text = json.dumps(stated, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-        _write_text(folder / "labels.json", text)
-    for column, rows in making.hierarchies.items():
-        path = folder / hierarchy_file(column)
-        path.parent.mkdir(exist_ok=True)
-        write_rows(path, rows)
     manifest = replace(
         release.manifest,
         format=ending,
         is_sealed=is_accepted or not release.manifest.is_test,
     )
     for name, text in public_documents(manifest, release, making, counted).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         _write_text(folder / name, text)
     release.manifest = replace(manifest, files=digests_of(folder))
-    _write_text(folder / "manifest.json", release.manifest.to_json())
+    _write_text(folder / MANIFEST, manifest_text(release.manifest, release, making, counted))
 
 
 def _refuse_identifying(making: Making, written: Release) -> None:

@@ -1,32 +1,46 @@
 """Look through a public text for what must not be in it, before it is written.
 
 A document is split into pieces: texts between tags and values of attributes, cells and lines of
-Markdown, strings of JSON. A piece that the same document would hold for any table is ours, and so
-is a name or value that is published. In what is left nothing may be found that would betray
-somebody. Secrets, names of internal files and paths are looked for everywhere. What is found is
-told by its kind, never by itself.
+Markdown, strings of JSON, names and literals of SQL, cells of CSV. A piece that the same document
+would hold for any table is ours, and so is a name or value that is published. What is left is cut
+into runs of words, and these are looked up among what would betray somebody: documents are short
+and tables long, so that nothing is done to the values of a table but to look them up. Secrets,
+names of internal files and paths are looked for everywhere. What is found is told by its kind,
+never by itself.
 """
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
 from shoal.core.errors import GuaranteeError
 from shoal.report.texts import printable, shortened
 
-__all__ = ["Unpublishable", "leaks", "pieces", "refuse_leaks"]
+__all__ = ["Unpublishable", "candidates", "is_distinctive", "leaks", "pieces", "refuse_leaks"]
 
 _FEWEST_DIGITS = 32
 _HEX = re.compile(rf"(?<![0-9a-fA-F])[0-9a-fA-F]{{{_FEWEST_DIGITS},}}(?![0-9a-fA-F])")
 _SEPARATORS = re.compile(r"(?<!\\)\||\n")
 _MARKS = re.compile(r"^(#+|-|\*\*)\s*")
+_SQL = re.compile(r'"((?:[^"]|"")*)"|\'((?:[^\']|\'\')*)\'|\n')
+_WORDS = re.compile(r"\w+")
+_TOKENS = re.compile(r"\S+")
+_PATH = re.compile(
+    r"(?<![\w/.])/(?:home|root|Users|tmp|var|mnt|media|opt|srv)/[\w.-]+|\b[A-Z]:\\\w"
+)
+_COUNT = re.compile(r"(?<![\w.,])(\d+) (?:people|persons?|rows?|lines?)\b")
 _SHOWN_LETTERS = 120
 _MOST_COMMAS = 6
+_MOST_WORDS = 8
+_FEWEST_LETTERS = 4
+_FEWEST_OF_A_NUMBER = 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -41,20 +55,29 @@ class Unpublishable:
         Values of identifying columns.
     rare
         Values that fewer people carry than the guarantee allows to be named.
+    absent
+        Values of the table that the release shows nowhere: suppressed, or in rows left out.
     keys
         Keys of rows.
     secrets
-        Secrets and keys derived from them, in hexadecimal.
+        Secrets and keys derived from them, in hexadecimal; the digest of the table.
     internal
         Names and paths of internal files, of the table and of its folder.
+    findings
+        What attacks found, as a report would put it.
+    fewest
+        The fewest people that a public file may count.
     """
 
     identifying: Collection[str] = ()
     values: Collection[str] = ()
     rare: Collection[str] = ()
+    absent: Collection[str] = ()
     keys: Collection[str] = ()
     secrets: Collection[str] = ()
     internal: Collection[str] = ()
+    findings: Collection[str] = ()
+    fewest: int = 0
 
     def __repr__(self) -> str:
         return f"Unpublishable({len(self.identifying)} columns, {len(self.rare)} rare values)"
@@ -65,19 +88,22 @@ def leaks(
     unpublishable: Unpublishable,
     expected: Collection[str] = (),
     digests: Collection[str] = (),
+    name: str = "",
 ) -> tuple[str, ...]:
     """Say what kinds of things a text holds that must not be there.
 
     Parameters
     ----------
     text
-        What is about to be published: HTML, XML, Markdown or JSON.
+        What is about to be published: HTML, XML, Markdown, JSON, SQL or CSV.
     unpublishable
         What must not be there.
     expected
         Pieces that may be there whatever they hold: our own sentences, published names and values.
     digests
         Long hexadecimal numbers that may be there, as the digests of files.
+    name
+        The name of the file, whose ending says what it is; else that is told by how it begins.
 
     Examples
     --------
@@ -87,24 +113,65 @@ def leaks(
     ...     expected=["The name is gone."])
     ()
     """
-    known = _as_shown(expected)
-    rest = [part for piece in pieces(text) for part in _unexpected(piece, known)]
+    rest = _rest(text, expected, name)
+    runs = _runs(rest)
     kinds = {
         "the name of an identifying column": unpublishable.identifying,
         "a value of an identifying column": unpublishable.values,
         "a value that too few people carry": unpublishable.rare,
+        "a value that is suppressed wherever it stands": unpublishable.absent,
         "the key of a row": unpublishable.keys,
+        "what an attack found": unpublishable.findings,
     }
-    found = [kind for kind, terms in kinds.items() if _holds_any(rest, _as_shown(terms))]
+    found = [kind for kind, terms in kinds.items() if runs and _holds_any(runs, terms)]
+    if any(_is_told_of_few(piece, unpublishable.fewest) for piece in rest):
+        found.append("a count of too few people")
+    return (*found, *_found_anywhere(text, rest, unpublishable, digests))
+
+
+def _found_anywhere(
+    text: str, rest: Collection[str], unpublishable: Unpublishable, digests: Collection[str]
+) -> Iterator[str]:
     whole = html.unescape(text)
     lowered = whole.lower()
     if any(secret and secret.lower() in lowered for secret in unpublishable.secrets):
-        found.append("a secret")
+        yield "a secret"
     elif any(number.group() not in digests for number in _HEX.finditer(whole)):
-        found.append("a long hexadecimal number that is no digest of a file")
+        yield "a long hexadecimal number that is no digest of a file"
     if any(name and name in whole for name in unpublishable.internal):
-        found.append("the name or path of an internal file")
-    return tuple(found)
+        yield "the name or path of an internal file"
+    elif any(_PATH.search(piece) for piece in rest):
+        yield "a path of this machine"
+
+
+def candidates(text: str, expected: Collection[str] = (), name: str = "") -> frozenset[str]:
+    """Give the runs of words of a text, in small letters, that could be a value of a table.
+
+    Parameters
+    ----------
+    text, expected, name
+        As `leaks` takes them.
+
+    Examples
+    --------
+    >>> sorted(candidates("<p>Ann Lee 17</p>"))
+    ['ann lee', 'ann lee 17', 'lee 17']
+    """
+    return frozenset(run for run in _runs(_rest(text, expected, name)) if is_distinctive(run))
+
+
+def is_distinctive(text: str) -> bool:
+    """Whether a text says so much that it is looked for: no short word, and no short number.
+
+    Examples
+    --------
+    >>> [is_distinctive(text) for text in ("Lee", "12345", "A-17", "Anne", "123456")]
+    [False, False, True, True, True]
+    """
+    if len(text) < _FEWEST_LETTERS:
+        return False
+    has_letter = any(letter.isalpha() for letter in text)
+    return has_letter or sum(map(str.isdigit, text)) >= _FEWEST_OF_A_NUMBER
 
 
 def refuse_leaks(
@@ -128,7 +195,7 @@ def refuse_leaks(
     GuaranteeError
         Naming the file and the kinds of things, never the things.
     """
-    found = leaks(text, unpublishable, expected, digests)
+    found = leaks(text, unpublishable, expected, digests, name)
     if found:
         raise GuaranteeError(
             f"{name} would hold {', '.join(found)}; nothing was sealed.",
@@ -137,21 +204,30 @@ def refuse_leaks(
         )
 
 
-def pieces(text: str) -> tuple[str, ...]:
+def pieces(text: str, name: str = "") -> tuple[str, ...]:
     """Split a document into the pieces that a text of a table could be.
 
     Examples
     --------
     >>> pieces('<p title="a">b<bdi>c</bdi></p>'), pieces("| age | from 3 |")
     (('a', 'b', 'c'), ('age', 'from 3'))
+    >>> pieces('SELECT "age" FROM t -- b', "views.sql"), pieces("x;y", "x.csv")
+    (('SELECT', 'age', 'FROM t -- b'), ('x', 'y'))
     """
-    if text.lstrip().startswith("<"):
+    kind = name.rpartition(".")[2] or {"<": "html", "{": "json"}.get(text.lstrip()[:1], "md")
+    if kind in ("html", "xml"):
         reader = _Reader()
         reader.feed(text)
         reader.close()
         return tuple(reader.pieces)
-    if text.startswith("{"):
+    if kind == "json":
         return tuple(_strings(json.loads(text)))
+    if kind == "csv":
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=";")
+        return tuple(cell for row in rows for cell in row if cell)
+    if kind == "sql":
+        parts = (part.strip() for part in _SQL.split(text) if part)
+        return tuple(part.replace('""', '"').replace("''", "'") for part in parts if part)
     cells = (_MARKS.sub("", part.strip()) for part in _SEPARATORS.split(text))
     return tuple(html.unescape(cell).replace("\\|", "|") for cell in cells if cell.strip("- "))
 
@@ -168,10 +244,18 @@ def _strings(stated: object) -> Iterator[str]:
         yield stated
 
 
-def _as_shown(texts: Collection[str]) -> frozenset[str]:
-    """Give texts as they are, and as a page shows them."""
-    shown = (shortened(printable(text), _SHOWN_LETTERS) for text in texts)
-    return frozenset(texts) | frozenset(shown) | frozenset(text.strip() for text in texts)
+def _rest(text: str, expected: Collection[str], name: str) -> list[str]:
+    """Give what is left of a document without what may be there."""
+    known = frozenset(form for one in expected for form in _forms(one))
+    return [part for piece in pieces(text, name) for part in _unexpected(piece, known) if part]
+
+
+def _forms(text: str) -> Iterator[str]:
+    """Give a text as it is, and as a page shows it."""
+    yield text
+    yield text.strip()
+    if len(text) > _SHOWN_LETTERS or not text.isprintable():
+        yield shortened(printable(text), _SHOWN_LETTERS)
 
 
 def _unexpected(piece: str, known: Collection[str]) -> Iterator[str]:
@@ -193,26 +277,30 @@ def _unexpected(piece: str, known: Collection[str]) -> Iterator[str]:
     yield ", ".join(run)
 
 
-def _holds_any(rest: Collection[str], terms: frozenset[str]) -> bool:
+def _runs(rest: Iterable[str]) -> frozenset[str]:
+    """Give whole pieces, and runs of some words of them, in small letters.
+
+    A run begins and ends with a word, or where there is a space beside it.
+    """
+    runs: set[str] = set()
+    for piece in map(str.lower, rest):
+        runs |= {piece, piece.strip()}
+        for pattern in (_WORDS, _TOKENS):
+            places = [word.span() for word in pattern.finditer(piece)]
+            for first, (begin, _) in enumerate(places):
+                ends = places[first : first + _MOST_WORDS]
+                runs.update(piece[begin:end] for _, end in ends)
+    return frozenset(runs)
+
+
+def _holds_any(runs: frozenset[str], terms: Iterable[str]) -> bool:
     """Whether a term is a piece, or a run of whole words of one."""
-    terms = frozenset(term.casefold() for term in terms if term.strip())
-    if not terms:
-        return False
-    most = max(len(_words(term)) for term in terms)
-    by_words = {tuple(_words(term)) for term in terms} - {()}
-    for piece in rest:
-        if piece.casefold() in terms:
-            return True
-        words = _words(piece.casefold())
-        for first in range(len(words)):
-            for last in range(first + 1, min(first + most, len(words)) + 1):
-                if tuple(words[first:last]) in by_words:
-                    return True
-    return False
+    return any(form.lower() in runs for term in terms for form in _forms(term) if form.strip())
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+def _is_told_of_few(piece: str, fewest: int) -> bool:
+    """Whether a piece counts people, but too few of them."""
+    return any(0 < int(number) < fewest for number in _COUNT.findall(piece))
 
 
 class _Reader(HTMLParser):

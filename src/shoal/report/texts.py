@@ -23,6 +23,8 @@ def printable(text: str) -> str:
     >>> printable("a\nb"), printable("a\x00b") == "a\N{REPLACEMENT CHARACTER}b"
     ('a b', True)
     """
+    if text.isprintable():
+        return text
     return "".join(
         letter
         if letter.isprintable() or letter in _JOINERS

@@ -1,0 +1,161 @@
+"""Look through everything public that is text, knowing what only the maker of a release knows.
+
+Data files are left out: what stands in them is what the guarantees are about. Every other public
+file is searched for secrets, identifying values and keys, values that nobody may be shown to have,
+paths of the machine, and what attacks found. One that holds any of it is not written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from shoal.core.attack import Findings
+from shoal.core.release import INTERNAL_SUFFIX, Manifest
+from shoal.engines.lookup import texts_in_source
+from shoal.pipeline.release import PLACEMENT, Making, Release
+from shoal.report.codebook import describe
+from shoal.report.leak_scan import Unpublishable, candidates, pieces, refuse_leaks
+from shoal.report.risk import BY_BUCKET, BY_COLUMN, BY_SUBGROUP
+
+__all__ = ["refuse_leaking"]
+
+_INTERNAL = ("record.json", "risk.parquet", PLACEMENT, f"{INTERNAL_SUFFIX}/")
+_FEWEST_DIGITS = 3
+"""A figure of fewer says nothing: other numbers are like it."""
+
+
+def refuse_leaking(
+    texts: Mapping[str, str],
+    bare: Mapping[str, str],
+    manifest: Manifest,
+    release: Release,
+    making: Making,
+    values: Mapping[str, Mapping[str, int]],
+) -> None:
+    """Raise where a public file would hold what must not be there.
+
+    Parameters
+    ----------
+    texts
+        The public files that are texts, by name.
+    bare
+        The same of a release in which names and labels stand for nothing: what is in it is ours.
+    manifest, release, making
+        What is written.
+    values
+        How many rows of the release carry each value, by column.
+
+    Raises
+    ------
+    GuaranteeError
+        Naming the file and the kinds of things, never the things.
+    """
+    unpublishable = _unpublishable(manifest, release, making, values)
+    expected = _expected(manifest, release, making, values)
+    known = {name: {*expected, *pieces(bare.get(name, ""), name)} for name in texts}
+    wanted = frozenset().union(*(candidates(texts[name], known[name], name) for name in texts))
+    keys, identifying = _held(making, manifest, wanted)
+    unpublishable = replace(unpublishable, keys=keys, values=identifying)
+    digests = {*manifest.files.values(), *manifest.witnesses.values()}
+    for name, text in texts.items():
+        refuse_leaks(name, text, unpublishable, known[name], digests)
+
+
+def _held(
+    making: Making, manifest: Manifest, texts: Collection[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Give those of some texts that are keys of rows, or values of identifying columns."""
+    table, schema = making.table, making.table.schema
+    shown = {column.name for column in manifest.columns}
+    keys = {schema.key, schema.person} - {None} - shown
+    identifying = set(schema.identifying) - shown - keys
+
+    def held(columns: Collection[str | None]) -> frozenset[str]:
+        named = sorted(name for name in columns if name is not None)
+        return texts_in_source(table.engine, table.scan, named, texts)
+
+    return held(keys), held(identifying)
+
+
+def _unpublishable(
+    manifest: Manifest, release: Release, making: Making, values: Mapping[str, Mapping[str, int]]
+) -> Unpublishable:
+    schema, scan = making.table.schema, making.table.scan
+    shown = {column.name for column in manifest.columns}
+    digest = () if scan.digest is None else (scan.digest,)
+    return Unpublishable(
+        identifying=set(schema.identifying) - shown,
+        rare=_rare_and_frequent(manifest, release, making)[0],
+        absent=_absent(release, making, values),
+        secrets=(making.secret.reveal(), *digest),
+        internal=(*_INTERNAL, *_paths(scan.name)),
+        findings=frozenset(figure for found in release.findings for figure in _told(found)),
+        fewest=manifest.least_named,
+    )
+
+
+def _paths(name: str) -> tuple[str, ...]:
+    """Give the path of the table as it was given, and from the root on."""
+    if os.sep not in name or "://" in name:
+        return (name,) if "://" in name else ()
+    return name, str(Path(name).resolve())
+
+
+def _told(found: Findings) -> Iterator[str]:
+    """Give what a report would say of findings: titles, counts, and figures that tell enough."""
+    yield from (BY_BUCKET, BY_COLUMN, BY_SUBGROUP, "worst posterior")
+    yield f"{found.n_breached} of {found.n_people} people"
+    for figure in (found.worst, *found.headline.values()):
+        if isinstance(figure, float):
+            told = {repr(figure), f"{figure:.4g}", f"{figure:.3g}"}
+            yield from (one for one in told if len(one.strip("0.")) >= _FEWEST_DIGITS)
+
+
+def _rare_and_frequent(
+    manifest: Manifest, release: Release, making: Making
+) -> tuple[set[str], set[str]]:
+    """Part the values of recoded columns by whether enough rows carry them to be named."""
+    rare: set[str] = set()
+    frequent: set[str] = set()
+    for column in set(release.meanings) & set(making.table.domains):
+        cells = making.table.counts([column])
+        texts = cells.domains[0].texts.tolist()
+        # The missing value has no text.
+        for text, count in zip(texts, cells.counts.tolist(), strict=False):
+            (rare if count < manifest.least_named else frequent).add(text)
+    return rare - frequent, frequent
+
+
+def _absent(
+    release: Release, making: Making, values: Mapping[str, Mapping[str, int]]
+) -> frozenset[str]:
+    """Give the values of columns published as they are that no line of the release shows."""
+    domains = making.table.domains
+    shown = frozenset(text for held in values.values() for text, count in held.items() if count)
+    lost = (
+        frozenset(domains[column].texts.tolist())
+        for column in values
+        if column in domains and column not in release.meanings
+    )
+    return frozenset().union(*lost) - shown
+
+
+def _expected(
+    manifest: Manifest, release: Release, making: Making, values: Mapping[str, Mapping[str, int]]
+) -> set[str]:
+    """Give names, labels and values that may be there: each is published, or enough carry it."""
+    _, frequent = _rare_and_frequent(manifest, release, making)
+    expected = {*frequent, *making.plan.remarks, "*"}
+    for column in manifest.columns:
+        expected |= {column.name, f"Labels of {column.name}"}
+    for labels in release.meanings.values():
+        for label, meaning in labels.items():
+            unnamed = replace(meaning, members=frozenset())
+            expected |= {label, describe(unnamed), *describe(unnamed).split(", ")}
+            expected |= {*(meaning.interval or ()), f"and {len(meaning.members) - 20} more"}
+    for held in values.values():
+        expected |= {text for text, count in held.items() if count >= manifest.least_named}
+    return expected
