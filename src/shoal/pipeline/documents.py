@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shoal.core.attack import Section
 from shoal.core.cells import Codes, Counts
 from shoal.core.domain import Domain
 from shoal.core.hierarchy_file import rows_text
 from shoal.core.release import Manifest, Meaning, Published
 from shoal.core.schema import Role
+from shoal.knowledge.correlation import Correlations, correlations
+from shoal.pipeline.people_at_risk import AtRisk
 from shoal.pipeline.release import Making, Release, hierarchy_file
 from shoal.pipeline.scanning import refuse_leaking
 from shoal.pipeline.views import view_files
-from shoal.pipeline.witnesses import kinds_of_release, known_to_maker
+from shoal.pipeline.witnesses import known_to_maker
 from shoal.report.codebook import codebook
 from shoal.report.ddi import ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.public_report import public_report
-from shoal.report.risk import risk_sections
 
 __all__ = [
     "CODEBOOK",
@@ -48,6 +48,7 @@ DDI = "codebook.xml"
 REPORT = "report.html"
 LABELS = "labels.json"
 MANIFEST = "manifest.json"
+_MOST_CORRELATED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +61,16 @@ class Counted:
         How many rows each bucket has.
     values
         How many rows carry each value, by column.
-    risks
-        The people at risk by what they have in common, by attack.
     """
 
     bucket_sizes: Counts
     values: Mapping[str, Mapping[str, int]] = field(repr=False)
-    risks: Mapping[str, Sequence[Section]] = field(default_factory=dict, repr=False)
 
 
 def count_for_documents(release: Release) -> Counted:
     """Count what documents show, while what was counted of the release is still at hand."""
     published = release.published
-    return Counted(published.bucket_sizes, _values(published), _risks(release, published))
+    return Counted(published.bucket_sizes, _values(published))
 
 
 def _values(published: Published) -> dict[str, dict[str, int]]:
@@ -100,18 +98,6 @@ def _values(published: Published) -> dict[str, dict[str, int]]:
 def _carried(domain: Domain, codes: Codes, counts: Counts) -> dict[str, int]:
     carried = np.bincount(codes, counts, domain.size).astype(np.int64)
     return dict(zip(domain.texts.tolist(), carried.tolist(), strict=False))
-
-
-def _risks(release: Release, published: Published) -> dict[str, tuple[Section, ...]]:
-    if not release.findings:
-        return {}
-    if published.sliced is not None:
-        quasi, bucket = kinds_of_release(release, published.sliced).people, None
-    else:
-        lines = published.lines
-        quasi = replace(lines, domains=lines.domains[1:], codes=lines.codes[:, 1:])
-        bucket = lines.codes[:, 0]
-    return {found.attack: risk_sections(found, quasi, bucket) for found in release.findings}
 
 
 def public_documents(
@@ -188,7 +174,7 @@ def steward_report(
     manifest: Manifest,
     release: Release,
     making: Making,
-    counted: Counted,
+    risks: Mapping[str, AtRisk],
     *,
     accepted: str | None,
     verdicts: Mapping[str, str],
@@ -204,9 +190,12 @@ def steward_report(
     evidence = Evidence(
         roles={str(role): columns for role, columns in roles.items()},
         findings=release.findings,
-        risks=counted.risks,
+        risks={attack: one.sections for attack, one in risks.items()},
+        unsaid={attack: one.unsaid for attack, one in risks.items()},
         verdicts=verdicts,
         knowledge=known_to_maker(release),
+        measured=release.measured,
+        correlations=_correlations(making),
         dropped=(plan.drop.n_rows, plan.drop.reason),
         accepted=() if accepted is None else (accepted,),
         warnings=plan.warnings,
@@ -215,3 +204,11 @@ def steward_report(
         seconds=making.timings,
     )
     return internal_report(manifest, release.meanings, evidence)
+
+
+def _correlations(making: Making) -> Correlations | None:
+    """Correlate the columns of a table that is not too large for it to be done at once."""
+    table = making.table
+    if table.n_rows > _MOST_CORRELATED or len(table.schema.coded) < 2:
+        return None
+    return correlations(table.counts(table.schema.coded))

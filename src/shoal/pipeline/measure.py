@@ -21,7 +21,11 @@ from shoal.engines.table import EngineTable
 from shoal.pipeline.parts import publish_part
 from shoal.pipeline.release import Making, Release, open_release
 
-__all__ = ["MeasureReport", "measure", "measures_that_apply"]
+__all__ = ["MeasureReport", "default_measures", "measure", "measures_that_apply"]
+
+_MOST_ROWS = 100_000
+"""Up to here what is measured without being asked for takes a few seconds."""
+_N_QUERIES = 200
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,14 @@ def measures_that_apply(published: Published) -> list[Measure]:
     """Give every measure that makes sense on a release, as it is by default."""
     known: list[Measure] = [getattr(all_measures, name)() for name in all_measures.__all__]
     return [one for one in known if one.fits(published) and one.is_installed()]
+
+
+def default_measures(published: Published) -> list[Measure]:
+    """Give what every publication measures where nobody says what; nothing of large releases."""
+    if published.lines.n_rows > _MOST_ROWS:
+        return []
+    known = [all_measures.Loss(), all_measures.Queries(number=_N_QUERIES)]
+    return [one for one in known if one.fits(published)]
 
 
 def _confirm_measure(one: Measure, published: Published) -> None:

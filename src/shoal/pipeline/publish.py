@@ -28,7 +28,7 @@ from shoal.engines.engine import Scan
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack, attacks_left_out, attacks_that_apply
 from shoal.pipeline.config import Configuration, ConfiguredAttack
-from shoal.pipeline.measure import measure
+from shoal.pipeline.measure import default_measures, measure
 from shoal.pipeline.placing import claimed, internal_folder
 from shoal.pipeline.release import Release, path_of
 from shoal.pipeline.repair import repair
@@ -151,7 +151,8 @@ class Publication:
     notes
         Figures of the method, by name, as the internal record has them.
     measured
-        What the measures of the configuration said.
+        What the measures of the configuration said; of a table that is not large, loss and queries
+        where it names none.
     """
 
     folder: Path
@@ -233,7 +234,7 @@ def publish(
     ):
         judgements = _judge(release, configuration.attacks(), progress)
         accepted = _pass_gate(judgements, release.manifest, accept_risk)
-        if chosen := configuration.measures():
+        if chosen := configuration.measures() or default_measures(release.published):
             release.measured = measure(release, *chosen, progress=progress).measured
         earlier = earlier_releases(place, scan)
         progress("write and seal")

@@ -91,7 +91,8 @@ def _unpublishable(
         rare=_rare_and_frequent(manifest, release, making)[0],
         absent=_absent(release, making, values),
         secrets=(making.secret.reveal(), *digest),
-        internal=(*_INTERNAL, *_paths(scan.name)),
+        # Witnesses are named in the manifest, where their digests stand.
+        internal=(*(set(_INTERNAL) - set(manifest.witnesses)), *_paths(scan.name)),
         findings=frozenset(figure for found in release.findings for figure in _told(found)),
         fewest=manifest.least_named,
     )

@@ -27,6 +27,7 @@ from shoal.pipeline.documents import (
     public_documents,
     steward_report,
 )
+from shoal.pipeline.people_at_risk import AtRisk, people_at_risk
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.record import RECORD, record_of
 from shoal.pipeline.release import PLACEMENT, Making, Release, open_release
@@ -106,13 +107,13 @@ def seal(
         files = digests_of(new_public)
         record = record_of(release, release.making, ending, files, accept_risk)
         _write_text(new_internal / RECORD, record)
+        risks = _examine(release, release.making, new_public, new_internal)
         report = steward_report(
-            *(release.manifest, release, release.making, counted),
+            *(release.manifest, release, release.making, risks),
             accepted=accept_risk,
             verdicts=verdicts or {},
         )
         _write_text(new_internal / REPORT, report)
-        _examine(release, release.making, new_public, new_internal)
         confirm(files)
         for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
             sync(path)
@@ -121,7 +122,7 @@ def seal(
     return place.folder
 
 
-def _examine(release: Release, making: Making, folder: Path, internal: Path) -> None:
+def _examine(release: Release, making: Making, folder: Path, internal: Path) -> dict[str, AtRisk]:
     """Verify what was written, from the files, and write down who is at risk."""
     # Raises an error of the system where the folder vanished meanwhile.
     (folder / MANIFEST).stat()
@@ -135,8 +136,10 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
             "What was written fails the check of its own guarantee; nothing was sealed.",
             hint="; ".join(verification.problems),
         )
+    risks = people_at_risk(written, release.findings)
     write_risk(written, internal, release.findings)
     written.forget_counts()
+    return risks
 
 
 def _write_internal(release: Release, making: Making, folder: Path) -> None:

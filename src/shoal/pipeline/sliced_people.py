@@ -86,12 +86,15 @@ class Placed:
         The numbers of kinds and of buckets, as they are written, sorted by kind, then bucket.
     entry
         The cell of people that each pair of both is.
+    cell
+        The cell of `Kinds.people` that each cell of people is.
     """
 
     people: People
     kind: Codes
     bucket: Codes
     entry: Codes
+    cell: Codes
 
     def entry_of(self, kind: Codes, bucket: Codes) -> Codes:
         """Give the cell of people with numbers of kinds and buckets, all of which there are."""
@@ -121,7 +124,7 @@ def place_kinds(release: Release, published: Published, kinds: Kinds) -> Placed:
     first, entry = group([cell, place], [kinds.people.n_cells, published.n_buckets], len(cell))
     counts = np.bincount(entry, fetched["n"], len(first)).astype(np.int64)
     cells = Cells(kinds.people.domains, kinds.people.codes[cell[first]], counts)
-    return Placed(People(cells, place[first]), kind, bucket, entry)
+    return Placed(People(cells, place[first]), kind, bucket, entry, cell[first])
 
 
 def placement_relation(release: Release) -> str:

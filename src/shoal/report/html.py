@@ -7,17 +7,33 @@ shortens long ones, so that a cell that is HTML, or is written from right to lef
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from shoal.report.texts import printable, shortened
 
-__all__ = ["Child", "Markup", "drawing", "element", "joined", "listed", "page", "table", "value"]
+__all__ = [
+    "Chapter",
+    "Child",
+    "Markup",
+    "drawing",
+    "element",
+    "joined",
+    "listed",
+    "page",
+    "report_page",
+    "table",
+    "value",
+]
 
 _MOST_LETTERS = 120
 _LONG_WORD = 24
 """Longer words are broken, so that a table stays within its page."""
+_SMALLEST = 0.0001
+"""Numbers nearer to 0 than that are not told apart."""
+_LARGE = 10_000
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light; }
@@ -27,11 +43,16 @@ h1, h2, h3 { line-height: 1.2; break-after: avoid; }
 h2 { margin-top: 2.5rem; border-bottom: 2px solid #1b1b1b; }
 table { border-collapse: collapse; margin: 1rem 0; max-width: 100%; }
 caption { text-align: start; font-weight: 600; padding: .25rem 0; }
-th, td { border: 1px solid #767676; padding: .2rem .5rem; text-align: start;
+th, td { border: 1px solid #767676; padding: .2rem .6rem; text-align: start;
   vertical-align: top; }
-th { background: #f0f0f0; }
-td.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th { background: #f0f0f0; vertical-align: bottom; }
+.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { white-space: normal; }
+.wide { overflow-x: auto; }
 .long { overflow-wrap: anywhere; }
+.verdict { border: 2px solid #1b1b1b; padding: .25rem 1rem; break-inside: avoid; }
+nav ol { columns: 2; }
+a { color: inherit; }
 svg { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
 body:has(.beside) { max-width: 90rem; }
@@ -39,8 +60,11 @@ body:has(.beside) { max-width: 90rem; }
 .beside > * { flex: 1 1 28rem; margin: 0; }
 .note { border-inline-start: 4px solid #1b1b1b; padding: .25rem 1rem; }
 code { overflow-wrap: anywhere; }
-@media print { body { margin: 0; max-width: none; font-size: 11pt; }
-  tr, figure { break-inside: avoid; } thead { display: table-header-group; } }
+@page { margin: 18mm 16mm; }
+@media print { body { margin: 0; padding: 0; max-width: none; font-size: 10pt; }
+  tr, figure, li { break-inside: avoid; } thead { display: table-header-group; }
+  h2 { margin-top: 1.5rem; } p { orphans: 3; widows: 3; } caption { break-after: avoid; }
+  table { font-size: 9pt; } figure { margin: .5rem 0; } .wide { overflow: visible; } }
 """
 
 
@@ -118,24 +142,46 @@ def table(
     >>> '<td class="number">3</td><td><bdi>&lt;b&gt;</bdi></td>' in made
     True
     """
-    head = element("thead", element("tr", *(element("th", one, scope="col") for one in columns)))
-    body = element("tbody", *(element("tr", *map(_cell, row)) for row in rows))
+    held = list(rows)
+    numeric = [
+        bool(held) and all(_is_number(row[place]) for row in held) for place in range(len(columns))
+    ]
+    named = (
+        element("th", one, scope="col", class_="number")
+        if is_numeric
+        else element("th", one, scope="col")
+        for one, is_numeric in zip(columns, numeric, strict=True)
+    )
+    head = element("thead", element("tr", *named))
+    body = element("tbody", *(element("tr", *map(_cell, row)) for row in held))
     parts = [head, body] if caption is None else [element("caption", caption), head, body]
-    return element("table", *parts)
+    return element("div", element("table", *parts), class_="wide")
+
+
+def _is_number(entry: object) -> bool:
+    return isinstance(entry, (int, float)) and not isinstance(entry, bool)
 
 
 def _cell(entry: object) -> Markup:
     if isinstance(entry, Markup):
         return element("td", entry)
-    if isinstance(entry, (int, float)) and not isinstance(entry, bool):
+    if isinstance(entry, bool):
+        return element("td", "yes" if entry else "no")
+    if isinstance(entry, (int, float)):
         return element("td", _number(entry), class_="number")
     return element("td", value(None if entry is None else str(entry)))
 
 
 def _number(number: int | float) -> str:  # noqa: PYI041 - they are written differently
-    if not isinstance(number, int):
-        return f"{number:.4g}"
-    return f"{number:,}".replace(",", "\N{THIN SPACE}")
+    if isinstance(number, int):
+        return f"{number:,}".replace(",", "\N{THIN SPACE}")
+    if not math.isfinite(number):
+        return str(number)
+    if 0 < abs(number) < _SMALLEST:
+        return f"< {_SMALLEST}" if number > 0 else f"> -{_SMALLEST}"
+    if abs(number) >= _LARGE:
+        return _number(round(number))
+    return f"{number:.4g}"
 
 
 def drawing(svg: str) -> Markup:
@@ -171,3 +217,31 @@ def page(title: str, *children: Child) -> str:
     )
     body = element("body", element("main", element("h1", title), *children))
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>{body}</html>\n'
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A part of a report with a heading of its own."""
+
+    title: str
+    parts: Sequence[Child]
+
+
+def report_page(title: str, lead: Sequence[Child], chapters: Sequence[Chapter]) -> str:
+    """Write a page of chapters, with a list of them behind what leads in.
+
+    Examples
+    --------
+    >>> text = report_page("Report", ["In short."], [Chapter("What changed", ["Much."])])
+    >>> '<a href="#part-1">What changed</a>' in text, '<h2 id="part-1">What changed</h2>' in text
+    (True, True)
+    """
+    numbered = [(f"part-{number}", chapter) for number, chapter in enumerate(chapters, start=1)]
+    entries = (
+        element("li", element("a", chapter.title, href=f"#{name}")) for name, chapter in numbered
+    )
+    contents = element("nav", element("h2", "Contents"), element("ol", *entries))
+    said: list[Child] = [*lead, contents]
+    for name, chapter in numbered:
+        said += [element("h2", chapter.title, id=name), *chapter.parts]
+    return page(title, *said)

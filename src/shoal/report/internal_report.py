@@ -6,8 +6,9 @@ internal folder. Everything that it shows is given: it reads no file and knows n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from shoal.core.attack import Findings, Section
 from shoal.core.measure import Measured
@@ -15,11 +16,24 @@ from shoal.core.release import Manifest, Meaning
 from shoal.knowledge.correlation import Correlations
 from shoal.knowledge.known import Knowledge
 from shoal.report.heat_map import heat_map
-from shoal.report.html import Child, Markup, drawing, element, joined, listed, page, table, value
+from shoal.report.html import (
+    Chapter,
+    Child,
+    Markup,
+    drawing,
+    element,
+    joined,
+    listed,
+    report_page,
+    table,
+    value,
+)
 from shoal.report.plain_words import RISKS, found_about, promised_about
 from shoal.report.plots import bars
 from shoal.report.public_report import column_table, guarantee_list, value_of_remark
 from shoal.report.risk import BY_COLUMN
+from shoal.report.tables import figure_table, section_parts
+from shoal.report.utility import kept, utility_parts
 
 __all__ = ["Evidence", "internal_report"]
 
@@ -27,9 +41,12 @@ _WARNING = (
     "Internal: this page shows values of the table and what attacks found. It must not be shipped "
     "with the release."
 )
-_MOST_ROWS = 200
-_MOST_RULES = 100
-_FEWEST_BARS = 2
+_MOST_RULES = 30
+_NOTHING_MEASURED = (
+    "Nothing was measured. Loss and queries are measured by default when a table of up to 100,000 "
+    "rows is published; the section [measures] of the configuration asks for more, and "
+    "shoal.measure does it at any time."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,6 +61,8 @@ class Evidence:
         What each attack found.
     risks
         For each attack, by its name, the people at risk by what they have in common.
+    unsaid
+        For each attack, by its name, what of that cannot be counted, and why.
     verdicts
         What the gate said of each attack, by its name.
     knowledge
@@ -61,12 +80,13 @@ class Evidence:
     notes
         Figures of the method, by name.
     seconds
-        How long each step took.
+        When each step began; the last says when all was done.
     """
 
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     findings: Sequence[Findings] = ()
     risks: Mapping[str, Sequence[Section]] = field(default_factory=dict)
+    unsaid: Mapping[str, Sequence[str]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
     knowledge: Knowledge | None = None
     measured: Sequence[Measured] = ()
@@ -93,20 +113,54 @@ def internal_report(
     evidence
         What else there is to show; what is not there is said not to have been done.
     """
-    return page(
-        "Internal report on a release",
+    chapters = [
+        Chapter("Attacks in short", _summary(evidence)),
+        Chapter("Decisions and accepted risks", _decisions(evidence)),
+        Chapter("What that means for people", _meaning(manifest, evidence)),
+        Chapter("Roles of columns", _roles(manifest, meanings, evidence)),
+        Chapter("What was done, and why", _done(manifest, evidence)),
+        Chapter("What is guaranteed, and what is not", [guarantee_list(manifest)]),
+        Chapter("Attacks one by one", _attacks(evidence)),
+        Chapter("What an adversary is taken to know", _known(evidence)),
+        Chapter("What an analyst can still do", _utility(evidence)),
+    ]
+    lead = [
         element("p", _WARNING, class_="note"),
-        element("p", f"{manifest.extent}, published {manifest.shape} by {manifest.method}."),
-        *_summary(evidence),
-        *_roles(manifest, meanings, evidence),
-        *_done(manifest, evidence),
-        element("h2", "What is guaranteed, and what is not"),
-        guarantee_list(manifest),
-        *_meaning(manifest, evidence),
-        *_attacks(evidence),
-        *_known(evidence),
-        *_utility(evidence),
-        *_decisions(evidence),
+        element("p", _verdict(manifest, evidence), class_="verdict"),
+    ]
+    return report_page("Internal report on a release", lead, chapters)
+
+
+def _verdict(manifest: Manifest, evidence: Evidence) -> str:
+    """Say in one paragraph how the release came out."""
+    names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
+    said = [
+        f"{manifest.extent}, published {manifest.shape} by {manifest.method}.",
+        f"What it promises, {names}, was verified from the written files."
+        if names
+        else "It promises nothing.",
+        _attacked(evidence),
+        kept(evidence.measured),
+        "A risk was accepted: the reason stands under decisions." if evidence.accepted else "",
+        "It is a test release, made from a seed that others may guess." if manifest.is_test else "",
+    ]
+    return " ".join(filter(None, said))
+
+
+def _attacked(evidence: Evidence) -> str:
+    if not evidence.findings:
+        return "No attack was run."
+    verdicts = [evidence.verdicts.get(found.attack, "") for found in evidence.findings]
+    judged = [verdict for verdict in verdicts if verdict in ("passed", "failed")]
+    strongest = max(evidence.findings, key=lambda found: found.n_breached / max(found.n_people, 1))
+    told = f"Of {len(verdicts)} attacks {len(judged)} were judged by a limit"
+    told += f", {judged.count('failed')} of which failed. " if judged else ". "
+    if not strongest.n_breached:
+        return f"{told}None of them puts anybody at risk by its limit."
+    name = strongest.attack.replace("_", " ")
+    return (
+        f"{told}The strongest, {name}, puts {strongest.n_breached} of {strongest.n_people} people "
+        "at risk."
     )
 
 
@@ -115,7 +169,7 @@ def _summary(evidence: Evidence) -> list[Markup]:
         return [element("p", "No attack was run.")]
     rows = [
         (
-            found.attack,
+            found.attack.replace("_", " "),
             element("span", found.knows),
             found.n_people,
             found.n_breached,
@@ -126,17 +180,17 @@ def _summary(evidence: Evidence) -> list[Markup]:
         for found in evidence.findings
     ]
     names = ("attack", "knows", "people", "at risk", "worst posterior", "limit", "verdict")
-    attacks = [found.attack for found in evidence.findings]
+    attacks = [found.attack.replace("_", " ") for found in evidence.findings]
     counts = [found.n_breached for found in evidence.findings]
     most = float(max(found.n_people for found in evidence.findings))
     picture = bars(attacks, counts, title="People at risk by attack", unit="people", most=most)
-    return [table(names, rows, "Attacks in short"), drawing(picture)]
+    return [table(names, rows), drawing(picture)]
 
 
 def _roles(
     manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], evidence: Evidence
 ) -> list[Markup]:
-    parts = [element("h2", "Roles of columns")]
+    parts = []
     if evidence.roles:
         rows = [
             (element("span", role), joined(_names(columns)))
@@ -157,39 +211,34 @@ def _names(columns: Sequence[str]) -> list[Child]:
 def _done(manifest: Manifest, evidence: Evidence) -> list[Markup]:
     n_dropped, reason = evidence.dropped
     parts = [
-        element("h2", "What was done, and why"),
         element(
             "p",
             f"The method {manifest.method} made a {manifest.shape} release, so that what is "
             "guaranteed below holds.",
         ),
-        _figures({**manifest.parameters}, "Parameters of the method"),
+        figure_table({**manifest.parameters}, "Parameters of the method"),
     ]
     if n_dropped:
         parts.append(element("p", f"{n_dropped} rows were left out: ", value_of_remark(reason)))
     if evidence.remarks:
         parts.append(listed(map(value_of_remark, evidence.remarks)))
     if evidence.notes:
-        parts.append(_figures(evidence.notes, "Figures of the method"))
+        parts.append(figure_table(evidence.notes, "Figures of the method"))
     if evidence.seconds:
-        parts.append(_figures(evidence.seconds, "Seconds by step"))
+        rows = list(_durations(evidence.seconds))
+        parts.append(table(("step", "seconds"), rows, "How long each step took"))
     return parts
 
 
-def _figures(figures: Mapping[str, object], caption: str) -> Markup:
-    rows = [(name, _shown(figure)) for name, figure in figures.items()]
-    return table(("name", "value"), rows, caption)
-
-
-def _shown(figure: object) -> object:
-    if figure is None:
-        return element("em", "none")
-    return figure if isinstance(figure, (int, float, Markup)) else str(figure)
+def _durations(began: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Give how long each step took, from when each began; the last one only ends the others."""
+    for (step, first), (_, last) in pairwise(began.items()):
+        yield step, round(last - first, 2)
 
 
 def _meaning(manifest: Manifest, evidence: Evidence) -> list[Markup]:
     promised, found = promised_about(manifest), found_about(evidence.findings)
-    parts = [element("h2", "What that means for people")]
+    parts: list[Markup] = []
     for risk, question in RISKS.items():
         parts += [
             element("h3", risk),
@@ -203,54 +252,24 @@ def _meaning(manifest: Manifest, evidence: Evidence) -> list[Markup]:
 
 
 def _attacks(evidence: Evidence) -> list[Markup]:
-    parts = [element("h2", "Attacks")] if evidence.findings else []
+    parts = [] if evidence.findings else [element("p", "No attack was run.")]
     for found in evidence.findings:
         parts += [
-            element("h3", found.attack.replace("_", " ")),
+            element("h3", found.attack.replace("_", " ").capitalize()),
             element("p", f"The adversary knows {found.knows}."),
         ]
-        parts += [_figures(found.headline, "Figures")] if found.headline else []
+        parts += [figure_table(found.headline, "Figures")] if found.headline else []
+        parts += [element("p", said) for said in evidence.unsaid.get(found.attack, ())]
         for section in (*evidence.risks.get(found.attack, ()), *found.sections):
-            parts += _section(section)
+            parts += section_parts(section, most=1.0 if section.title == BY_COLUMN else 0.0)
     return parts
 
 
-def _section(section: Section) -> list[Markup]:
-    rows = [tuple(map(_shown_cell, row)) for row in section.rows[:_MOST_ROWS]]
-    parts = [table(list(map(_heading, section.columns)), rows, section.title)]
-    if len(section.rows) > _MOST_ROWS:
-        parts.append(element("p", f"{len(section.rows) - _MOST_ROWS} more are not shown."))
-    drawn = _picture(section)
-    return parts if drawn is None else [drawn, *parts]
-
-
-def _heading(name: str) -> Markup:
-    return value(name)
-
-
-def _shown_cell(entry: object) -> object:
-    return entry if entry is None else _shown(entry)
-
-
-def _picture(section: Section) -> Markup | None:
-    """Draw the first numbers of a section whose rows have a name and a number."""
-    if len(section.columns) not in (2, 3) or len(section.rows) < _FEWEST_BARS:
-        return None
-    numbers = [row[1] for row in section.rows]
-    if not all(isinstance(one, (int, float)) and one >= 0 for one in numbers):
-        return None
-    labels = ["missing" if row[0] is None else str(row[0]) for row in section.rows]
-    floats = [float(one) for one in numbers if isinstance(one, (int, float))]
-    most = 1.0 if section.title == BY_COLUMN else 0.0
-    return drawing(bars(labels, floats, title=section.title, unit=section.columns[1], most=most))
-
-
 def _known(evidence: Evidence) -> list[Markup]:
-    parts = [element("h2", "What an adversary is taken to know")]
     known = evidence.knowledge
     if known is None:
-        return [*parts, element("p", "No knowledge was mined or given.")]
-    parts.append(element("p", f"{len(known)} negative rules, {len(known.facts)} facts."))
+        return [element("p", "No knowledge was mined or given.")]
+    parts = [element("p", f"{len(known)} negative rules, {len(known.facts)} facts.")]
     shown = known.strongest(_MOST_RULES) if len(known) > _MOST_RULES else known
     parts.append(listed(value_of_remark(known.explain(rule)) for rule in shown))
     if len(known) > _MOST_RULES:
@@ -259,13 +278,9 @@ def _known(evidence: Evidence) -> list[Markup]:
 
 
 def _utility(evidence: Evidence) -> list[Markup]:
-    parts = [element("h2", "What an analyst can still do")]
-    if not evidence.measured:
-        parts.append(element("p", "Nothing was measured."))
+    parts = [] if evidence.measured else [element("p", _NOTHING_MEASURED)]
     for one in evidence.measured:
-        parts += [element("h3", one.measure.replace("_", " ")), _figures(one.headline, "Figures")]
-        for section in one.sections:
-            parts += _section(section)
+        parts += utility_parts(one)
     if evidence.correlations is not None and evidence.correlations.columns:
         parts += [
             element("h3", "Correlation of the table's columns"),
@@ -275,11 +290,10 @@ def _utility(evidence: Evidence) -> list[Markup]:
 
 
 def _decisions(evidence: Evidence) -> list[Markup]:
-    parts = [element("h2", "Decisions and accepted risks")]
     if evidence.accepted:
-        parts.append(listed(map(value_of_remark, evidence.accepted)))
+        parts = [listed(map(value_of_remark, evidence.accepted))]
     else:
-        parts.append(element("p", "No risk was accepted."))
+        parts = [element("p", "No risk was accepted.")]
     if evidence.warnings:
         parts += [element("h3", "Warnings"), listed(map(value_of_remark, evidence.warnings))]
     return parts

@@ -1,4 +1,4 @@
-"""Plots as SVG text: bars, histograms and points.
+"""Plots as SVG text: bars, histograms, estimates with their intervals, and points.
 
 Every plot says in words what it shows, numbers stand beside what is drawn, and kinds of points
 differ by their form, so that nothing depends on seeing colours. There is no script and no link in
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.report.texts import shortened, svg_text
 
-__all__ = ["Point", "bars", "histogram", "scatter", "svg_document"]
+__all__ = ["Estimate", "Point", "bars", "estimates", "histogram", "scatter", "svg_document"]
 
 _WIDTH = 640
 _LEFT = 190
@@ -37,6 +37,17 @@ class Point:
     y: float
     label: str
     is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of `estimates`: its interval, and what it is compared with where there is such."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    reference: float | None = None
 
 
 def bars(
@@ -108,6 +119,73 @@ def _bin(start: float, step: float, is_whole: bool) -> str:
         return _number(start)
     end = start + step - 1 if is_whole else start + step
     return f"{_number(start)} to {_number(end)}"
+
+
+def estimates(
+    figures: Sequence[Estimate], *, title: str, unit: str, compared: str = "compared with"
+) -> str:
+    """Draw figures as squares on the line of their interval, an empty circle beside for another.
+
+    Parameters
+    ----------
+    figures
+        What is drawn; the first forty.
+    title, unit
+        What is shown, and what the numbers are.
+    compared
+        What the circles stand for.
+
+    Examples
+    --------
+    >>> drawn = estimates([Estimate("tree", 0.3, 0.25, 0.35, 0.4)], title="Accuracy", unit="share")
+    >>> drawn.count("<circle"), "tree: 0.3 (0.25 to 0.35), compared with 0.4" in drawn
+    (2, True)
+    """
+    shown = [one for one in figures if math.isfinite(one.value)][:_MOST_BARS]
+    ends = [end for one in shown for end in (one.value, one.high, one.reference or 0.0)]
+    most = max([0.0, *(end for end in ends if math.isfinite(end))]) or 1.0
+    has_reference = any(one.reference is not None for one in shown)
+    parts, told = [], []
+    for place, one in enumerate(shown):
+        y = 48 + _STEP * place
+        parts += _estimate(one, y, (_WIDTH - _LEFT - 150) / most)
+        beside = "" if one.reference is None else f", {compared} {_number(one.reference)}"
+        told.append(f"{shortened(one.label, 40)}: {_spread(one)}{beside}")
+    bottom = 52 + _STEP * len(shown)
+    if has_reference:
+        key = f"square: the figure, on its interval; circle: {compared}"
+        parts.append(
+            f'<circle cx="{_LEFT}" cy="{bottom + 6}" r="4.5" fill="#ffffff" stroke="{_INK}"/>'
+            f'<text x="{_LEFT + 10}" y="{bottom + 10}">{svg_text(key)}</text>'
+        )
+    height = bottom + (24 if has_reference else 0)
+    return _svg(title, f"{unit}. {'; '.join(told)}.", _WIDTH, height, parts)
+
+
+def _estimate(one: Estimate, y: float, scale: float) -> list[str]:
+    x = _LEFT + scale * max(one.value, 0.0)
+    low, high = (
+        _LEFT + scale * max(end if math.isfinite(end) else one.value, 0.0)
+        for end in (one.low, one.high)
+    )
+    named = f"<title>{svg_text(shortened(one.label, 200))}</title>{_label(one.label)}"
+    path = f"M{low:.1f} {y}H{high:.1f}M{low:.1f} {y - 5}v10M{high:.1f} {y - 5}v10"
+    parts = [
+        f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{named}</text>',
+        f'<path d="{path}" stroke="{_INK}" fill="none"/>',
+        f'<rect x="{x - 4.5:.1f}" y="{y - 4.5}" width="9" height="9" fill="{_FILL}"/>',
+    ]
+    if one.reference is not None:
+        beside = _LEFT + scale * max(one.reference, 0.0)
+        parts.append(f'<circle cx="{beside:.1f}" cy="{y}" r="4.5" fill="#ffffff" stroke="{_INK}"/>')
+    parts.append(f'<text x="{_WIDTH - 6}" y="{y + 4}" text-anchor="end">{_spread(one)}</text>')
+    return parts
+
+
+def _spread(one: Estimate) -> str:
+    if not math.isfinite(one.low) or not math.isfinite(one.high):
+        return _number(one.value)
+    return f"{_number(one.value)} ({_number(one.low)} to {_number(one.high)})"
 
 
 def scatter(

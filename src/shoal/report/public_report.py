@@ -21,7 +21,18 @@ from shoal.report.codebook import (
     labels_in_order,
     stated_role,
 )
-from shoal.report.html import Child, Markup, drawing, element, joined, listed, page, table, value
+from shoal.report.html import (
+    Chapter,
+    Child,
+    Markup,
+    drawing,
+    element,
+    joined,
+    listed,
+    report_page,
+    table,
+    value,
+)
 from shoal.report.plain_words import RISKS, promised_about
 from shoal.report.plots import bars, histogram
 
@@ -60,30 +71,48 @@ def public_report(
     bucket_sizes
         How many rows each bucket has, which any reader can count; they are drawn.
     """
-    said: list[Child] = [
-        element("p", f"{manifest.extent}, published {manifest.shape} by {manifest.method}."),
+    chapters = [
+        Chapter(
+            "What changed",
+            [
+                element("p", *_marked(READING[manifest.shape])),
+                column_table(manifest, meanings),
+                *_slices(manifest),
+                *_drawn(manifest, bucket_sizes),
+            ],
+        ),
+        Chapter(
+            "How to analyse it",
+            [
+                element("p", *_marked(_ONE_LINE.get(manifest.shape, ANALYSING))),
+                element("p", *_marked(ENCODING)),
+            ],
+        ),
+        Chapter("What is guaranteed, and what is not", [guarantee_list(manifest)]),
+        Chapter("What that means for people", _risks(manifest)),
     ]
+    if remarks:
+        chapters.append(Chapter("What else is known", [listed(map(value_of_remark, remarks))]))
+    if meanings:
+        chapters.append(Chapter("What labels stand for", _labels(meanings)))
+    return report_page("Report on a release", _in_short(manifest), chapters)
+
+
+def _in_short(manifest: Manifest) -> list[Child]:
+    """Say in one paragraph what the release is and what it promises."""
+    n_recoded = sum(column.is_recoded for column in manifest.columns)
+    names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
+    told = (
+        f"{manifest.extent}, published {manifest.shape} by {manifest.method}. "
+        + (f"Labels stand in place of the values of {n_recoded} columns. " if n_recoded else "")
+        + f"It promises {names or 'nothing'}, and nothing beyond that: what this covers and what "
+        "not is said below, also in terms of singling out, linkability and inference."
+    )
+    said: list[Child] = [element("p", told, class_="verdict")]
     if manifest.is_test:
         warned = "This is a test release, made from a seed that others may guess."
         said.append(element("p", warned, class_="note"))
-    said += [
-        element("h2", "What changed"),
-        element("p", *_marked(READING[manifest.shape])),
-        column_table(manifest, meanings),
-        *_slices(manifest),
-        *_drawn(manifest, bucket_sizes),
-        element("h2", "How to analyse it"),
-        element("p", *_marked(_ONE_LINE.get(manifest.shape, ANALYSING))),
-        element("p", *_marked(ENCODING)),
-        element("h2", "What is guaranteed, and what is not"),
-        guarantee_list(manifest),
-        element("h2", "What that means for people"),
-        *_risks(manifest),
-    ]
-    if remarks:
-        said += [element("h2", "What else is known"), listed(map(value_of_remark, remarks))]
-    said += _labels(meanings)
-    return page("Report on a release", *said)
+    return said
 
 
 def value_of_remark(remark: str) -> Markup:
@@ -154,8 +183,8 @@ def guarantee_list(manifest: Manifest) -> Markup:
                 element("strong", guarantee.name),
                 ": ",
                 value_of_remark(guarantee.statement),
-                ". What it does not cover: ",
-                guarantee.limits,
+                ".",
+                element("p", element("em", "What it does not cover: "), guarantee.limits),
             )
         )
         for guarantee in manifest.guarantees
@@ -176,9 +205,7 @@ def _text(sentence: str) -> Markup:
 
 
 def _labels(meanings: Mapping[str, Mapping[str, Meaning]]) -> list[Markup]:
-    if not meanings:
-        return []
-    parts = [element("h2", "What labels stand for")]
+    parts = []
     for column, labels in meanings.items():
         shown = labels_in_order(labels)
         rows = [(label, describe(meaning)) for label, meaning in shown[:_MOST_LABELS]]

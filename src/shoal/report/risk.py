@@ -1,8 +1,11 @@
 """Who is at risk: by bucket, by column and by subgroup, from what an attack believes of people.
 
-All of it is counted from one entry a kind of people, whatever the attack. The share of a column is
-the part of the variance of beliefs that it explains by itself: 1 where people who agree in the
-column are at the same risk, 0 where it makes no difference.
+All of it is counted from one entry a kind of people, whatever the attack. What a column adds to the
+risk is how many people would no longer be at risk if the adversary did not know it: she then cannot
+tell apart people who agree in all other columns, and believes of each the mean of what she believes
+of them (`shoal.report.contribution`). Beside it stands the part of the variance of beliefs that the
+column explains by itself: 1 where people who agree in it are at the same risk, 0 where it makes no
+difference.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ import numpy.typing as npt
 
 from shoal.core.attack import Findings, Section
 from shoal.core.cells import Cells, Codes, Counts
+from shoal.report.contribution import contributions
 
-__all__ = ["BY_BUCKET", "BY_COLUMN", "BY_SUBGROUP", "risk_sections"]
+__all__ = ["BY_BUCKET", "BY_COLUMN", "BY_SUBGROUP", "WITHOUT_COLUMN", "risk_sections"]
 
 BY_BUCKET = "people at risk by bucket"
-BY_COLUMN = "share of each column in the risk of people"
+WITHOUT_COLUMN = "people no longer at risk if the adversary did not know a column"
+BY_COLUMN = "how far columns explain beliefs"
 BY_SUBGROUP = "people at risk by single values"
 
 _N_SHOWN = 15
@@ -36,14 +41,15 @@ def risk_sections(
     found
         What an attack found.
     quasi
-        The quasi-identifiers of the people attacked, one cell a kind.
+        The quasi-identifiers of the people attacked, one cell an entry of the findings. Cells may
+        repeat.
     bucket
-        The bucket of each kind, where each is in one.
+        The bucket of each entry, where each is in one.
 
     Returns
     -------
-    By bucket, by column and by single value. Nothing where the findings do not speak of these kinds
-    of people.
+    By bucket, by column and by single value; what a column adds where somebody is at risk and it
+    can be told. Nothing where the findings do not speak of these people.
 
     Examples
     --------
@@ -52,14 +58,28 @@ def risk_sections(
     >>> quasi = Cells((sex,), np.array([[0], [1]]), np.array([3, 1]))
     >>> found = Findings("linkage", "who is in it", quasi.counts, np.array([-1, -1]),
     ...     np.array([0.25, 1.0]), np.array([False, True]), "1/2", {})
-    >>> [section.rows for section in risk_sections(found, quasi)]
-    [(('sex', 1.0, 0.75),), (('sex', 'm', 1, 1, 1.0, 1.0), ('sex', 'f', 3, 0, 0.0, 0.25))]
+    >>> without, columns, values = risk_sections(found, quasi)
+    >>> without.rows, columns.rows
+    ((('sex', 1),), (('sex', 1.0, 0.75),))
+    >>> values.rows
+    (('sex', 'm', 1, 1, 1.0, 1.0), ('sex', 'f', 3, 0, 0.0, 0.25))
     """
-    if found.is_by_line or found.is_by_place or not np.array_equal(found.counts, quasi.counts):
+    if not np.array_equal(found.counts, quasi.counts):
         return ()
     columns, subgroups = _by_value(found, quasi)
     by_bucket = () if bucket is None else (_by_bucket(found, bucket),)
-    return (*by_bucket, columns, subgroups)
+    return (*by_bucket, *_without_columns(found, quasi), columns, subgroups)
+
+
+def _without_columns(found: Findings, quasi: Cells) -> tuple[Section, ...]:
+    added = contributions(found, quasi)
+    if not added:
+        return ()
+    rows = sorted(((name, *counts) for name, counts in added.items()), key=lambda row: -row[1])
+    if all(least == most for _, least, most in rows):
+        told = tuple(row[:2] for row in rows)
+        return (Section(WITHOUT_COLUMN, ("column", "people"), told),)
+    return (Section(WITHOUT_COLUMN, ("column", "people, at least", "at most"), tuple(rows)),)
 
 
 def _by_bucket(found: Findings, bucket: Codes) -> Section:
