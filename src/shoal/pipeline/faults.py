@@ -29,15 +29,15 @@ from shoal.core.release import (
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
-from shoal.pipeline.documents import CODEBOOK, DDI, REPORT
+from shoal.pipeline.document_faults import document_faults
+from shoal.pipeline.documents import CODEBOOK, DDI, LABELS, MANIFEST, REPORT
 from shoal.pipeline.release import hierarchy_file
 from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
-_MANIFEST = "manifest.json"
 # What is not named is not published.
-_DOCUMENTS = ("labels.json", CODEBOOK, DDI, REPORT)
+_DOCUMENTS = (LABELS, CODEBOOK, DDI, REPORT)
 
 
 def manifest_faults(manifest: Manifest) -> list[str]:
@@ -149,7 +149,7 @@ def _recoding_fault(column: PublishedColumn) -> str:
 
 def file_faults(folder: Path, manifest: Manifest) -> list[str]:
     """Compare the files of a folder with what the manifest says of them."""
-    stated = set(manifest.files) | {_MANIFEST}
+    stated = set(manifest.files) | {MANIFEST}
     folders = {str(Path(name).parent) for name in manifest.files}
     found = dict(_entries(folder, folders))
     faults = [f"{_shown(name)} is missing" for name in sorted(stated - set(found))]
@@ -159,7 +159,7 @@ def file_faults(folder: Path, manifest: Manifest) -> list[str]:
             fault = _digest_fault(folder / name, manifest.files[name])
         if fault is not None:
             faults.append(f"{_shown(name)} {fault}")
-    return faults or _view_faults(folder, manifest)
+    return faults or [*_view_faults(folder, manifest), *document_faults(folder, manifest)]
 
 
 def _view_faults(folder: Path, manifest: Manifest) -> list[str]:

@@ -25,7 +25,12 @@ from shoal.report.risk import WITHOUT_COLUMN, risk_sections
 __all__ = ["AtRisk", "people_at_risk"]
 
 _MOST_LINES = 5_000_000
+_EQUAL = 1e-9
 _NOBODY = "Nobody is at risk, so that no column adds to it."
+_ALIKE = (
+    "Nobody is at risk, and she believes the same of everybody: no bucket, column or value makes a "
+    "difference."
+)
 _NO_COLUMN = (
     "What each column adds is not counted: not a belief about a sensitive value or a line alone "
     "decides who is at risk here."
@@ -92,6 +97,8 @@ def _at_risk(
         people = _People(placed.people.quasi, placed.people.bucket)
     else:
         people = _of_lines(found, release, published)
+    if not found.breached.any() and np.ptp(found.posterior) < _EQUAL:
+        return AtRisk((), (_ALIKE,))
     sections = risk_sections(found, people.quasi, people.bucket)
     if not sections:
         return AtRisk((), (_OTHERS,))

@@ -42,7 +42,8 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
 h1, h2, h3 { line-height: 1.2; break-after: avoid; }
 h2 { margin-top: 2.5rem; border-bottom: 2px solid #1b1b1b; }
 table { border-collapse: collapse; margin: 1rem 0; max-width: 100%; }
-caption { text-align: start; font-weight: 600; padding: .25rem 0; }
+caption { text-align: start; font-weight: 600; padding: .25rem 0; white-space: nowrap; }
+caption:has(.long) { white-space: normal; }
 th, td { border: 1px solid #767676; padding: .2rem .6rem; text-align: start;
   vertical-align: top; }
 th { background: #f0f0f0; vertical-align: bottom; }
@@ -50,7 +51,7 @@ th { background: #f0f0f0; vertical-align: bottom; }
 th.number { white-space: normal; }
 .wide { overflow-x: auto; }
 .long { overflow-wrap: anywhere; }
-.verdict { border: 2px solid #1b1b1b; padding: .25rem 1rem; break-inside: avoid; }
+.short { border: 2px solid #1b1b1b; padding: .25rem 1rem; break-inside: avoid; }
 nav ol { columns: 2; }
 a { color: inherit; }
 svg { max-width: 100%; height: auto; }

@@ -108,7 +108,7 @@ def _in_short(manifest: Manifest) -> list[Child]:
         + f"It promises {names or 'nothing'}, and nothing beyond that: what this covers and what "
         "not is said below, also in terms of singling out, linkability and inference."
     )
-    said: list[Child] = [element("p", told, class_="verdict")]
+    said: list[Child] = [element("p", told, class_="short")]
     if manifest.is_test:
         warned = "This is a test release, made from a seed that others may guess."
         said.append(element("p", warned, class_="note"))

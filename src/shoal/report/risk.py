@@ -60,7 +60,7 @@ def risk_sections(
     ...     np.array([0.25, 1.0]), np.array([False, True]), "1/2", {})
     >>> without, columns, values = risk_sections(found, quasi)
     >>> without.rows, columns.rows
-    ((('sex', 1),), (('sex', 1.0, 0.75),))
+    ((('sex', 1),), (('sex', 1.0),))
     >>> values.rows
     (('sex', 'm', 1, 1, 1.0, 1.0), ('sex', 'f', 3, 0, 0.0, 0.25))
     """
@@ -104,8 +104,7 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
         counted = _counted(found, quasi.column(domain.column), domain.size)
         people, at_risk, mean, worst = counted
         there = np.flatnonzero(people)
-        spread = float(np.ptp(mean[there])) if len(there) else 0.0
-        columns.append((domain.column, _explained(found, people, mean), spread))
+        columns.append((domain.column, _explained(found, people, mean)))
         share = at_risk[there] / people[there]
         order = there[np.lexsort((-people[there], -worst[there], -share))][:_N_SHOWN]
         groups += [
@@ -124,7 +123,7 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
     return (
         Section(
             BY_COLUMN,
-            ("column", "variance explained", "largest difference of mean posteriors"),
+            ("column", "variance explained"),
             tuple(columns),
         ),
         Section(

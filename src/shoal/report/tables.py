@@ -59,16 +59,13 @@ def _shown_cell(entry: object) -> object:
 
 
 def _is_told_by_bars(section: Section) -> bool:
-    return (
-        len(section.columns) == 2
-        and len(section.rows) <= _MOST_BARS
-        and all(len(str(row[0])) <= _MOST_LETTERS for row in section.rows)
-    )
+    has_room = len(section.rows) <= _MOST_BARS
+    return has_room and all(len(str(row[0])) <= _MOST_LETTERS for row in section.rows)
 
 
 def _picture(section: Section, most: float) -> Markup | None:
     """Draw the first numbers of a section whose rows have a name and a number."""
-    if len(section.columns) not in (2, 3) or len(section.rows) < _FEWEST_BARS:
+    if len(section.columns) != 2 or len(section.rows) < _FEWEST_BARS:
         return None
     numbers = [row[1] for row in section.rows]
     if not all(isinstance(one, (int, float)) and one >= 0 for one in numbers):

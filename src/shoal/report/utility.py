@@ -31,7 +31,8 @@ def kept(measured: Sequence[Measured]) -> str:
         _IN_SHORT[name].format(figure)
         for one in measured
         for name, figure in one.headline.items()
-        if name in _IN_SHORT and isinstance(figure, float)
+        # What is not even touched needs no word.
+        if name in _IN_SHORT and isinstance(figure, float) and figure
     ]
     return f"Of its use: {'; '.join(told)}." if told else ""
 

@@ -21,7 +21,7 @@ from shoal.report.html import element, page, table, value
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.plain_words import RISKS, found_about, promised_about
 from shoal.report.public_report import public_report
-from shoal.report.risk import BY_BUCKET, BY_COLUMN, BY_SUBGROUP, risk_sections
+from shoal.report.risk import BY_BUCKET, BY_COLUMN, BY_SUBGROUP, WITHOUT_COLUMN, risk_sections
 
 HOSTILE = "\"'></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"
 INERT = {
@@ -39,6 +39,10 @@ INERT = {
         "strong",
         "code",
         "span",
+        "div",
+        "nav",
+        "ol",
+        "a",
     ),
     *("figure", "svg", "desc", "rect", "text", "circle", "path", "g"),
 }
@@ -51,11 +55,13 @@ class Tags(HTMLParser):
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
         self.text = ""
+        self.targets: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.targets += [target for name, target in attrs if name == "href"]
 
     def handle_data(self, data):
         self.text += data
@@ -119,7 +125,8 @@ def test_hostile_texts_stay_texts_in_both_reports(shape):
         read = Tags(text)
         assert read.tags <= INERT
         assert not {name for name in read.attributes if name.startswith("on")}
-        assert not {"src", "href"} & read.attributes
+        assert "src" not in read.attributes
+        assert all(target.startswith("#part-") for target in read.targets)
         assert HOSTILE in read.text
         assert "http://www.w3.org/2000/svg" in text
         assert text.count("http") == text.count("http://www.w3.org/2000/svg") + text.count(
@@ -141,6 +148,51 @@ def test_internal_report_shows_all_that_it_is_given():
         "puts 1 of 4 people at risk by the limit 1/2",
     ):
         assert said in text
+
+
+def test_both_reports_begin_with_what_matters_and_a_list_of_contents():
+    public = public_report(manifest_of(), {}, [], [4, 4])
+    internal = internal_report(manifest_of(), {}, evidence())
+    for text in (public, internal):
+        n_chapters = text.count('<h2 id="part-')
+        assert n_chapters == text.count('<li><a href="#part-') > 3
+        assert text.index('class="short"') < text.index("<nav>") < text.index('<h2 id="part-1"')
+    said = Tags(internal).text
+    assert "Of 1 attacks 1 was judged by the gate, and 1 failed." in said
+    assert "The strongest, homogeneity, puts 1 of 4 people at risk." in said
+    assert "labels lose 25% of the detail" in said
+    assert "A risk was accepted" in said
+
+
+def test_measures_are_drawn():
+    errors = Section(
+        "relative errors",
+        ("aggregate", "column", "mean", "mean from", "mean to"),
+        (("COUNT", "", 0.1, 0.05, 0.15), ("SUM", HOSTILE, 0.2, 0.1, float("nan"))),
+    )
+    accuracy = Section(
+        "accuracy",
+        ("target", "model", "training", "accuracy", "of the table", "lost", "from", "to"),
+        (("ill", "tree", "linked at random", 0.3, 0.4, 0.1, 0.05, 0.15),),
+    )
+    measured = [
+        Measured("loss", {"generalized loss": 0.25, "entropy lost": 0.5, "discernibility": 9}),
+        Measured("queries", {"mean relative error": 0.1}, (errors,)),
+        Measured("classification", {"accuracy lost": 0.1}, (accuracy,)),
+    ]
+    text = internal_report(manifest_of(), {}, Evidence(measured=measured))
+    for said in (
+        "share lost. generalized loss: 0.25, entropy lost: 0.5.",
+        "COUNT: 0.1 (0.05 to 0.15); SUM",
+        "ill: tree, linked at random: 0.3 (0.25 to 0.35), trained on the table 0.4",
+    ):
+        assert said in text
+
+
+def test_how_long_steps_took_is_told_not_when_they_began():
+    seconds = {"count": 1.0, "plan": 1.5, "done": 4.0}
+    text = Tags(internal_report(manifest_of(), {}, Evidence(seconds=seconds))).text
+    assert "count0.5plan2.5" in text
 
 
 def test_internal_report_says_what_was_not_done():
@@ -179,10 +231,12 @@ def test_people_are_counted_by_bucket_column_and_value():
     age = Domain.of_texts("age", ["20"], has_missing=True)
     quasi = Cells((age, sex), np.array([[0, 0], [1, 1]]), np.array([3, 1]))
     sections = risk_sections(findings(), quasi, np.array([0, 0]))
-    assert [one.title for one in sections] == [BY_BUCKET, BY_COLUMN, BY_SUBGROUP]
+    assert [one.title for one in sections] == [BY_BUCKET, WITHOUT_COLUMN, BY_COLUMN, BY_SUBGROUP]
     assert sections[0].rows == ((4, 1, 0.4375, 1.0),)
-    assert {row[:2] for row in sections[1].rows} == {("age", 1.0), ("sex", 1.0)}
-    assert ("age", None, 1, 1, 1.0, 1.0) in sections[2].rows
+    # Whoever does not know the age still knows the sex, which tells the same.
+    assert sections[1].rows == (("age", 0), ("sex", 0))
+    assert {row[:2] for row in sections[2].rows} == {("age", 1.0), ("sex", 1.0)}
+    assert ("age", None, 1, 1, 1.0, 1.0) in sections[3].rows
     assert risk_sections(findings(), Cells((sex,), np.array([[0]]), np.array([4]))) == ()
 
 
