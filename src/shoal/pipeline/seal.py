@@ -8,7 +8,6 @@ stands there, or none, or the new one (see `shoal.pipeline.placing`).
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

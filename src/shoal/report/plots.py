@@ -159,7 +159,7 @@ def estimates(
             f'<text x="{_LEFT + 10}" y="{bottom + 10}">{svg_text(key)}</text>'
         )
     height = bottom + (24 if has_reference else 0)
-    return _svg(title, f"{unit}. {'; '.join(told)}.", _WIDTH, height, parts)
+    return svg_document(title, f"{unit}. {'; '.join(told)}.", _WIDTH, height, parts)
 
 
 def _estimate(one: Estimate, y: float, scale: float) -> list[str]:
