@@ -75,7 +75,7 @@ def _show(output: Output, made: Replay) -> None:
     sealed = {} if made.sealed is None else {"the folder that was sealed": made.sealed}
     _show_files(output, {"replay": made.files, **sealed})
     output.line(f"{made.manifest.extent}, identical to what was sealed:")
-    output.line(f"  {made.folder}  to ship in place of the first, never beside it")
+    output.line(f"  {made.folder}  to ship")
     output.line(f"  {made.internal}  never to be shipped")
     _warn(output, made.warnings)
     if not made.is_sealed_unchanged:

@@ -32,7 +32,7 @@ from shoal.engines.opening import is_postgres_address
 from shoal.engines.parquet_bytes import columns_of_parquet
 from shoal.engines.table import EngineTable
 from shoal.pipeline.anonymize import anonymize_with
-from shoal.pipeline.placing import claimed, internal_folder
+from shoal.pipeline.placing import Place, claimed, internal_folder
 from shoal.pipeline.read import scan_source
 from shoal.pipeline.record import Record, RecordedTable, public_name, read_record, versions_of
 from shoal.pipeline.release import Release, path_of
@@ -176,7 +176,7 @@ def replay(
     name = public_name(internal)
     place = _target(internal, name, to)
     with (
-        claimed(place, replace=False) as held,
+        _claimed(place) as held,
         _opened(recorded, source, engine, memory, progress) as table,
     ):
         warnings = tuple(_version_warnings(recorded, table.engine))
@@ -214,14 +214,22 @@ def _target(internal: Path, name: str | None, to: str | os.PathLike[str] | None)
             "The folder of the record does not say what its release is called.",
             hint="say where the replay is to be written: --to FOLDER (in Python: to=...).",
         )
-    place = path_of(internal.with_name(f"{name}{_SUFFIX}") if to is None else to).resolve()
-    for path in (place, internal_folder(place)):
-        if path.exists():
+    return path_of(internal.with_name(f"{name}{_SUFFIX}") if to is None else to).resolve()
+
+
+@contextlib.contextmanager
+def _claimed(folder: Path) -> Iterator[Place]:
+    """Hold the place of a replay, where nothing may stand."""
+    with contextlib.ExitStack() as stack:
+        try:
+            place = stack.enter_context(claimed(folder, replace=False))
+        except ParameterError as error:
             raise ParameterError(
-                f"{path} is there already, and a replay replaces nothing.",
-                hint="name another folder: --to FOLDER (in Python: to=...).",
-            )
-    return place
+                error.fact,
+                hint="a replay replaces nothing: name another folder: --to FOLDER (in Python: "
+                "to=...).",
+            ) from None
+        yield place
 
 
 @contextlib.contextmanager

@@ -374,6 +374,16 @@ def test_nothing_is_ever_replaced(sealed, tmp_path):
     assert bytes_of(tmp_path) == before
 
 
+def test_what_a_killed_replay_left_is_cleared(sealed, tmp_path):
+    # Its internal folder was in place already, the public one was not.
+    for name in ("release-replayed.internal", ".release-replayed.new-0123abcd"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "record.json").write_text("{")
+    before = left(tmp_path) - {".release-replayed.new-0123abcd"}
+    assert_replayed(sealed[0])
+    assert left(tmp_path) == before | {"release-replayed"}
+
+
 def test_a_record_alone_does_not_say_where_to(sealed, tmp_path):
     copy = tmp_path / "papers"
     copy.mkdir()
