@@ -26,7 +26,8 @@ from shoal.engines.opening import open_engine
 from shoal.engines.table import EngineTable
 from shoal.pipeline.config import Configuration
 from shoal.pipeline.profile import estimate
-from shoal.pipeline.publish import earlier_releases, internal_folder, place_of
+from shoal.pipeline.publish import internal_folder, place_of
+from shoal.pipeline.record import earlier_releases
 
 __all__ = ["Preview", "PreviewedAttack", "dry_run"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from shoal.pipeline.attack import attack, attacks_left_out, attacks_that_apply
 from shoal.pipeline.config import Configuration, ConfiguredAttack
 from shoal.pipeline.measure import default_measures, measure
 from shoal.pipeline.placing import claimed, internal_folder
+from shoal.pipeline.record import earlier_releases
 from shoal.pipeline.release import Release, path_of
 from shoal.pipeline.repair import repair
 from shoal.pipeline.seal import check_writing, seal
@@ -40,7 +40,6 @@ __all__ = [
     "Judgement",
     "Outcome",
     "Publication",
-    "earlier_releases",
     "internal_folder",
     "place_of",
     "produce",
@@ -316,40 +315,6 @@ def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tu
 def place_of(folder: Path) -> Path:
     """Give the folder by a path that ends in its name, which `.` and `..` do not."""
     return folder if folder.name not in ("", "..") else folder.resolve()
-
-
-def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
-    """Name the releases beside a folder, itself included, that were made of the same source.
-
-    A file is known by its digest, whatever it is called; what has none, as the table of a
-    database, by its name. A replay is the release that it repeats.
-
-    Parameters
-    ----------
-    folder
-        The public folder that is about to be written.
-    scan
-        The source.
-    """
-    own = {"sha256": scan.digest} if scan.digest is not None else {"name": scan.name}
-    records = sorted(folder.parent.glob(f"*{INTERNAL_SUFFIX}/record.json"))
-    return tuple(
-        record.parent.name.removesuffix(INTERNAL_SUFFIX)
-        for record in records
-        if own.items() <= _source_of(record).items()
-    )
-
-
-def _source_of(record: Path) -> dict[str, object]:
-    """Read what a release was made of; nothing where it only repeats another one beside it."""
-    try:
-        stated = json.loads(record.read_text(encoding="utf-8"))
-        repeated = stated.get("replayed_from")
-        if repeated is not None and (record.parents[1] / f"{repeated}{INTERNAL_SUFFIX}").exists():
-            return {}
-        return dict(stated["source"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
 
 
 def _republished(name: str) -> str:

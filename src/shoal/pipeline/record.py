@@ -33,14 +33,22 @@ from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.engines.content import content_digest
-from shoal.engines.engine import Engine
+from shoal.engines.engine import Engine, Scan
 from shoal.engines.limits import Limits
 from shoal.engines.table import EngineTable
 from shoal.knowledge.known import Knowledge
 from shoal.pipeline.make import make
 from shoal.pipeline.release import Making, Release, path_of
 
-__all__ = ["RECORD", "Record", "public_name", "read_record", "record_of", "versions_of"]
+__all__ = [
+    "RECORD",
+    "Record",
+    "earlier_releases",
+    "public_name",
+    "read_record",
+    "record_of",
+    "versions_of",
+]
 
 RECORD = "record.json"
 _VERSION = 1
@@ -320,3 +328,37 @@ def public_name(internal: Path) -> str | None:
     """Name the release that an internal folder belongs to; None where its name does not say."""
     name = internal.name.removesuffix(INTERNAL_SUFFIX)
     return name if name and name != internal.name else None
+
+
+def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
+    """Name the releases beside a folder, itself included, that were made of the same source.
+
+    A file is known by its digest, whatever it is called; what has none, as the table of a
+    database, by its name. A replay is the release that it repeats.
+
+    Parameters
+    ----------
+    folder
+        The public folder that is about to be written.
+    scan
+        The source.
+    """
+    own = {"sha256": scan.digest} if scan.digest is not None else {"name": scan.name}
+    records = sorted(folder.parent.glob(f"*{INTERNAL_SUFFIX}/{RECORD}"))
+    return tuple(
+        record.parent.name.removesuffix(INTERNAL_SUFFIX)
+        for record in records
+        if own.items() <= _source_of(record).items()
+    )
+
+
+def _source_of(record: Path) -> dict[str, object]:
+    """Read what a release was made of; nothing where it only repeats another one beside it."""
+    try:
+        stated = json.loads(record.read_text(encoding="utf-8"))
+        repeated = stated.get("replayed_from")
+        if repeated is not None and (record.parents[1] / f"{repeated}{INTERNAL_SUFFIX}").exists():
+            return {}
+        return dict(stated["source"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -13,7 +13,8 @@ from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.engines.engine import Scan
 from shoal.knowledge import Knowledge, NegativeRule
 from shoal.pipeline.config import configure
-from shoal.pipeline.publish import GateError, Outcome, earlier_releases, produce, publish
+from shoal.pipeline.publish import GateError, Outcome, produce, publish
+from shoal.pipeline.record import earlier_releases
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from shoal.core.method import Shape
 from shoal.knowledge import Knowledge, NegativeRule
 from shoal.pipeline import record as records
 from shoal.pipeline.config import configure
-from shoal.pipeline.publish import earlier_releases, produce, publish
+from shoal.pipeline.publish import produce, publish
 from shoal.pipeline.replay import ReplayError
 
 METHODS = [registry.find("shoal.methods", name) for name in registry.names("shoal.methods")]
@@ -248,7 +248,7 @@ def test_publishing_again_is_warned_of_and_a_replay_is_offered(configured, tmp_p
     assert "shoal replay release.internal" in warning
     shutil.rmtree(first.internal)
     digest = shoal.read(tmp_path / "people.csv", shoal.Schema(quasi=list(columns()))).scan
-    assert earlier_releases(tmp_path / "new", digest) == ("again", "release-replayed")
+    assert records.earlier_releases(tmp_path / "new", digest) == ("again", "release-replayed")
 
 
 # --- the table --------------------------------------------------------------------------------
