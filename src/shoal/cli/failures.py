@@ -5,7 +5,7 @@
 | 0 | done; of `verify`: verified |
 | 2 | the command line itself is wrong |
 | 3 to 8 | an error of Shoal by its class: parameter, schema, data, infeasible, guarantee, engine |
-| 7 | also of `verify`: failed |
+| 7 | also of `verify`: failed; of `replay`: the sealed folder was changed |
 | 9 | of `verify`: partly verified |
 | 70 | a bug in Shoal |
 | 130, 143 | interrupted, terminated |
