@@ -40,7 +40,6 @@ _SMALL_FACTOR = 2
 _FEW_SECONDS = 10
 _RULES, _SENSITIVE = "adversarial rules", "sensitive entries"
 _PRINTED, _FULL, _ONE = "one pass, as printed", "until no rule is left", "one pass, one at a time"
-_NOT_STATED = "not stated in the paper"
 _BY_THOUSANDS = (
     "blanking 10,000 entries a round, the paper's choice, a run ends at the next 10,000. One at a "
     "time it takes far fewer."
@@ -185,7 +184,7 @@ def _about_private_set(found: Sequence[_Found]) -> list[Statement]:
             "the same, one at a time",
             "",
             f"{single[-1] / max(single[0], 1):.2g} ({single[0]:,.0f} to {single[-1]:,.0f})",
-            _NOT_STATED,
+            "not stated in the paper",
             _BY_THOUSANDS,
         ),
     ]
@@ -281,6 +280,6 @@ def _about_seconds(seconds: Sequence[float]) -> tuple[Statement, ...]:
             "seconds at a support of 2 %",
             "",
             f"{seconds[_SUPPORTS.index('0.02')]:.2g}",
-            _NOT_STATED,
+            "not stated in the paper",
         ),
     )

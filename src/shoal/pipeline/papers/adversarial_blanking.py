@@ -272,8 +272,8 @@ def _about_growth(
         claimed(
             "seconds of the whole",
             "mainly proportional to the sensitive entries, since hiding dominates",
-            f"a straight line explains {by_entries:.1%} of them by sensitive entries, {by_size:.1%} "
-            "by rows",
+            f"a straight line over sensitive entries explains {by_entries:.1%} of them, one over "
+            f"rows {by_size:.1%}",
             holds=by_entries >= _STRAIGHT,
             why="here mining dominates, and grows with the rows: " + _INCREMENTAL,
         ),
