@@ -37,7 +37,7 @@ __all__ = ["run_examples"]
 Reals = npt.NDArray[np.float64]
 
 _ELL = 2
-_N_RUNS = 20
+_N_RUNS = 10
 _BOB = 2
 _MOST_VALUES = 3
 _EXCLUDED = {"M": "Ovarian Cancer", "F": "Prostate Cancer"}
@@ -62,7 +62,7 @@ def _patients(setting: Setting) -> Figure:
         setting=(
             "The nine patients of Table I. Known: men have no ovarian cancer, women no prostate "
             f"cancer. Anatomy and Injector with l = {_ELL}: the mean of {runs} runs, seeds from "
-            f"{setting.seed}."
+            f"{setting.seed} on."
         ),
         x_name="possible diseases",
         x=tuple(str(number) for number in range(1, _MOST_VALUES + 1)),
@@ -124,7 +124,7 @@ def _one_woman() -> Figure:
         title="Section V-A: one woman among l men, one ovarian cancer among l other diseases",
         setting="Known: men have no ovarian cancer. Nothing is drawn.",
         x_name="l",
-        x=tuple(float(ell) for ell in ells),
+        x=ells,
         y_name="possible diseases",
         curves=(
             Curve("the woman, counted", tuple(map(float, simple))),

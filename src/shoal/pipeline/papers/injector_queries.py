@@ -144,7 +144,7 @@ def _by_workload(table: EngineTable, setting: Setting, words: str) -> Sequence[F
     first = len(_DIMENSIONS)
     selectivities = tuple(float(selectivity) for selectivity in _SELECTIVITIES)
     return [
-        _workload_panel("8c", "qd", tuple(map(float, _DIMENSIONS)), trials, 0, words),
+        _workload_panel("8c", "qd", _DIMENSIONS, trials, 0, words),
         _workload_panel("8d", "sel", selectivities, trials, first, words),
     ]
 
@@ -177,7 +177,7 @@ def _by_rows(setting: Setting) -> Figure:
     rows = adult_rows(setting)
     sizes = [*(size for size in _SAMPLES if size < rows.n_rows), rows.n_rows]
     if setting.is_quick:
-        sizes = [rows.n_rows // 2, rows.n_rows]
+        sizes = [rows.n_rows // 2]
     queries = _queries(setting, _DIMENSION, _SELECTIVITY)
     methods = (ANATOMY, *INJECTORS)
     n_times = n_runs(setting, N_INJECTOR)
@@ -203,7 +203,7 @@ def _by_rows(setting: Setting) -> Figure:
             "for the values of each sample.",
         ),
         x_name="rows",
-        x=tuple(float(size) for size in sizes),
+        x=tuple(sizes),
         y_name="%",
         curves=(
             *(

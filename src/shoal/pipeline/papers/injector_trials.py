@@ -131,7 +131,7 @@ def by_ell(setting: Setting) -> Axis:
     return Axis(
         "varied l values",
         "l value",
-        tuple(float(ell) for ell in chosen),
+        chosen,
         tuple(Place(ell=ell) for ell in chosen),
     )
 

@@ -1,0 +1,142 @@
+"""Running the experiments of [Li08] again: quick runs of all, and what must come out on Adult."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shoal.datasets import adult
+from shoal.pipeline.papers.injector import PLANNED
+from shoal.pipeline.papers.injector_claims import (
+    excluded_share,
+    fits_axis,
+    smaller_than_anatomy,
+)
+from shoal.pipeline.papers.injector_trials import (
+    ANATOMY,
+    INJECTORS,
+    MIN_EXPS,
+    Place,
+    Trials,
+    adult_table,
+    anatomized,
+    axes,
+    everywhere,
+    method_of,
+)
+from shoal.pipeline.papers.planned import Setting
+from shoal.report.reproduced import Curve, Figure
+
+FIGURES = {
+    "Tables I and II": ["table-2", "section-5a"],
+    "Table III": ["table-3"],
+    "Figure 3": ["figure-3-rules", "figure-3-shares"],
+    "Figure 4": ["figure-4a", "figure-4b"],
+    "Figure 5": ["figure-5a", "figure-5b"],
+    "Figures 6 and 7": [
+        *(f"figure-{panel}" for panel in ("6a", "6b", "7a", "7b", "7c", "7d")),
+        *(f"conviction-{e}" for e in ("confidence-error", "false-positives", "false-negatives")),
+    ],
+    "Figure 8": [*(f"figure-8{panel}" for panel in "abcd"), "figure-8-samples"],
+}
+
+
+def planned(title):
+    return next(one for one in PLANNED if one.title.startswith(title))
+
+
+def panel(anatomy, *injectors):
+    names = (ANATOMY, *INJECTORS)
+    curves = [Curve(n, v) for n, v in zip(names, (anatomy, *injectors), strict=True)]
+    return Figure("figure-0", "", "", "l", (3.0, 4.0), "%", tuple(curves))
+
+
+# --- what a run gives -------------------------------------------------------------------------
+
+
+def test_only_the_worked_examples_need_no_adult():
+    assert [one.needs_adult for one in PLANNED] == [False] + [True] * 6
+    assert [one.title.split(":")[0].split(",")[0] for one in PLANNED] == list(FIGURES)
+
+
+@pytest.mark.parametrize("title", FIGURES)
+def test_a_quick_run_gives_whole_figures(title, adult_path):
+    figures = planned(title).run(Setting(adult=adult_path, is_quick=True))
+    assert [figure.name for figure in figures] == FIGURES[title]
+    for figure in figures:
+        assert figure.setting
+        assert figure.curves
+        for curve in figure.curves:
+            assert len(curve.values) == len(figure.x)
+            is_absent = figure.name == "table-3" and curve.name.startswith("height")
+            missing = [math.isnan(value) for value in curve.values]
+            assert missing == [False] * 6 + [True] if is_absent else not any(missing)
+            assert all(value >= 0 for value in curve.values if not math.isnan(value))
+    assert any(figure.statements for figure in figures)
+
+
+def test_a_quick_run_takes_a_sample_and_few_places(adult_path):
+    quick, full = (Setting(adult=adult_path, is_quick=is_quick) for is_quick in (True, False))
+    assert adult_table(quick).n_rows == 2_000
+    assert [len(axis.x) for axis in axes(quick)] == [2, 2]
+    assert [axis.x for axis in axes(full)] == [
+        tuple(map(float, MIN_EXPS)),
+        (3.0, 4.0, 5.0, 6.0),
+    ]
+    for setting in (quick, full):
+        assert all(Place() in places for places in everywhere(setting).values())
+        assert all(len(axis.x) == len(axis.places) for axis in axes(setting))
+
+
+# --- verdicts are computed --------------------------------------------------------------------
+
+
+def test_smaller_means_smaller_everywhere():
+    figure = panel((10.0, 20.0), (9.0, 19.0), (9.0, 20.0), (11.0, 21.0))
+    statements = smaller_than_anatomy("errors", figure, "because")
+    assert [one.verdict for one in statements] == ["reproduced", "differs", "differs"]
+    assert [one.why for one in statements] == ["", "because", "because"]
+    assert "smaller at 1 of 2 places" in statements[1].ours
+
+
+@pytest.mark.parametrize(("end", "verdict"), [(21.0, "not judged"), (20.9, "differs")])
+def test_what_is_longer_than_an_axis_differs(end, verdict):
+    figure = panel((10.0, 20.0), (9.0, 19.0), (9.0, 20.0), (11.0, 21.0))
+    assert fits_axis("errors", figure, end, "because").verdict == verdict
+
+
+def test_anatomy_is_the_same_for_all_rules():
+    trials = Trials({(ANATOMY, Place(ell=4)): np.array([[1.0], [3.0]])})
+    assert trials.mean(ANATOMY, Place(ell=4, min_exp="0.75")) == 2.0
+    with pytest.raises(KeyError):
+        trials.mean("Injector, printed", Place(ell=4))
+
+
+def test_injector_without_rules_is_given_none():
+    method = method_of("Injector, similar, no rules", Place(ell=4))
+    assert (method.ell, method.choose, method.mine, len(method.rules)) == (4, "similar", False, 0)
+
+
+# --- the main figures on all of Adult ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def setting(adult_path):
+    return Setting(adult=adult_path)
+
+
+def test_the_rules_of_figure_3(setting):
+    rules, shares = planned("Figure 3").run(setting)
+    assert [curve.values for curve in rules.curves] == [
+        (45, 39, 32, 22, 15),
+        (44, 38, 32, 22, 15),
+        (45, 39, 33, 22, 15),
+    ]
+    verdicts = [one.verdict for one in rules.statements]
+    expected = ["differs"] * 2 + ["reproduced"] * 3 + ["reproduced"] * 2
+    assert verdicts == [*expected, "not stated in the paper"]
+    assert {one.verdict for one in shares.statements} == {"reproduced"}
+    np.testing.assert_allclose(np.sum([c.values for c in shares.curves], axis=0), 100)
