@@ -171,9 +171,10 @@ class Estimated:
         self.truth = truth
         rows = published.rows
         self.columns = columns_of(published) if rows is None else (_column_of_rows(rows),)
-        held = [column.attributes for column in self.columns]
-        self.attributes = tuple(dict.fromkeys(name for names in held for name in names))
-        lacking = [name for name in self.attributes if name not in truth.columns]
+        held = dict.fromkeys(name for column in self.columns for name in column.attributes)
+        # In the table's order, so that models of the table are the same for every release.
+        self.attributes = tuple(name for name in truth.columns if name in held)
+        lacking = [name for name in held if name not in truth.columns]
         if lacking:
             raise ParameterError(
                 f"The table's counts lack columns of the release: {', '.join(lacking)}.",

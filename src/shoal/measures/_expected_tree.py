@@ -54,10 +54,12 @@ class Tables:
     domains: Mapping[str, Domain]
 
     @classmethod
-    def of_release(cls, estimated: Estimated) -> Tables:
-        """Expect tables from a release."""
-        domains = {name: estimated.truth.domain(name) for name in estimated.attributes}
-        return cls(estimated.linked(estimated.attributes), estimated.shares, domains)
+    def of_release(cls, estimated: Estimated, names: Sequence[str] | None = None) -> Tables:
+        """Expect tables of some attributes from a release; of all where none are named."""
+        names = estimated.attributes if names is None else names
+        shares = {name: estimated.shares[name] for name in names}
+        domains = {name: estimated.truth.domain(name) for name in names}
+        return cls(estimated.linked(names), shares, domains)
 
     @classmethod
     def of_table(cls, cells: Cells, names: Sequence[str]) -> Tables:

@@ -18,7 +18,8 @@ import numpy as np
 
 from shoal.core.cells import Codes
 from shoal.core.domain import Domain
-from shoal.measures._estimated import Estimated, Grouping, Reals
+from shoal.measures._estimated import Estimated, Reals
+from shoal.measures._expected_tree import Tables
 
 __all__ = ["LEARNERS", "Predictor", "learn_rows", "predict_by_tables", "rows_of_leaf"]
 
@@ -152,18 +153,14 @@ def predict_by_tables(
     rows
         The features of the rows whose class is predicted.
     """
-    groupings = {
-        name: Grouping(np.arange(size), size)
-        for name in (*features, target)
-        for size in [estimated.truth.domain(name).size]
-    }
-    expected = estimated.table([target], groupings)
+    expected = estimated.shares[target].weigh_values(estimated.n_rows_of_labels(target))
     if expected.sum() <= 0:
         return np.full(len(rows), -1, dtype=np.int64)
     with np.errstate(divide="ignore"):
         score = np.repeat(np.log(expected)[np.newaxis], len(rows), axis=0)
     for place, name in enumerate(features):
-        table = estimated.table([name, target], groupings) + _SMOOTHING
+        tables = Tables.of_release(estimated, [name, target])
+        table = tables.expected(name, target, {}) + _SMOOTHING
         score += np.log(table / table.sum(axis=0))[rows[:, place]]
     # Of classes that are equally likely but for rounding, the first one.
     return np.asarray(score.round(_DIGITS).argmax(axis=1), dtype=np.int64)
