@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 
@@ -15,7 +16,8 @@ from shoal.core.errors import ParameterError
 from shoal.core.measure import Fold, draw_folds
 from shoal.core.release import Meaning
 from shoal.measures import Classification, classification
-from shoal.measures._estimated import Estimated
+from shoal.measures._estimated import Estimated, Grouping
+from shoal.measures._expected_tree import Tables
 from shoal.measures._learners import learn_rows, predict_by_tables
 from shoal.measures.classification import paired_difference
 
@@ -268,3 +270,47 @@ def test_models_of_another_table_are_others(monkeypatch):
         ALL.run(bucketized(COLUMNS, rows, range(1, len(rows) + 1)), cells_of(COLUMNS, rows))
         n_known.append(len(known))
     assert n_known == [8, 16, 24]
+
+
+def test_models_of_the_table_do_not_depend_on_the_order_of_sliced_columns(monkeypatch):
+    known = {}
+    monkeypatch.setattr(classification, "_known", known)
+    first = ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH)
+    n_known = len(known)
+    columns = [["job", "disease"], ["age"]]
+    second = ALL.run(sliced(COLUMNS, ROWS, EACH, columns, "disease"), TRUTH)
+    assert len(known) == n_known
+    assert second.to_dict() == first.to_dict()
+
+
+def test_a_column_of_many_values_takes_memory_by_its_rows():
+    n_values = 4000
+    rows = [(place, "baker", "flu" if place % 2 else "cold") for place in range(n_values)]
+    truth = cells_of(COLUMNS, rows)
+    estimated = Estimated(bucketized(COLUMNS, rows, [p // 2 for p in range(n_values)]), truth)
+    tracemalloc.start()
+    try:
+        predict_by_tables(estimated, ["age", "job"], "disease", truth.codes[:, :2])
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # One number for every pair of values would take 128 MB.
+    assert most < 32e6
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=1, max_size=8))
+def test_tables_of_pairs_are_those_of_all_combinations(drawn):
+    rows = [(20 + age, f"job {job}", f"ill {ill}") for age, job, ill, _ in drawn]
+    truth, buckets = cells_of(COLUMNS, rows), [row[3] + 1 for row in drawn]
+    groupings = {
+        domain.column: Grouping(np.arange(domain.size), domain.size) for domain in truth.domains
+    }
+    for published in (
+        bucketized(COLUMNS, rows, buckets),
+        generalized(COLUMNS, [(HIDE, *row[1:]) for row in rows]),
+        sliced(COLUMNS, rows, buckets, [["age"], ["job"], ["disease"]], "disease"),
+    ):
+        estimated = Estimated(published, truth)
+        for pair in (["age", "job"], ["job", "disease"]):
+            found = Tables.of_release(estimated, pair).expected(*pair, {})
+            assert found == pytest.approx(estimated.table(pair, groupings))

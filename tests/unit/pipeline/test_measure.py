@@ -93,3 +93,86 @@ def test_what_is_no_measure_and_what_is_no_table_of_the_release_is_refused(table
     other = shoal.read(shoal.datasets.papers.injector_patients())
     with pytest.raises(shoal.SchemaError, match="lacks the column"):
         shoal.measure(release, shoal.measures.Loss(), table=other)
+
+
+SERIAL = shoal.Schema(quasi=["serial", "sex"], sensitive="disease", types={"serial": "categorical"})
+
+
+@pytest.fixture
+def numbered():
+    """Everybody has a number of their own, so that it shows who is in a release."""
+    columns = {
+        "serial": [f"n{place:03}" for place in range(90)],
+        "sex": ["F" if place % 3 else "M" for place in range(90)],
+        "disease": [("cold", "flu", "gout")[place % 7 % 3] for place in range(90)],
+    }
+    return shoal.read(columns, SERIAL)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        shoal.Anatomy(ell=2),
+        shoal.Slicing(ell=1, columns=[["serial"], ["sex", "disease"]]),
+        shoal.Mondrian(ell=2, publish="bucketized"),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_rows_that_are_held_out_are_not_in_the_release(numbered, method):
+    shoal.measure(shoal.anonymize(numbered, method, seed=1), Recorder(folds=3))
+    (folds,) = Recorder.seen
+    serials = [set(numbers_in(fold.published)) for fold in folds]
+    for fold, published in zip(folds, serials, strict=True):
+        place = fold.train.columns.index("serial")
+        labels = fold.train.domain("serial").labels()
+        train, test = (
+            {labels[row[place]] for row in listed(part)} for part in (fold.train, fold.test)
+        )
+        assert published == train
+        assert published.isdisjoint(test)
+    assert len(serials[0] | serials[1] | serials[2]) == 90
+
+
+def numbers_in(published):
+    """Name everybody whose number a release holds."""
+    if published.sliced is not None:
+        column = next(one for one in published.sliced.columns if "serial" in one.attributes)
+        codes = column.values.column("serial")[column.value]
+        return [column.values.domain("serial").labels()[code] for code in codes]
+    labels = published.lines.domain("serial").labels()
+    return [labels[code] for code in published.lines.column("serial")]
+
+
+@pytest.mark.parametrize("shape", ["generalized", "bucketized"])
+def test_accuracy_is_what_scikit_learn_finds(table, shape):
+    bayes = pytest.importorskip("sklearn.naive_bayes")
+    trees = pytest.importorskip("sklearn.tree")
+    release = shoal.anonymize(table, shoal.Mondrian(ell=2, publish=shape), seed=1)
+    target = table.schema.sensitive[0]
+    measured = shoal.measure(
+        release,
+        shoal.measures.Classification(targets=[target], models=["tree", "bayes"], folds=3, seed=4),
+    )["classification"]
+    rows, fold = table.row_codes(1000), draw_folds(200, 3, seed=4)
+    place = rows.columns.index(target)
+    features, classes = np.delete(rows.codes, place, axis=1), rows.codes[:, place]
+    kinds = [domain for domain in rows.domains if domain.column != target]
+    parts = [
+        column == np.arange(kind.size) if kind.size <= 64 and not kind.type.has_order else column
+        for kind, column in zip(kinds, features.T[:, :, np.newaxis], strict=True)
+    ]
+    # A tree draws in which order it looks at columns, so that there must be as many.
+    shown = np.concatenate([*parts, np.zeros((200, 1))], axis=1)
+    right = {"tree": 0, "bayes": 0}
+    for number in range(3):
+        train, test = fold != number, fold == number
+        for name, model, seen in (
+            ("tree", trees.DecisionTreeClassifier(min_samples_leaf=6, random_state=0), shown),
+            ("bayes", bayes.CategoricalNB(min_categories=[kind.size for kind in kinds]), features),
+        ):
+            model.fit(seen[train], classes[train])
+            right[name] += int((model.predict(seen[test]) == classes[test]).sum())
+    found = {row[1:3]: row[4] for row in measured.sections[0].rows}
+    assert found["tree", "linked at random"] * 200 == pytest.approx(right["tree"])
+    assert found["bayes", "linked at random"] * 200 == pytest.approx(right["bayes"])
+    assert found["bayes", "expected tables"] * 200 == pytest.approx(right["bayes"])
