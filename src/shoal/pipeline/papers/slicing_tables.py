@@ -1,0 +1,83 @@
+"""What the experiments of [Slicing] share: its two tables, its columns, and how they are told.
+
+The paper takes two tables from Adult: OCC-7 with seven attributes and OCC-15 with all; occupation
+is sensitive. The attribute nearest to it, sex, shares its column where there are two columns.
+
+References
+----------
+[Slicing] (see `shoal.core.sliced`) Section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.core.errors import InternalError
+from shoal.core.schema import Schema
+from shoal.datasets.adult import adult
+from shoal.datasets.dataset import Dataset
+from shoal.pipeline.papers.planned import Setting
+
+__all__ = [
+    "NEAREST",
+    "SENSITIVE",
+    "TABLES",
+    "adult_rows",
+    "all_known",
+    "setting_words",
+    "two_columns",
+]
+
+SENSITIVE, NEAREST = "occupation", "sex"
+TABLES = {"OCC-7": "occ-7", "OCC-15": "occ-15"}
+"""The paper's names of its tables, and ours."""
+
+_N_QUICK = 2_000
+
+
+def adult_rows(setting: Setting, name: str) -> Dataset:
+    """Read one of the two tables; a sample of it in a quick run.
+
+    Parameters
+    ----------
+    setting
+        Where Adult lies, and what the sample is drawn by.
+    name
+        One of `TABLES`.
+    """
+    if setting.adult is None:
+        raise InternalError("An experiment on Adult was run without it.")
+    rows = adult(setting.adult, TABLES[name])
+    if not setting.is_quick:
+        return rows
+    chosen = np.random.default_rng(setting.seed).permutation(rows.n_rows)[:_N_QUICK]
+    return rows.take(np.sort(chosen))
+
+
+def all_known(rows: Dataset) -> Dataset:
+    """Let every attribute be known of people, where only membership is to be hidden."""
+    schema = rows.schema
+    known = Schema(quasi=list(rows.columns), types=schema.types, hierarchies=schema.hierarchies)
+    return Dataset(rows.name, rows.columns, known)
+
+
+def two_columns(attributes: Sequence[str], beside: str | None = NEAREST) -> list[list[str]]:
+    """Part the sensitive attribute, and one beside it, from all others.
+
+    Examples
+    --------
+    >>> two_columns(["age", "sex", "occupation"])
+    [['age'], ['sex', 'occupation']]
+    >>> two_columns(["age", "sex", "occupation"], beside=None)
+    [['age', 'sex'], ['occupation']]
+    """
+    inside = [SENSITIVE] if beside is None else [beside, SENSITIVE]
+    return [[name for name in attributes if name not in inside], inside]
+
+
+def setting_words(setting: Setting, what: str, rest: str) -> str:
+    """Say what an experiment was run with."""
+    sample = f", samples of {_N_QUICK:,} rows" if setting.is_quick else ""
+    return f"{what}{sample}; seed {setting.seed}. {rest}"
