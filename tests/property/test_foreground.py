@@ -37,9 +37,10 @@ from shoal.knowledge.foreground import (
 from shoal.knowledge.foreground import law as law_module
 from shoal.knowledge.foreground.additive import _Problem
 from shoal.knowledge.foreground.fitting import Likelihood, fit
-from shoal.knowledge.foreground.law import condition
+from shoal.knowledge.foreground.law import condition, odds_of
 from shoal.knowledge.foreground.scoring import score_beliefs
 from shoal.knowledge.foreground.shapes import Shapes
+from shoal.knowledge.foreground.wide_buckets import include_wide, is_wide
 
 THOROUGH = settings(max_examples=1000, deadline=None)
 USUAL = settings(max_examples=300, deadline=None)
@@ -187,6 +188,90 @@ def test_the_kernel_as_plain_python_gives_the_same(drawn, f):
         again = condition(shapes, odds)
     for one, other in zip(compiled, again, strict=True):
         assert np.allclose(one, other, rtol=1e-13)
+
+
+# --- large buckets -------------------------------------------------------------------------------
+
+
+def by_tables(count, f, n):
+    """Give p(t:x) of each class and the chance of the bucket, row by row in sixty digits."""
+
+    def up_to(rows):
+        table = [Decimal(1)] + [Decimal(0)] * n
+        for one, copies in zip(f, rows, strict=True):
+            carry = Decimal(one)
+            for _ in range(copies):
+                for j in range(n, 0, -1):
+                    table[j] = table[j] * (1 - carry) + table[j - 1] * carry
+                table[0] *= 1 - carry
+        return table
+
+    with localcontext() as context:
+        context.prec = 60
+        total = up_to(count)[n]
+        without = [[rows - (at == own) for at, rows in enumerate(count)] for own in range(len(f))]
+        share = [
+            Decimal(one) * up_to(rows)[n - 1] / total for one, rows in zip(f, without, strict=True)
+        ]
+        return [float(one) for one in share], float(total)
+
+
+@st.composite
+def wide_buckets(draw):
+    """Draw classes of many rows and a number of carriers near to what they expect."""
+    n_classes = draw(st.integers(1, 3))
+    count = [draw(st.integers(1, 60)) for _ in range(n_classes - 1)] + [draw(st.integers(110, 160))]
+    small = st.sampled_from([1e-12, 1e-4, 0.01, 1 - 1e-9])
+    f = [draw(st.one_of(small, st.floats(0.01, 0.99))) for _ in count[:-1]]
+    f.append(draw(st.floats(0.35, 0.65)))
+    mean = sum(rows * one for rows, one in zip(count, f, strict=True))
+    return count, f, round(mean)
+
+
+@settings(max_examples=40, deadline=None)
+@given(drawn=st.lists(wide_buckets(), min_size=1, max_size=3))
+def test_the_integral_is_what_tables_over_the_rows_give(drawn):
+    count = np.array([rows for rows, _, _ in drawn for rows in rows])
+    f = np.array([one for _, f, _ in drawn for one in f])
+    start = np.cumsum([0, *(len(rows) for rows, _, _ in drawn)])
+    n_carrying = np.array([n for _, _, n in drawn])
+    assert is_wide(start, count, n_carrying, f, 1 - f).all()
+    share, total = include_wide(start, count, n_carrying, f, 1 - f)
+    for place, (rows, one, n) in enumerate(drawn):
+        expected, chance = by_tables(rows, one, n)
+        assert np.allclose(share[start[place] : start[place + 1]], expected, rtol=1e-11, atol=0)
+        assert isclose(total[place], chance, rel_tol=1e-11)
+
+
+@pytest.mark.parametrize("n", [200, 2_500, 4_800])
+def test_large_buckets_add_up_beside_small_ones(n):
+    """Buckets of both kinds go through one call, and the law does not see which it was."""
+    random = np.random.default_rng(5)
+    f = random.uniform(0, 0.3, 6)
+    rows = np.array([[3000, 1000, 600, 300, 90, 10], [1, 2, 1, 3, 1, 2]])
+    bucket, which = np.repeat([0, 1], 6), np.tile(np.arange(6), 2)
+    carrying = np.array([n, 4])
+    shapes, of_bucket = Shapes.of_buckets(bucket, which, rows.ravel(), carrying, 6)
+    share, log_weight = condition(shapes, odds_of(f))
+    carriers = np.bincount(shapes.shape, shapes.count * share)
+    assert np.allclose(carriers[of_bucket], carrying, rtol=1e-12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(law_module, "is_wide", lambda start, *_: np.zeros(len(start) - 1, dtype=bool))
+        tables, log_tables = condition(shapes, odds_of(f))
+    assert np.allclose(share, tables, rtol=1e-10)
+    assert np.allclose(log_weight, log_tables, rtol=1e-12)
+
+
+def test_batches_of_large_buckets_change_nothing(monkeypatch):
+    random = np.random.default_rng(6)
+    count, f = random.integers(200, 400, 20), random.uniform(0.4, 0.6, 20)
+    start = np.arange(0, 21, 2)
+    n_carrying = np.rint(np.add.reduceat(count * f, start[:-1])).astype(np.int64)
+    whole = include_wide(start, count, n_carrying, f, 1 - f)
+    monkeypatch.setattr("shoal.knowledge.foreground.wide_buckets._A_TIME", 50)
+    parts = include_wide(start, count, n_carrying, f, 1 - f)
+    for one, other in zip(whole, parts, strict=True):
+        assert np.allclose(one, other, rtol=1e-14)
 
 
 # --- chances from buckets ------------------------------------------------------------------------

@@ -4,7 +4,8 @@ Each row carries x with its own chance f, independently. Given that n of the N r
 rows follow the conditional Bernoulli law: a world's weight is the product of the odds f/(1-f) of
 those who carry x in it. The law is not changed when all odds are multiplied by one number; they
 are scaled so that the chances sum to n, and nothing underflows. Tables over the rows from either
-end then give every p(t:x) in O(N n), where the worlds are as many as n out of N.
+end then give every p(t:x) in O(N n), where the worlds are as many as n out of N. In very large
+buckets an integral gives it in O(N).
 
 References
 ----------
@@ -23,11 +24,13 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import whole
 from shoal.knowledge.foreground._kernels import include
 from shoal.knowledge.foreground.shapes import Shapes
+from shoal.knowledge.foreground.wide_buckets import include_wide, is_wide
 
 __all__ = ["condition", "odds_of", "posterior"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 _N_ROUNDS = 80
 _HUGE = 700.0
@@ -132,7 +135,7 @@ def condition(shapes: Shapes, odds: Floats) -> tuple[Floats, Floats]:
     return share, log
 
 
-def _add_up(numbers: npt.NDArray[np.int64], shapes: Shapes) -> npt.NDArray[np.int64]:
+def _add_up(numbers: Numbers, shapes: Shapes) -> Numbers:
     return np.bincount(shapes.shape, numbers, shapes.n_shapes).astype(np.int64)
 
 
@@ -166,12 +169,12 @@ def _condition_several(
     shapes: Shapes,
     own: Floats,
     is_open: Flags,
-    chosen: npt.NDArray[np.int64],
-    left: npt.NDArray[np.int64],
+    chosen: Numbers,
+    left: Numbers,
     share: Floats,
     log: Floats,
 ) -> None:
-    """Treat buckets with several carriers, and others who might be, by tables."""
+    """Treat buckets with several carriers, and others who might be."""
     is_chosen = np.zeros(shapes.n_shapes, dtype=bool)
     is_chosen[chosen] = True
     here = np.flatnonzero(is_open & is_chosen[shapes.shape])
@@ -185,13 +188,30 @@ def _condition_several(
     with np.errstate(over="ignore"):
         carry, lack = _chances(own[here] * np.exp(shift)[shape])
     found, total = np.empty(len(here)), np.empty(len(chosen))
+    wide = is_wide(start, count, n_carrying, carry, lack)
+    for way, some in ((_include_narrow, ~wide), (include_wide, wide)):
+        if some.any():
+            entry = some[shape]
+            begin = np.concatenate([[0], np.cumsum(np.diff(start)[some])]).astype(np.int64)
+            found[entry], total[some] = way(
+                begin, count[entry], n_carrying[some], carry[entry], lack[entry]
+            )
+    share[here] = found
+    rest = np.add.reduceat(count * np.logaddexp(0.0, logs + shift[shape]), start[:-1])
+    log[chosen] = np.log(total) + rest - n_carrying * shift
+
+
+def _include_narrow(
+    start: Numbers, count: Numbers, n_carrying: Numbers, carry: Floats, lack: Floats
+) -> tuple[Floats, Floats]:
+    """Find how likely a row of each class carries the value by tables; see `include_wide`."""
+    n_rows = np.add.reduceat(count, start[:-1])
+    found, total = np.empty(len(count)), np.empty(len(n_carrying))
     width = int(np.minimum(n_carrying, n_rows - n_carrying).max()) + 1
     most_classes = int(np.diff(start).max()) + 1
     room = np.empty(width), np.empty(width * most_classes), np.empty(width)
     include(start, count, n_rows, n_carrying, carry, lack, found, total, *room)
-    share[here] = found
-    rest = np.add.reduceat(count * np.logaddexp(0.0, logs + shift[shape]), start[:-1])
-    log[chosen] = np.log(total) + rest - n_carrying * shift
+    return found, total
 
 
 def _chances(odds: Floats) -> tuple[Floats, Floats]:
@@ -203,11 +223,11 @@ def _chances(odds: Floats) -> tuple[Floats, Floats]:
 
 def _find_shift(
     logs: Floats,
-    count: npt.NDArray[np.int64],
-    shape: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
-    n_rows: npt.NDArray[np.int64],
-    n_carrying: npt.NDArray[np.int64],
+    count: Numbers,
+    shape: Numbers,
+    start: Numbers,
+    n_rows: Numbers,
+    n_carrying: Numbers,
 ) -> Floats:
     """Find for each bucket what to add to its logarithms of odds so that chances sum to n."""
     even = np.log(n_carrying / (n_rows - n_carrying))
