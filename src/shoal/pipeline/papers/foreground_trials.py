@@ -1,0 +1,265 @@
+"""What the experiments of [Wong11] share: its table, its methods, and a release that is attacked.
+
+All of them publish Adult with a sensitive set of four low levels of education, mine from the
+release how likely each kind of people has one, and count whom that gives away. People are attacked
+by their exact quasi-identifiers in their own buckets, as the paper has it.
+
+References
+----------
+[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
+be used for Privacy Breaches? TKDD 5(3), 2011; Section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attacks.foreground import Foreground
+from shoal.core.cells import Counts
+from shoal.core.errors import InternalError
+from shoal.core.method import Method
+from shoal.core.schema import Schema
+from shoal.datasets.adult import LOW_EDUCATION, adult
+from shoal.datasets.dataset import Dataset
+from shoal.engines.table import EngineTable
+from shoal.knowledge.foreground import (
+    AttributeSet,
+    Exposed,
+    Exposure,
+    GlobalDistribution,
+    Policy,
+    Score,
+    Target,
+    expose,
+    fit_additive,
+    sample_size,
+    score,
+    usable_sets,
+)
+from shoal.pipeline.anonymize import anonymize
+from shoal.pipeline.foreground_truth import locate_people
+from shoal.pipeline.papers.planned import Setting
+from shoal.pipeline.read import read
+from shoal.pipeline.release import Release
+from shoal.report.reproduced import Curve, Statement
+
+__all__ = [
+    "N_ADULT",
+    "QUASI",
+    "SENSITIVE",
+    "Attacked",
+    "adult_columns",
+    "attacked",
+    "claimed",
+    "curve",
+    "epsilon_of",
+    "percent",
+    "rows_words",
+]
+
+SENSITIVE = "education"
+QUASI = (
+    *("age", "workclass", "marital_status", "occupation", "race"),
+    *("sex", "native_country", "salary"),
+)
+"""In the order of the paper, which takes the first so many."""
+N_ADULT = 45_222
+_N_QUICK = 2_000
+
+Numbers = npt.NDArray[np.float64]
+
+
+@lru_cache(maxsize=1)
+def _rows(path: Path, n_rows: int | None, seed: int) -> Dataset:
+    table = adult(path, "foreground-8")
+    if n_rows is None or table.n_rows <= n_rows:
+        return table
+    chosen = np.random.default_rng(seed).choice(table.n_rows, n_rows, replace=False)
+    return table.take(np.sort(chosen))
+
+
+def adult_columns(setting: Setting, quasi: Sequence[str]) -> EngineTable:
+    """Read Adult with some quasi-identifiers; a sample of it in a quick run."""
+    if setting.adult is None:
+        raise InternalError("An experiment on Adult was run without it.")
+    rows = _rows(setting.adult, _N_QUICK if setting.is_quick else None, setting.seed)
+    columns = (*quasi, SENSITIVE)
+    schema = Schema(
+        quasi=quasi,
+        sensitive=SENSITIVE,
+        types={column: rows.schema.types[column] for column in columns},
+        hierarchies={column: rows.schema.hierarchies[column] for column in columns},
+    )
+    return read(Dataset(rows.name, {column: rows.columns[column] for column in columns}, schema))
+
+
+def epsilon_of(n_rows: int) -> str:
+    """Give the paper's error of .01; in a sample the one that asks for as large a part of it."""
+    return f"{0.01 * (N_ADULT / n_rows) ** 0.5:.4f}"
+
+
+def rows_words(setting: Setting) -> str:
+    """Say which rows an experiment runs on, and how signatures are judged."""
+    if not setting.is_quick:
+        return (
+            f"Adult, {N_ADULT:,} complete rows; x: education before 9th grade; signatures of at "
+            f"least {sample_size():,} rows (epsilon = .01, sigma = .9)"
+        )
+    least = sample_size(epsilon_of(_N_QUICK))
+    return (
+        f"A quick run: {_N_QUICK:,} rows of Adult; x: education before 9th grade; signatures of "
+        f"at least {least:,} rows"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """A release, and what its maker knows of how right an adversary is.
+
+    Attributes
+    ----------
+    release
+        The release.
+    seconds
+        CPU seconds that publishing took, without reading the table.
+    target
+        The sensitive set in it, with everybody in their own bucket.
+    carriers
+        How many rows of each entry of the release have a sensitive value.
+    n_left_out
+        How many rows were not published.
+    """
+
+    release: Release
+    seconds: float
+    target: Target
+    carriers: Counts
+    n_left_out: int
+
+    @cached_property
+    def mined(self) -> tuple[Exposure, tuple[GlobalDistribution, ...], float]:
+        """What the paper's adversary believes and found out, and the CPU seconds of that."""
+        start = process_time()
+        found, distributions = expose(self.target, self._sets())
+        return found, distributions, process_time() - start
+
+    def _sets(self) -> tuple[AttributeSet, ...]:
+        looks = self.target.exposed.looks
+        return usable_sets(looks, sample_size(epsilon_of(looks.n_rows)))
+
+    def score(self, r: int) -> Score:
+        """Say how right the paper's adversary is, where more than 1/r is a breach."""
+        return score(self.mined[0], self.carriers, 1 / r)
+
+    def score_assuming(self, policy: Policy, r: int) -> Score:
+        """Say it where something else is assumed of signatures with too few rows."""
+        found, _ = expose(self.target, self._sets(), policy=policy)
+        return score(found, self.carriers, 1 / r)
+
+    @cached_property
+    def _coherent(self) -> Exposure:
+        return fit_additive(self.target)[1]
+
+    def score_coherent(self, r: int) -> Score:
+        """Say how right an adversary is who has one additive model of everybody."""
+        return score(self._coherent, self.carriers, 1 / r)
+
+    @property
+    def distributions(self) -> tuple[GlobalDistribution, ...]:
+        """What was mined, one a set of quasi-identifiers."""
+        return self.mined[1]
+
+    @property
+    def mining_seconds(self) -> float:
+        """CPU seconds of mining all sets."""
+        return self.mined[2]
+
+    @property
+    def delta(self) -> float:
+        """The mean, over sets and buckets, of the largest difference of chances in a bucket."""
+        return float(np.mean([one.delta for one in self.distributions]))
+
+    @property
+    def carriers_of_look(self) -> Counts:
+        """How many rows of the table with each combination of values carry the value."""
+        exposed = self.target.exposed
+        return np.bincount(exposed.look, self.carriers, exposed.looks.n_cells).astype(np.int64)
+
+    @property
+    def mean_error(self) -> float:
+        """The mean relative error of the chances that were mined, over signatures, then sets."""
+        rows = self.target.exposed.looks.counts
+        return float(
+            np.mean(
+                [
+                    one.accuracy(self.carriers_of_look, rows).mean_relative_error
+                    for one in self.distributions
+                ]
+            )
+        )
+
+    @property
+    def bucket_sizes(self) -> Counts:
+        """How many rows each bucket has."""
+        return self.target.exposed.buckets.sizes
+
+
+def attacked(table: EngineTable, method: Method, seed: int) -> Attacked:
+    """Publish a table, and put everybody into the release as the adversary sees it."""
+    start = process_time()
+    release = anonymize(table, method, seed=seed)
+    seconds = process_time() - start
+    attack = Foreground(value=LOW_EDUCATION)
+    located = locate_people(release, table, attack)
+    buckets = attack.buckets_of(release.published)
+    if buckets is None:
+        raise InternalError("A release of Adult has no sensitive column.")
+    exposed, entry = Exposed.of_people(located.people, buckets)
+    values = buckets.domain.codes_of(list(LOW_EDUCATION))
+    values = values[values >= 0]
+    carriers = np.bincount(entry, located.carriers(tuple(values.tolist())), len(exposed.look))
+    return Attacked(
+        release,
+        seconds,
+        Target.of(exposed, values),
+        carriers.astype(np.int64),
+        table.n_rows - exposed.n_rows,
+    )
+
+
+def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -> Statement:
+    """Put what we found beside something that the paper says without a number to compare.
+
+    Why is told where it does not hold.
+
+    Examples
+    --------
+    >>> claimed("no breach", "none", "3", holds=False, why="other groups").verdict
+    'differs'
+    """
+    if holds:
+        return Statement(what, printed, ours, "reproduced")
+    return Statement(what, printed, ours, "differs", why)
+
+
+def percent(share: float) -> str:
+    """Write a share.
+
+    Examples
+    --------
+    >>> percent(0.0239)
+    '2.4 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def curve(name: str, numbers: Sequence[float] | Numbers) -> Curve:
+    """Draw numbers as a curve."""
+    return Curve(name, tuple(float(number) for number in numbers))
