@@ -358,3 +358,20 @@ def test_a_file_without_a_header_does_not_show_its_first_row(ask, first, tmp_pat
     with pytest.raises(shoal.ShoalError) as caught:
         ask(write_csv(rows, tmp_path / "people.csv"))
     assert TEXT_MARK not in str(caught.value)
+
+
+@pytest.mark.parametrize("verb", ["anonymize", "compare", "attack", "measure"])
+def test_a_table_where_something_else_belongs_is_not_shown(verb):
+    """A frame that is given as a method or an attack would show its rows by its `repr`."""
+    rows = {"home": ["q1"] * 4, "disease": [f"{TEXT_MARK} 1", f"{TEXT_MARK} 2"] * 2}
+    table = shoal.read(rows, shoal.Schema(quasi=["home"], sensitive="disease"))
+    release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    wrong = {
+        "anonymize": lambda: shoal.anonymize(table, rows),
+        "compare": lambda: shoal.compare(table, [rows]),
+        "attack": lambda: shoal.attack(release, rows),
+        "measure": lambda: shoal.measure(release, rows),
+    }[verb]
+    with pytest.raises(shoal.ParameterError, match="not a dict") as caught:
+        wrong()
+    assert TEXT_MARK not in str(caught.value)

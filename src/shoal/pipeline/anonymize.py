@@ -83,7 +83,8 @@ def anonymize(
         )
     if not isinstance(method, Method):
         raise ParameterError(
-            f"The method must be an object such as shoal.Mondrian(k=5), not {method!r}."
+            "The method must be an object such as shoal.Mondrian(k=5), not a "
+            f"{type(method).__name__}."
         )
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     return anonymize_with(secret, table, method, progress=progress)

@@ -309,7 +309,8 @@ def _check_chosen(
     for one in attacks:
         if not isinstance(one, Attack):
             raise ParameterError(
-                f"An attack must be an object such as shoal.attacks.Linkage(), not {one!r}."
+                "An attack must be an object such as shoal.attacks.Linkage(), not a "
+                f"{type(one).__name__}."
             )
         if not one.fits(published) and one not in replayed:
             raise ParameterError(

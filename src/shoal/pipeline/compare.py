@@ -104,7 +104,8 @@ def compare(
     for one in chosen:
         if not isinstance(one, Method):
             raise ParameterError(
-                f"A method must be an object such as shoal.Mondrian(k=5), not {one!r}."
+                "A method must be an object such as shoal.Mondrian(k=5), not a "
+                f"{type(one).__name__}."
             )
     schema = _sections(table)
     return compare_stated(

@@ -121,7 +121,8 @@ def default_measures(published: Published) -> list[Measure]:
 def _confirm_measure(one: Measure, published: Published) -> None:
     if not isinstance(one, Measure):
         raise ParameterError(
-            f"A measure must be an object such as shoal.measures.Loss(), not {one!r}."
+            "A measure must be an object such as shoal.measures.Loss(), not a "
+            f"{type(one).__name__}."
         )
     one.confirm_fits(published)
 
