@@ -217,6 +217,34 @@ def test_two_buckets_of_two_give_five_eighths():
     assert found.estimate.tolist() == [0.625, 0.625]
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 29), Fraction(1, 200)])
+@pytest.mark.parametrize("size", [40, 900, 2_000, 4_000])
+def test_large_buckets_are_believed_as_exact_tails_say(size, rate):
+    """Chances that underflow as floats: in fractions, no two draws away from what is published."""
+    held, m = size // 25, 2
+    found = mask_credibility(np.array([held, held]), np.array([size, size]), m, rate)
+    assert found.is_exact
+    weights = [
+        math.comb(size, count)
+        * (rate.numerator**count)
+        * (rate.denominator - rate.numerator) ** (size - count)
+        for count in range(size // m + 1, min(size // m + 60, size) + 1)
+    ]
+    shown = (
+        math.comb(size, held)
+        * rate.numerator**held
+        * (rate.denominator - rate.numerator) ** (size - held)
+    )
+    above = sum(weights)
+    mean = Fraction(
+        sum(w * count for count, w in enumerate(weights, start=size // m + 1)), above * size
+    )
+    # Both as published, or either distorted: the other lends the share that it shows.
+    one_distorted = Fraction(above, 2 * above + shown)
+    expected = (1 - one_distorted) * Fraction(held, size) + one_distorted * mean
+    assert np.allclose(found.estimate, float(expected), rtol=1e-8)
+
+
 def test_a_rare_value_is_less_credible():
     found = [
         mask_credibility(np.array([1, 1, 0, 0]), np.array([2, 2, 3, 3]), 2, Fraction(1, n))

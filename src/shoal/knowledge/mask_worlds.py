@@ -37,6 +37,9 @@ _N_CHAINS = 8
 _N_BURNT = 4
 """One draw in so many is not counted, at the start of every chain."""
 _NO_VARIANCE = 1e-12
+_TINY = 1e-290
+"""Chances below this lose digits as floats."""
+_ROUNDING = 1e-17
 _FEWEST_DRAWS = 30
 _WIDEST = 0.25
 """Chains that differ by more than that have not found the same worlds."""
@@ -322,8 +325,27 @@ def _far_start(worlds: _Worlds, draw: np.random.Generator) -> Codes:
 
 def _log_above(most: Counts, sizes: Counts, likely: float) -> Floats:
     """Give the logarithm of the chance of more than `most` among `sizes` binomial draws."""
+    chance = special.bdtrc(most.astype(np.float64), sizes, likely)
+    is_tiny = chance < _TINY
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(special.bdtrc(most.astype(np.float64), sizes, likely)))
+        logs = np.log(chance)
+    logs[is_tiny] = _log_far_above(most[is_tiny], sizes[is_tiny], likely)
+    return np.asarray(logs, dtype=np.float64)
+
+
+def _log_far_above(most: Counts, sizes: Counts, likely: float) -> Floats:
+    """Give the same where it is too small for a float, as it is in large buckets.
+
+    Each further draw is rarer than the one before by a factor that falls, so that their sum beside
+    the first soon ends.
+    """
+    first = most + 1
+    total, term, step = np.ones(len(first)), np.ones(len(first)), 0
+    while np.any(term > _ROUNDING * total):
+        term *= np.maximum(sizes - first - step, 0) / (first + step + 1) * (likely / (1 - likely))
+        total += term
+        step += 1
+    return np.asarray(_log_exactly(first, sizes, likely) + np.log(total))
 
 
 def _log_exactly(held: Counts, sizes: Counts, likely: float) -> Floats:
