@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
+from shoal.core.guarantees import ForegroundSafety
 from shoal.core.kernels import load_plain
 from shoal.core.release import People
 from shoal.knowledge.foreground import (
@@ -446,6 +447,22 @@ def test_rows_of_one_profile_have_one_class_under_every_set(drawn, least):
 )
 def test_the_sample_size_is_that_of_theorem_1(epsilon, sigma, expected):
     assert sample_size(epsilon, sigma) == expected
+
+
+@pytest.mark.parametrize(("epsilon", "sigma"), [("1e-200", 0.9), ("1e-5", "1e-400")])
+def test_an_error_too_small_for_floats_asks_for_more_rows_than_any_table_has(epsilon, sigma):
+    stated = ForegroundSafety(r=2, epsilon=epsilon, sigma=sigma)
+    assert sample_size(epsilon, sigma) == stated.n_enough > 10**12
+    looks = Cells.of_rows([DISEASES], np.array([[0], [0]]))
+    assert usable_sets(looks, sample_size(epsilon, sigma)) == ()
+
+
+@given(epsilon=st.fractions("1e-6", 1), sigma=st.fractions("1e-6", 1))
+def test_the_guarantee_asks_for_as_many_rows_as_the_attack(epsilon, sigma):
+    stated = ForegroundSafety(r=2, epsilon=epsilon, sigma=sigma)
+    expected = log(2 / sigma) / float(2 * epsilon**2)
+    assert sample_size(epsilon, sigma) == stated.n_enough
+    assert isclose(stated.n_enough, expected, rel_tol=1e-9, abs_tol=1 + 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "sigma"), [(0, 0.5), (0.1, 0), (0.1, 1.1), (2, 0.5)])

@@ -94,7 +94,8 @@ class ForegroundSafety(Guarantee):
     @property
     def n_enough(self) -> int:
         """The fewest rows with a signature that count as enough."""
-        return math.ceil(math.log(2 / self.sigma) / float(2 * self.epsilon**2))
+        log = math.log(2 * self.sigma.denominator) - math.log(self.sigma.numerator)
+        return math.ceil(Fraction(log) / (2 * self.epsilon**2))
 
     @property
     def least_bucket(self) -> int:

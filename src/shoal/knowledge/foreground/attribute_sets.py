@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -47,7 +48,9 @@ def sample_size(epsilon: Number = 0.01, sigma: Number = 0.9) -> int:
     for name, number in (("epsilon", error), ("sigma", risk)):
         if not 0 < number <= 1:
             raise ParameterError(f"{name} must be above 0 and at most 1, not {as_text(number)}.")
-    return math.ceil(math.log(2 / risk) / float(2 * error**2))
+    # In whole numbers and fractions: floats would give up on the smallest of them.
+    log = math.log(2 * risk.denominator) - math.log(risk.numerator)
+    return math.ceil(Fraction(log) / (2 * error**2))
 
 
 @dataclass(frozen=True, eq=False)
