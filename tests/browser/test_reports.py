@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http.server
 import json
 import shutil
@@ -12,8 +13,6 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.knowledge.correlation import correlations
-from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.plots import Point, scatter
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -29,8 +28,16 @@ HOSTILE = (
     "\"'><svg onload=document.title='run'>",
     "</style></title></textarea><script>document.title='run'</script>",
     "\u202eدمشق\u202c שלום",
-    "long " * 400,
+    "long" * 400,
 )
+TOWN, ILL = HOSTILE[1], "</title>\u202e<script>alert(1)</script>"
+METHODS = {
+    "generalized": shoal.Mondrian(k=5, ell=2),
+    "bucketized": shoal.Anatomy(ell=2),
+    "sliced": shoal.Slicing(ell=2, columns="bucketized"),
+    "distorted": shoal.Mask(k=5, m=2, protect=["flu"]),
+    "suppressed": shoal.RuleHiding(private=f'"{ILL}" where age < 22', gamma=4),
+}
 
 
 class Silent(http.server.BaseHTTPRequestHandler):
@@ -65,55 +72,106 @@ def of_page(urls: list[str]) -> list[str]:
     return [url for url in urls if not any(name in url.split("/")[2] for name in own)]
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory):
+def made(method: shoal.Method, folder: Path) -> list[Path]:
+    """Seal a release of a hostile table; give its two reports."""
     n = 60
     table = shoal.read(
         {
-            "<b>town</b>": [HOSTILE[i % 6] for i in range(n)],
+            TOWN: [HOSTILE[i % 6] for i in range(n)],
             "age": [20 + i % 10 for i in range(n)],
-            "disease": [(*HOSTILE[:3], "flu")[i % 4] for i in range(n)],
+            ILL: [(*HOSTILE[:3], "flu", "cold")[i % 5] for i in range(n)],
             "name": [f"person {i}" for i in range(n)],
         },
-        shoal.Schema(quasi=["<b>town</b>", "age"], sensitive="disease", identifying="name"),
+        shoal.Schema(quasi=[TOWN, "age"], sensitive=ILL, identifying="name"),
     )
+    release = shoal.anonymize(table, method)
+    shape = release.manifest.shape
+    linkage = shoal.attacks.SlicedLinkage() if shape == "sliced" else shoal.attacks.Linkage(limit=1)
+    shoal.attack(release, linkage)
+    release.measured = shoal.measure(release, shoal.measures.Loss()).measured
+    public = release.write(folder)
+    return [public / "report.html", folder.with_name(f"{folder.name}.internal") / "report.html"]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """Open every report of every shape at once, each in a frame of one page: one start does."""
     folder = tmp_path_factory.mktemp("hostile")
-    release = shoal.anonymize(table, shoal.Mondrian(k=5, ell=2))
-    attacked = (shoal.attacks.Homogeneity(limit="1/4"), shoal.attacks.Linkage())
-    shoal.attack(release, *attacked)
-    written = release.write(folder / "release")
-    evidence = Evidence(
-        findings=release.findings,
-        correlations=correlations(table.counts(["<b>town</b>", "age", "disease"])),
-    )
-    drawn = folder / "drawn.html"
-    text = internal_report(release.manifest, release.meanings, evidence)
+    reports = [page for name, method in METHODS.items() for page in made(method, folder / name)]
     points = [Point(0.1, 0.3, HOSTILE[0]), Point(0.4, 0.1, "anatomy", is_marked=True)]
     picture = scatter(points, title="Risk and loss", x_label="loss", y_label="risk")
-    drawn.write_text(text.replace("</main>", f"<figure>{picture}</figure></main>"), "utf-8")
-    return written / "report.html", folder / "release.internal" / "report.html", drawn
+    drawn = folder / "drawn.html"
+    drawn.write_text(f"<!DOCTYPE html><meta charset=utf-8><figure>{picture}</figure>", "utf-8")
+    frames = "".join(
+        f'<iframe src="{one.relative_to(folder)}" width=1000 height=700></iframe>'
+        for one in (*reports, drawn)
+    )
+    sheet = folder / "all.html"
+    # The script of the sheet, not of any report, tells what became of each.
+    sheet.write_text(
+        f"<!DOCTYPE html><meta charset=utf-8>{frames}<pre></pre><script>{_TELL}</script>", "utf-8"
+    )
+    flags = ("--dump-dom", "--allow-file-access-from-files", "--virtual-time-budget=4000")
+    shown, logged, urls = opened(sheet, folder, *flags)
+    told = json.loads(html.unescape(shown.partition("<pre>")[2].partition("</pre>")[0]))
+    return reports, dict(zip((*reports, drawn), told, strict=True)), logged, of_page(urls)
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_nothing_runs_and_nothing_is_fetched(reports, tmp_path, place):
-    page = reports[place]
-    assert page.stat().st_size < 3_000_000
-    shown, logged, urls = opened(page, tmp_path, "--dump-dom")
+_TELL = """
+onload = () => {
+  const told = [...document.querySelectorAll("iframe")].map((frame) => {
+    const page = frame.contentDocument;
+    const drawn = [...page.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect());
+    const texts = [...page.querySelectorAll("svg text")].map((one) => one.getBoundingClientRect());
+    const wide = [...page.querySelectorAll("main > p, main > h2, td > bdi")];
+    return {
+      title: page.title,
+      scripts: page.querySelectorAll("script, img, iframe, link, object").length,
+      drawn: drawn.filter((box) => box.width > 100 && box.height > 40).length,
+      pictures: drawn.length,
+      texts: texts.length,
+      overflow: wide.filter((one) => one.getBoundingClientRect().width > 1000).length,
+      sideways: page.documentElement.scrollWidth - page.documentElement.clientWidth,
+      targets: [...page.querySelectorAll("a")].map((a) => a.getAttribute("href"))
+        .filter((href) => !page.querySelector("h2[id='" + href.slice(1) + "']")),
+      links: page.querySelectorAll("nav a").length,
+    };
+  });
+  document.querySelector("pre").textContent = JSON.stringify(told);
+};
+"""
+
+
+def test_nothing_runs_and_nothing_is_fetched(seen):
+    reports, told, logged, urls = seen
+    assert "CONSOLE" not in logged
+    assert urls == []
+    for page in reports:
+        assert page.stat().st_size < 3_000_000
+        assert "eport on a release" in told[page]["title"]
+        assert told[page]["scripts"] == 0
+
+
+def test_plots_are_drawn_and_nothing_stands_out_of_the_page(seen):
+    reports, told, _, _ = seen
+    for page in told:
+        assert told[page]["pictures"] == told[page]["drawn"] >= 1, page
+        assert told[page]["texts"] > 2
+    for page in reports:
+        assert told[page]["overflow"] == 0
+        assert told[page]["sideways"] <= 0
+        assert told[page]["links"] >= 4
+        assert told[page]["targets"] == []
+
+
+def test_a_report_can_be_printed(seen, tmp_path):
+    reports, *_ = seen
+    printed = tmp_path / "report.pdf"
+    _, logged, urls = opened(reports[1], tmp_path, f"--print-to-pdf={printed}")
     assert "CONSOLE" not in logged
     assert of_page(urls) == []
-    assert "report on a release</title>" in shown.lower()
-    assert "<script" not in shown
-    assert "<img" not in shown
-    assert "<svg" in shown
-
-
-@pytest.mark.parametrize("place", range(3))
-def test_plots_are_drawn(reports, tmp_path, place):
-    picture = tmp_path / "page.png"
-    size = "--window-size=1000,6000"
-    opened(reports[place], tmp_path, f"--screenshot={picture}", size)
-    # A page without drawings takes far less.
-    assert picture.stat().st_size > 30_000
+    assert printed.read_bytes().startswith(b"%PDF")
+    assert printed.stat().st_size > 20_000
 
 
 def test_a_page_that_fetches_or_fails_would_be_seen(tmp_path):

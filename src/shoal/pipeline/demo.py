@@ -172,8 +172,10 @@ def _places(folder: Path, publication: Publication) -> Iterator[tuple[Path, str]
     public, internal = publication.folder, publication.internal
     yield folder / _TABLE, "the table, as a steward has it"
     yield folder / _CONFIGURATION, "what Shoal was told to do"
-    yield public / "codebook.md", "what a reader of the release is told"
+    yield public / "report.html", "what a reader of the release is told; open it in a browser"
+    yield public / "codebook.md", "the same in short, column by column"
     yield public / "table.csv", "the release"
     yield public / "manifest.json", "what it promises; `shoal verify` checks it"
+    yield internal / "report.html", "who is at risk, what is lost, what was decided; never ship it"
     yield internal / "risk.parquet", "what each attack believes of each person; never ship it"
     yield internal / "record.json", "how it was made, secret included; never ship it"
