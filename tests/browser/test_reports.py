@@ -36,7 +36,7 @@ METHODS = {
     "bucketized": shoal.Anatomy(ell=2),
     "sliced": shoal.Slicing(ell=2, columns="bucketized"),
     "distorted": shoal.Mask(k=5, m=2, protect=["flu"]),
-    "suppressed": shoal.RuleHiding(private=f'"{ILL}" where age < 22', gamma=4),
+    "suppressed": shoal.RuleHiding(private=f"{ILL} where age < 22", gamma=4),
 }
 
 
