@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.core.attack import Findings, Section
-from shoal.core.cells import Cells, Codes
+from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.release import Published
 from shoal.core.rows import HIDDEN, Rows
 from shoal.pipeline.release import Release
 from shoal.pipeline.sliced_people import Placed, place_kinds
 from shoal.pipeline.witnesses import kinds_of_release
+from shoal.report.contribution import Attacked
 from shoal.report.risk import WITHOUT_COLUMN, risk_sections
 
 __all__ = ["AtRisk", "people_at_risk"]
@@ -60,14 +61,6 @@ class AtRisk:
     unsaid: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class _People:
-    """Whom findings speak of: their quasi-identifiers, and their buckets where they have any."""
-
-    quasi: Cells
-    bucket: Codes | None = None
-
-
 def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, AtRisk]:
     """Count the people at risk of every attack, by its name.
 
@@ -84,22 +77,28 @@ def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, 
     placed = None
     if published.sliced is not None:
         placed = place_kinds(release, published, kinds_of_release(release, published.sliced))
-    return {found.attack: _at_risk(found, release, published, placed) for found in findings}
+    # Findings that speak of the same people share what is grouped of them.
+    known: dict[bool, Attacked] = {}
+    told = {}
+    for found in findings:
+        if found.is_by_line and published.lines.n_rows > _MOST_LINES:
+            told[found.attack] = AtRisk((), (_TOO_MANY,))
+            continue
+        one = found if placed is None or found.is_by_place else _placed(found, placed)
+        if one.is_by_line not in known:
+            known[one.is_by_line] = (
+                _of_lines(one, release, published)
+                if placed is None
+                else Attacked(placed.people.quasi, placed.people.bucket)
+            )
+        told[found.attack] = _at_risk(one, published, known[one.is_by_line])
+    return told
 
 
-def _at_risk(
-    found: Findings, release: Release, published: Published, placed: Placed | None
-) -> AtRisk:
-    if found.is_by_line and published.lines.n_rows > _MOST_LINES:
-        return AtRisk((), (_TOO_MANY,))
-    if placed is not None:
-        found = found if found.is_by_place else _placed(found, placed)
-        people = _People(placed.people.quasi, placed.people.bucket)
-    else:
-        people = _of_lines(found, release, published)
+def _at_risk(found: Findings, published: Published, people: Attacked) -> AtRisk:
     if not found.breached.any() and np.ptp(found.posterior) < _EQUAL:
         return AtRisk((), (_ALIKE,))
-    sections = risk_sections(found, people.quasi, people.bucket)
+    sections = risk_sections(found, people)
     if not sections:
         return AtRisk((), (_OTHERS,))
     return AtRisk(sections, tuple(_unsaid(found, published, people, sections)))
@@ -116,17 +115,17 @@ def _placed(found: Findings, placed: Placed) -> Findings:
     )
 
 
-def _of_lines(found: Findings, release: Release, published: Published) -> _People:
+def _of_lines(found: Findings, release: Release, published: Published) -> Attacked:
     lines = published.lines
     if found.is_by_line and published.rows is not None:
-        return _People(_shown_cells(published.rows))
+        return Attacked(_shown_cells(published.rows))
     domains, codes, counts = lines.domains[1:], lines.codes, lines.counts
     if found.is_by_line:
         codes = codes[release.files.cell_of_lines(published)]
         counts = np.ones(len(codes), dtype=np.int64)
     # A line of a suppressed release is a bucket of its own.
     bucket = None if published.rows is not None else codes[:, 0]
-    return _People(Cells(domains, codes[:, 1:], counts), bucket)
+    return Attacked(Cells(domains, codes[:, 1:], counts), bucket, published.buckets)
 
 
 def _shown_cells(rows: Rows) -> Cells:
@@ -142,7 +141,7 @@ def _shown_cells(rows: Rows) -> Cells:
 
 
 def _unsaid(
-    found: Findings, published: Published, people: _People, sections: tuple[Section, ...]
+    found: Findings, published: Published, people: Attacked, sections: tuple[Section, ...]
 ) -> Iterator[str]:
     is_suppressed = published.rows is not None
     if people.bucket is None and is_suppressed:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shoal.core.attack import Findings, Section
 from shoal.core.cells import Cells, Codes, Counts
-from shoal.report.contribution import contributions
+from shoal.report.contribution import Attacked, contributions
 
 __all__ = ["BY_BUCKET", "BY_COLUMN", "BY_SUBGROUP", "WITHOUT_COLUMN", "risk_sections"]
 
@@ -31,20 +31,15 @@ _N_SHOWN = 15
 Floats = npt.NDArray[np.float64]
 
 
-def risk_sections(
-    found: Findings, quasi: Cells, bucket: Codes | None = None
-) -> tuple[Section, ...]:
+def risk_sections(found: Findings, people: Attacked) -> tuple[Section, ...]:
     """Count people at risk by what they have in common.
 
     Parameters
     ----------
     found
         What an attack found.
-    quasi
-        The quasi-identifiers of the people attacked, one cell an entry of the findings. Cells may
-        repeat.
-    bucket
-        The bucket of each entry, where each is in one.
+    people
+        The people attacked.
 
     Returns
     -------
@@ -58,21 +53,21 @@ def risk_sections(
     >>> quasi = Cells((sex,), np.array([[0], [1]]), np.array([3, 1]))
     >>> found = Findings("linkage", "who is in it", quasi.counts, np.array([-1, -1]),
     ...     np.array([0.25, 1.0]), np.array([False, True]), "1/2", {})
-    >>> without, columns, values = risk_sections(found, quasi)
+    >>> without, columns, values = risk_sections(found, Attacked(quasi))
     >>> without.rows, columns.rows
     ((('sex', 1),), (('sex', 1.0),))
     >>> values.rows
     (('sex', 'm', 1, 1, 1.0, 1.0), ('sex', 'f', 3, 0, 0.0, 0.25))
     """
-    if not np.array_equal(found.counts, quasi.counts):
+    if not np.array_equal(found.counts, people.quasi.counts):
         return ()
-    columns, subgroups = _by_value(found, quasi)
-    by_bucket = () if bucket is None else (_by_bucket(found, bucket),)
-    return (*by_bucket, *_without_columns(found, quasi), columns, subgroups)
+    columns, subgroups = _by_value(found, people.quasi)
+    by_bucket = () if people.bucket is None else (_by_bucket(found, people.bucket),)
+    return (*by_bucket, *_without_columns(found, people), columns, subgroups)
 
 
-def _without_columns(found: Findings, quasi: Cells) -> tuple[Section, ...]:
-    added = contributions(found, quasi)
+def _without_columns(found: Findings, people: Attacked) -> tuple[Section, ...]:
+    added = contributions(found, people)
     if not added:
         return ()
     rows = sorted(((name, *counts) for name, counts in added.items()), key=lambda row: -row[1])

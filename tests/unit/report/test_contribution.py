@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.core.attack import Findings
-from shoal.core.cells import Cells
+from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
-from shoal.report.contribution import contributions
+from shoal.report import contribution
+from shoal.report.contribution import Attacked, contributions
 
 DOMAINS = tuple(Domain.of_texts(name, ["a", "b", "c"], has_missing=True) for name in "xyz")
 CODES = st.tuples(*(st.integers(0, 3) for _ in DOMAINS))
@@ -36,7 +37,7 @@ def test_without_a_column_the_lines_that_fit_are_all_that_agree_in_the_others(en
     people = [code for code, count in entries for _ in range(count)]
     posterior = [Fraction(1, people.count(code)) for code in codes]
     found = findings("linkage", counts, [-1] * len(codes), posterior, f"1/{least}")
-    told = contributions(found, cells_of(codes, counts))
+    told = contributions(found, Attacked(cells_of(codes, counts)))
     at_risk = [one for one in people if people.count(one) < least]
     if not at_risk:
         assert told == {}
@@ -64,7 +65,7 @@ def test_beliefs_without_a_column_lie_between_the_bounds(entries, limit):
     value = [law.index(max(law)) for law in laws]
     posterior = [max(belief) for belief in beliefs]
     found = findings("homogeneity", counts, value, posterior, limit)
-    told = contributions(found, cells_of(codes, counts))
+    told = contributions(found, Attacked(cells_of(codes, counts)))
     if not found.breached.any():
         assert told == {}
         return
@@ -84,15 +85,58 @@ def test_beliefs_without_a_column_lie_between_the_bounds(entries, limit):
             assert least == most
 
 
+@given(
+    st.lists(st.tuples(CODES, st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=14),
+    st.sampled_from(["1/2", "1/3", "2/3", "3/4", "anything short of certainty"]),
+)
+def test_who_goes_by_buckets_alone_is_followed_exactly(rows, limit):
+    number = {bucket: place for place, bucket in enumerate(sorted({row[1] for row in rows}))}
+    codes = [code for code, _, _ in rows]
+    bucket = [number[one] for _, one, _ in rows]
+    held = Buckets.of_pairs(
+        np.array(bucket), np.array([value for *_, value in rows]), Domain.of_texts("ill", "abc")
+    )
+    ill = [[rows[i][2] for i in range(len(rows)) if bucket[i] == one] for one in range(len(number))]
+    law = [[Fraction(values.count(v), len(values)) for v in range(3)] for values in ill]
+    posterior = [max(law[one]) for one in bucket]
+    most = Fraction(limit) if limit[0].isdigit() else Fraction(999_999, 1_000_000)
+    value = np.array([law[one].index(max(law[one])) for one in bucket])
+    found = Findings(
+        "homogeneity", "all", np.ones(len(rows), dtype=np.int64), value,
+        np.array(posterior, dtype=float),
+        np.array([one > most for one in posterior]), limit, {},
+    )  # fmt: skip
+    people = Attacked(cells_of(codes, [1] * len(rows)), np.array(bucket), held)
+    told = contributions(found, people)
+    for place, name in enumerate("xyz" if found.breached.any() else ""):
+        key = [code[:place] + code[place + 1 :] for code in codes]
+        safe = 0
+        for i in np.flatnonzero(found.breached).tolist():
+            alike = [bucket[j] for j in range(len(rows)) if key[j] == key[i]]
+            safe += max(sum(law[one][v] for one in alike) / len(alike) for v in range(3)) <= most
+        assert told[name] == (safe, safe)
+
+
+def test_groups_are_told_alike_where_there_is_no_room_for_all_values(monkeypatch):
+    rng = np.random.default_rng(4)
+    codes, counts = rng.integers(0, 4, (200, 3)), rng.integers(1, 4, 200)
+    posterior = [Fraction(int(one), 8) for one in rng.integers(1, 9, 200)]
+    found = findings("homogeneity", counts, rng.integers(0, 3, 200), posterior, "1/2")
+    told = contributions(found, Attacked(cells_of(codes, counts)))
+    monkeypatch.setattr(contribution, "_MOST_ENTRIES", 10)
+    assert contributions(found, Attacked(cells_of(codes, counts))) == told
+    assert any(least < most for least, most in told.values())
+
+
 def test_nothing_is_told_where_more_than_a_belief_decides():
     cells = cells_of([(0, 0, 0), (1, 0, 0)], [1, 1])
     odd = Findings(
         "belief", "all", cells.counts, np.array([0, 1]), np.array([0.9, 0.2]),
         np.array([False, True]), "1/2", {},
     )  # fmt: skip
-    assert contributions(odd, cells) == {}
+    assert contributions(odd, Attacked(cells)) == {}
     members = findings("membership", [1, 1], [-1, -1], [Fraction(1), Fraction(1, 2)], "3/4")
-    assert contributions(members, cells) == {}
+    assert contributions(members, Attacked(cells)) == {}
 
 
 def test_certainty_is_a_limit_that_has_no_number():
@@ -101,4 +145,4 @@ def test_certainty_is_a_limit_that_has_no_number():
         "homogeneity", "all", cells.counts, np.array([0, 1]), np.array([1.0, 0.5]),
         np.array([True, False]), "anything short of certainty", {},
     )  # fmt: skip
-    assert contributions(found, cells) == {"x": (1, 1), "y": (0, 0), "z": (0, 0)}
+    assert contributions(found, Attacked(cells)) == {"x": (1, 1), "y": (0, 0), "z": (0, 0)}

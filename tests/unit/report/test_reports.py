@@ -17,6 +17,7 @@ from shoal.core.release import Manifest, Meaning, PublishedColumn
 from shoal.core.schema import Role
 from shoal.knowledge import Knowledge, NegativeRule
 from shoal.knowledge.correlation import Correlations
+from shoal.report.contribution import Attacked
 from shoal.report.html import element, page, table, value
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.plain_words import RISKS, found_about, promised_about
@@ -230,14 +231,14 @@ def test_people_are_counted_by_bucket_column_and_value():
     sex = Domain.of_texts("sex", ["f", "m"])
     age = Domain.of_texts("age", ["20"], has_missing=True)
     quasi = Cells((age, sex), np.array([[0, 0], [1, 1]]), np.array([3, 1]))
-    sections = risk_sections(findings(), quasi, np.array([0, 0]))
+    sections = risk_sections(findings(), Attacked(quasi, np.array([0, 0])))
     assert [one.title for one in sections] == [BY_BUCKET, WITHOUT_COLUMN, BY_COLUMN, BY_SUBGROUP]
     assert sections[0].rows == ((4, 1, 0.4375, 1.0),)
     # Whoever does not know the age still knows the sex, which tells the same.
     assert sections[1].rows == (("age", 0), ("sex", 0))
     assert {row[:2] for row in sections[2].rows} == {("age", 1.0), ("sex", 1.0)}
     assert ("age", None, 1, 1, 1.0, 1.0) in sections[3].rows
-    assert risk_sections(findings(), Cells((sex,), np.array([[0]]), np.array([4]))) == ()
+    assert risk_sections(findings(), Attacked(Cells((sex,), np.array([[0]]), np.array([4])))) == ()
 
 
 @given(
@@ -251,7 +252,7 @@ def test_explained_variance_is_that_of_people_one_by_one(entries):
     code, counts, posterior = map(np.array, zip(*entries, strict=True))
     domain = Domain.of_texts("x", ["a", "b", "c"])
     found = Findings("a", "k", counts, code, posterior, posterior > 0.4, None, {})
-    columns, groups = risk_sections(found, Cells((domain,), code[:, None], counts))
+    columns, groups = risk_sections(found, Attacked(Cells((domain,), code[:, None], counts)))
     people = [(one, p) for one, n, p in entries for _ in range(n)]
     mean = sum(p for _, p in people) / len(people)
     total = sum((p - mean) ** 2 for _, p in people)
