@@ -26,7 +26,10 @@ __all__ = ["LEARNERS", "Predictor", "learn_rows", "predict_by_tables", "rows_of_
 Predictor = Callable[[Codes], Codes]
 """Gives the class of each row of features."""
 
-_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 450, 12, 50
+_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 180, 12, 30
+_LEAVES, _RATE, _SHRINKAGE = 15, 0.25, 10.0
+"""Of boosting: few rounds of small trees learn as much as many of large ones if each counts for
+more, and leaves with few rows of a class for less."""
 _MOST_SHOWN = 64
 """Up to so many values of a column without an order are shown to a tree one by one."""
 _MOST_CATEGORIES = 255
@@ -103,6 +106,9 @@ def _boosting(
     n_rounds = _MOST_TREES // (1 if n_classes == 2 else n_classes)
     model = HistGradientBoostingClassifier(
         max_iter=min(max(n_rounds, _FEWEST_ROUNDS), _MOST_ROUNDS),
+        max_leaf_nodes=_LEAVES,
+        learning_rate=_RATE,
+        l2_regularization=_SHRINKAGE,
         categorical_features=[
             not domain.type.has_order and domain.size <= _MOST_CATEGORIES for domain in domains
         ],
