@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array, diags_array
+from scipy.sparse import csr_array
 
 from shoal.analyse.linked import Linked, LinkedColumn
 from shoal.core.cells import Cells, Codes
@@ -76,14 +76,34 @@ class Tables:
         return cls(Linked.of_columns([column]), shares, domains)
 
     @cached_property
-    def _matrices(self) -> Mapping[str, Any]:
-        """The shares of each attribute, one row a label."""
-        return {
-            name: coo_array(
-                (one.share, (one.label, one.value)), shape=(one.n_labels, one.n_values)
-            ).tocsr()
-            for name, one in self.shares.items()
-        }
+    def _matrices(self) -> Mapping[str, tuple[Any, Any]]:
+        """The shares of each attribute: one row a value, and one row a label."""
+        found = {}
+        for name, one in self.shares.items():
+            by_value = _by_row(one.value, one.label, one.share, (one.n_values, one.n_labels))
+            found[name] = by_value, _by_row(
+                one.label, one.value, one.share, (one.n_labels, one.n_values)
+            )
+        return found
+
+    @cached_property
+    def _by_label_order(self) -> Mapping[str, tuple[Codes, Codes]]:
+        """The entries of each attribute's column by its labels, and where those of each begin.
+
+        Which entries there are is the same under all conditions; how much they count for is not.
+        """
+        found = {}
+        for name, shares in self.shares.items():
+            code = self.linked.columns[self.linked.place_of[name]].code_of(name)
+            found[name] = np.argsort(code, kind="stable"), _starts(code, shares.n_labels)
+        return found
+
+    @cached_property
+    def _starts_of_buckets(self) -> tuple[Codes, ...]:
+        """Where the entries of each bucket begin, by column: they are sorted by bucket."""
+        return tuple(
+            _starts(column.bucket, self.linked.n_buckets) for column in self.linked.columns
+        )
 
     def expected(self, feature: str, target: str, path: Mapping[str, Marks]) -> Reals:
         """Give the expected rows of every value of two attributes.
@@ -105,7 +125,7 @@ class Tables:
                 met = np.bincount(column.bucket, weight, self.linked.n_buckets)
                 factor *= met / self.linked.sizes
         by_label = self._by_label(feature, target, weights, factor)
-        table = self._matrices[feature].T @ by_label @ self._matrices[target]
+        table = self._matrices[feature][0] @ by_label @ self._matrices[target][1]
         dense: Reals = np.asarray(table.todense(), dtype=np.float64)
         for axis, name in enumerate((feature, target)):
             if name in path:
@@ -124,19 +144,33 @@ class Tables:
     def _by_label(self, feature: str, target: str, weights: Sequence[Reals], factor: Reals) -> Any:
         """Give the expected rows of every label of two attributes."""
         one, other = (self.linked.place_of[name] for name in (feature, target))
+        first, second = self.linked.columns[one], self.linked.columns[other]
         n_labels = [self.shares[name].n_labels for name in (feature, target)]
-        columns = self.linked.columns
-        codes = columns[one].code_of(feature), columns[other].code_of(target)
+        order, starts = self._by_label_order[feature]
+        code = second.code_of(target)
         if one == other:
-            weight = weights[one] * factor[columns[one].bucket]
-            return coo_array((weight, codes), shape=tuple(n_labels)).tocsr()
-        sides = [
-            coo_array(
-                (weights[at], (columns[at].bucket, code)), shape=(self.linked.n_buckets, size)
-            ).tocsr()
-            for at, code, size in zip((one, other), codes, n_labels, strict=True)
-        ]
-        return sides[0].T @ (diags_array(factor / self.linked.sizes) @ sides[1])
+            weight = weights[one] * factor[first.bucket]
+            return csr_array((weight[order], code[order], starts), shape=tuple(n_labels))
+        n_buckets = self.linked.n_buckets
+        features = csr_array(
+            (weights[one][order], first.bucket[order], starts), shape=(n_labels[0], n_buckets)
+        )
+        weight = weights[other] * (factor / self.linked.sizes)[second.bucket]
+        targets = csr_array(
+            (weight, code, self._starts_of_buckets[other]), shape=(n_buckets, n_labels[1])
+        )
+        return features @ targets
+
+
+def _starts(sorted_by: Codes, n_groups: int) -> Codes:
+    """Give where each group begins once entries are sorted by it, and where the last one ends."""
+    counts = np.bincount(sorted_by, minlength=n_groups)
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def _by_row(row: Codes, column: Codes, share: Reals, shape: tuple[int, int]) -> Any:
+    order = np.argsort(row, kind="stable")
+    return csr_array((share[order], column[order], _starts(row, shape[0])), shape=shape)
 
 
 @dataclass(frozen=True, eq=False)
