@@ -245,7 +245,10 @@ def default_methods(table: EngineTable) -> tuple[Method, ...]:
         return tuple(
             made
             for k in (3, 5, 10)
-            for made in (all_methods.Mondrian(k=k), all_methods.FullDomain(k=k, suppress="0.05"))
+            for made in (
+                all_methods.Mondrian(k=k),
+                all_methods.FullDomain(k=k, suppress=_USUAL_SUPPRESSED),
+            )
         )
     if len(schema.sensitive) > 1 or schema.both:
         return tuple(
@@ -257,14 +260,17 @@ def default_methods(table: EngineTable) -> tuple[Method, ...]:
     return (
         all_methods.Anatomy(ell=ell),
         all_methods.Injector(ell=ell),
-        all_methods.Mondrian(k=5, ell=ell),
-        all_methods.FullDomain(k=5, ell=ell, suppress="0.05"),
-        all_methods.Slicing(ell=ell),
-        all_methods.ForegroundSafe(r=ell),
+        all_methods.Mondrian(k=_USUAL_ROWS, ell=ell, diversity="frequency"),
+        all_methods.Mondrian(k=_USUAL_ROWS, t=_USUAL_DISTANCE),
+        all_methods.FullDomain(
+            k=_USUAL_ROWS, ell=ell, diversity="frequency", suppress=_USUAL_SUPPRESSED
+        ),
+        # Clustered columns may link the sensitive one to more than any bucket could hide.
+        all_methods.Slicing(ell=ell, columns="bucketized"),
     )
 
 
-_USUAL_DIVERSITY = 3
+_USUAL_DIVERSITY, _USUAL_ROWS, _USUAL_DISTANCE, _USUAL_SUPPRESSED = 3, 5, "0.3", "0.05"
 
 
 def _reachable(table: EngineTable) -> int:

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes
-from shoal.knowledge.foreground.descent import descend
+from shoal.knowledge.foreground.descent import Divide, descend
 from shoal.knowledge.foreground.fitting import Likelihood
+from shoal.knowledge.foreground.information import information, invert, is_worthwhile
 from shoal.knowledge.foreground.mining import Exposure, Target
 
 __all__ = ["AdditiveModel", "fit_additive"]
@@ -35,6 +36,8 @@ _RARE = 1e-6
 """A prior belief is no nearer than this to what is impossible or certain."""
 _HUGE = 500.0
 """The largest logarithm of odds."""
+_LEAST = 1e-9
+"""The least that the slope of the level is taken to grow by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,7 @@ def fit_additive(
         parameters, n_steps, is_converged = descend(
             problem.objective,
             begin,
-            problem.stiffness(begin),
+            problem.divisor(begin),
             tolerance=_FLAT * max(float(target.n_carrying.sum()), 1.0),
             max_steps=_MAX_STEPS,
         )
@@ -173,14 +176,26 @@ class _Problem:
         f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
         return f
 
-    def stiffness(self, parameters: Floats) -> Floats:
-        """Give about how fast the slope of each parameter grows with it."""
+    def divisor(self, parameters: Floats) -> Divide:
+        """Give what divides a slope by about how fast slopes grow there."""
         f = self.chances(parameters)
+        shapes = self.likelihood.shapes
+        if not is_worthwhile(shapes, self.place, self.n_parameters):
+            stiffness = self._stiffness(f)
+            return lambda slope: slope / stiffness
+        matrix = information(shapes, self.place, f, self.n_rows, self.n_parameters)
+        matrix[np.arange(1, len(matrix)), np.arange(1, len(matrix))] += self.penalty
+        matrix[0, 0] += _LEAST
+        inverse = invert(matrix)
+        return lambda slope: np.asarray((inverse * slope).sum(axis=1), dtype=np.float64)
+
+    def _stiffness(self, f: Floats) -> Floats:
+        """Give about how fast the slope of each parameter grows with it alone."""
         weights = self.n_rows * f * (1 - f)
         every = np.repeat(weights, self.place.shape[1])
-        stiffness: Floats = np.full(len(parameters), self.penalty)
-        stiffness += np.bincount(self.place.ravel(), every, len(parameters))
-        stiffness[0] = max(float(weights.sum()), 1e-9)
+        stiffness: Floats = np.full(self.n_parameters, self.penalty)
+        stiffness += np.bincount(self.place.ravel(), every, self.n_parameters)
+        stiffness[0] = max(float(weights.sum()), _LEAST)
         return stiffness
 
     def objective(self, parameters: Floats) -> tuple[float, Floats]:

@@ -17,10 +17,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["descend"]
+__all__ = ["Divide", "descend"]
 
 Floats = npt.NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
+Divide = Callable[[Floats], Floats]
+"""Divides a slope by about how fast slopes grow."""
 
 _MEMORY = 12
 _ENOUGH = 1e-4
@@ -29,7 +31,7 @@ _MAX_HALVINGS = 40
 
 
 def descend(
-    objective: Objective, start: Floats, stiffness: Floats, *, tolerance: float, max_steps: int
+    objective: Objective, start: Floats, divide: Divide, *, tolerance: float, max_steps: int
 ) -> tuple[Floats, int, bool]:
     """Find the lowest point.
 
@@ -39,8 +41,9 @@ def descend(
         Gives the height and its gradient.
     start
         Where to begin.
-    stiffness
-        About how fast each slope grows with its number, above 0.
+    divide
+        Divides a slope by about how fast slopes grow with the numbers: by a positive definite
+        matrix.
     tolerance
         The largest slope that counts as none.
     max_steps
@@ -59,8 +62,8 @@ def descend(
     --------
     >>> def bowl(point):
     ...     return float(((point - 3) ** 2).sum()), 2 * (point - 3)
-    >>> point, _, is_converged = descend(bowl, np.zeros(2), np.ones(2), tolerance=1e-9, max_steps=9)
-    >>> point.tolist(), is_converged
+    >>> found = descend(bowl, np.zeros(2), lambda slope: slope, tolerance=1e-9, max_steps=9)
+    >>> found[0].tolist(), found[2]
     ([3.0, 3.0], True)
     """
     point = start
@@ -69,11 +72,11 @@ def descend(
     for n_steps in range(max_steps):
         if np.abs(slope).max() <= tolerance:
             return point, n_steps, True
-        direction = -_scaled(slope, moves, stiffness)
+        direction = -_scaled(slope, moves, divide)
         promised = _product(slope, direction)
         if promised >= 0:
             moves.clear()
-            direction = -slope / stiffness
+            direction = -divide(slope)
             promised = _product(slope, direction)
         following = _search(objective, point, height, direction, promised)
         if following is None:
@@ -91,7 +94,7 @@ def _product(first: Floats, second: Floats) -> float:
     return float((first * second).sum())
 
 
-def _scaled(slope: Floats, moves: deque[tuple[Floats, Floats, float]], stiffness: Floats) -> Floats:
+def _scaled(slope: Floats, moves: deque[tuple[Floats, Floats, float]], divide: Divide) -> Floats:
     """Divide a slope by the curvature that the latest moves have shown ([Nocedal06] 7.4)."""
     rest = slope.copy()
     parts = []
@@ -99,10 +102,10 @@ def _scaled(slope: Floats, moves: deque[tuple[Floats, Floats, float]], stiffness
         part = _product(move, rest) / product
         parts.append(part)
         rest = rest - part * turn
-    rest = rest / stiffness
+    rest = divide(rest)
     if moves:
         _, turn, product = moves[-1]
-        rest *= product / _product(turn, turn / stiffness)
+        rest *= product / _product(turn, divide(turn))
     for (move, turn, product), part in zip(moves, reversed(parts), strict=True):
         rest = rest + (part - _product(turn, rest) / product) * move
     return rest
