@@ -37,6 +37,7 @@ from shoal.knowledge.foreground import (
 )
 from shoal.knowledge.foreground import law as law_module
 from shoal.knowledge.foreground.additive import _Problem
+from shoal.knowledge.foreground.information import information, invert
 from shoal.knowledge.foreground.fitting import Likelihood, fit
 from shoal.knowledge.foreground.law import condition, odds_of
 from shoal.knowledge.foreground.scoring import score_beliefs
@@ -611,6 +612,49 @@ def test_the_gradient_of_the_additive_model_is_that_of_its_likelihood(release):
     model, _ = fit_additive(target, penalty=0.7)
     parameters = np.concatenate([[model.level], *model.effects])
     assert np.abs(problem.objective(parameters)[1]).max() < 1e-2
+
+
+@FEW
+@given(release=releases())
+def test_information_is_that_of_sums_of_independent_rows(release):
+    exposed, _ = exposed_of(release)
+    target = Target.of(exposed, [1])
+    assume(len(target.carrying_buckets))
+    problem = _Problem.of(target, None, 0.7)
+    at = np.linspace(-1, 1, problem.n_parameters)
+    f, shapes = problem.chances(at), problem.likelihood.shapes
+    design = np.zeros((len(f), problem.n_parameters))
+    design[:, 0] = 1
+    for look, places in enumerate(problem.place):
+        design[look, places] = 1
+    expected, seen = np.zeros((problem.n_parameters,) * 2), np.zeros(len(f))
+    for shape, times in enumerate(shapes.multiplicity.tolist()):
+        own = slice(shapes.start[shape], shapes.start[shape + 1])
+        rows = np.repeat(shapes.which[own], shapes.count[own])
+        with_sum = sum(f[row] * (1 - f[row]) * design[row] for row in rows)
+        variance = sum(f[row] * (1 - f[row]) for row in rows)
+        expected += times * np.outer(with_sum, with_sum) / variance
+        seen += times * np.bincount(rows, minlength=len(f))
+    for look, n_others in enumerate(problem.n_rows - seen):
+        expected += n_others * f[look] * (1 - f[look]) * np.outer(design[look], design[look])
+    size = problem.n_parameters
+    found = information(shapes, problem.place, f, problem.n_rows, size)
+    assert np.allclose(found, expected)
+    positive = expected + np.eye(size)
+    assert np.allclose(invert(positive) @ positive, np.eye(size), atol=1e-9)
+
+
+@FEW
+@given(release=releases())
+def test_the_additive_model_is_the_same_by_either_way_to_it(release):
+    exposed, _ = exposed_of(release)
+    target = Target.of(exposed, [1])
+    together, _ = fit_additive(target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.knowledge.foreground.additive.is_worthwhile", lambda *_: False)
+        one_by_one, _ = fit_additive(target)
+    assert np.allclose(together.f, one_by_one.f, atol=2e-3)
+    assert isclose(together.log_likelihood, one_by_one.log_likelihood, abs_tol=1e-3)
 
 
 @FEW
