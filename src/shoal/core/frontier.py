@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 __all__ = ["Point", "frontier", "nearest", "within"]
 
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Point:
@@ -75,5 +77,6 @@ def within(points: Sequence[Point], most: float) -> Point | None:
     >>> within([Point("a", 0.2, 0.5), Point("b", 0.4, 0.1)], 0.2).name
     'a'
     """
-    allowed = [point for point in points if point.risk <= most]
+    # A risk is a mean, and rounding must not carry it over the limit.
+    allowed = [point for point in points if point.risk <= most + _ROUNDING]
     return min(allowed, key=lambda point: (point.loss, point.risk), default=None)

@@ -81,8 +81,9 @@ class Tables:
         found = {}
         for name, one in self.shares.items():
             by_value = _by_row(one.value, one.label, one.share, (one.n_values, one.n_labels))
-            found[name] = by_value, _by_row(
-                one.label, one.value, one.share, (one.n_labels, one.n_values)
+            found[name] = (
+                by_value,
+                _by_row(one.label, one.value, one.share, (one.n_labels, one.n_values)),
             )
         return found
 

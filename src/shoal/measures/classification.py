@@ -34,14 +34,15 @@ from shoal.measures._expected_tree import Tables, grow_tree
 from shoal.measures._intervals import mean_interval
 from shoal.measures._learners import LEARNERS, learn_rows, predict_by_tables, rows_of_leaf
 
-__all__ = ["Classification", "paired_difference"]
+__all__ = ["ROWS", "Classification", "outcomes_of_release", "paired_difference"]
 
 _MOST_CLASSES = 20
 _EXPECTED = "expected tables"
 _TRUE = "tables of the table"
 _DRAWN = "linked at random"
 _MODELS = tuple(LEARNERS)
-_ROWS = "rows"
+ROWS = "rows"
+"""The outcome that says how many rows each entry of the others stands for."""
 _MOST_KNOWN = 256
 _known: dict[bytes, Reals] = {}
 """What models of tables came to: the same folds are given for every method that is compared."""
@@ -133,7 +134,7 @@ class Classification(FoldedMeasure):
                 for name, right in trial.outcomes(target, self.models).items():
                     outcomes.setdefault(name, []).append(right)
         joined = {name: np.concatenate(parts) for name, parts in outcomes.items()}
-        joined[_ROWS] = np.concatenate([fold.test.counts for fold in folds]).astype(np.float64)
+        joined[ROWS] = np.concatenate([fold.test.counts for fold in folds]).astype(np.float64)
         is_held_out = all(fold.test is not fold.train for fold in folds)
         return Measured(
             "classification", _headline(joined, is_held_out), (_accuracies(joined),), joined
@@ -292,8 +293,8 @@ def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float,
     >>> paired_difference(one, other, "a")
     (0.0, 0.0, 0.0)
     """
-    weights = one.outcomes[_ROWS]
-    if not np.array_equal(weights, other.outcomes[_ROWS]):
+    weights = one.outcomes[ROWS]
+    if not np.array_equal(weights, other.outcomes[ROWS]):
         raise ParameterError(
             "The two releases were not measured on the same rows.",
             hint="take one table, and the same number of folds and seed.",
@@ -307,14 +308,26 @@ def _difference(one: Reals, other: Reals, weights: Reals) -> tuple[float, float,
     return (mean, *mean_interval(apart, weights))
 
 
+def outcomes_of_release(measured: Measured) -> list[Reals]:
+    """Give what each row came to, by every target and model that was trained on the release.
+
+    Those are the outcomes that *accuracy* is the mean of.
+    """
+    return [measured.outcomes[name] for name in _of_release(measured.outcomes)]
+
+
+def _of_release(outcomes: Mapping[str, Reals]) -> list[str]:
+    return [name for name in outcomes if name.endswith(f", {_DRAWN}")]
+
+
 def _headline(outcomes: Mapping[str, Reals], is_held_out: bool) -> dict[str, object]:
-    drawn = [name for name in outcomes if name.endswith(f", {_DRAWN}")]
+    drawn = _of_release(outcomes)
     table = [name.removesuffix(_DRAWN) + "table" for name in drawn]
     if not drawn:
         return {"accuracy lost": 0.0, "held out": is_held_out}
     by_release = np.mean([outcomes[name] for name in drawn], axis=0)
     by_table = np.mean([outcomes[name] for name in table], axis=0)
-    weights = outcomes[_ROWS]
+    weights = outcomes[ROWS]
     lost, low, high = _difference(by_table, by_release, weights)
     n_rows = max(float(weights.sum()), 1.0)
     return {
@@ -328,11 +341,11 @@ def _headline(outcomes: Mapping[str, Reals], is_held_out: bool) -> dict[str, obj
 
 def _accuracies(outcomes: Mapping[str, Reals]) -> Section:
     """List each model beside the one that was trained on the table."""
-    weights = outcomes[_ROWS]
+    weights = outcomes[ROWS]
     n_rows = max(float(weights.sum()), 1.0)
     rows = []
     for name, right in outcomes.items():
-        target, model, training = name.rsplit(", ", 2) if name != _ROWS else ("", "", "table")
+        target, model, training = name.rsplit(", ", 2) if name != ROWS else ("", "", "table")
         if training in (_DRAWN, _EXPECTED):
             alike = _TRUE if (model, training) == ("tree", _EXPECTED) else "table"
             by_table = outcomes[_name(target, model, alike)]

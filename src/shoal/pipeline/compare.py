@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from shoal import methods as all_methods
 from shoal.core.attack import Attack
@@ -23,12 +24,13 @@ from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Schema
+from shoal.core.secret import Secret
 from shoal.core.toml_text import document
 from shoal.core.writing import write_whole
 from shoal.engines.table import EngineTable
 from shoal.pipeline.anonymize import check_fits
 from shoal.pipeline.compare_schedule import try_all
-from shoal.pipeline.compare_trial import Tried, Trying, label_of, non_default
+from shoal.pipeline.compare_trial import DOES_NOT_APPLY, Tried, Trying, label_of, non_default
 from shoal.pipeline.comparison import Comparison
 from shoal.pipeline.config import Configuration, ConfiguredAttack
 from shoal.pipeline.parts import schema_of_rows
@@ -37,7 +39,11 @@ __all__ = ["RECOMMENDED", "compare", "compare_as_configured", "compare_stated", 
 
 RECOMMENDED = "shoal.recommended.toml"
 """The configuration file of the method that is recommended; it stands beside the one compared."""
-_HEADER = "# Written by a comparison of methods; this one is recommended.\n\n"
+_HEADER = "# Written by a comparison of methods; this one is recommended.\n"
+_MOST_DRAWN = MOST_ROWS * 99 // 100
+
+Sections = Mapping[str, Mapping[str, object]]
+"""The sections of a configuration file, by name."""
 
 
 def compare(
@@ -47,6 +53,7 @@ def compare(
     measures: Iterable[Measure] | None = None,
     *,
     max_risk: Number | None = None,
+    max_rows: int = MOST_ROWS,
     workers: int | None = None,
     progress: Progress = silent,
     resume: str | os.PathLike[str] | None = None,
@@ -66,6 +73,9 @@ def compare(
     max_risk
         The risk that is allowed, from 0 to 1: of the methods that stay within it the one that loses
         least is recommended. Without it, the one nearest to losing nothing at the risk of a guess.
+    max_rows
+        The most rows that methods are tried on, at most a million: of a larger table about so many
+        are drawn at random, and the reasons say so.
     workers
         How many processes work at once: as many as there are cores where it is left out, this
         process alone with 1. Scripts then call this under ``if __name__ == "__main__":``.
@@ -110,11 +120,13 @@ def compare(
     schema = _sections(table)
     return compare_stated(
         table,
-        [(one, document({**schema, "method": _stated(one)})) for one in chosen],
+        [(one, {**schema, "method": _stated(one)}) for one in chosen],
         attacks=None if attacks is None else tuple(attacks),
         measures=None if measures is None else tuple(measures),
         has_others=False,
+        repair=None,
         max_risk=max_risk,
+        max_rows=max_rows,
         workers=workers,
         progress=progress,
         resume=resume,
@@ -124,23 +136,27 @@ def compare(
 
 def compare_stated(
     table: EngineTable,
-    methods: Sequence[tuple[Method, str]],
+    methods: Sequence[tuple[Method, Sections]],
     *,
     attacks: tuple[Attack | ConfiguredAttack, ...] | None,
     measures: tuple[Measure, ...] | None,
     has_others: bool,
+    repair: Mapping[str, Any] | None,
     max_risk: Number | None,
+    max_rows: int,
     workers: int | None,
     progress: Progress,
     resume: str | os.PathLike[str] | None,
     seed: int,
 ) -> Comparison:
-    """Do as `compare` does, with the configuration file of each method given.
+    """Do as `compare` does, with the sections of the configuration file of each method given.
 
     Parameters
     ----------
     has_others
         Whether attacks that are not named are run as well.
+    repair
+        What buckets are merged for after each method; None where they are not.
     """
     if not methods:
         raise ParameterError("There is no method to compare.")
@@ -148,24 +164,55 @@ def compare_stated(
     if most is not None and not 0 <= most <= 1:
         raise ParameterError("max_risk must be from 0 to 1.")
     n_workers = whole("workers", os.cpu_count() or 1 if workers is None else workers, least=1)
+    n_most = min(whole("max_rows", max_rows, least=1), MOST_ROWS)
+    # About so many are drawn, which must not be more than can be held.
+    n_drawn = n_most if table.n_rows <= n_most else min(n_most, _MOST_DRAWN)
     folder = None if resume is None else _made_folder(Path(resume))
     progress("count the table")
-    trying = Trying(
-        table.row_codes(MOST_ROWS), schema_of_rows(table), attacks, measures, has_others, seed
-    )
+    rows = table.sampled_codes(n_drawn, Secret.from_seed(seed).derive("compared rows"))
+    is_sampled = rows.n_rows < table.n_rows
+    trying = Trying(rows, schema_of_rows(table), attacks, measures, has_others, seed, repair)
     labels = _labels([method for method, _ in methods])
     named = dict(zip(labels, (method for method, _ in methods), strict=True))
-    refused = {label: _refusal(table, method) for label, method in named.items()}
+    refused = {label: _refusal(table, method, is_sampled) for label, method in named.items()}
     fitting = {label: method for label, method in named.items() if refused[label] is None}
     tried = try_all(table, trying, fitting, workers=n_workers, folder=folder, progress=progress)
+    found = {label: refused[label] or tried[label] for label in labels}
     return Comparison(
-        tried={label: refused[label] or tried[label] for label in labels},
+        tried=found,
         guess=_guess(table),
         max_risk=None if most is None else float(most),
         configurations={
-            label: _HEADER + text for label, (_, text) in zip(labels, methods, strict=True)
+            label: _configuration(sections, found[label])
+            for label, (_, sections) in zip(labels, methods, strict=True)
         },
+        sampled=(rows.n_rows, table.n_rows) if is_sampled else None,
     )
+
+
+def _configuration(sections: Sections, tried: Tried) -> str:
+    """Write the configuration file of a method.
+
+    Attacks that `publish` could not run on its releases are left out, unless they are judged: then
+    the method does not pass the gate.
+    """
+    stated = dict(sections.get("attacks", {}))
+    left_out = [
+        one["attack"]
+        for one in tried.attacks
+        if one.get("not_run") == DOES_NOT_APPLY and one["max_people"] is None
+    ]
+    attacks = {name: given for name, given in stated.items() if name not in left_out}
+    kept = {
+        name: attacks if name == "attacks" else section
+        for name, section in sections.items()
+        if name != "attacks" or attacks
+    }
+    remark = "".join(
+        f"# [attacks.{name}] is left out: it does not apply to what this method publishes.\n"
+        for name in left_out
+    )
+    return f"{_HEADER}{remark}\n{document(kept)}"
 
 
 def compare_as_configured(
@@ -192,11 +239,13 @@ def compare_as_configured(
         methods = stated.methods or _beside_usual(configuration, table)
         found = compare_stated(
             table,
-            [(method, document(_with_method(configuration, given))) for method, given in methods],
+            [(method, _with_method(configuration, given)) for method, given in methods],
             attacks=configuration.attacks(),
             measures=configuration.measures() or None,
             has_others=True,
+            repair=configuration.repair,
             max_risk=stated.max_risk,
+            max_rows=stated.max_rows,
             workers=workers,
             progress=progress,
             resume=stated.folder / "results",
@@ -205,9 +254,20 @@ def compare_as_configured(
     finally:
         table.engine.close()
     found.write(stated.folder)
+    recommended = configuration.base / RECOMMENDED
     if found.configuration is not None:
-        write_whole(configuration.base / RECOMMENDED, [found.configuration])
+        write_whole(recommended, [found.configuration])
+    elif _is_written_here(recommended):
+        # What an earlier comparison recommended is not recommended any more.
+        recommended.unlink()
     return found
+
+
+def _is_written_here(path: Path) -> bool:
+    try:
+        return path.read_text(encoding="utf-8").startswith(_HEADER)
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _beside_usual(
@@ -295,8 +355,13 @@ def _labels(methods: Sequence[Method]) -> list[str]:
     ]
 
 
-def _refusal(table: EngineTable, method: Method) -> Tried | None:
+def _refusal(table: EngineTable, method: Method, is_sampled: bool) -> Tried | None:
     """Say why a method cannot take the table as it is; None where it can."""
+    if is_sampled and method.private_cells is not None:
+        return Tried(
+            refusal="Which cells are private is known of the whole table, not of a sample of it.",
+            hint="compare such methods on a table of fewer rows.",
+        )
     try:
         check_fits(table, method)
     except (DataError, ParameterError, SchemaError) as error:

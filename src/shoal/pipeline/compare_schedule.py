@@ -13,9 +13,10 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from shoal.core.errors import EngineError, ParameterError
@@ -27,8 +28,11 @@ from shoal.pipeline.compare_trial import Tried, Trying, try_on, try_on_rows
 
 __all__ = ["try_all"]
 
-_shared: list[Trying] = []
-"""In a process of its own: what all methods have in common."""
+_MOMENT = 0.2
+"""For how many seconds nothing is told of what processes do."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_shared: list[tuple[Trying, SimpleQueue[str]]] = []
+"""In a process of its own: what all methods have in common, and where steps are told."""
 
 
 def try_all(
@@ -89,32 +93,43 @@ def _all_texts(
 ) -> Iterator[tuple[str, str]]:
     if workers == 1 or len(apart) <= 1:
         for name in apart:
-            progress(f"try {name}")
-            yield name, try_on_rows(trying, methods[name])
+            yield name, try_on_rows(trying, methods[name], _telling(progress, name))
     else:
-        yield from _in_processes(trying, {name: methods[name] for name in apart}, workers)
+        chosen = {name: methods[name] for name in apart}
+        yield from _in_processes(trying, chosen, workers, progress)
     for name in here:
-        progress(f"try {name}")
-        yield name, try_on(table, trying, methods[name])
+        yield name, try_on(table, trying, methods[name], _telling(progress, name))
+
+
+def _telling(progress: Progress, name: str) -> Progress:
+    """Tell steps with the name of the method that they are of."""
+    return lambda step: progress(f"{name}: {step}")
 
 
 def _in_processes(
-    trying: Trying, methods: Mapping[str, Method], workers: int
+    trying: Trying, methods: Mapping[str, Method], workers: int, progress: Progress
 ) -> Iterator[tuple[str, str]]:
     context = multiprocessing.get_context("spawn")
     reader, writer = context.Pipe(duplex=False)
+    steps = context.SimpleQueue()
     pool = ProcessPoolExecutor(
         min(workers, len(methods)),
         mp_context=context,
         initializer=_start,
-        initargs=(trying, reader),
+        initargs=(trying, reader, steps),
     )
     try:
-        futures: dict[Future[str], str] = {
-            pool.submit(_try_here, method): name for name, method in methods.items()
-        }
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        with _one_thread_each():
+            futures: dict[Future[str], str] = {
+                pool.submit(_try_here, name, method): name for name, method in methods.items()
+            }
+        waiting: set[Future[str]] = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=_MOMENT, return_when=FIRST_COMPLETED)
+            while not steps.empty():
+                progress(steps.get())
+            for future in sorted(done, key=list(futures).index):
+                yield futures[future], future.result()
         pool.shutdown()
     except BrokenProcessPool:
         raise EngineError(
@@ -134,13 +149,29 @@ def _in_processes(
         writer.close()
         pool.shutdown(cancel_futures=True)
         reader.close()
+        steps.close()
 
 
-def _start(trying: Trying, stop: Connection) -> None:
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes that are started compute in one thread: there are as many as cores."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _start(trying: Trying, stop: Connection, steps: SimpleQueue[str]) -> None:
     """Begin a process: it is stopped by the one that started it, not by the keyboard."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(stop,), daemon=True).start()
-    _shared.append(trying)
+    _shared.append((trying, steps))
 
 
 def _end_with(stop: Connection) -> None:
@@ -149,8 +180,9 @@ def _end_with(stop: Connection) -> None:
     os._exit(1)
 
 
-def _try_here(method: Method) -> str:
-    return try_on_rows(_shared[0], method)
+def _try_here(name: str, method: Method) -> str:
+    trying, steps = _shared[0]
+    return try_on_rows(trying, method, _telling(steps.put, name))
 
 
 def _file(folder: Path, key: str) -> Path:

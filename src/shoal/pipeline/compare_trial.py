@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,25 +22,40 @@ import numpy as np
 from shoal import __version__
 from shoal.core.attack import Attack, Findings
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
+from shoal.core.held_out import HELD_OUT_TEST
 from shoal.core.measure import FoldedMeasure, Measure
-from shoal.core.method import Method
+from shoal.core.method import Method, Shape
+from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import Published
 from shoal.core.rows import Rows
 from shoal.core.schema import Schema
+from shoal.core.table_attack import TableAttack
 from shoal.engines.table import EngineTable
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack, attacks_that_apply
+from shoal.pipeline.compare_outcomes import pack_outcomes
 from shoal.pipeline.config import ConfiguredAttack
 from shoal.pipeline.measure import measure, measures_that_apply
 from shoal.pipeline.parts import table_of_rows
 from shoal.pipeline.release import Release
+from shoal.pipeline.repair import repair
 from shoal.pipeline.witnesses import known_to_maker
 
-__all__ = ["Tried", "Trying", "label_of", "non_default", "try_on", "try_on_rows"]
+__all__ = [
+    "DOES_NOT_APPLY",
+    "Tried",
+    "Trying",
+    "label_of",
+    "non_default",
+    "try_on",
+    "try_on_rows",
+]
 
 _HALF = 0.5
 _FOLDS = 3
+DOES_NOT_APPLY = "it does not apply to this shape"
+"""Why an attack that is named is not run on some releases."""
 _REFUSALS = (DataError, InfeasibleError, ParameterError, SchemaError)
 
 
@@ -57,6 +73,9 @@ class Trying:
         Whether attacks that are not named are run as well.
     seed
         Where draws begin.
+    repair
+        What buckets are merged for after each method, as `shoal.repair` takes it; None where they
+        are not.
     """
 
     rows: Rows
@@ -65,6 +84,7 @@ class Trying:
     measures: tuple[Measure, ...] | None
     has_others: bool
     seed: int
+    repair: Mapping[str, Any] | None = None
 
     def key(self, method: Method) -> str | None:
         """Give a digest of all that a result depends on; None where that cannot be told.
@@ -74,15 +94,14 @@ class Trying:
         if method.private_cells is not None:
             return None
         try:
-            return hashlib.sha256(self._digest + _stated(method)).hexdigest()
+            return hashlib.sha256(self._digest + _written(method)).hexdigest()
         except (AttributeError, TypeError, pickle.PicklingError):
             return None
 
     @cached_property
     def _digest(self) -> bytes:
         digest = hashlib.sha256(f"{__version__}:{self.seed}:{self.has_others}".encode())
-        for one in (*(self.attacks or ("all",)), "|", *(self.measures or ("all",))):
-            digest.update(_stated(one))
+        digest.update(_written((self.attacks, self.measures, self.repair)))
         schema = self.schema
         digest.update(repr((schema.quasi, schema.sensitive)).encode())
         for column, hierarchy in sorted(schema.hierarchies.items()):
@@ -139,18 +158,22 @@ class Tried:
         return cls(**given | as_lists)
 
 
-def try_on_rows(trying: Trying, method: Method) -> str:
+def try_on_rows(trying: Trying, method: Method, progress: Progress = silent) -> str:
     """Try a method on a table that is staged anew; give `Tried` as text, as it is kept."""
     with table_of_rows(trying.rows, slice(None), trying.schema) as table:
-        return try_on(table, trying, method)
+        return try_on(table, trying, method, progress)
 
 
-def try_on(table: EngineTable, trying: Trying, method: Method) -> str:
+def try_on(table: EngineTable, trying: Trying, method: Method, progress: Progress = silent) -> str:
     """Try a method on a table; give `Tried` as text, as it is kept."""
     try:
+        progress("anonymize")
         release = anonymize(table, method, seed=trying.seed)
-        attacks = _attacked(release, trying, table)
-        measured = _measured(release, trying.measures)
+        if trying.repair is not None:
+            progress("repair")
+            release = _repaired(release, trying.repair)
+        attacks = _attacked(release, trying, table, progress)
+        measured = _measured(release, trying.measures, progress)
     except _REFUSALS as error:
         return Tried(refusal=error.fact, hint=error.hint).to_json()
     manifest = release.manifest
@@ -163,28 +186,52 @@ def try_on(table: EngineTable, trying: Trying, method: Method) -> str:
     ).to_json()
 
 
-def _attacked(release: Release, trying: Trying, table: EngineTable) -> list[dict[str, object]]:
+def _repaired(release: Release, stated: Mapping[str, Any]) -> Release:
+    """Merge buckets as `[repair]` asks; what cannot be repaired could not be published either."""
+    if release.manifest.shape is not Shape.BUCKETIZED:
+        raise ParameterError(
+            f"[repair] merges buckets of bucketized releases; this one is "
+            f"{release.manifest.shape}.",
+            hint="leave [repair] out to compare such methods too.",
+        )
+    return repair(release, **stated)
+
+
+def _attacked(
+    release: Release, trying: Trying, table: EngineTable, progress: Progress
+) -> list[dict[str, object]]:
     """Run the attacks that fit; one that cannot be run says why."""
     published = release.published
     figures: list[dict[str, object]] = []
-    chosen: list[Attack] = []
+    chosen: list[tuple[Attack, int | None]] = []
     for one in trying.attacks or ():
-        made = one.make(published, table) if isinstance(one, ConfiguredAttack) else one
-        if made.fits(published):
-            chosen.append(made)
+        if not isinstance(one, ConfiguredAttack):
+            chosen += [(one, None)] if one.fits(published) else []
+            continue
+        made = one.make(published, table)
+        if made.fits(published) or isinstance(made, TableAttack):
+            chosen.append((made, one.max_people))
+        else:
+            figures.append(_not_run(made, DOES_NOT_APPLY, one.max_people))
     if trying.attacks is None or trying.has_others:
-        named = {type(one) for one in chosen}
+        named = {type(one) for one, _ in chosen}
         has_knowledge = known_to_maker(release) is not None
         others = attacks_that_apply(published, has_knowledge=has_knowledge)
-        chosen += [one for one in others if type(one) not in named]
-    for one in chosen:
+        chosen += [(one, None) for one in others if type(one) not in named]
+    for one, max_people in chosen:
+        progress(f"attack {snake_case(type(one).__name__)}")
         try:
             (found,) = attack(release, one)
         except _REFUSALS as error:
-            figures.append({"attack": snake_case(type(one).__name__), "not_run": error.fact})
+            figures.append(_not_run(one, error.fact, max_people))
         else:
-            figures.append(_figures(found))
+            figures.append(_figures(found) | {"max_people": max_people})
     return figures
+
+
+def _not_run(one: Attack, why: str, max_people: int | None) -> dict[str, object]:
+    name = snake_case(type(one).__name__)
+    return {"attack": name, "not_run": why, "max_people": max_people}
 
 
 def _figures(found: Findings) -> dict[str, object]:
@@ -200,22 +247,29 @@ def _figures(found: Findings) -> dict[str, object]:
         "mean_posterior": float(found.counts @ found.posterior) / n_people,
         "above_half": n_above / n_people,
         "worst_posterior": found.worst,
+        "is_tried": HELD_OUT_TEST not in found.headline,
     }
 
 
-def _measured(release: Release, measures: Sequence[Measure] | None) -> list[dict[str, object]]:
+def _measured(
+    release: Release, measures: Sequence[Measure] | None, progress: Progress
+) -> list[dict[str, object]]:
     published = release.published
     figures: list[dict[str, object]] = []
     chosen = _usual_measures(published) if measures is None else measures
     for one in chosen:
         if not one.fits(published):
             continue
+        progress(f"measure {snake_case(type(one).__name__)}")
         try:
             (measured,) = measure(release, one)
         except _REFUSALS as error:
             figures.append({"measure": snake_case(type(one).__name__), "not_run": error.fact})
         else:
-            figures.append({"measure": measured.measure, "figures": dict(measured.headline)})
+            told: dict[str, object] = {"measure": measured.measure}
+            told["figures"] = dict(measured.headline)
+            packed = pack_outcomes(measured)
+            figures.append(told if packed is None else told | {"outcomes": packed})
     return figures
 
 
@@ -277,15 +331,34 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | Fraction)
 
 
-def _stated(one: object) -> bytes:
-    """Write down what something is made with, so that two alike are written alike."""
-    if isinstance(one, str):
-        return one.encode()
-    parts = [type(one).__name__.encode()]
-    assert dataclasses.is_dataclass(one)
-    for each in dataclasses.fields(one):
-        value = getattr(one, each.name)
-        parts.append(each.name.encode())
+def _written(one: object) -> bytes:
+    """Write down what something is made with, so that two alike are written alike.
+
+    A file that is named is written by what it holds: it may change while its name stays.
+    """
+    if _is_plain(one):
+        return repr(one).encode()
+    if isinstance(one, Path):
+        return _digest_of_file(one)
+    if isinstance(one, Mapping):
+        parts = [_written(str(key)) + _written(one[key]) for key in sorted(one, key=str)]
+    elif isinstance(one, tuple | list):
+        parts = [_written(each) for each in one]
+    elif dataclasses.is_dataclass(one) and not isinstance(one, type):
+        fields = dataclasses.fields(one)
+        parts = [_written(each.name) + _written(getattr(one, each.name)) for each in fields]
+    else:
         # What is not written alike each time is computed again, which costs time alone.
-        parts.append(repr(value).encode() if _is_plain(value) else pickle.dumps(value))
-    return hashlib.sha256(b"\0".join(parts)).digest()
+        parts = [pickle.dumps(one)]
+    digest = hashlib.sha256(type(one).__name__.encode())
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()
+
+
+def _digest_of_file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return repr(path).encode()

@@ -21,7 +21,10 @@ from typing import Any
 from shoal.core.attack import Section
 from shoal.core.frontier import Point, frontier, nearest, within
 from shoal.core.writing import write_whole
+from shoal.pipeline.compare_outcomes import pair_outcomes
+from shoal.pipeline.compare_reasons import Choice, reasons_for, why_none
 from shoal.pipeline.compare_trial import Tried
+from shoal.report.markdown import as_markdown, inert
 from shoal.report.risk_picture import risk_picture
 
 __all__ = ["Comparison"]
@@ -34,9 +37,9 @@ _FIGURES = {
 }
 """The figures of each measure that stand in the table; the first there is, is the loss."""
 _NOT_IDENTITY = "membership"
-_LIMITS = (
-    "This compares what was tried, on this table: an adversary may know something else, and an "
-    "analyst may need something else. The release itself is judged when it is published."
+_IN_PAIRS = (
+    "Models of all methods were tested on the same held-out rows: so much more often those of the "
+    "first are right than those of the other, with the interval at 95 % of each difference."
 )
 
 
@@ -55,12 +58,15 @@ class Comparison:
         The risk that is allowed; None where none was stated.
     configurations
         The configuration file of each method.
+    sampled
+        Of how many rows methods were tried, and how many the table has; None where on all of them.
     """
 
     tried: Mapping[str, Tried]
     guess: float
     max_risk: float | None
     configurations: Mapping[str, str]
+    sampled: tuple[int, int] | None = None
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -74,8 +80,8 @@ class Comparison:
 
     @cached_property
     def frontier(self) -> tuple[Point, ...]:
-        """The methods that no other beats, from least risk to least loss."""
-        return frontier(self.points)
+        """The methods that pass their gate and that no other beats, least risk first."""
+        return frontier([point for point in self.points if not self.faults(point.name)])
 
     @cached_property
     def _chosen(self) -> Point | None:
@@ -101,7 +107,12 @@ class Comparison:
 
     def loss(self, label: str) -> float | None:
         """Give the loss of a method; None where no measure says one."""
-        return None if self._axis is None else _figure(self.tried[label], *self._axis)
+        return None if self._axis is None else self._figure(label, *self._axis)
+
+    def faults(self, label: str) -> tuple[str, ...]:
+        """Say why the gate of the configuration would not let a method's release pass."""
+        judged = [one for one in self.tried[label].attacks if one.get("max_people") is not None]
+        return tuple(fault for one in judged for fault in [_fault(one)] if fault)
 
     @cached_property
     def _axis(self) -> tuple[str, str] | None:
@@ -118,6 +129,25 @@ class Comparison:
             if name in seen
             for figure in figures
         )
+
+    def _figure(self, label: str, measure: str, figure: str) -> float | None:
+        """Give a figure of a measure; None where it cannot be compared with that of others."""
+        figures = _figures(self.tried[label], measure)
+        if label in self.not_held_out:
+            figures = {} if measure == "classification" else figures
+        value = figures.get(figure)
+        return None if value is None else float(value)
+
+    @cached_property
+    def not_held_out(self) -> tuple[str, ...]:
+        """The methods whose models were tested on rows that they knew, while others' were not."""
+        held_out = {
+            label: _figures(tried, "classification").get("held out")
+            for label, tried in self.tried.items()
+        }
+        if True not in held_out.values():
+            return ()
+        return tuple(label for label, is_so in held_out.items() if is_so is False)
 
     @cached_property
     def _is_about_values(self) -> bool:
@@ -140,15 +170,14 @@ class Comparison:
         for label, tried in self.tried.items():
             if tried.refusal is None:
                 attacks = self._attacks(label)
-                first = max(attacks, key=lambda one: float(one["mean_posterior"]), default=None)
                 rows.append(
                     (
                         label,
                         self.risk(label),
                         _most(attacks, "above_half"),
                         _most(attacks, "worst_posterior"),
-                        None if first is None else first["attack"],
-                        *(_figure(tried, *column) for column in self._columns),
+                        _most_successful(attacks),
+                        *(self._figure(label, *column) for column in self._columns),
                         self._standing(label),
                     )
                 )
@@ -157,7 +186,7 @@ class Comparison:
     @cached_property
     def attacks(self) -> Section:
         """One line a method and attack."""
-        columns = ("method", "attack", "people at risk", "limit", "mean posterior", "worst")
+        columns = ("method", "attack", "people at risk", "limit", "mean posterior", "worst", "gate")
         rows = [
             (
                 label,
@@ -166,11 +195,23 @@ class Comparison:
                 one.get("limit"),
                 one.get("mean_posterior"),
                 one.get("worst_posterior"),
+                _verdict(one),
             )
             for label, tried in self.tried.items()
             for one in tried.attacks
         ]
         return Section("attacks", columns, tuple(rows))
+
+    @cached_property
+    def pairs(self) -> Section:
+        """How much more often models of one method are right than those of another."""
+        packed = {
+            label: one["outcomes"]
+            for label, tried in self.tried.items()
+            for one in tried.measures
+            if "outcomes" in one
+        }
+        return pair_outcomes(packed)
 
     @property
     def refused(self) -> Section:
@@ -185,23 +226,32 @@ class Comparison:
     def _standing(self, label: str) -> str:
         if label == self.recommended:
             return "recommended"
+        if self.faults(label):
+            return "fails the gate"
+        if label not in (point.name for point in self.points):
+            return "not placed"
         return "frontier" if label in (point.name for point in self.frontier) else "beaten"
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
         """Why that method is recommended, in words."""
-        chosen = self._chosen
-        if chosen is None:
-            return (self._why_none(),)
-        return (
-            f"{chosen.name} is recommended.",
-            self._about_risk(chosen),
-            f"What analysts lose is {chosen.loss:.3g} ({self.loss_name}; 0 is nothing).",
-            self._about_others(chosen),
-            self._about_choice(),
-            f"It promises: {'; '.join(self.tried[chosen.name].guarantees)}.",
-            _LIMITS,
+        choice = Choice(
+            points=self.points,
+            frontier=self.frontier,
+            faults={point.name: self.faults(point.name) for point in self.points},
+            guess=self.guess,
+            max_risk=self.max_risk,
+            loss_name=self.loss_name,
+            is_about_values=self._is_about_values,
+            not_held_out=self.not_held_out,
+            sampled=self.sampled,
         )
+        if self._chosen is None:
+            return why_none(choice)
+        attack = _most_successful(self._attacks(self._chosen.name))
+        assert attack is not None
+        promised = self.tried[self._chosen.name].guarantees
+        return reasons_for(choice, self._chosen, attack, promised)
 
     @property
     def loss_name(self) -> str:
@@ -214,56 +264,15 @@ class Comparison:
         what = "a sensitive value" if self._is_about_values else "an identity"
         return f"risk: mean belief in {what}"
 
-    def _why_none(self) -> str:
-        if not self.points:
-            return (
-                "No method could be tried with both an attack and a measure; none is recommended."
-            )
-        least = self.frontier[0]
-        return (
-            f"No method stays within the risk that is allowed, {self.max_risk:.3g}; the least is "
-            f"{least.risk:.3g}, by {least.name}. None is recommended."
-        )
-
-    def _about_risk(self, chosen: Point) -> str:
-        attacks = self._attacks(chosen.name)
-        first = max(attacks, key=lambda one: float(one["mean_posterior"]))
-        if not self._is_about_values:
-            return (
-                f"Its risk is {chosen.risk:.3g}: of the adversaries tried, {first['attack']} finds "
-                f"most people; she is right about {chosen.risk:.1%} of her guesses who somebody is."
-            )
-        return (
-            f"Its risk is {chosen.risk:.3g}: of the adversaries tried, {first['attack']} is the "
-            "most successful; guessing everybody's sensitive value, she expects to be right about "
-            f"{chosen.risk:.1%} of people. Whoever says the most frequent value of everybody is "
-            f"right about {self.guess:.1%}."
-        )
-
-    def _about_others(self, chosen: Point) -> str:
-        beaten = [point for point in self.points if chosen.beats(point)]
-        others = [point for point in self.frontier if point.name != chosen.name]
-        words = "Nothing that was tried has less of one without more of the other."
-        if beaten:
-            words += f" It has less of both than, or as little as, {_listed(beaten)}."
-        if others:
-            words += f" Also worth choosing from: {_listed(others)}."
-        return words
-
-    def _about_choice(self) -> str:
-        if self.max_risk is not None:
-            most = f"{self.max_risk:.3g}"
-            return f"Of those whose risk is at most {most}, as was allowed, it loses least."
-        return (
-            "Of those it is nearest to losing nothing at the risk of a mere guess. Who would "
-            "rather have less risk, or less loss, takes another of them, or states the risk that "
-            "is allowed (max_risk)."
-        )
-
     def to_svg(self) -> str:
         """Draw risk against loss."""
         return risk_picture(
-            self.points, self.recommended, risk_name=self.risk_name, loss_name=self.loss_name
+            self.points,
+            self.recommended,
+            failing=[point.name for point in self.points if self.faults(point.name)],
+            max_risk=self.max_risk,
+            risk_name=self.risk_name,
+            loss_name=self.loss_name,
         )
 
     def to_csv(self) -> str:
@@ -274,14 +283,30 @@ class Comparison:
         writer.writerows(self.table.rows)
         return text.getvalue()
 
+    def to_markdown(self) -> str:
+        """Write the reasons and all tables as Markdown."""
+        parts = ["# Comparison of methods", *map(inert, self.reasons), as_markdown(self.table)]
+        if self.pairs.rows:
+            parts += [as_markdown(self.pairs), _IN_PAIRS]
+        parts.append(as_markdown(self.attacks))
+        if self.refused.rows:
+            parts.append(as_markdown(self.refused))
+        return "\n\n".join(parts) + "\n"
+
     def to_dict(self) -> dict[str, object]:
         """Give the comparison as JSON holds it."""
         return {
             "methods": self.table.to_dict()["rows"],
             "attacks": self.attacks.to_dict()["rows"],
-            "measures": {label: list(tried.measures) for label, tried in self.tried.items()},
+            "measures": {
+                label: [_without_outcomes(one) for one in tried.measures]
+                for label, tried in self.tried.items()
+            },
+            "paired_accuracies": self.pairs.to_dict()["rows"],
+            "not_held_out": list(self.not_held_out),
             "refused": self.refused.to_dict()["rows"],
             "frontier": [point.name for point in self.frontier],
+            "sampled": None if self.sampled is None else list(self.sampled),
             "recommended": self.recommended,
             "reasons": list(self.reasons),
             "configuration": self.configuration,
@@ -294,6 +319,7 @@ class Comparison:
         write_whole(place / "comparison.json", [document, "\n"])
         write_whole(place / "comparison.csv", [self.to_csv()])
         write_whole(place / "comparison.svg", [self.to_svg()])
+        write_whole(place / "comparison.md", [self.to_markdown()])
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.points)} methods, recommended: {self.recommended})"
@@ -303,14 +329,39 @@ def _most(attacks: Sequence[Mapping[str, Any]], figure: str) -> float | None:
     return max((float(one[figure]) for one in attacks), default=None)
 
 
-def _figure(tried: Tried, measure: str, figure: str) -> float | None:
+def _most_successful(attacks: Sequence[Mapping[str, Any]]) -> str | None:
+    first = max(attacks, key=lambda one: float(one["mean_posterior"]), default=None)
+    return None if first is None else str(first["attack"])
+
+
+def _figures(tried: Tried, measure: str) -> Mapping[str, Any]:
     for one in tried.measures:
-        if one["measure"] == measure and figure in one.get("figures", {}):
-            return float(one["figures"][figure])
+        if one["measure"] == measure:
+            figures: Mapping[str, Any] = one.get("figures", {})
+            return figures
+    return {}
+
+
+def _without_outcomes(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what was kept for pairing alone."""
+    return {name: value for name, value in one.items() if name != "outcomes"}
+
+
+def _fault(one: Mapping[str, Any]) -> str | None:
+    """Say why an attack that is judged does not let a release pass, as `publish` would judge it."""
+    name, allowed = one["attack"], one["max_people"]
+    if "not_run" in one:
+        return f"{name} cannot be judged: {one['not_run']}"
+    if not one["is_tried"]:
+        return f"{name} cannot be judged: nobody could be held out"
+    if one["limit"] is None:
+        return f"{name} cannot be judged: neither it nor the method has a limit"
+    if one["at_risk"] > allowed:
+        return f"{name} puts {one['at_risk']} people at risk, {allowed} are allowed"
     return None
 
 
-def _listed(points: Sequence[Point]) -> str:
-    return "; ".join(
-        f"{point.name} (risk {point.risk:.3g}, loss {point.loss:.3g})" for point in points
-    )
+def _verdict(one: Mapping[str, Any]) -> str:
+    if one.get("max_people") is None:
+        return "not judged"
+    return "passed" if _fault(one) is None else "failed"

@@ -122,6 +122,8 @@ class ComparedMethods:
         Where results are kept.
     max_risk
         The risk that is allowed; None where none is stated.
+    max_rows
+        The most rows that methods are tried on.
     seed
         Where draws begin.
     """
@@ -129,6 +131,7 @@ class ComparedMethods:
     methods: tuple[tuple[Method, Mapping[str, object]], ...]
     folder: Path
     max_risk: Number | None
+    max_rows: int
     seed: int
 
 
@@ -295,6 +298,7 @@ class Configuration:
             methods=tuple((self._method(entry), entry) for entry in given),
             folder=self.base / stated.folder,
             max_risk=stated.max_risk,
+            max_rows=stated.max_rows,
             seed=stated.seed,
         )
 

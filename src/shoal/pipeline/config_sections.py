@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from shoal.core.errors import ParameterError, SchemaError, ShoalError
 from shoal.core.guarantee import BANDWIDTH
+from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role, role_of
 from shoal.engines.limits import Limits, bytes_of
 from shoal.pipeline.make import suggestion
@@ -118,6 +119,7 @@ class _Compare(_Section):
     methods: list[_Method] = []
     folder: str = "compare"
     max_risk: float | int | str | None = None
+    max_rows: Annotated[int, Field(ge=1)] = MOST_ROWS
     seed: Annotated[int, Field(ge=0)] = 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, PublishedColumn
 from shoal.core.schema import Role
+from shoal.report.markdown import inert
 
 __all__ = [
     "ANALYSING",
@@ -103,11 +104,11 @@ def codebook(
         lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
     if remarks:
         lines += ["", "## What else is known", ""]
-        lines += [f"- {_cell(remark)}" for remark in remarks]
+        lines += [f"- {inert(remark)}" for remark in remarks]
     for column, labels in meanings.items():
-        lines += ["", f"## Labels of {_cell(column)}", "", "| label | stands for |", "|---|---|"]
+        lines += ["", f"## Labels of {inert(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
-            f"| {_cell(label) or '(the empty text)'} | {_cell(describe(meaning))} |"
+            f"| {inert(label) or '(the empty text)'} | {inert(describe(meaning))} |"
             for label, meaning in labels_in_order(labels)
         ]
     if manifest.is_test:
@@ -122,7 +123,7 @@ def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
             "| column | role | type | published as | cells suppressed |",
             "|---|---|---|---|---|",
             *(
-                f"| {_cell(column.name)} | {column.role} | {column.type} | "
+                f"| {inert(column.name)} | {column.role} | {column.type} | "
                 f"{'labels' if column.name in meanings else 'values'} | {column.n_suppressed} |"
                 for column in manifest.columns
             ),
@@ -131,7 +132,7 @@ def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         "| column | role | type | published as |",
         "|---|---|---|---|",
         *(
-            f"| {_cell(column.name)} | {stated_role(column)} | {column.type} | "
+            f"| {inert(column.name)} | {stated_role(column)} | {column.type} | "
             f"{_published_as(column)} |"
             for column in manifest.columns
         ),
@@ -149,11 +150,11 @@ def _slices(manifest: Manifest) -> list[str]:
         return []
     lines = ["", "| file | its attributes |", "|---|---|"]
     lines += [
-        f"| `column_{number}` | {', '.join(map(_cell, attributes))} |"
+        f"| `column_{number}` | {', '.join(map(inert, attributes))} |"
         for number, attributes in enumerate(manifest.slices, start=1)
     ]
     times = Counter(name for attributes in manifest.slices for name in attributes)
-    shared = [_cell(name) for name, n_times in times.items() if n_times > 1]
+    shared = [inert(name) for name, n_times in times.items() if n_times > 1]
     if shared:
         said = f"In several columns: {', '.join(shared)}."
         lines += ["", f"{said} Only entries that agree in what their columns share are linked."]
@@ -217,9 +218,3 @@ def _range(low: str, high: str) -> str:
     if low == "-inf":
         return "any number or date" if high == "+inf" else f"below {high}"
     return f"from {low}" if high == "+inf" else f"from {low} to below {high}"
-
-
-def _cell(text: str) -> str:
-    """Write a text so that it stays inside its cell of a Markdown table, and inert."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped.replace("|", "\\|").replace("\n", " ").replace("\r", " ")

@@ -1,29 +1,41 @@
 """Risk against loss, as SVG text.
 
 One mark a release: a filled circle on the frontier, which a line joins, an empty one where another
-release is better, a double ring for the one that is recommended. Nothing is told by colour alone.
-Names stand in a list beside the picture, by number. It has no script, and words say what it shows.
+release is better, a cross where the gate fails, a ring around the one that is recommended. Nothing
+is told by colour. Names stand in a list beside the picture, by number; numbers keep clear of marks
+and of one another. It has no script, and words say what it shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from shoal.core.frontier import Point, frontier
-from shoal.report.texts import shortened, svg_text
+from shoal.report.texts import printable, shortened, svg_text
 
 __all__ = ["risk_picture"]
 
-_SIDE = 360
-_LEFT, _TOP, _BELOW = 70, 50, 60
-_MOST_LETTERS = 60
+_SIDE = 400
+_LEFT, _TOP, _BELOW, _BETWEEN = 70, 60, 84, 44
 _N_TICKS = 5
+_MOST_LETTERS, _MOST_WIDTH = 150, 440
+_WIDE = frozenset("mwMW@%…")
+_LINE, _GAP = 16, 10
+_MARK, _RING = 5.0, 10.0
+_INK = "#1b1b1b"
+_ZOOM = 0.5
+"""An axis begins above 0 where all values are above this part of the largest."""
 
 
 def risk_picture(
     points: Sequence[Point],
     recommended: str | None,
     *,
+    failing: Collection[str] = (),
+    max_risk: float | None = None,
     risk_name: str = "risk",
     loss_name: str = "loss",
 ) -> str:
@@ -35,6 +47,10 @@ def risk_picture(
         The releases.
     recommended
         The name of the one that is recommended.
+    failing
+        The names of those that fail the gate; they are not on the frontier.
+    max_risk
+        The risk that is allowed; None where none was stated.
     risk_name, loss_name
         What is written at the axes.
 
@@ -48,9 +64,13 @@ def risk_picture(
     >>> drawing[:4], "On the frontier: a, b. Recommended: b." in drawing
     ('<svg', True)
     """
-    best = frontier(points)
-    scale = _Scale(_reach(point.risk for point in points), _reach(point.loss for point in points))
-    width, height = _LEFT + _SIDE + 590, max(_TOP + _SIDE + _BELOW, _TOP + 24 * len(points) + 90)
+    best = frontier([point for point in points if point.name not in failing])
+    risks = [point.risk for point in points] + ([] if max_risk is None else [max_risk])
+    paper = _Paper(_Axis.over(risks), _Axis.over([point.loss for point in points]))
+    marked = [_Marked.of(paper, point, best, recommended, failing) for point in points]
+    names = _Names(marked)
+    width = _LEFT + _SIDE + _BETWEEN + names.width
+    height = max(_TOP + _SIDE + _BELOW, names.bottom + 20)
     described = (
         f"{len(points)} releases by {risk_name} and {loss_name}; both are best at the lower left. "
         f"On the frontier: {', '.join(point.name for point in best)}. Recommended: {recommended}."
@@ -58,97 +78,311 @@ def risk_picture(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
-        '  role="img" aria-labelledby="risk-title risk-description">',
+        f'  fill="{_INK}" role="img" aria-labelledby="risk-title risk-description">',
         '<title id="risk-title">Risk against loss</title>',
         f'<desc id="risk-description">{svg_text(described)}</desc>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        *_axes(scale, risk_name, loss_name),
-        *_line(scale, best),
-        *_marks(scale, points, best, recommended),
-        *_list(points, best, recommended),
+        *_axes(paper, risk_name, loss_name),
+        *_allowed(paper, max_risk),
+        *_better(),
+        *_line(paper, best),
+        *_marks(marked),
+        *names.drawn(),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-class _Scale:
-    """Where risks and losses lie on the paper."""
+# --- paper ----------------------------------------------------------------------------------------
 
-    def __init__(self, most_risk: float, most_loss: float) -> None:
-        self.most_risk, self.most_loss = most_risk, most_loss
+
+@dataclass(frozen=True)
+class _Axis:
+    """From where to where an axis goes, in round steps."""
+
+    low: float
+    high: float
+    step: float
+
+    @classmethod
+    def over(cls, values: Sequence[float]) -> _Axis:
+        most, least = max(values, default=0.0), min(values, default=0.0)
+        most = most if most > 0 else 1.0
+        # Where all are alike, a closer look would show nothing but rounding.
+        is_close = least > _ZOOM * most and most - least > most / 1000
+        spread = (most - least) * 1.2 if is_close else most * 1.05
+        exponent = math.floor(math.log10(spread / _N_TICKS))
+        step = next(
+            times * 10.0**exponent
+            for times in (1, 2, 2.5, 5, 10, 20)
+            if times * 10.0**exponent * _N_TICKS >= spread
+        )
+        low = math.floor((least - spread / 12) / step) * step if is_close else 0.0
+        n_steps = math.ceil((most - low) / step * 1.02)
+        return cls(low, low + step * n_steps, step)
+
+    def ticks(self) -> list[float]:
+        n_steps = round((self.high - self.low) / self.step)
+        return [self.low + self.step * place for place in range(n_steps + 1)]
+
+    def share(self, value: float) -> float:
+        return (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class _Paper:
+    """Where risks and losses lie."""
+
+    risk: _Axis
+    loss: _Axis
 
     def place(self, risk: float, loss: float) -> tuple[float, float]:
-        x = _LEFT + _SIDE * loss / self.most_loss
-        y = _TOP + _SIDE * (1 - risk / self.most_risk)
+        x = _LEFT + _SIDE * self.loss.share(loss)
+        y = _TOP + _SIDE * (1 - self.risk.share(risk))
         return round(x, 1), round(y, 1)
 
 
-def _reach(values: Iterable[float]) -> float:
-    """Give the end of an axis: a round number somewhat above all values."""
-    most = max(values, default=0.0)
-    steps = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
-    return next((step for step in steps if step >= most * 1.05), float(most) * 1.1)
-
-
-def _axes(scale: _Scale, risk_name: str, loss_name: str) -> list[str]:
+def _axes(paper: _Paper, risk_name: str, loss_name: str) -> Iterator[str]:
     bottom, right = _TOP + _SIDE, _LEFT + _SIDE
-    below = f"{svg_text(loss_name)} (right is worse)"
-    drawn = [
-        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#1b1b1b"/>',
-        f'<text x="{_LEFT}" y="{_TOP - 24}">{svg_text(risk_name)} (up is worse)</text>',
-        f'<text x="{right}" y="{bottom + 44}" text-anchor="end">{below}</text>',
-    ]
-    for tick in range(_N_TICKS + 1):
-        risk, loss = scale.most_risk * tick / _N_TICKS, scale.most_loss * tick / _N_TICKS
-        x, y = scale.place(risk, loss)
-        drawn.append(
-            f'<path d="M{_LEFT - 4} {y}H{_LEFT}M{x} {bottom}v4" stroke="#1b1b1b"/>'
-            f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{risk:.3g}</text>'
-            f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{loss:.3g}</text>'
+    yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="{_INK}"/>'
+    yield f'<text x="8" y="{_TOP - 34}">{_told(risk_name, paper.risk)} (up is worse)</text>'
+    yield (
+        f'<text x="{_LEFT}" y="{bottom + 46}">{_told(loss_name, paper.loss)} '
+        "(to the right is worse)</text>"
+    )
+    for risk in paper.risk.ticks():
+        y = paper.place(risk, paper.loss.low)[1]
+        yield (
+            f'<path d="M{_LEFT - 4} {y}H{right}" stroke="#d0d0d0" stroke-width="0.5"/>'
+            f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{risk:.4g}</text>'
         )
-    return drawn
+    for loss in paper.loss.ticks():
+        x = paper.place(paper.risk.low, loss)[0]
+        yield (
+            f'<path d="M{x} {bottom}v4" stroke="{_INK}"/>'
+            f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{loss:.4g}</text>'
+        )
 
 
-def _line(scale: _Scale, best: Sequence[Point]) -> list[str]:
+def _told(name: str, axis: _Axis) -> str:
+    start = "" if axis.low == 0 else f", from {axis.low:.4g} on"
+    return svg_text(shortened(name, 50)) + start
+
+
+def _allowed(paper: _Paper, max_risk: float | None) -> list[str]:
+    if max_risk is None:
+        return []
+    y, right = paper.place(max_risk, paper.loss.low)[1], _LEFT + _SIDE
+    return [
+        f'<path d="M{_LEFT} {y}H{right}" stroke="{_INK}" stroke-dasharray="2 3"/>',
+        f'<text x="{right}" y="{y - 5}" text-anchor="end">allowed risk {max_risk:.3g}</text>',
+    ]
+
+
+def _better() -> list[str]:
+    """Point to the corner that is best."""
+    x, y = _LEFT, _TOP + _SIDE
+    arrow = f"M{x - 14} {y + 34}l-20 20m0 -9v9h9"
+    return [
+        f'<path d="{arrow}" fill="none" stroke="{_INK}" stroke-width="2"/>',
+        f'<text x="{x - 38}" y="{y + 70}">better: less risk, less loss</text>',
+    ]
+
+
+def _line(paper: _Paper, best: Sequence[Point]) -> list[str]:
     """Join the frontier by steps: what lies above and to the right of it is beaten."""
     if len(best) < 2:
         return []
-    places = [scale.place(point.risk, point.loss) for point in best]
+    places = [paper.place(point.risk, point.loss) for point in best]
     path = f"M{places[0][0]} {places[0][1]}"
     path += "".join(f"V{y}H{x}" for x, y in places[1:])
-    return [f'<path d="{path}" fill="none" stroke="#1b1b1b" stroke-dasharray="5 4"/>']
+    return [f'<path d="{path}" fill="none" stroke="{_INK}" stroke-dasharray="6 4"/>']
 
 
-def _marks(
-    scale: _Scale, points: Sequence[Point], best: Sequence[Point], recommended: str | None
-) -> list[str]:
-    drawn = []
-    for number, point in enumerate(points, start=1):
-        x, y = scale.place(point.risk, point.loss)
-        fill = "#1b1b1b" if point in best else "#ffffff"
-        told = f"{point.name}: risk {point.risk:.3g}, loss {point.loss:.3g}"
-        ring = (
-            f'<circle cx="{x}" cy="{y}" r="10" fill="none" stroke="#1b1b1b" stroke-width="2"/>'
-            if point.name == recommended
-            else ""
+# --- marks ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Marked:
+    """A release with its mark and what is said of it."""
+
+    point: Point
+    x: float
+    y: float
+    is_best: bool
+    is_recommended: bool
+    is_failing: bool
+
+    @classmethod
+    def of(
+        cls,
+        paper: _Paper,
+        point: Point,
+        best: Collection[Point],
+        recommended: str | None,
+        failing: Collection[str],
+    ) -> _Marked:
+        x, y = paper.place(point.risk, point.loss)
+        names = {one.name for one in best}
+        return cls(
+            point, x, y, point.name in names, point.name == recommended, point.name in failing
         )
-        drawn.append(
-            f'<g><title>{svg_text(told)}</title><circle cx="{x}" cy="{y}" r="5" fill="{fill}" '
-            f'stroke="#1b1b1b" stroke-width="1.5"/>{ring}'
-            f'<text x="{x + 12}" y="{y - 8}">{number}</text></g>'
+
+    @property
+    def standing(self) -> str:
+        if self.is_recommended:
+            return "recommended"
+        if self.is_failing:
+            return "fails the gate"
+        return "on the frontier" if self.is_best else "beaten by another"
+
+    @property
+    def radius(self) -> float:
+        return _RING if self.is_recommended else _MARK
+
+    def drawn(self, x: float, y: float) -> str:
+        if self.is_failing:
+            return (
+                f'<path d="M{x - _MARK} {y - _MARK}l10 10m0 -10l-10 10" stroke="{_INK}" '
+                'stroke-width="2"/>'
+            )
+        fill = _INK if self.is_best else "#ffffff"
+        mark = (
+            f'<circle cx="{x}" cy="{y}" r="{_MARK:g}" fill="{fill}" stroke="{_INK}" '
+            'stroke-width="1.5"/>'
         )
-    return drawn
+        if self.is_recommended:
+            mark += (
+                f'<circle cx="{x}" cy="{y}" r="{_RING:g}" fill="none" stroke="{_INK}" '
+                'stroke-width="2"/>'
+            )
+        return mark
 
 
-def _list(points: Sequence[Point], best: Sequence[Point], recommended: str | None) -> list[str]:
-    left = _LEFT + _SIDE + 40
-    lines = []
-    for number, point in enumerate(points, start=1):
-        words = "on the frontier" if point in best else "beaten by another"
-        words = "recommended" if point.name == recommended else words
-        lines.append((f"{number}  {shortened(point.name, _MOST_LETTERS)}: {words}", point.name))
-    return [
-        f'<text x="{left}" y="{_TOP + 24 * place + 10}"><title>{svg_text(name)}</title>'
-        f"{svg_text(line)}</text>"
-        for place, (line, name) in enumerate(lines)
-    ]
+def _marks(marked: Sequence[_Marked]) -> Iterator[str]:
+    for number, (one, place) in enumerate(
+        zip(marked, _places_of_numbers(marked), strict=True), start=1
+    ):
+        told = f"{one.point.name}: risk {one.point.risk:.3g}, loss {one.point.loss:.3g}"
+        x, y = place
+        lead = ""
+        if math.hypot(x - one.x, y - one.y) > one.radius + 14:
+            lead = (
+                f'<path d="M{one.x} {one.y}L{x} {y}" stroke="{_INK}" stroke-width="0.7" '
+                'stroke-opacity="0.6"/>'
+            )
+        # White around a number keeps it readable where it crosses a line.
+        yield (
+            f"<g><title>{svg_text(told)}</title>{lead}{one.drawn(one.x, one.y)}"
+            f'<text x="{x}" y="{y + 4}" text-anchor="middle" font-weight="bold" '
+            f'stroke="#ffffff" stroke-width="3" paint-order="stroke">{number}</text></g>'
+        )
+
+
+def _places_of_numbers(marked: Sequence[_Marked]) -> list[tuple[float, float]]:
+    """Put each number beside its mark, clear of all marks and of the numbers before it."""
+    taken: list[tuple[float, float]] = []
+    # Numbers of two digits need more room.
+    room = 15.0 if len(marked) < 10 else 19.0
+    for one in marked:
+        place = next(
+            (
+                place
+                for place in _around(one)
+                if all(math.hypot(place[0] - x, place[1] - y) >= room for x, y in taken)
+                and all(
+                    math.hypot(place[0] - other.x, place[1] - other.y)
+                    > other.radius + room / 2 - 0.5
+                    for other in marked
+                )
+            ),
+            next(_around(one)),
+        )
+        taken.append(place)
+    return taken
+
+
+def _around(one: _Marked) -> Iterator[tuple[float, float]]:
+    """Go through the places around a mark, the nearest first, above and right of it first."""
+    for distance in range(int(one.radius) + 8, 130, 4):
+        for turn in range(16):
+            # 45, 0, 90, ... degrees, to either side in turn.
+            angle = math.radians(45 + (-1) ** turn * ((turn + 1) // 2) * 22.5)
+            x = one.x + distance * math.cos(angle)
+            y = one.y - distance * math.sin(angle)
+            if _LEFT + 6 < x < _LEFT + _SIDE + _BETWEEN / 2 and _TOP - 14 < y < _TOP + _SIDE - 6:
+                yield round(x, 1), round(y, 1)
+    yield round(one.x + 14, 1), round(one.y - 10, 1)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+class _Names:
+    """The list of names beside the picture, long ones on several lines."""
+
+    def __init__(self, marked: Sequence[_Marked]) -> None:
+        self.marked = marked
+        self.lines = [_wrapped(one.point.name) for one in marked]
+        widest = max((_width(line) for lines in self.lines for line in lines), default=0.0)
+        self.width = round(max(widest, _width("beaten by another: risk 0.123, loss 0.123"))) + 66
+
+    @property
+    def bottom(self) -> int:
+        """Where the list ends."""
+        return _TOP + sum((len(lines) + 1) * _LINE + _GAP for lines in self.lines)
+
+    def drawn(self) -> Iterator[str]:
+        left, y = _LEFT + _SIDE + _BETWEEN, _TOP - 20
+        for number, (one, lines) in enumerate(zip(self.marked, self.lines, strict=True), start=1):
+            y += _LINE
+            yield (
+                f"<g><title>{svg_text(one.point.name)}</title>{one.drawn(left + 10, y - 4)}"
+                f'<text x="{left + 44}" y="{y}" text-anchor="end" font-weight="bold">{number}'
+                "</text>"
+            )
+            for line in lines:
+                yield f'<text x="{left + 52}" y="{y}">{svg_text(line)}</text>'
+                y += _LINE
+            told = f"{one.standing}: risk {one.point.risk:.3g}, loss {one.point.loss:.3g}"
+            style = ' font-weight="bold"' if one.is_recommended else ""
+            yield f'<text x="{left + 52}" y="{y}"{style}>{told}</text></g>'
+            y += _GAP
+
+
+def _wrapped(name: str) -> list[str]:
+    """Break a name at spaces where it can be; what is too long in any case is cut."""
+    lines = [""]
+    for word in printable(shortened(name, _MOST_LETTERS)).split(" "):
+        for part in _parts(word):
+            longer = f"{lines[-1]} {part}" if lines[-1] else part
+            if _width(longer) <= _MOST_WIDTH:
+                lines[-1] = longer
+            else:
+                lines.append(part)
+    return lines
+
+
+def _parts(word: str) -> Iterator[str]:
+    """Break a word that is wider than a line."""
+    part = ""
+    for letter in word:
+        if _width(part + letter) > _MOST_WIDTH:
+            yield part
+            part = ""
+        part += letter
+    yield part
+
+
+def _width(text: str) -> float:
+    """Give about how wide a text is at most, whichever font is there."""
+    return sum(
+        13.0
+        if unicodedata.east_asian_width(letter) in "WF"
+        else 11.5
+        if letter in _WIDE
+        else 9.5
+        if letter.isupper()
+        else 7.6
+        for letter in text
+    )
