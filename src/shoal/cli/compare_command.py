@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli.command import command
 from shoal.cli.output import Output
+from shoal.core.errors import ParameterError
 
 __all__ = ["register"]
 
@@ -42,19 +43,26 @@ def register(app: typer.Typer) -> None:
         from shoal.pipeline import compare as job  # noqa: PLC0415 - help imports no engine
         from shoal.pipeline.config import load  # noqa: PLC0415
 
+        if configuration.name == job.RECOMMENDED:
+            raise ParameterError(
+                f"{job.RECOMMENDED} is what a comparison writes, and would be written over.",
+                hint="compare the configuration that it came from, or give it another name.",
+            )
         loaded = load(configuration)
-        with output.progress() as progress:
+        with output.progress(in_logs=True) as progress:
             found = job.compare_as_configured(loaded, workers=workers, progress=progress)
         folder = loaded.compared.folder
         written = loaded.base / job.RECOMMENDED
         output.document({**found.to_dict(), "folder": str(folder)})
         output.section(found.table)
+        if found.pairs.rows:
+            output.section(found.pairs)
         output.section(found.attacks)
         if found.refused.rows:
             output.section(found.refused)
         for reason in found.reasons:
             output.line(reason)
         output.line()
-        output.line(f"The table and the picture: {folder}")
+        output.line(f"The tables and the picture: {folder}")
         if found.configuration is not None:
             output.line(f"The configuration of {found.recommended}: {written}")

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,10 +137,17 @@ class Output:
                 self.stdout.print(_grow(label, below))
 
     @contextlib.contextmanager
-    def progress(self) -> Iterator[Progress]:
-        """Show on a terminal which step runs and for how long."""
+    def progress(self, *, in_logs: bool = False) -> Iterator[Progress]:
+        """Show on a terminal which step runs and for how long.
+
+        Parameters
+        ----------
+        in_logs
+            Whether steps are told, one a line, also where stderr is a file or a pipe: for work of
+            minutes, whose log somebody looks into.
+        """
         if not (self.is_for_people and self.stderr.is_terminal):
-            yield silent
+            yield self._lines() if in_logs and self.is_for_people else silent
             return
         from rich import progress  # noqa: PLC0415 - see the module
 
@@ -154,6 +162,16 @@ class Output:
         with bars:
             task = bars.add_task("", total=None)
             yield lambda step: bars.update(task, description=printable(step))
+
+    def _lines(self) -> Progress:
+        """Tell each step on a line of its own, with the seconds that have passed."""
+        begun = time.monotonic()
+
+        def tell(step: str) -> None:
+            passed = f"{time.monotonic() - begun:6.0f} s  "
+            self.stderr.print(passed + printable(step), soft_wrap=True)
+
+        return tell
 
 
 def _console(*, stderr: bool) -> Console:

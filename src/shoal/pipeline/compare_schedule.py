@@ -73,7 +73,11 @@ def try_all(
         progress(f"{len(done)} of {len(methods)} were done already")
     apart = [name for name in open_ones if methods[name].private_cells is None]
     here = [name for name in open_ones if name not in apart]
-    for name, text in _all_texts(table, trying, methods, apart, here, workers, progress):
+
+    def tell(step: str) -> None:
+        progress(f"{len(done)} of {len(methods)} done; {step}")
+
+    for name, text in _all_texts(table, trying, methods, apart, here, workers, tell):
         done[name] = Tried.from_json(text)
         key = keys[name]
         if folder is not None and key is not None:
