@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from shoal.datasets import adult
 from shoal.pipeline.papers.injector import PLANNED
 from shoal.pipeline.papers.injector_claims import (
-    excluded_share,
     fits_axis,
     smaller_than_anatomy,
 )
@@ -22,7 +19,6 @@ from shoal.pipeline.papers.injector_trials import (
     Place,
     Trials,
     adult_table,
-    anatomized,
     axes,
     everywhere,
     method_of,

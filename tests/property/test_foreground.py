@@ -37,8 +37,8 @@ from shoal.knowledge.foreground import (
 )
 from shoal.knowledge.foreground import law as law_module
 from shoal.knowledge.foreground.additive import _Problem
-from shoal.knowledge.foreground.information import information, invert
 from shoal.knowledge.foreground.fitting import Likelihood, fit
+from shoal.knowledge.foreground.information import information, invert
 from shoal.knowledge.foreground.law import condition, odds_of
 from shoal.knowledge.foreground.scoring import score_beliefs
 from shoal.knowledge.foreground.shapes import Shapes
