@@ -41,8 +41,8 @@ _FEW_SECONDS = 10
 _RULES, _SENSITIVE = "adversarial rules", "sensitive entries"
 _PRINTED, _FULL, _ONE = "one pass, as printed", "until no rule is left", "one pass, one at a time"
 _BY_THOUSANDS = (
-    "blanking 10,000 entries a round, the paper's choice, a run ends at the next 10,000. One at a "
-    "time it takes far fewer."
+    "blanking 10,000 entries a round, the paper's choice, blanks far more than is needed, and a run "
+    "ends where the sensitive entries or another 10,000 do; much of the slow growth is that."
 )
 
 
@@ -142,7 +142,8 @@ def _about_adult(found: _Found) -> list[Statement]:
             found.n_values[2],
             within=0,
             why="of 150 intervals of equal width so many hold anybody; the paper does not say how "
-            "it cuts.",
+            "it cuts. It does not matter: with 150 groups of equally many people there are 1,489 "
+            "rules and not 1,495 where 30,000 entries are private (seed 0).",
         ),
         compared(
             "values of education-num",
@@ -165,7 +166,7 @@ def _about_private_set(found: Sequence[_Found]) -> list[Statement]:
         claimed(
             "sensitive entries as the private set grows fivefold",
             "not very sensitive to it",
-            f"{sensitive[0]:,.0f} to {sensitive[-1]:,.0f}, a change of {change:.0%}",
+            f"{sensitive[0]:,.0f} to {sensitive[-1]:,.0f}, a change of {percent(change):.2g} %",
             holds=change <= 0.2,
         ),
         claimed(
