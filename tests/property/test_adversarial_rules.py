@@ -26,6 +26,7 @@ from shoal.knowledge.adversarial import (
     mine,
     minimum_hitting_set,
     mining,
+    sensitive_cells,
 )
 
 deltas = st.sampled_from(
@@ -252,6 +253,30 @@ def test_sensitive_cells_are_those_that_weigh(example, delta, gamma):
     weights = define_weights(codes, state, define_rules(codes, state, delta, gamma, True), 2**40)
     marks = rules.sensitive(codes, state)
     assert set(map(tuple, np.argwhere(marks).tolist())) == set(weights)
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 200])
+def test_sensitive_cells_are_marked_rule_by_rule_or_many_at_once(n_rows, monkeypatch):
+    generator = np.random.default_rng(n_rows)
+    codes = generator.integers(0, 3, (n_rows, 4))
+    state = generator.choice([VISIBLE, PRIVATE, BLANKED], codes.shape, p=[0.7, 0.2, 0.1])
+    rules = mine(codes, state, delta=0.5)
+    assert len(rules) > 3 or n_rows == 1
+    expected = np.zeros(codes.shape, dtype=bool)
+    for rule in rules:
+        for row in range(n_rows):
+            if all(
+                codes[row, place] == code and state[row, place] == VISIBLE
+                for place, code in rule.antecedent.items()
+            ):
+                has_value = codes[row, rule.column] == rule.value
+                is_hit = state[row, rule.column] == VISIBLE and has_value
+                if is_hit or state[row, rule.column] == PRIVATE:
+                    expected[row, list(rule.antecedent)] = True
+                expected[row, rule.column] |= is_hit
+    assert np.array_equal(rules.sensitive(codes, state), expected)
+    monkeypatch.setattr(sensitive_cells, "_MOST_WORDS", 5)
+    assert np.array_equal(rules.sensitive(codes, state), expected)
 
 
 @given(tables, deltas, st.booleans())

@@ -207,7 +207,7 @@ def _strokes(hatch: str, x: float, y: float, width: float) -> Iterator[str]:
     elif hatch == "upright":
         yield from (f"M{x + step} {y}v{_BAR}" for step in range(0, int(width), _HATCH_STEP))
     else:
-        for step in range(-_BAR, int(width), _HATCH_STEP):
+        for step in range(_HATCH_STEP - _BAR, int(width), _HATCH_STEP):
             first, last = max(step, 0), min(step + _BAR, width)
             if hatch in ("falling", "crossed"):
                 yield f"M{x + first} {y + first - step}L{x + last:.1f} {y + last - step:.1f}"

@@ -10,6 +10,8 @@ __all__ = ["Scale", "shown"]
 
 _MOST_STEPS = 7
 _LEAST_POSITIVE = 1e-300
+_ALIKE = 1e-6
+"""Numbers that differ by less than this share are written alike; no axis is drawn between them."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,9 @@ def _rounded(low: float, high: float) -> tuple[float, float]:
         low if low < 0 or low > high / 2 else 0.0,
         high if high > 0 or high < low / 2 else 0.0,
     )
-    if low == high:
-        low, high = min(low, 0.0), max(high, 0.0) or 1.0
+    if high - low <= _ALIKE * max(abs(low), abs(high)):
+        low, high = min(low, 0.0), max(high, 0.0)
+        high = high if high > low else 1.0
     step = _step(low, high)
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
 
