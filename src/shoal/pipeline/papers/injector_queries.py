@@ -47,6 +47,7 @@ from shoal.pipeline.papers.injector_trials import (
     n_runs,
     run_trials,
     runs_words,
+    sample,
     setting_words,
 )
 from shoal.pipeline.papers.planned import Setting
@@ -184,8 +185,8 @@ def _by_rows(setting: Setting) -> Figure:
     errors, excluded = np.zeros((len(sizes), len(methods))), np.zeros(len(sizes))
     for place, size in enumerate(sizes):
         for run in range(n_times):
-            drawn = np.random.default_rng([setting.seed, run]).permutation(rows.n_rows)[:size]
-            table = read(rows.take(np.sort(drawn)))
+            generator = np.random.default_rng([setting.seed, run])
+            table = read(sample(rows, size, generator))
             releases = [
                 anonymize(table, method_of(method, Place()), seed=setting.seed + run)
                 for method in methods
