@@ -75,7 +75,7 @@ WITHOUT_RULES: dict[str, Choose] = {
 }
 """The same buckets without background knowledge, to see what the rules alone do."""
 
-_N_QUICK_ROWS = 300
+_N_QUICK_ROWS = 150
 """So few since kernels may not be compiled, and rules that hold by chance make rows differ."""
 _N_ANATOMY = 10
 
