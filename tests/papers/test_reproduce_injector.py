@@ -7,8 +7,11 @@ import math
 import numpy as np
 import pytest
 
+import shoal
+from shoal.checks import valid_values
 from shoal.pipeline.papers.injector import PLANNED
 from shoal.pipeline.papers.injector_claims import (
+    excluded_share,
     fits_axis,
     smaller_than_anatomy,
 )
@@ -19,9 +22,11 @@ from shoal.pipeline.papers.injector_trials import (
     Place,
     Trials,
     adult_table,
+    anatomized,
     axes,
     everywhere,
     method_of,
+    sample,
 )
 from shoal.pipeline.papers.planned import Setting
 from shoal.report.reproduced import Curve, Figure
@@ -76,7 +81,7 @@ def test_a_quick_run_gives_whole_figures(title, adult_path):
 
 def test_a_quick_run_takes_a_sample_and_few_places(adult_path):
     quick, full = (Setting(adult=adult_path, is_quick=is_quick) for is_quick in (True, False))
-    assert adult_table(quick).n_rows == 2_000
+    assert adult_table(quick).n_rows == 150
     assert [len(axis.x) for axis in axes(quick)] == [2, 2]
     assert [axis.x for axis in axes(full)] == [
         tuple(map(float, MIN_EXPS)),
@@ -87,12 +92,53 @@ def test_a_quick_run_takes_a_sample_and_few_places(adult_path):
         assert all(len(axis.x) == len(axis.places) for axis in axes(setting))
 
 
+def test_a_sample_keeps_the_shares_of_occupations(adult_path):
+    rows = shoal.datasets.adult(adult_path, "injector")
+    drawn = sample(rows, 3_000, np.random.default_rng(1))
+    again = sample(rows, 3_000, np.random.default_rng(2))
+    assert drawn.n_rows == 3_000
+    assert drawn.columns["age"].tolist() != again.columns["age"].tolist()
+    counts, expected = (
+        np.bincount(one.columns["occupation"].codes, minlength=14) for one in (drawn, rows)
+    )
+    assert np.abs(counts - expected * 3_000 / rows.n_rows).max() <= 1
+
+
+def test_a_sample_may_be_everything(adult_path):
+    rows = shoal.datasets.adult(adult_path, "injector").take(range(500))
+    assert sample(rows, 500, np.random.default_rng(1)).to_dict() == rows.to_dict()
+
+
+def test_the_excluded_share_is_that_of_values_no_assignment_allows(adult_path):
+    """By the checker, bucket by bucket."""
+    setting = Setting(adult=adult_path, is_quick=True)
+    table = adult_table(setting)
+    release = anatomized(table, setting)
+    rules = shoal.knowledge.mine_negative_rules(table, min_exp="0.90")
+    published = release.published
+    domain, lines = published.buckets.domain, published.lines
+    looks, look = published.looks
+    forbidden = rules.sets_of(looks, domain, table.trees)
+    n_possible = n_values = 0
+    for bucket in range(published.n_buckets):
+        held = published.buckets.bucket == bucket
+        values = np.repeat(published.buckets.value[held], published.buckets.count[held]).tolist()
+        own = np.flatnonzero(lines.codes[:, 0] == bucket)
+        rows = np.repeat(forbidden.which[look[own]], lines.counts[own])
+        valid = valid_values(values, [np.flatnonzero(forbidden.sets[row]) for row in rows])
+        n_possible += sum(map(len, valid))
+        n_values += len(rows) * len(set(values))
+    assert 0 < n_possible < n_values
+    assert excluded_share(table, release) == pytest.approx(1 - n_possible / n_values)
+
+
 # --- verdicts are computed --------------------------------------------------------------------
 
 
 def test_smaller_means_smaller_everywhere():
     figure = panel((10.0, 20.0), (9.0, 19.0), (9.0, 20.0), (11.0, 21.0))
-    statements = smaller_than_anatomy("errors", figure, "because")
+    why = dict.fromkeys(INJECTORS, "because")
+    statements = smaller_than_anatomy("errors", figure, why)
     assert [one.verdict for one in statements] == ["reproduced", "differs", "differs"]
     assert [one.why for one in statements] == ["", "because", "because"]
     assert "smaller at 1 of 2 places" in statements[1].ours
@@ -136,3 +182,17 @@ def test_the_rules_of_figure_3(setting):
     assert verdicts == [*expected, "not stated in the paper"]
     assert {one.verdict for one in shares.statements} == {"reproduced"}
     np.testing.assert_allclose(np.sum([c.values for c in shares.curves], axis=0), 100)
+
+
+@pytest.mark.slow
+def test_the_rules_leave_little_to_gain_on_all_rows(setting):
+    """Figure 8: the printed choice of rows answers worse than Anatomy, `similar` better."""
+    table = adult_table(setting)
+    queries = shoal.measures.Queries(numbers=())
+    errors = []
+    for name in ("Injector, similar", ANATOMY, "Injector, printed", "Injector, balanced"):
+        release = shoal.anonymize(table, method_of(name, Place()), seed=1)
+        errors.append(shoal.measure(release, queries)["queries"].headline["mean relative error"])
+    assert errors == sorted(errors)
+    assert errors == pytest.approx([0.149, 0.151, 0.156, 0.159], abs=0.002)
+    assert excluded_share(table, anatomized(table, setting)) == pytest.approx(0.004, abs=0.0005)

@@ -130,6 +130,7 @@ def fits_axis(what: str, figure: Figure, end: float, why: str) -> Statement:
 
     Examples
     --------
+    >>> from shoal.report.reproduced import Curve
     >>> figure = Figure("7a", "", "", "l", (3.0,), "%", (Curve("Anatomy", (44.0,)),))
     >>> fits_axis("false negatives", figure, 12, "other rules").verdict
     'differs'

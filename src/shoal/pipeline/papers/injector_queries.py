@@ -13,6 +13,7 @@ Section VI-D.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -116,11 +117,11 @@ def _queries(setting: Setting, dimension: int, selectivity: str) -> Queries:
     )
 
 
-def _errors(release: Release, queries: Queries) -> tuple[float, float]:
-    """Give the mean and the median of the relative errors."""
+def _errors(release: Release, queries: Queries) -> tuple[float, ...]:
+    """Give the mean and the median of the relative errors; not a number where there is none."""
     headline = measure(release, queries)["queries"].headline
     mean, median = (headline[f"{kind} relative error"] for kind in ("mean", "median"))
-    return float(str(mean)), float(str(median))
+    return tuple(math.nan if error is None else float(str(error)) for error in (mean, median))
 
 
 def _trials_by_parameters(table: EngineTable, setting: Setting) -> Trials:
