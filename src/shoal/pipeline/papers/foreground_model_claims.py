@@ -155,7 +155,7 @@ def _breaches(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
             series,
             lambda one: one.score.recall,
             but=["t-closeness"] if r == _LOW else [],
-            why="At r = 10 Anatomy and Injector give away all of them from few attributes on.",
+            why="Where few attributes give away nobody, or everybody, others may add nothing.",
         ),
         claimed(
             "MASK has fewer breaches than Anatomy and Injector",

@@ -97,7 +97,7 @@ Outcomes = Mapping[tuple[str, int, int], Outcome | None]
 
 def run_models(setting: Setting) -> Sequence[Figure]:
     """Draw Figures 1, 2 and 3, and how an additive adversary fares on the same releases."""
-    sizes = (3, 4) if setting.is_quick else _SIZES
+    sizes = (2, 3) if setting.is_quick else _SIZES
     outcomes: dict[tuple[str, int, int], Outcome | None] = {}
     for size in sizes:
         table = adult_columns(setting, QUASI[:size])

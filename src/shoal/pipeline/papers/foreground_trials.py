@@ -71,7 +71,7 @@ QUASI = (
 )
 """In the order of the paper, which takes the first so many."""
 N_ADULT = 45_222
-_N_QUICK = 2_000
+_N_QUICK = 1_500
 
 Numbers = npt.NDArray[np.float64]
 
