@@ -13,6 +13,7 @@ import shoal
 from shoal.core.method import Shape
 from shoal.core.schema import Schema
 from shoal.engines.duckdb import DuckDB
+from shoal.engines.lookup import texts_in_source
 from shoal.engines.table import EngineTable, whole_row
 from shoal.engines.texts import texts_of
 
@@ -173,3 +174,16 @@ def test_short_reals_have_the_fewest_digits(engine):
     found = engine.rows("SELECT v FROM written ORDER BY place")["v"]
     engine.drop("written")
     assert texts_of(found) == [repr(float(str(number + 0))) for number in numbers]
+
+
+def test_texts_are_looked_up_in_columns_that_are_not_staged(engine):
+    columns = {
+        "name": ["Ann Lee", " BO ", None, "Łódź", 'it\'s; -- "x"'],
+        "number": [1234567, 2, 3, 4, None],
+    }
+    scan = engine.scan(columns)
+    asked = {"ann lee", "bo", "Łódź", 'it\'s; -- "x"', "1234567", "ann", ""}
+    found = texts_in_source(engine, scan, ["name", "number"], asked)
+    assert found == asked - {"ann", ""}
+    assert texts_in_source(engine, scan, ["number"], asked) == {"1234567"}
+    assert texts_in_source(engine, scan, [], asked) == frozenset()

@@ -24,7 +24,8 @@ def texts_in_source(
 ) -> frozenset[str]:
     """Give those of some texts that are a value of one of some columns.
 
-    Capital and small letters are alike, and spaces around a value do not count.
+    A value counts as it is and in small letters, as far as the engine knows those of its language;
+    spaces around it do not count.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def texts_in_source(
     columns
         The columns to look into.
     texts
-        What to look for, in small letters.
+        What to look for.
 
     Raises
     ------
@@ -48,8 +49,11 @@ def texts_in_source(
     try:
         with scan.unchanged():
             for column in columns:
-                text = engine.text(engine.quote(column), scan.types[column])
-                held = f"SELECT lower(trim({text})) AS v FROM {scan.relation}"
+                text = f"trim({engine.text(engine.quote(column), scan.types[column])})"
+                held = (
+                    f"SELECT {text} AS v FROM {scan.relation} "
+                    f"UNION ALL SELECT lower({text}) AS v FROM {scan.relation}"
+                )
                 query = f"SELECT a.v AS v FROM {_ASKED} a WHERE a.v IN (SELECT h.v FROM ({held}) h)"
                 found |= {text for text in texts_of(engine.rows(query)["v"]) if text is not None}
     except DataError:

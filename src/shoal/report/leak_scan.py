@@ -114,7 +114,7 @@ def leaks(
     ()
     """
     rest = _rest(text, expected, name)
-    runs = _runs(rest)
+    runs = _runs(map(str.lower, rest))
     kinds = {
         "the name of an identifying column": unpublishable.identifying,
         "a value of an identifying column": unpublishable.values,
@@ -145,7 +145,7 @@ def _found_anywhere(
 
 
 def candidates(text: str, expected: Collection[str] = (), name: str = "") -> frozenset[str]:
-    """Give the runs of words of a text, in small letters, that could be a value of a table.
+    """Give the runs of words of a text that could be a value of a table, also in small letters.
 
     Parameters
     ----------
@@ -154,10 +154,12 @@ def candidates(text: str, expected: Collection[str] = (), name: str = "") -> fro
 
     Examples
     --------
-    >>> sorted(candidates("<p>Ann Lee 17</p>"))
-    ['ann lee', 'ann lee 17', 'lee 17']
+    >>> sorted(candidates("<p>to Ann Lee</p>"))
+    ['Ann Lee', 'ann lee', 'to Ann', 'to Ann Lee', 'to ann', 'to ann lee']
     """
-    return frozenset(run for run in _runs(_rest(text, expected, name)) if is_distinctive(run))
+    rest = _rest(text, expected, name)
+    runs = _runs(rest) | _runs(map(str.lower, rest))
+    return frozenset(run for run in runs if is_distinctive(run))
 
 
 def is_distinctive(text: str) -> bool:
@@ -278,12 +280,12 @@ def _unexpected(piece: str, known: Collection[str]) -> Iterator[str]:
 
 
 def _runs(rest: Iterable[str]) -> frozenset[str]:
-    """Give whole pieces, and runs of some words of them, in small letters.
+    """Give whole pieces, and runs of some words of them.
 
     A run begins and ends with a word, or where there is a space beside it.
     """
     runs: set[str] = set()
-    for piece in map(str.lower, rest):
+    for piece in rest:
         runs |= {piece, piece.strip()}
         for pattern in (_WORDS, _TOKENS):
             places = [word.span() for word in pattern.finditer(piece)]

@@ -16,18 +16,37 @@ from shoal.report.ddi import DDI_NAMESPACE, ddi_codebook
 # For each element that is written: the elements that may be in it, in the schema's order.
 STRUCTURE = {
     "codeBook": ["docDscr", "stdyDscr", "fileDscr", "dataDscr", "otherMat"],
-    "stdyDscr": ["citation", "studyAuthorization", "stdyInfo", "method", "dataAccs", "othrStdyMat"],
-    "citation": ["titlStmt", "rspStmt", "prodStmt"],
+    "stdyDscr": [
+        *("citation", "studyAuthorization", "stdyInfo", "studyDevelopment", "method"),
+        *("dataAccs", "othrStdyMat", "notes"),
+    ],
+    "citation": [
+        *("titlStmt", "rspStmt", "prodStmt", "distStmt", "serStmt", "verStmt", "biblCit"),
+        *("holdings", "notes"),
+    ],
     "titlStmt": ["titl", "subTitl", "altTitl", "parTitl", "IDNo"],
-    "stdyInfo": ["studyBudget", "subject", "abstract", "sumDscr"],
+    "stdyInfo": [
+        *("studyBudget", "subject", "abstract", "sumDscr", "qualityStatement", "notes"),
+        "exPostEvaluation",
+    ],
     "dataAccs": ["typeOfAccess", "setAvail", "useStmt", "notes"],
     "fileDscr": ["fileTxt", "locMap", "notes"],
-    "fileTxt": ["fileName", "fileCont", "fileStrc", "dimensns", "fileType", "format", "filPlac"],
+    "fileTxt": [
+        *("fileName", "fileCitation", "dataFingerprint", "fileCont", "fileStrc", "dimensns"),
+        *("fileType", "format", "filePlac", "dataChck", "ProcStat", "dataMsng", "software"),
+        "verStmt",
+    ],
     "dimensns": ["caseQnty", "varQnty", "logRecL", "recPrCas", "recNumTot"],
     "dataDscr": ["varGrp", "nCubeGrp", "var", "nCube", "notes"],
-    "var": ["location", "labl", "valrng", "invalrng", "sumStat", "txt", "catgry", "varFormat"],
-    "catgry": ["catValu", "labl", "txt", "catStat"],
+    "var": [
+        *("location", "labl", "imputation", "security", "embargo", "respUnit", "anlysUnit"),
+        *("qstn", "valrng", "invalrng", "undocCod", "universe", "TotlResp", "sumStat", "txt"),
+        *("stdCatgry", "catgryGrp", "catgry", "codInstr", "verStmt", "concept", "derivation"),
+        *("varFormat", "geoMap", "catLevel", "notes"),
+    ],
+    "catgry": ["catValu", "labl", "txt", "catStat", "mrow"],
 }
+SINGLE = {"titlStmt", "titl", "dimensns", "fileStrc", "varFormat", "catValu"}
 REQUIRED = {"codeBook": ["stdyDscr"], "stdyDscr": ["citation"], "citation": ["titlStmt"]}
 REQUIRED |= {"titlStmt": ["titl"]}
 ATTRIBUTES = {
@@ -67,6 +86,7 @@ def check(element: Element) -> None:
     assert set(children) <= set(allowed), name
     assert [allowed.index(child) for child in children] == sorted(map(allowed.index, children))
     assert set(REQUIRED.get(name, [])) <= set(children)
+    assert all(children.count(one) <= 1 for one in SINGLE)
     assert set(element.attrib) <= ATTRIBUTES.get(name, set())
     for child in element:
         check(child)
@@ -77,7 +97,15 @@ def read(text: str) -> Element:
     check(root)
     identifiers = [one.get("ID") for one in root.iter() if one.get("ID")]
     assert len(set(identifiers)) == len(identifiers)
+    assert all(one.isidentifier() for one in identifiers)
     for variable in found(root, "var"):
+        assert variable.get("name") is not None
+        assert all(
+            one.get("type") in ("numeric", "character")
+            for one in variable.iter()
+            if tag(one) == "varFormat"
+        )
+        assert all(one.get("missing", "N") in ("Y", "N") for one in variable.iter())
         assert set(variable.get("files").split()) <= set(identifiers)
         assert variable.get("intrvl") in ("contin", "discrete")
     return root

@@ -115,7 +115,7 @@ def test_pieces_of_markdown_keep_bars_that_are_escaped():
 def test_what_could_be_a_value_is_a_run_of_words_that_says_enough():
     text = "| town | of Ann Lee, 7 |\n"
     found = candidates(text, ["town"], "codebook.md")
-    assert {"ann lee", "of ann lee", "ann lee,"} <= found
+    assert {"ann lee", "Ann Lee", "of ann lee", "ann lee,"} <= found
     assert not {"7", "of", "ann", "town"} & found
     # A short number is no row's key: column_7 and 7 rows would be full of them.
     assert candidates("| column_7 | 7 | 12345 |", ["column_7"], "codebook.md") == frozenset()
