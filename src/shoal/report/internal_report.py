@@ -153,8 +153,8 @@ def _attacked(evidence: Evidence) -> str:
     verdicts = [evidence.verdicts.get(found.attack, "") for found in evidence.findings]
     judged = [verdict for verdict in verdicts if verdict in ("passed", "failed")]
     strongest = max(evidence.findings, key=lambda found: found.n_breached / max(found.n_people, 1))
-    told = f"Of {len(verdicts)} attacks {len(judged) or 'none'} was judged by the gate"
-    told += f", and {judged.count('failed') or 'none'} failed. " if judged else ". "
+    told = f"Attacks tried: {len(verdicts)}; judged by the gate: {len(judged) or 'none'}"
+    told += f", of which failed: {judged.count('failed') or 'none'}. " if judged else ". "
     if not strongest.n_breached:
         return f"{told}None of them puts anybody at risk by its limit."
     name = strongest.attack.replace("_", " ")

@@ -159,7 +159,7 @@ def test_both_reports_begin_with_what_matters_and_a_list_of_contents():
         assert n_chapters == text.count('<li><a href="#part-') > 3
         assert text.index('class="short"') < text.index("<nav>") < text.index('<h2 id="part-1"')
     said = Tags(internal).text
-    assert "Of 1 attacks 1 was judged by the gate, and 1 failed." in said
+    assert "Attacks tried: 1; judged by the gate: 1, of which failed: 1." in said
     assert "The strongest, homogeneity, puts 1 of 4 people at risk." in said
     assert "labels lose 25% of the detail" in said
     assert "A risk was accepted" in said
