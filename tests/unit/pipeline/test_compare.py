@@ -19,8 +19,9 @@ import pytest
 
 import shoal
 from shoal.core.frontier import Point
+from shoal.measures.classification import paired_difference
 from shoal.pipeline import compare_schedule
-from shoal.pipeline.compare import default_methods
+from shoal.pipeline.compare import RECOMMENDED, compare_as_configured, default_methods
 from shoal.pipeline.compare_trial import Tried, label_of
 from shoal.pipeline.comparison import Comparison
 from shoal.pipeline.config import configure
@@ -40,9 +41,10 @@ def found(table):
     return shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=1)
 
 
-def tried(risk, loss):
+def tried(risk, loss, **judged):
     attack = {"attack": "homogeneity", "is_about_values": True, "above_half": 0.0, "at_risk": 0}
     attack |= {"mean_posterior": risk, "worst_posterior": risk, "limit": None}
+    attack |= {"max_people": None, "is_tried": True} | judged
     figures = {"total variation, pairs": loss, "generalized loss": loss}
     measure = {"measure": "loss", "figures": figures}
     return Tried(guarantees=("something",), attacks=(attack,), measures=(measure,))
@@ -143,6 +145,57 @@ def test_mistakes_are_told_before_any_work(table, options, words):
         shoal.compare(table, **{"methods": METHODS, **options})
 
 
+def test_merged_buckets_are_compared_where_the_configuration_merges_them(table, tmp_path):
+    found = compared_as(tmp_path, repair={"belief_gain": "0.4", "bandwidth": 1})
+    assert [row[0] for row in found.refused.rows] == ["mondrian k=4"]
+    assert "[repair] merges buckets" in found.refused.rows[0][1]
+    assert any("belief" in words for words in found.tried["anatomy ell=2"].guarantees)
+    plain = compared_as(tmp_path)
+    assert found.tried["anatomy ell=2"].n_buckets < plain.tried["anatomy ell=2"].n_buckets, (
+        "results of a comparison without repair must not be taken for it"
+    )
+    assert "repair" in tomllib.loads(found.configuration)
+
+
+def compared_as(folder, **sections):
+    """Compare two methods as a configuration says, with more sections."""
+    rows = ["age,zip,ill", *(f"{20 + i % 9},{i % 7},d{i * i % 5}" for i in range(60))]
+    (folder / "people.csv").write_text("\n".join(rows) + "\n")
+    given = {
+        "table": {"source": "people.csv"},
+        "columns": {"quasi": ["age", "zip"], "sensitive": "ill"},
+        "method": {"name": "anatomy", "ell": 2},
+        "measures": {"loss": {}},
+        "compare": {
+            "methods": [{"name": "anatomy", "ell": 2}, {"name": "mondrian", "k": 4}],
+            **sections.pop("compare", {}),
+        },
+        **sections,
+    }
+    return compare_as_configured(configure(given, base=folder), workers=1)
+
+
+def test_of_a_large_table_some_rows_are_tried_and_that_is_said(table):
+    found = shoal.compare(table, METHODS[:2], ATTACKS, MEASURES, workers=1, max_rows=90)
+    n_tried, n_rows = found.sampled
+    assert n_rows == 200
+    assert 60 < n_tried < 120
+    assert all(one.n_rows == n_tried for one in found.tried.values())
+    assert f"random sample of {n_tried} of the table's 200 rows" in " ".join(found.reasons)
+    assert found.to_dict()["sampled"] == [n_tried, 200]
+    again = shoal.compare(table, METHODS[:2], ATTACKS, MEASURES, workers=1, max_rows=90)
+    assert again.to_dict() == found.to_dict()
+
+
+def test_private_cells_are_not_compared_on_a_sample():
+    columns = {"age": [i % 7 for i in range(60)], "disease": [f"d{i % 4}" for i in range(60)]}
+    table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="disease"))
+    private = {"column": "age", "python": lambda row: row["age"] == 1}
+    methods = [shoal.RuleHiding(private=private, **rest(shoal.RuleHiding)), METHODS[0]]
+    found = shoal.compare(table, methods, [], MEASURES[:1], workers=1, max_rows=30)
+    assert "not of a sample" in found.refused.rows[0][1]
+
+
 # --- what is kept ---------------------------------------------------------------------------------
 
 
@@ -184,6 +237,8 @@ def test_other_inputs_are_other_results(table, tmp_path):
         (table, METHODS[:1], ATTACKS[:1], MEASURES, 0),
         (table, METHODS[:1], ATTACKS, [shoal.measures.Queries(number=21)], 0),
         (table, METHODS[:1], ATTACKS, MEASURES, 1),
+        (table, METHODS[:1], [], MEASURES, 0),
+        (table, METHODS[:1], None, MEASURES, 0),
     ]
     for number, (read, methods, attacks, measures, seed) in enumerate(runs, start=1):
         shoal.compare(read, methods, attacks, measures, workers=1, resume=tmp_path, seed=seed)
@@ -201,6 +256,20 @@ def test_results_hold_no_value_and_are_for_their_owner_alone(tmp_path):
         assert path.stat().st_mode & 0o077 == 0
         assert "SECRETVALUE" not in path.read_text()
     assert "SECRETVALUE" not in repr(found)
+
+
+def test_a_file_that_changed_is_read_again(tmp_path):
+    population = tmp_path / "others.csv"
+    population.write_text("age,zip\n20,0\n")
+    attacks = {"linkage": {"population": "others.csv"}}
+    first = compared_as(tmp_path, attacks=attacks)
+    results = tmp_path / "compare" / "results"
+    assert len(list(results.iterdir())) == 2
+    assert compared_as(tmp_path, attacks=attacks).to_dict() == first.to_dict()
+    assert len(list(results.iterdir())) == 2
+    population.write_text("age,zip\n" + "20,0\n21,1\n" * 5)
+    assert compared_as(tmp_path, attacks=attacks).to_dict() != first.to_dict()
+    assert len(list(results.iterdir())) == 4
 
 
 KILLED = """
@@ -278,6 +347,118 @@ def test_a_risk_that_is_allowed_decides():
     none = comparison(points, max_risk=0.1)
     assert (none.recommended, none.configuration) == (None, None)
     assert "the least is 0.2, by a" in none.reasons[0]
+
+
+def test_a_limit_holds_where_the_risk_is_as_large_but_for_rounding():
+    assert comparison({"a": (0.1 + 0.2, 0.5)}, max_risk=0.3).recommended == "a"
+
+
+def test_of_equally_good_methods_the_first_is_recommended_and_the_other_named():
+    found = comparison({"a": (0.3, 0.1), "b": (0.3, 0.1), "c": (0.3, 0.2)})
+    assert found.recommended == "a"
+    assert "As good in both, and named after it: b." in " ".join(found.reasons)
+
+
+def test_a_method_that_is_alone_is_not_praised_above_others():
+    found = comparison({"a": (0.3, 0.1)})
+    assert found.recommended == "a"
+    assert "the only method that could be tried" in " ".join(found.reasons)
+
+
+def gated(**judged):
+    """Compare a method that is judged with one that is better in nothing."""
+    return Comparison(
+        tried={"a": tried(0.2, 0.1, **judged), "b": tried(0.3, 0.2)},
+        guess=0.1,
+        max_risk=None,
+        configurations={"a": "a", "b": "b"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("judged", "words"),
+    [
+        ({"max_people": 3, "at_risk": 4, "limit": "1/2"}, "puts 4 people at risk, 3 are allowed"),
+        ({"max_people": 3, "at_risk": 0, "limit": None}, "has a limit"),
+        ({"max_people": 3, "limit": "1/2", "is_tried": False}, "nobody could be held out"),
+    ],
+)
+def test_what_fails_the_gate_is_not_recommended(judged, words):
+    found = gated(**judged)
+    assert found.recommended == "b"
+    assert found.frontier == (Point("b", 0.3, 0.2),)
+    assert words in " ".join(found.reasons)
+    standing = {row["method"]: row["standing"] for row in found.table.to_dict()["rows"]}
+    assert standing == {"a": "fails the gate", "b": "recommended"}
+    assert "fails the gate" in found.to_svg()
+
+
+def test_a_gate_at_its_limit_passes():
+    assert gated(max_people=4, at_risk=4, limit="1/2").recommended == "a"
+
+
+def test_where_all_fail_the_gate_none_is_recommended_and_an_older_file_is_gone(tmp_path):
+    first = compared_as(tmp_path)
+    assert (tmp_path / RECOMMENDED).read_text() == first.configuration
+    failing = compared_as(tmp_path, attacks={"homogeneity": {"limit": "1/99", "max_people": 0}})
+    assert failing.recommended is None
+    assert "No method passes the gate" in failing.reasons[0]
+    assert not (tmp_path / RECOMMENDED).exists()
+    (tmp_path / RECOMMENDED).write_text("# my own\n")
+    compared_as(tmp_path, attacks={"homogeneity": {"limit": "1/99", "max_people": 0}})
+    assert (tmp_path / RECOMMENDED).read_text() == "# my own\n"
+
+
+def test_attacks_that_do_not_apply_are_left_out_of_the_file_unless_they_are_judged(tmp_path):
+    odd = "sliced_linkage"
+    stated = {odd: {}, "homogeneity": {"limit": "1/2"}}
+    found = compared_as(tmp_path, attacks=stated)
+    text = found.configurations["anatomy ell=2"]
+    assert list(tomllib.loads(text)["attacks"]) == ["homogeneity"]
+    assert f"# [attacks.{odd}] is left out" in text
+    judged = compared_as(tmp_path, attacks={odd: {"max_people": 0}})
+    assert judged.recommended is None
+    assert "does not apply" in " ".join(judged.reasons)
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+MODELS = shoal.measures.Classification(models=["bayes"], folds=2, targets=["condition"])
+
+
+def test_methods_are_paired_on_the_same_held_out_rows(table, tmp_path):
+    methods = [shoal.Anatomy(ell=2), shoal.Mondrian(k=5)]
+    found = shoal.compare(table, methods, ATTACKS[:1], [MODELS], workers=1, resume=tmp_path)
+    one, other = (
+        shoal.measure(shoal.anonymize(table, method, seed=0), MODELS)["classification"]
+        for method in methods
+    )
+    expected = paired_difference(one, other, "condition, bayes, linked at random")
+    ((first, second, *figures, is_apart),) = found.pairs.rows
+    assert [first, second] == ["anatomy ell=2", "mondrian k=5"]
+    assert figures == pytest.approx(list(expected))
+    assert is_apart == ("yes" if expected[1] > 0 or expected[2] < 0 else "no")
+    assert found.to_dict()["paired_accuracies"][0]["accuracy gained"] == figures[0]
+    assert "paired accuracies" in found.to_markdown()
+    again = shoal.compare(table, methods, ATTACKS[:1], [MODELS], workers=1, resume=tmp_path)
+    assert again.to_dict() == found.to_dict()
+    assert "outcomes" not in json.dumps(found.to_dict()["measures"])
+
+
+def test_a_method_whose_parts_cannot_be_published_is_not_compared_by_accuracy():
+    # Of each of the values there are just as many as the whole table needs, and no part has.
+    columns = {"age": [i % 5 for i in range(12)], "ill": [f"d{i % 3}" for i in range(12)]}
+    table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="ill"))
+    methods = [shoal.Anatomy(ell=3), shoal.Mondrian(k=2)]
+    measures = [shoal.measures.Classification(models=["bayes"], folds=2)]
+    found = shoal.compare(table, methods, ATTACKS[:1], measures, workers=1)
+    assert found.not_held_out == ("anatomy ell=3",)
+    rows = {row["method"]: row for row in found.table.to_dict()["rows"]}
+    assert rows["anatomy ell=3"]["classification: accuracy lost"] is None
+    assert rows["anatomy ell=3"]["standing"] == "not placed"
+    assert rows["mondrian k=2"]["classification: accuracy lost"] is not None
+    assert found.pairs.rows == ()
+    assert "no row was held out" in " ".join(found.reasons)
 
 
 def test_without_a_sensitive_column_the_risk_is_to_be_found():
