@@ -41,6 +41,7 @@ _MOST_COMMAS = 6
 _MOST_WORDS = 8
 _FEWEST_LETTERS = 4
 _FEWEST_OF_A_NUMBER = 6
+_COUNTS_THINGS = re.compile(rf"\d{{1,{_FEWEST_OF_A_NUMBER - 1}}}")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -114,7 +115,8 @@ def leaks(
     ()
     """
     rest = _rest(text, expected, name)
-    runs = _runs(map(str.lower, rest))
+    lowered = [piece.lower() for piece in rest]
+    runs, entries = _runs(lowered), _entries(lowered)
     kinds = {
         "the name of an identifying column": unpublishable.identifying,
         "a value of an identifying column": unpublishable.values,
@@ -123,7 +125,7 @@ def leaks(
         "the key of a row": unpublishable.keys,
         "what an attack found": unpublishable.findings,
     }
-    found = [kind for kind, terms in kinds.items() if runs and _holds_any(runs, terms)]
+    found = [kind for kind, terms in kinds.items() if runs and _holds_any(runs, entries, terms)]
     if any(_is_told_of_few(piece, unpublishable.fewest) for piece in rest):
         found.append("a count of too few people")
     return (*found, *_found_anywhere(text, rest, unpublishable, digests))
@@ -295,9 +297,22 @@ def _runs(rest: Iterable[str]) -> frozenset[str]:
     return frozenset(runs)
 
 
-def _holds_any(runs: frozenset[str], terms: Iterable[str]) -> bool:
-    """Whether a term is a piece, or a run of whole words of one."""
-    return any(form.lower() in runs for term in terms for form in _forms(term) if form.strip())
+def _entries(rest: Iterable[str]) -> frozenset[str]:
+    """Give whole pieces, and the entries of those that are lists."""
+    return frozenset(entry.strip(" .") for piece in rest for entry in (piece, *piece.split(", ")))
+
+
+def _holds_any(runs: frozenset[str], entries: frozenset[str], terms: Iterable[str]) -> bool:
+    """Whether a term is a piece, or a run of whole words of one.
+
+    A short number is one only by itself: sentences count many things.
+    """
+    return any(
+        form.lower() in (entries if _COUNTS_THINGS.fullmatch(form) else runs)
+        for term in terms
+        for form in _forms(term)
+        if form.strip()
+    )
 
 
 def _is_told_of_few(piece: str, fewest: int) -> bool:

@@ -72,6 +72,8 @@ def test_a_planted_leak_is_found_and_not_told(document, kind, leak):
         pytest.skip("only values of a table are cut")
     if document == "sql comment" and "'" in leak:
         pytest.skip("a quotation mark begins a literal")
+    if document in ("sentence", "sql comment") and leak.isdigit():
+        pytest.skip("a short number within a sentence counts something")
     expected = ["flu", "gout", "city", "other", "label", "stands for", "Report"]
     text, name = DOCUMENTS[document](leak), NAMES.get(document, "report.html")
     assert leaks(text, UNPUBLISHABLE, expected, name=name) == (kind,)
@@ -92,6 +94,12 @@ def test_what_is_published_is_no_leak(document):
         if document in ("sentence", "comment", "sql comment") and allowed in expected:
             continue
         assert leaks(text, UNPUBLISHABLE, [*expected, "Report"], name=name) == ()
+
+
+def test_a_short_number_is_a_value_only_by_itself():
+    assert leaks("<p>Blanked by column: condition: 93, age: 12.</p>", UNPUBLISHABLE) == ()
+    for listed in ("<p>91, 93</p>", "<p>93.</p>", "| 90, 93, 95 |", "<td>93</td>"):
+        assert leaks(listed, UNPUBLISHABLE) == ("a value that too few people carry",)
 
 
 def test_digests_of_files_may_be_there():
