@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal.core.progress import Progress, silent
+from shoal.core.shown import shown_list
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -222,11 +223,13 @@ def as_cell(value: object) -> str:
 
     Examples
     --------
-    >>> [as_cell(value) for value in (None, True, 0.123456, 12, "flu")]
-    ['-', 'yes', '0.1235', '12', 'flu']
+    >>> [as_cell(value) for value in (None, True, 0.123456, 12, "flu", [0.5, 0.7])]
+    ['-', 'yes', '0.1235', '12', 'flu', '0.5 to 0.7']
     """
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return printable(shown_list(value))
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))

@@ -38,6 +38,9 @@ from shoal.measures._estimated import Estimated, Grouping, Reals, Shares
 
 __all__ = ["Loss", "cramers_v", "divergence", "total_variation"]
 
+_ROUNDING = 1e-12
+"""Sums of as many numbers as a table has rows are not exact."""
+
 _HALF_A_ROW = 0.5
 
 
@@ -143,7 +146,8 @@ def total_variation(true: Reals, found: Reals) -> float:
     1.0
     """
     missing = abs(true.sum() - found.sum())
-    return float((np.abs(true - found).sum() + missing) / (2 * max(true.sum(), 1)))
+    distance = float((np.abs(true - found).sum() + missing) / (2 * max(true.sum(), 1)))
+    return distance if distance > _ROUNDING else 0.0
 
 
 def divergence(true: Reals, found: Reals) -> float:

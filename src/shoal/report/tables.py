@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shoal.core.attack import Section
+from shoal.core.shown import shown_list
 from shoal.report.html import Markup, drawing, element, table, value
 from shoal.report.plots import bars
 
@@ -28,8 +29,8 @@ def _shown(figure: object) -> object:
         return element("em", "none")
     if isinstance(figure, bool):
         return element("span", "yes" if figure else "no")
-    if isinstance(figure, list) and all(isinstance(one, (int, float)) for one in figure):
-        return element("span", " to ".join(f"{one:.4g}" for one in figure))
+    if isinstance(figure, list | tuple):
+        return shown_list(figure)
     return figure if isinstance(figure, (int, float, Markup)) else str(figure)
 
 
