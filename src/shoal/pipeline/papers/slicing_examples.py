@@ -179,7 +179,7 @@ def _ages() -> Iterator[Statement]:
                 int(printed),
                 int(ours),
                 within=0,
-                why="nobody in part (a) is that old. An interval may be wider than its ages, but "
+                why="nobody in part (a) has that age. An interval may be wider than its ages, but "
                 "the three other ends are ages that occur.",
             )
 
@@ -226,12 +226,11 @@ def _beliefs(
     )
     n_ties = sum(value == bound for value in largest[_SLICED])
     yield Statement(
-        f"p(t, s) >= 1/{_ELL} is refused (Figure 2, line 9)",
-        "no patient at the limit",
-        f"{n_ties} of {len(largest[_SLICED])} patients are at 1/{_ELL}",
+        "Figure 2 (line 9) and the text mean the same",
+        "p(t, s) >= 1/l is refused; p(t, s) <= 1/l is l-diverse",
+        f"{n_ties} of {len(largest[_SLICED])} patients are at p(t, s) = 1/{_ELL}",
         "differs" if n_ties else "reproduced",
-        "Figure 2 would refuse the paper's own example. Its text allows p(t, s) = 1/l, and so does "
-        "Shoal."
+        "Figure 2 would refuse the paper's own example, which the text allows. So does Shoal."
         if n_ties
         else "",
     )

@@ -47,6 +47,8 @@ _FREQUENCY = 20
 _CLOSE = 0.6
 """Up to which area two kinds count as hard to tell apart."""
 _EASY = 0.9
+_N_QUICK = 300
+"""Counting fakes takes a step for many combinations."""
 _ALMOST_ALL = 0.9
 
 
@@ -71,8 +73,8 @@ class _Found:
         The different rows of the table, and the fakes; not a number where not counted.
     originals, fakes
         How many match so many buckets, by `_BANDS`.
-    auc
-        How well members are told from people who are held out.
+    auc, low, high
+        How well members are told from people who are held out, with its interval at 95 %.
     others
         The share of these who match a bucket.
     """
@@ -82,6 +84,8 @@ class _Found:
     originals: Sequence[int]
     fakes: Sequence[int]
     auc: float
+    low: float
+    high: float
     others: float
 
     @classmethod
@@ -95,7 +99,7 @@ class _Found:
             _number(figures.get("fake tuples")),
             [own for own, _ in counts],
             [fake for _, fake in counts],
-            _number(figures.get("AUC")),
+            *(_number(figures.get(name)) for name in ("AUC", "AUC, 95 % from", "AUC, 95 % to")),
             _number(figures.get("others who match")),
         )
 
@@ -118,7 +122,7 @@ def _number(figure: object) -> float:
 
 def run_membership(setting: Setting) -> Sequence[Figure]:
     """Count fakes, and tell members from people who are held out."""
-    rows = {name: adult_rows(setting, name) for name in TABLES}
+    rows = {name: adult_rows(setting, name, _N_QUICK) for name in TABLES}
     tables = {name: read(all_known(one)) for name, one in rows.items()}
     places = [_Place(*one) for one in product(TABLES, _SIZES)]
     found = {
@@ -165,6 +169,10 @@ _RANDOM = (
 )
 
 
+def _words(setting: Setting, what: str, rest: str) -> str:
+    return setting_words(setting, what, rest, _N_QUICK)
+
+
 # --- fake tuples ----------------------------------------------------------------------------------
 
 
@@ -172,9 +180,7 @@ def _fakes(setting: Setting, places: Sequence[_Place], found: _Findings) -> Figu
     return Figure(
         name="fake-tuples",
         title="Section 6.3: fake tuples",
-        setting=setting_words(
-            setting, "OCC-7 and OCC-15", f"{_RANDOM} Counted exactly, each tuple once."
-        ),
+        setting=_words(setting, "OCC-7 and OCC-15", f"{_RANDOM} Counted exactly, each tuple once."),
         x_name="table and buckets",
         x=tuple(map(str, places)),
         y_name="tuples",
@@ -216,7 +222,7 @@ def _matching(setting: Setting, table: str, found: _Findings) -> Figure:
     return Figure(
         name=f"matching-buckets-{table.lower()}",
         title=f"Section 6.3: buckets that original and fake tuples match, {table}",
-        setting=setting_words(setting, f"{table}, buckets of {size}", _RANDOM),
+        setting=_words(setting, f"{table}, buckets of {size}", _RANDOM),
         x_name="matching buckets",
         x=_BANDS,
         y_name="share of the tuples (%)",
@@ -260,7 +266,7 @@ def _held_out(
     return Figure(
         name="held-out-people",
         title="Sections 5 and 6.3: members told from people who are not in the table",
-        setting=setting_words(
+        setting=_words(
             setting,
             "OCC-7 and OCC-15",
             f"{_RANDOM} A random half is published, the other half is held out; all attributes are "
@@ -291,17 +297,18 @@ def _alone_statement(table: str, share: float) -> Statement:
 
 def _protection(places: Sequence[_Place], found: _Findings) -> Iterator[Statement]:
     for place in places:
-        bare = found[_BUCKETIZED, place].auc
+        bare = found[_BUCKETIZED, place]
         for kind in _SLICED:
             one = found[kind, place]
-            is_better = one.auc < bare
+            by_chance = math.hypot(one.high - one.low, bare.high - bare.low) / 2
+            is_better = bare.auc - one.auc > by_chance
             yield Statement(
                 f"protection against membership disclosure, {kind}, {place}",
                 "better than bucketization",
-                f"AUC {one.auc:.3f}, bucketized {bare:.3f}",
+                f"AUC {one.auc:.4f}, bucketized {bare.auc:.4f}",
                 "reproduced" if is_better else "differs",
-                f"Of the people held out {100 * one.others:.1f} % match a bucket, among "
-                f"{one.n_fakes:.3g} fake tuples."
+                f"By chance {by_chance:.2g} at most. Of the people held out "
+                f"{100 * one.others:.1f} % match a bucket, among {one.n_fakes:.3g} fake tuples."
                 + (
                     " Members are still told from others almost always: fakes are mostly people "
                     "who do not exist."
@@ -332,7 +339,7 @@ def _grouping(setting: Setting, table: EngineTable) -> Figure:
     return Figure(
         name="grouping",
         title="Section 7: how rows are grouped",
-        setting=setting_words(
+        setting=_words(
             setting,
             f"OCC-15, c = {_FIVE}, buckets of {size}",
             "A random half is published, the other half is held out. Generalized: every column "

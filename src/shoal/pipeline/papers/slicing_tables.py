@@ -22,6 +22,7 @@ from shoal.pipeline.papers.planned import Setting
 
 __all__ = [
     "NEAREST",
+    "N_QUICK",
     "SENSITIVE",
     "TABLES",
     "adult_rows",
@@ -33,11 +34,11 @@ __all__ = [
 SENSITIVE, NEAREST = "occupation", "sex"
 TABLES = {"OCC-7": "occ-7", "OCC-15": "occ-15"}
 """The paper's names of its tables, and ours."""
+N_QUICK = 1_000
+"""How many rows are drawn for a quick run."""
 
-_N_QUICK = 2_000
 
-
-def adult_rows(setting: Setting, name: str) -> Dataset:
+def adult_rows(setting: Setting, name: str, n_quick: int = N_QUICK) -> Dataset:
     """Read one of the two tables; a sample of it in a quick run.
 
     Parameters
@@ -46,13 +47,15 @@ def adult_rows(setting: Setting, name: str) -> Dataset:
         Where Adult lies, and what the sample is drawn by.
     name
         One of `TABLES`.
+    n_quick
+        The rows of the sample.
     """
     if setting.adult is None:
         raise InternalError("An experiment on Adult was run without it.")
     rows = adult(setting.adult, TABLES[name])
     if not setting.is_quick:
         return rows
-    chosen = np.random.default_rng(setting.seed).permutation(rows.n_rows)[:_N_QUICK]
+    chosen = np.random.default_rng(setting.seed).permutation(rows.n_rows)[:n_quick]
     return rows.take(np.sort(chosen))
 
 
@@ -77,7 +80,7 @@ def two_columns(attributes: Sequence[str], beside: str | None = NEAREST) -> list
     return [[name for name in attributes if name not in inside], inside]
 
 
-def setting_words(setting: Setting, what: str, rest: str) -> str:
+def setting_words(setting: Setting, what: str, rest: str, n_quick: int = N_QUICK) -> str:
     """Say what an experiment was run with."""
-    sample = f", samples of {_N_QUICK:,} rows" if setting.is_quick else ""
+    sample = f", samples of {n_quick:,} rows" if setting.is_quick else ""
     return f"{what}{sample}; seed {setting.seed}. {rest}"
