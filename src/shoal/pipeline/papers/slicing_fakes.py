@@ -99,7 +99,9 @@ class _Found:
             _number(figures.get("fake tuples")),
             [own for own, _ in counts],
             [fake for _, fake in counts],
-            *(_number(figures.get(name)) for name in ("AUC", "AUC, 95 % from", "AUC, 95 % to")),
+            _number(figures.get("AUC")),
+            _number(figures.get("AUC, 95 % from")),
+            _number(figures.get("AUC, 95 % to")),
             _number(figures.get("others who match")),
         )
 
@@ -124,7 +126,7 @@ def run_membership(setting: Setting) -> Sequence[Figure]:
     """Count fakes, and tell members from people who are held out."""
     rows = {name: adult_rows(setting, name, _N_QUICK) for name in TABLES}
     tables = {name: read(all_known(one)) for name, one in rows.items()}
-    places = [_Place(*one) for one in product(TABLES, _SIZES)]
+    places = [_Place(*one) for one in product(TABLES, _sizes(setting))]
     found = {
         (kind, place): _attacked(
             setting, tables[place.table], _columns(kind, rows[place.table]), place.size
@@ -139,6 +141,10 @@ def run_membership(setting: Setting) -> Sequence[Figure]:
         _held_out(setting, places, found, unique),
         _grouping(setting, tables["OCC-15"]),
     ]
+
+
+def _sizes(setting: Setting) -> tuple[int, ...]:
+    return _SIZES[:1] if setting.is_quick else _SIZES
 
 
 def _columns(kind: str, rows: Dataset) -> list[list[str]] | int:
@@ -211,7 +217,7 @@ def _fake_statement(kind: str, place: _Place, found: _Found) -> Statement:
 
 
 def _matching(setting: Setting, table: str, found: _Findings) -> Figure:
-    size = _SIZES[-1]
+    size = _sizes(setting)[-1]
     place = _Place(table, size)
     curves = []
     for kind in _SLICED:
@@ -230,7 +236,7 @@ def _matching(setting: Setting, table: str, found: _Findings) -> Figure:
         statements=tuple(
             _closeness(kind, one, found[kind, one])
             for kind in _SLICED
-            for one in (_Place(table, size) for size in _SIZES)
+            for one in (_Place(table, size) for size in _sizes(setting))
         ),
     )
 
@@ -323,7 +329,7 @@ def _protection(places: Sequence[_Place], found: _Findings) -> Iterator[Statemen
 
 def _grouping(setting: Setting, table: EngineTable) -> Figure:
     """Try the ways to group rows, and generalizing columns."""
-    size = _SIZES[-1]
+    size = _sizes(setting)[-1]
     method = Slicing(columns=_FIVE, buckets="random", bucket_size=size)
     release = anonymize(table, method, seed=setting.seed)
     asked = Membership(compare=True, max_steps=0)
