@@ -325,9 +325,17 @@ def default_methods(table: EngineTable) -> tuple[Method, ...]:
         all_methods.FullDomain(
             k=_USUAL_ROWS, ell=ell, diversity="frequency", suppress=_USUAL_SUPPRESSED
         ),
-        # Clustered columns may link the sensitive one to more than any bucket could hide.
-        all_methods.Slicing(ell=ell, columns="bucketized"),
+        _mondrian_buckets(schema, ell),
     )
+
+
+def _mondrian_buckets(schema: Schema, ell: int) -> Method:
+    """Give a method that publishes near rows as they are, the sensitive values of each apart."""
+    if schema.insensitive:
+        # Slicing takes none of these columns.
+        return all_methods.Mondrian(ell=ell, diversity="frequency", publish="bucketized")
+    # Clustered columns may link the sensitive one to more than any bucket could hide.
+    return all_methods.Slicing(ell=ell, columns="bucketized")
 
 
 _USUAL_DIVERSITY, _USUAL_ROWS, _USUAL_DISTANCE, _USUAL_SUPPRESSED = 3, 5, "0.3", "0.05"

@@ -21,6 +21,7 @@ import shoal
 from shoal.core.frontier import Point
 from shoal.measures.classification import paired_difference
 from shoal.pipeline import compare_schedule
+from shoal.pipeline.anonymize import check_fits
 from shoal.pipeline.compare import RECOMMENDED, compare_as_configured, default_methods
 from shoal.pipeline.compare_trial import Tried, label_of
 from shoal.pipeline.comparison import Comparison
@@ -108,6 +109,7 @@ def rest(cls):
     ("schema", "names"),
     [
         ({"quasi": ["a", "b"], "sensitive": ["c"]}, 5),
+        ({"quasi": ["a"], "sensitive": ["c"], "insensitive": ["b"]}, 4),
         ({"quasi": ["a", "b", "c"]}, 2),
         ({"quasi": ["a"], "sensitive": ["b", "c"]}, 1),
     ],
@@ -116,8 +118,11 @@ def test_six_methods_suit_every_schema(schema, names):
     columns = {
         name: [i % size for i in range(40)] for name, size in zip("abc", (4, 5, 2), strict=True)
     }
-    methods = default_methods(shoal.read(columns, shoal.Schema(**schema)))
+    table = shoal.read(columns, shoal.Schema(**schema))
+    methods = default_methods(table)
     assert len(methods) == 6
+    for method in methods:
+        check_fits(table, method)
     assert len({type(method) for method in methods}) == names
     assert all(getattr(one, "ell", None) in (None, 2, 3) for one in methods)
 
