@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from shoal.analyse.linked import (
     Linked,
@@ -123,6 +125,15 @@ class Shares:
             self.n_labels + 1,
             self.n_values,
         )
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The shares as a sparse matrix: one row a label, one column a value."""
+        order = np.argsort(self.label, kind="stable")
+        ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
+        starts = np.concatenate([[0], ends])
+        entries = (self.share[order], self.value[order], starts)
+        return csr_array(entries, shape=(self.n_labels, self.n_values))
 
     def weigh_values(self, of_label: Reals) -> Reals:
         """Share a number for each label out among the values."""

@@ -78,14 +78,7 @@ class Tables:
     @cached_property
     def _matrices(self) -> Mapping[str, tuple[Any, Any]]:
         """The shares of each attribute: one row a value, and one row a label."""
-        found = {}
-        for name, one in self.shares.items():
-            by_value = _by_row(one.value, one.label, one.share, (one.n_values, one.n_labels))
-            found[name] = (
-                by_value,
-                _by_row(one.label, one.value, one.share, (one.n_labels, one.n_values)),
-            )
-        return found
+        return {name: (one.matrix.T.tocsr(), one.matrix) for name, one in self.shares.items()}
 
     @cached_property
     def _by_label_order(self) -> Mapping[str, tuple[Codes, Codes]]:
@@ -167,11 +160,6 @@ def _starts(sorted_by: Codes, n_groups: int) -> Codes:
     """Give where each group begins once entries are sorted by it, and where the last one ends."""
     counts = np.bincount(sorted_by, minlength=n_groups)
     return np.concatenate([[0], np.cumsum(counts)])
-
-
-def _by_row(row: Codes, column: Codes, share: Reals, shape: tuple[int, int]) -> Any:
-    order = np.argsort(row, kind="stable")
-    return csr_array((share[order], column[order], _starts(row, shape[0])), shape=shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from scipy.sparse import coo_array, diags_array
 
 from shoal.analyse.linked import Linked, LinkedColumn
 from shoal.core.cells import Cells, Codes, Counts, group
-from shoal.measures._estimated import Estimated, Reals, Shares
+from shoal.measures._estimated import Estimated, Reals
 
 __all__ = ["Workload", "answer", "answer_truly", "draw_workloads"]
 
@@ -111,14 +111,15 @@ def draw_workloads(
     workloads = []
     for places, n_here in zip(chosen, n_queries.tolist(), strict=True):
         names = [*(quasi[place] for place in places), *always]
-        marks = {}
-        for name in names:
-            size = truth.domain(name).size
-            # [Li08] VI-D draws sizes from 0 on, which leaves many predicates empty.
-            n_chosen = min(size, math.ceil(size * share))
-            ranks = np.argsort(generator.random((size, n_here)), axis=0)
-            marks[name] = ranks < n_chosen
-        if names:
+        largest = max((truth.domain(name).size for name in names), default=0)
+        for queries in _chunks(n_here if names else 0, largest):
+            marks = {}
+            for name in names:
+                size = truth.domain(name).size
+                # [Li08] VI-D draws sizes from 0 on, which leaves many predicates empty.
+                n_chosen = min(size, math.ceil(size * share))
+                drawn_ranks = generator.random((size, queries.stop - queries.start))
+                marks[name] = np.argsort(drawn_ranks, axis=0) < n_chosen
             workloads.append(Workload(marks))
     return workloads
 
@@ -127,8 +128,10 @@ def answer(estimated: Estimated, workload: Workload, worth: Mapping[str, Reals])
     """Answer queries from a release: the expected worth of all rows that each chooses."""
     weights = workload.weights(worth)
     linked = estimated.linked(list(weights))
+    # For each label and query the mean of what the values count for that the label stands for.
     by_label = {
-        name: _by_label(estimated.shares[name], of_value) for name, of_value in weights.items()
+        name: np.asarray(estimated.shares[name].matrix @ of_value, dtype=np.float64)
+        for name, of_value in weights.items()
     }
     return _answer_linked(linked, by_label, workload.n_queries)
 
@@ -141,18 +144,6 @@ def answer_truly(truth: Cells, workload: Workload, worth: Mapping[str, Reals]) -
         cells.domains, np.zeros(cells.n_cells, dtype=np.int64), cells.codes, cells.counts
     )
     return _answer_linked(Linked.of_columns([column]), weights, workload.n_queries)
-
-
-def _by_label(shares: Shares, of_value: Reals) -> Reals:
-    """Give for each label and query the mean of a number over what the label stands for."""
-    order = np.argsort(shares.label, kind="stable")
-    label = shares.label[order]
-    found = np.zeros((shares.n_labels, of_value.shape[1]))
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    if len(starts):
-        parts = of_value[shares.value[order]] * shares.share[order][:, np.newaxis]
-        found[label[starts]] = np.add.reduceat(parts, starts, axis=0)
-    return found
 
 
 def _answer_linked(linked: Linked, by_label: Mapping[str, Reals], n_queries: int) -> Reals:

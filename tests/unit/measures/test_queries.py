@@ -261,3 +261,13 @@ def test_weights_of_an_interval_are_repetitions():
     numbers, weights = np.array([0.0, 1.0, 3.0]), np.array([2.0, 1.0, 4.0])
     repeated = np.repeat(numbers, weights.astype(int))
     assert mean_interval(numbers, weights) == pytest.approx(mean_interval(repeated))
+
+
+def test_many_values_are_asked_for_in_parts(monkeypatch):
+    generator = np.random.default_rng(1)
+    monkeypatch.setattr("shoal.measures._workload._MOST_NUMBERS", 8)
+    workloads = draw_workloads(TRUTH, ["age", "job"], ["disease"], 2, 0.1, 50, generator)
+    # Four ages at a time leave room for two queries.
+    assert {workload.n_queries for workload in workloads} == {2}
+    assert sum(workload.n_queries for workload in workloads) == 50
+    assert len({workload.attributes for workload in workloads}) == 1
