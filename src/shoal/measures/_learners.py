@@ -11,6 +11,7 @@ References
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -54,14 +55,17 @@ def learn_rows(kind: str, domains: Sequence[Domain], rows: Codes, classes: Codes
 
     Returns
     -------
-    What predicts; -1 for every row where there was nothing to learn from.
+    What predicts: the most frequent class where there is no feature, and -1 where there was nothing
+    to learn from.
     """
-    seen = np.unique(classes)
-    if len(seen) < 2:
-        only = int(seen[0]) if len(seen) else -1
+    seen, times = np.unique(classes, return_counts=True)
+    if len(seen) < 2 or not domains:
+        only = int(seen[times.argmax()]) if len(seen) else -1
         return lambda features: np.full(len(features), only, dtype=np.int64)
     model, show = LEARNERS[kind](domains, len(rows), len(seen))
-    with _one_thread():
+    with _one_thread(), warnings.catch_warnings():
+        # Classes are classes, however many of them a small table has.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         model.fit(show(rows), classes)
 
     def predict(features: Codes) -> Codes:

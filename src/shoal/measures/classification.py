@@ -283,7 +283,7 @@ def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float,
     Raises
     ------
     ParameterError
-        Where they were not measured on the same rows.
+        Where they were not measured on the same rows, or one of them has no such outcome.
 
     Examples
     --------
@@ -298,6 +298,12 @@ def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float,
         raise ParameterError(
             "The two releases were not measured on the same rows.",
             hint="take one table, and the same number of folds and seed.",
+        )
+    shared = [known for known in one.outcomes if known in other.outcomes and known != ROWS]
+    if name not in shared:
+        raise ParameterError(
+            f"The two releases have no outcome {name!r} in common.",
+            hint=f"they have {'; '.join(shared) or 'none'}.",
         )
     return _difference(one.outcomes[name], other.outcomes[name], weights)
 

@@ -151,6 +151,21 @@ def test_targets_that_are_not_there_and_no_folds_are_refused():
         Classification().judge([])
 
 
+def test_without_features_the_most_frequent_class_is_predicted():
+    rows = [("b",), ("a",), ("b",)]
+    truth = cells_of(["only"], rows)
+    measured = Classification(targets=["only"]).run(generalized(["only"], rows), truth)
+    assert measured.headline["accuracy"] == pytest.approx(2 / 3)
+    assert measured.headline["accuracy lost"] == 0
+
+
+def test_as_many_classes_as_rows_are_still_classes():
+    rows = [(place % 7, "x", f"d{place}") for place in range(40)]
+    truth = cells_of(COLUMNS, rows)
+    published = bucketized(COLUMNS, rows, list(range(40)))
+    assert Classification(targets=["disease"]).run(published, truth).headline["accuracy lost"] == 0
+
+
 # --- pairing --------------------------------------------------------------------------------------
 
 
@@ -176,6 +191,14 @@ def test_what_was_measured_on_other_rows_is_not_paired():
     other = asked.run(bucketized(COLUMNS, ROWS[:100], EACH[:100]), fewer)
     with pytest.raises(ParameterError, match="same rows"):
         paired_difference(one, other, "disease, bayes, expected tables")
+
+
+def test_an_outcome_that_only_one_has_is_not_paired():
+    one = Classification(targets=["disease"], models=["bayes"]).run(
+        bucketized(COLUMNS, ROWS, EACH), TRUTH
+    )
+    with pytest.raises(ParameterError, match="no outcome 'job, tree'"):
+        paired_difference(one, one, "job, tree")
 
 
 @given(st.integers(1, 60), st.integers(2, 9), st.integers(0, 3))
