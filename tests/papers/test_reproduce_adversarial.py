@@ -63,7 +63,7 @@ def test_the_examples_are_reproduced_but_for_two():
         "tuples whose missing value cannot be predicted (Example 1)",
         "category of Unmarried and SL-5 (Example 7)",
     ]
-    assert "Unmarr. -> F and SL-5 -> F" in by_what(figure)[differing[0]].why
+    assert "Unmarr. → F and SL-5 → F" in by_what(figure)[differing[0]].why
 
 
 def test_draws_with_one_seed_are_the_same_and_private_cells_as_many_as_asked():

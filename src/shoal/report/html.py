@@ -58,7 +58,10 @@ svg { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
 body:has(.beside) { max-width: 90rem; }
 .beside { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }
-.beside > * { flex: 1 1 28rem; margin: 0; }
+.beside > * { flex: 1 1 40rem; margin: 0; }
+.beside > figure { flex: 0 1 34rem; }
+.beside td:first-child { min-width: 9rem; }
+.beside td:last-child { min-width: 14rem; }
 .note { border-inline-start: 4px solid #1b1b1b; padding: .25rem 1rem; }
 code { overflow-wrap: anywhere; }
 @page { margin: 18mm 16mm; }

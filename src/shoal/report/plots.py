@@ -270,7 +270,7 @@ def svg_document(
     parts
         What is drawn, as SVG.
     """
-    called = svg_text(shortened(title, 80))
+    called = svg_text(shortened(title, 72))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',

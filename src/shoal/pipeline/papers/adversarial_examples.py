@@ -22,9 +22,9 @@ from shoal.report.reproduced import Curve, Figure, Statement, compared
 
 __all__ = ["examples"]
 
-_R1 = ("R1: Assistant -> SL-3", {"title": "Assistant"}, "SL-3")
-_R2 = ("R2: Manager and SL-5 -> University", {"title": "Manager", "salary_level": "SL-5"}, "Univ.")
-_R3 = ("R3: Manager and Female -> Married", {"title": "Manager", "gender": "F"}, "Married")
+_R1 = ("R1: Assistant → SL-3", {"title": "Assistant"}, "SL-3")
+_R2 = ("R2: Manager and SL-5 → University", {"title": "Manager", "salary_level": "SL-5"}, "Univ.")
+_R3 = ("R3: Manager and Female → Married", {"title": "Manager", "gender": "F"}, "Married")
 _RULES = (_R1, _R2, _R3)
 _PRINTED = ((2, 1.0), (3, 0.667), (3, 0.667))
 _CATEGORIES = (
@@ -82,7 +82,7 @@ def _mined(*blanked: tuple[int, str], delta: str = "0.6") -> AdversarialRules:
 
 
 def _text(rule: AdversarialRule) -> str:
-    return f"{' and '.join(rule.antecedent.values())} -> {rule.value}"
+    return f"{' and '.join(rule.antecedent.values())} → {rule.value}"
 
 
 def _found(

@@ -50,14 +50,14 @@ _SATURATED = (
 def _setting(setting: Setting, words: str, n_draws: int | None = None) -> str:
     n_draws = len(draws(setting)[:n_draws])
     size = (
-        "1,000 rows, at most 5 columns, ten times the support"
+        "1,000 rows, at most five columns of ten values, ten times the support"
         if setting.is_quick
-        else ("10,000 rows, ten columns of ten values and Zipf factor 2 where not said otherwise")
+        else "10,000 rows, ten columns of ten values"
     )
     return (
-        f"Synthetic tables: {size}; 1 % of the entries private. {words} Means of {n_draws} draws "
-        f"of table and private entries, from seed {setting.seed}. The paper does not state the "
-        "places along the axis."
+        f"Synthetic tables: {size}, Zipf factor 2, 1 % of the entries private, where not said "
+        f"otherwise. {words} Means of {n_draws} draws of table and private entries, from seed "
+        f"{setting.seed}. The paper does not state the places along the axis."
     )
 
 
