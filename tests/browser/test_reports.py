@@ -14,6 +14,8 @@ import pytest
 
 import shoal
 from shoal.report.plots import Point, scatter
+from shoal.report.reproduced import Curve, Figure, Statement
+from shoal.report.reproduction_page import Paper, Summary, html_page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is at hand")
@@ -172,6 +174,53 @@ def test_a_report_can_be_printed(seen, tmp_path):
     assert of_page(urls) == []
     assert printed.read_bytes().startswith(b"%PDF")
     assert printed.stat().st_size > 20_000
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory):
+    """Give a page about papers run again, all of whose texts are hostile."""
+    first, *others = HOSTILE
+    statements = tuple(Statement(text, text, text, "differs", text) for text in HOSTILE)
+    figures = tuple(
+        Figure(
+            f"figure-{place}",
+            f"Figure {text}",
+            text,
+            *(text, x, text),
+            tuple(Curve(name, (1.0, 20.0, 3.0)) for name in HOSTILE),
+            statements,
+            is_log=bool(place % 2),
+        )
+        for place, text in enumerate(HOSTILE)
+        for x in [(1.0, 2.0, 3.0) if place < 3 else (first, *others[:2])]
+    )
+    papers = [Paper(name, first, figures, ((first, first),)) for name in ("injector", "slicing")]
+    page = tmp_path_factory.mktemp("reproduction") / "reproduction.html"
+    page.write_text(html_page(papers, Summary(first, is_quick=True)), "utf-8")
+    return page
+
+
+def test_papers_run_again_run_nothing_else(reproduction, tmp_path):
+    shown, logged, urls = opened(reproduction, tmp_path, "--dump-dom")
+    assert "CONSOLE" not in logged
+    assert of_page(urls) == []
+    assert "<title>Papers run again</title>" in shown
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert shown.count("<svg") == 2 * len(HOSTILE)
+
+
+@pytest.mark.parametrize("width", [500, 1000, 1600])
+def test_papers_run_again_stay_within_their_page(reproduction, tmp_path, width):
+    page = tmp_path / "measured.html"
+    # The page itself has no script; one that measures it is put in here.
+    script = "<script>document.title = document.documentElement.scrollWidth</script></body>"
+    text = reproduction.read_text("utf-8").replace("default-src 'none'; ", "")
+    text = text.replace("default-src &#x27;none&#x27;; ", "")
+    page.write_text(text.replace("</body>", script), "utf-8")
+    shown, _, _ = opened(page, tmp_path, "--dump-dom", f"--window-size={width},900")
+    measured = int(shown.partition("<title>")[2].partition("</title>")[0])
+    assert measured <= width + 16
 
 
 def test_a_page_that_fetches_or_fails_would_be_seen(tmp_path):

@@ -57,7 +57,7 @@ a { color: inherit; }
 svg { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
 body:has(.beside) { max-width: 90rem; }
-.beside { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }
+.beside { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; overflow-x: auto; }
 .beside > * { flex: 1 1 40rem; margin: 0; }
 .beside > figure { flex: 0 1 34rem; }
 .beside td:first-child { min-width: 9rem; }

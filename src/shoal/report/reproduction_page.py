@@ -117,7 +117,7 @@ def html_page(papers: Sequence[Paper], summary: Summary) -> str:
         _TITLE,
         *(element("p", words) for words in _opening(summary)),
         *([element("p", _QUICK, class_="note")] if summary.is_quick else []),
-        table(("paper", *_VERDICTS, "seconds"), _summary_rows(papers), "Statements by verdict"),
+        element("figure", _summary_table(papers)),
         *_left_out(papers),
         *(part for paper in papers for part in _paper(paper)),
     )
@@ -125,6 +125,10 @@ def html_page(papers: Sequence[Paper], summary: Summary) -> str:
 
 def _opening(summary: Summary) -> tuple[str, str]:
     return f"Tables and figures of published papers, run again. {summary.about}", _COMPARED
+
+
+def _summary_table(papers: Sequence[Paper]) -> Markup:
+    return table(("paper", *_VERDICTS, "seconds"), _summary_rows(papers), "Statements by verdict")
 
 
 def _summary_rows(papers: Sequence[Paper]) -> list[tuple[object, ...]]:
