@@ -40,7 +40,7 @@ from shoal.pipeline.papers.slicing_tables import (
 from shoal.pipeline.read import read
 from shoal.report.reproduced import Curve, Figure, Statement
 
-__all__ = ["run_classification"]
+__all__ = ["Gain", "is_better", "methods_of", "run_classification"]
 
 _TARGETS = (SENSITIVE, "education")
 _ORIGINAL = "original"
@@ -99,19 +99,19 @@ class _Trials:
         right = found.outcomes[f"{target}, {place.model}, {training}"]
         return 100 * float(right @ rows) / float(rows.sum())
 
-    def gains(self, other: str, target: str) -> list[_Gain]:
+    def gains(self, other: str, target: str) -> list[Gain]:
         """Give by how many points slicing is better than another method, at every place."""
         found = []
         for place in self.places:
             one, two = (self.measured.get((name, place.ell)) for name in (_SLICED, other))
             if one is not None and two is not None:
                 name = f"{target}, {place.model}, {_DRAWN}"
-                found.append(_Gain(*(100 * at for at in paired_difference(one, two, name))))
+                found.append(Gain(*(100 * at for at in paired_difference(one, two, name))))
         return found
 
 
 @dataclass(frozen=True)
-class _Gain:
+class Gain:
     """A difference in points of percent with its interval, at 95 %."""
 
     mean: float
@@ -157,7 +157,7 @@ def _run(setting: Setting, table: EngineTable, name: str, cuts: str) -> _Trials:
             folds=2 if setting.is_quick else _N_FOLDS,
             seed=setting.seed,
         )
-        for method, one in _methods(table, ell, cuts).items():
+        for method, one in methods_of(table, ell, cuts).items():
             try:
                 release = anonymize(table, one, seed=setting.seed)
             except InfeasibleError:
@@ -174,7 +174,8 @@ def _run(setting: Setting, table: EngineTable, name: str, cuts: str) -> _Trials:
     return _Trials(name, cuts, places, measured, n_buckets, of_one_sex)
 
 
-def _methods(table: EngineTable, ell: int, cuts: str) -> Mapping[str, Method]:
+def methods_of(table: EngineTable, ell: int, cuts: str) -> Mapping[str, Method]:
+    """Give the methods that are compared, by name."""
     columns = two_columns(table.schema.coded)
     return {
         _GENERALIZED: Mondrian(ell=ell, cuts=cuts),  # type: ignore[arg-type]
@@ -276,23 +277,31 @@ def _claims(trials: _Trials, target: str, why: str) -> Iterator[Statement]:
                 f"The claim is about the sensitive attribute. {buckets}",
             )
             continue
-        is_better = _is_better(gains)
-        reason = "" if is_better or trials.cuts == "relaxed" else f" {why}"
+        is_so = is_better(gains)
+        reason = "" if is_so or trials.cuts == "relaxed" else f" {why}"
         yield Statement(
             f"{where}: slicing against {other}",
             "slicing is better",
             _told(gains),
-            "reproduced" if is_better else "differs",
+            "reproduced" if is_so else "differs",
             f"{buckets}{reason}".strip(),
         )
 
 
-def _is_better(gains: Sequence[_Gain]) -> bool:
-    """Say whether slicing is better somewhere and worse nowhere, by intervals that exclude 0."""
+def is_better(gains: Sequence[Gain]) -> bool:
+    """Say whether slicing is better somewhere and worse nowhere, by intervals that exclude 0.
+
+    Examples
+    --------
+    >>> is_better([Gain(1.0, 0.4, 1.6), Gain(-0.1, -0.7, 0.5)])
+    True
+    >>> is_better([Gain(1.0, 0.4, 1.6), Gain(-1.0, -1.6, -0.4)])
+    False
+    """
     return any(gain.low > 0 for gain in gains) and not any(gain.high < 0 for gain in gains)
 
 
-def _told(gains: Sequence[_Gain]) -> str:
+def _told(gains: Sequence[Gain]) -> str:
     if not gains:
         return "no row could be held out"
     n_better = sum(gain.low > 0 for gain in gains)

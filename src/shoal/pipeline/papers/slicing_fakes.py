@@ -34,7 +34,7 @@ from shoal.pipeline.papers.slicing_tables import (
 from shoal.pipeline.read import read
 from shoal.report.reproduced import Curve, Figure, Statement
 
-__all__ = ["run_membership"]
+__all__ = ["Found", "run_membership"]
 
 _SIZES = (10, 100)
 _FIVE = 5
@@ -64,7 +64,7 @@ class _Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class Found:
     """What the attack found of a release.
 
     Parameters
@@ -89,7 +89,8 @@ class _Found:
     others: float
 
     @classmethod
-    def of(cls, findings: Findings) -> _Found:
+    def of(cls, findings: Findings) -> Found:
+        """Read what the attack says."""
         figures = findings.headline
         rows = next((one.rows for one in findings.sections if one.title == _MATCHES), ())
         by_band = {str(band): (int(str(a)), int(str(b))) for band, a, b in rows}
@@ -157,10 +158,10 @@ def _columns(kind: str, rows: Dataset) -> list[list[str]] | int:
 
 def _attacked(
     setting: Setting, table: EngineTable, columns: list[list[str]] | int, size: int
-) -> _Found:
+) -> Found:
     method = Slicing(columns=columns, buckets="random", bucket_size=size)
     release = anonymize(table, method, seed=setting.seed)
-    return _Found.of(attack(release, Membership(max_steps=_MOST_STEPS))["membership"])
+    return Found.of(attack(release, Membership(max_steps=_MOST_STEPS))["membership"])
 
 
 def _share_alone(rows: Dataset) -> float:
@@ -169,7 +170,7 @@ def _share_alone(rows: Dataset) -> float:
     return float((counts == 1).sum() / counts.sum())
 
 
-_Findings = Mapping[tuple[str, _Place], _Found]
+_Findings = Mapping[tuple[str, _Place], Found]
 _RANDOM = (
     "Random buckets; c = 2 has {sex, occupation} and all others, c = 5 is clustered by correlation."
 )
@@ -204,7 +205,7 @@ def _fakes(setting: Setting, places: Sequence[_Place], found: _Findings) -> Figu
     )
 
 
-def _fake_statement(kind: str, place: _Place, found: _Found) -> Statement:
+def _fake_statement(kind: str, place: _Place, found: Found) -> Statement:
     is_more = found.n_fakes > found.n_tuples
     return Statement(
         f"fake tuples, {kind}, {place}",
@@ -241,7 +242,7 @@ def _matching(setting: Setting, table: str, found: _Findings) -> Figure:
     )
 
 
-def _closeness(kind: str, place: _Place, found: _Found) -> Statement:
+def _closeness(kind: str, place: _Place, found: Found) -> Statement:
     """Judge whether the number of matching buckets tells originals from fakes."""
     apart = found.auc_of_fakes
     is_close = max(apart, 1 - apart) <= _CLOSE
@@ -341,7 +342,7 @@ def _grouping(setting: Setting, table: EngineTable) -> Figure:
     auc = {name: _number(row[place["AUC"]]) for name, row in named.items()}
     general = Slicing(columns=_FIVE, bucket_size=size, min_frequency=_FREQUENCY)
     coarse = attack(anonymize(table, general, seed=setting.seed), Membership(max_steps=0))
-    auc["by similarity, generalized"] = _Found.of(coarse["membership"]).auc
+    auc["by similarity, generalized"] = Found.of(coarse["membership"]).auc
     return Figure(
         name="grouping",
         title="Section 7: how rows are grouped",
