@@ -238,8 +238,8 @@ def _errors_by_l(setting: Setting, five: dict[int, list[Attacked]]) -> Figure:
     least = [_mean([least_error(one) for one in runs]) for runs in five.values()]
     signed = [_mean([signed_error(one) for one in runs]) for runs in five.values()]
     why = (
-        "Even somebody who knew every chance could not tell the shares of the table better than "
-        "to {least}: who of a bucket has x stays open. Errors that are added with their signs come "
+        "Even somebody who knew every chance could tell the shares of the table only to about "
+        "{least}: who of a bucket has x stays open. Errors that are added with their signs come "
         "to {signed}."
     )
     places = {r: place for place, r in enumerate(five)}

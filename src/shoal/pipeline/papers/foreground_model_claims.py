@@ -216,10 +216,13 @@ def _buckets(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Stateme
         "does not say how its groups are formed."
     )
     printed = (23, 8) if r == _LOW else (113, 5)
-    source = "" if r == _LOW else " (the only pair of its size with 140,364,532 worlds)"
+    # At r = 10 the paper prints worlds alone: 140,364,532, which is 5 out of 113 and no other pair.
+    source = "" if r == _LOW else ", as its number of worlds has it"
     return (
         compared(f"rows of MASK's largest group{source}", printed[0], one.largest_size, why=why),
-        compared("most tuples with x in a group of MASK", printed[1], one.most_carriers, why=why),
+        compared(
+            f"most tuples with x in a group of MASK{source}", printed[1], one.most_carriers, why=why
+        ),
     )
 
 
