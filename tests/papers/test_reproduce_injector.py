@@ -139,15 +139,23 @@ def test_smaller_means_smaller_everywhere():
     figure = panel((10.0, 20.0), (9.0, 19.0), (9.0, 20.0), (11.0, 21.0))
     why = dict.fromkeys(INJECTORS, "because")
     statements = smaller_than_anatomy("errors", figure, why)
-    assert [one.verdict for one in statements] == ["reproduced", "differs", "differs"]
-    assert [one.why for one in statements] == ["", "because", "because"]
+    assert [one.verdict for one in statements] == ["reproduced", *["not stated in the paper"] * 2]
+    assert [one.why.endswith("because") for one in statements] == [False, True, True]
     assert "smaller at 1 of 2 places" in statements[1].ours
+
+
+@pytest.mark.parametrize("printed", [(9.0, 20.0), (10.0, 19.0), (11.0, 21.0)])
+def test_as_large_somewhere_is_not_smaller_everywhere(printed):
+    figure = panel((10.0, 20.0), printed, (9.0, 19.0), (9.0, 19.0))
+    first, *_ = smaller_than_anatomy("errors", figure, dict.fromkeys(INJECTORS, "because"))
+    assert (first.verdict, first.why) == ("differs", "because")
 
 
 @pytest.mark.parametrize(("end", "verdict"), [(21.0, "not judged"), (20.9, "differs")])
 def test_what_is_longer_than_an_axis_differs(end, verdict):
     figure = panel((10.0, 20.0), (9.0, 19.0), (9.0, 20.0), (11.0, 21.0))
     assert fits_axis("errors", figure, end, "because").verdict == verdict
+    assert fits_axis("errors", figure, end, "because", "blurred").verdict == "not judged"
 
 
 def test_anatomy_is_the_same_for_all_rules():

@@ -27,7 +27,7 @@ from shoal.methods.injector import Injector
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack
 from shoal.pipeline.papers.injector_associations import run_associations
-from shoal.pipeline.papers.injector_claims import fits_axis
+from shoal.pipeline.papers.injector_claims import fits_axis, judged
 from shoal.pipeline.papers.injector_examples import run_examples
 from shoal.pipeline.papers.injector_queries import run_queries
 from shoal.pipeline.papers.injector_rules import run_rules, run_table
@@ -59,9 +59,9 @@ _N_TIMED = 3
 _ROUGHLY = 2.0
 """By which factor two times may differ that are roughly the same."""
 _SECONDS = 60.0
-_RESIDUE = (
-    "Rows that find no place in a bucket of l join one afterwards, one at a time; Figure 2 as "
-    "printed leaves many of them."
+_COSTS = (
+    "Injector's buckets are checked by matching, and Figure 2 as printed counts for every "
+    "candidate the rows that clash with the bucket."
 )
 _MINE, _MINE_LONG = "mining rules", "mining rules of any length"
 
@@ -125,12 +125,13 @@ def _vulnerable_statements(axis: Axis, trials: Trials) -> Iterator[Statement]:
     for method in INJECTORS:
         most = max(trials.runs(method, place)[:, :2].max() for place in axis.places)
         n_left_out = max(trials.runs(method, place)[:, 2].max() for place in axis.places)
-        yield Statement(
+        yield judged(
+            method,
             f"vulnerable tuples of {method}, by {axis.name}",
             "0 in all experiments",
-            f"{most:,.0f} at most",
-            "reproduced" if most == 0 else "differs",
-            f"By both counts; {n_left_out:,.0f} rows were left out.",
+            f"{most:,.0f} at most, by both counts; {n_left_out:,.0f} rows left out",
+            holds=most == 0 and n_left_out == 0,
+            why="Rows that no release can protect are left out.",
         )
     means = [trials.mean(ANATOMY, place) for place in axis.places]
     yield Statement(
@@ -218,12 +219,13 @@ def _time_statements(axis: Axis, curves: Mapping[str, Sequence[float]]) -> Itera
     for method in INJECTORS:
         ratio = np.array(curves[method]) / anatomy
         is_same = bool((ratio <= _ROUGHLY).all() and (ratio >= 1 / _ROUGHLY).all())
-        yield Statement(
+        yield judged(
+            method,
             f"time to bucketize by {method}, by {axis.name}",
             "roughly that of Anatomy",
-            f"{ratio.min():.2g} to {ratio.max():.2g} times Anatomy's",
-            "reproduced" if is_same else "differs",
-            "" if is_same else f"More than {_ROUGHLY:g} times as long or as short. {_RESIDUE}",
+            f"{ratio.min():.3g} to {ratio.max():.3g} times Anatomy's",
+            holds=is_same,
+            why=f"Not within {_ROUGHLY:g} times everywhere, where we draw the line. {_COSTS}",
         )
     longest = max(max(curves[name]) for name in (ANATOMY, *INJECTORS))
     yield Statement(

@@ -19,6 +19,7 @@ from shoal.pipeline.attack import attack
 from shoal.pipeline.papers.injector_trials import (
     ANATOMY,
     INJECTORS,
+    PRINTED,
     WITHOUT_RULES,
     Axis,
     Place,
@@ -28,14 +29,19 @@ from shoal.pipeline.release import Release
 from shoal.report.reproduced import Figure, Statement
 
 __all__ = [
+    "UNSURE_AXIS",
     "excluded_share",
     "fits_axis",
+    "judged",
     "panel",
     "percent",
     "smaller_than_anatomy",
     "span",
     "why_not_better",
 ]
+
+
+UNSURE_AXIS = "The scan leaves open whether this axis is one of Figure 7 or of Figure 8."
 
 
 def panel(place: str, what: str, axis: Axis, trials: Trials, column: int, setting: str) -> Figure:
@@ -88,10 +94,39 @@ def span(numbers: Sequence[float]) -> str:
     return f"{high} %" if low == high else f"{low} to {high} %"
 
 
+def judged(
+    method: str, what: str, claim: str, ours: str, *, holds: bool, why: str = ""
+) -> Statement:
+    """Judge a claim of the paper about Injector; of other choices of rows than its own say it only.
+
+    Parameters
+    ----------
+    method
+        The Injector that was run.
+    what, claim, ours
+        What was measured, what the paper says of it and what we found.
+    holds
+        Whether the claim is true of ours.
+    why
+        Our explanation, shown where it is not.
+
+    Examples
+    --------
+    >>> judged("Injector, printed", "errors", "smaller", "larger", holds=False).verdict
+    'differs'
+    >>> judged("Injector, similar", "errors", "smaller", "larger", holds=False).verdict
+    'not stated in the paper'
+    """
+    if method != PRINTED:
+        note = f"Rows are chosen in a way of Shoal's own. {'' if holds else why}".strip()
+        return Statement(what, "", ours, "not stated in the paper", note)
+    return Statement(what, claim, ours, "reproduced" if holds else "differs", "" if holds else why)
+
+
 def smaller_than_anatomy(
     what: str, figure: Figure, why: Mapping[str, str]
 ) -> tuple[Statement, ...]:
-    """Judge for each way to choose rows whether Injector's errors are smaller everywhere.
+    """Say for each way to choose rows whether Injector's errors are smaller everywhere.
 
     Parameters
     ----------
@@ -108,25 +143,38 @@ def smaller_than_anatomy(
     for method in INJECTORS:
         pairs = list(zip(by_name[method], anatomy, strict=True))
         n_smaller = sum(own < other for own, other in pairs)
-        is_smaller = n_smaller == len(pairs)
         statements.append(
-            Statement(
+            judged(
+                method,
                 f"{what} of {method}, by {figure.x_name}",
                 "smaller than Anatomy's everywhere",
                 f"smaller at {n_smaller} of {len(pairs)} places: {span(by_name[method])}, "
                 f"Anatomy {span(anatomy)}",
-                "reproduced" if is_smaller else "differs",
-                "" if is_smaller else why[method],
+                holds=n_smaller == len(pairs),
+                why=why[method],
             )
         )
     return tuple(statements)
 
 
-def fits_axis(what: str, figure: Figure, end: float, why: str) -> Statement:
+def fits_axis(what: str, figure: Figure, end: float, why: str, doubt: str = "") -> Statement:
     """Compare with how far the axis of the paper's figure goes, as its scan can be read.
 
     Bars longer than the axis would not be the paper's. That ours fit says little, so that is not
     judged.
+
+    Parameters
+    ----------
+    what
+        What the bars show.
+    figure
+        Ours.
+    end
+        Where the paper's axis ends.
+    why
+        Our explanation, shown where ours are longer.
+    doubt
+        Why it is not sure that the axis is this one; nothing is judged then.
 
     Examples
     --------
@@ -137,12 +185,13 @@ def fits_axis(what: str, figure: Figure, end: float, why: str) -> Statement:
     """
     most = max(value for curve in figure.curves for value in curve.values)
     fits = most <= end
+    told = "The figure prints no numbers; ours fit its axis." if fits else why
     return Statement(
         f"{what}, the largest, by {figure.x_name}",
         f"at most {end:,g} (the end of the axis)",
         f"{most:,.3g}",
-        "not judged" if fits else "differs",
-        "The figure prints no numbers; ours fit its axis." if fits else why,
+        "not judged" if fits or doubt else "differs",
+        f"{told} {doubt}".strip(),
     )
 
 

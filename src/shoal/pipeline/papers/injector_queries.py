@@ -25,6 +25,7 @@ from shoal.measures.queries import Queries
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.measure import measure
 from shoal.pipeline.papers.injector_claims import (
+    UNSURE_AXIS,
     excluded_share,
     fits_axis,
     panel,
@@ -90,7 +91,13 @@ def run_queries(setting: Setting) -> Sequence[Figure]:
     why = why_not_better(trials, 0, excluded_share(table, anatomized(table, setting)))
     told = [[*smaller_than_anatomy(_ERROR, figure, why)] for figure in figures]
     told[0] += [
-        fits_axis(_ERROR, figures[0], _AXIS_END, "The paper does not state its selectivity."),
+        fits_axis(
+            _ERROR,
+            figures[0],
+            _AXIS_END,
+            "The paper does not state its selectivity.",
+            UNSURE_AXIS,
+        ),
         _median(trials),
         _as_written(table),
     ]

@@ -39,6 +39,7 @@ __all__ = [
     "INJECTORS",
     "MIN_EXPS",
     "N_INJECTOR",
+    "PRINTED",
     "SENSITIVE",
     "WITHOUT_RULES",
     "Axis",
@@ -70,6 +71,8 @@ INJECTORS: dict[str, Choose] = {
     f"Injector, {choose}": choose for choose in ("printed", "balanced", "similar")
 }
 """The paper's Injector is the first; the others choose the rows of a bucket in another way."""
+PRINTED = "Injector, printed"
+"""The one that the paper's claims are about, and that verdicts go by."""
 WITHOUT_RULES: dict[str, Choose] = {
     f"{name}, no rules": choose for name, choose in INJECTORS.items()
 }
