@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
         """Run the tables and figures of the papers again, beside what the papers state."""
         from shoal.pipeline import reproduce as job  # noqa: PLC0415 - help imports no engine
 
-        with output.progress() as progress:
+        with output.progress(in_logs=True) as progress:
             run = job.reproduce(
                 papers, adult=adult, folder=to, quick=quick, seed=seed, progress=progress
             )
