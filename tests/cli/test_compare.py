@@ -111,3 +111,24 @@ def test_a_measure_with_an_unknown_parameter_is_refused(run, configured):
     result = run("compare", configured(text))
     assert result.exit_code == 3
     assert "groups" in result.output
+
+
+def test_a_log_has_a_line_for_every_step_and_quiet_and_json_have_none(run, configured):
+    path = configured()
+    told = run("compare", path, "--workers", 1).stderr
+    lines = [line.partition(" s  ")[2] for line in told.splitlines()]
+    assert "0 of 3 done; mondrian k=4: measure loss" in lines
+    assert "3 of 3 done: anatomy ell=9" in lines
+    again = run("compare", path, "--workers", 1).stderr
+    assert "3 of 3 were done already" in again
+    assert run("compare", path, "--workers", 1, "--quiet").stderr == ""
+    assert run("compare", path, "--workers", 1, "--json").stderr == ""
+
+
+def test_what_a_comparison_wrote_is_not_written_over_by_comparing_it(run, configured):
+    path = configured().rename(configured().with_name("shoal.recommended.toml"))
+    before = path.read_text()
+    result = run("compare", path)
+    assert result.exit_code == 3
+    assert "would be written over" in result.stderr
+    assert path.read_text() == before
