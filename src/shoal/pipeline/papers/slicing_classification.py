@@ -22,7 +22,7 @@ from shoal.core.errors import InfeasibleError
 from shoal.core.measure import Measured
 from shoal.core.method import Method
 from shoal.engines.table import EngineTable
-from shoal.measures.classification import Classification, paired_difference
+from shoal.measures.classification import ROWS, Classification, paired_difference
 from shoal.methods.mondrian import Mondrian
 from shoal.methods.slicing import Slicing
 from shoal.pipeline.anonymize import anonymize
@@ -95,7 +95,7 @@ class _Trials:
         if found is None:
             return math.nan
         training = "table" if method == _ORIGINAL else training
-        rows = found.outcomes["rows"]
+        rows = found.outcomes[ROWS]
         right = found.outcomes[f"{target}, {place.model}, {training}"]
         return 100 * float(right @ rows) / float(rows.sum())
 

@@ -65,6 +65,7 @@ def run_efficiency(setting: Setting) -> Sequence[Figure]:
                 if name.startswith("slicing")
             ),
             is_log=True,
+            is_x_log=True,
         )
     ]
 
