@@ -38,12 +38,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
-  max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+  max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
 h1, h2, h3 { line-height: 1.2; break-after: avoid; }
 h2 { margin-top: 2.5rem; border-bottom: 2px solid #1b1b1b; }
 table { border-collapse: collapse; margin: 1rem 0; max-width: 100%; }
-caption { text-align: start; font-weight: 600; padding: .25rem 0; white-space: nowrap; }
-caption:has(.long) { white-space: normal; }
+caption { text-align: start; font-weight: 600; padding: .25rem 0; min-width: 18rem; }
 th, td { border: 1px solid #767676; padding: .2rem .6rem; text-align: start;
   vertical-align: top; }
 th { background: #f0f0f0; vertical-align: bottom; }
