@@ -1,8 +1,8 @@
 """The table and the negative rules of [Li08]: Table III and Figure 3.
 
-How many rules there are depends on the hierarchies, which the paper does not print; it prints their
-heights. Shoal's have the same, with bands of ages that were chosen to come near to Figure 3, so that
-its reproduction is in part a fit. What other bands would give is drawn beside ours.
+How many rules there are depends on the hierarchies, of which the paper prints the heights alone.
+Shoal's have the same, with bands of ages that were chosen to come near to Figure 3: so its
+reproduction is in part a fit. What other bands would give is drawn beside ours.
 
 References
 ----------
