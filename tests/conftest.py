@@ -24,7 +24,7 @@ _TOGETHER = ("spark", "tests/browser/")
 settings.register_profile("default", deadline=None)
 # Hypothesis has a profile `ci` of its own that always draws the same examples; this one looks
 # for new ones.
-settings.register_profile("ci", max_examples=200, deadline=None, derandomize=False, print_blob=True)
+settings.register_profile("ci", max_examples=120, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
