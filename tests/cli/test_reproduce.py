@@ -8,6 +8,8 @@ import types
 
 import pytest
 
+from shoal.cli import reproduce_command
+from shoal.pipeline.papers import ALL, PAPERS
 from shoal.pipeline.papers.planned import Planned
 from shoal.report.reproduced import Curve, Figure, compared
 
@@ -20,6 +22,10 @@ def planned(*titles):
 
     first, *others = titles
     return (Planned(first, False, run), *(Planned(title, True, run) for title in others))
+
+
+def test_all_papers_can_be_named():
+    assert reproduce_command.PAPERS == (*PAPERS, ALL)
 
 
 @pytest.fixture
