@@ -25,7 +25,7 @@ def planned(*titles):
 
 
 def test_all_papers_can_be_named():
-    assert reproduce_command.PAPERS == (*PAPERS, ALL)
+    assert (*PAPERS, ALL) == reproduce_command.PAPERS
 
 
 @pytest.fixture
