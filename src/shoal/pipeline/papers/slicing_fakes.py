@@ -314,7 +314,7 @@ def _protection(places: Sequence[_Place], found: _Findings) -> Iterator[Statemen
                 "better than bucketization",
                 f"AUC {one.auc:.4f}, bucketized {bare.auc:.4f}",
                 "reproduced" if is_better else "differs",
-                f"By chance {by_chance:.2g} at most. Of the people held out "
+                f"A difference up to {by_chance:.2g} may be chance. Of the people held out "
                 f"{100 * one.others:.1f} % match a bucket, among {one.n_fakes:.3g} fake tuples."
                 + (
                     " Members are still told from others almost always: fakes are mostly people "
