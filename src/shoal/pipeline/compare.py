@@ -33,6 +33,7 @@ from shoal.pipeline.compare_schedule import try_all
 from shoal.pipeline.compare_trial import DOES_NOT_APPLY, Tried, Trying, label_of, non_default
 from shoal.pipeline.comparison import Comparison
 from shoal.pipeline.config import Configuration, ConfiguredAttack
+from shoal.pipeline.measure import measures_not_installed
 from shoal.pipeline.parts import schema_of_rows
 
 __all__ = ["RECOMMENDED", "compare", "compare_as_configured", "compare_stated", "default_methods"]
@@ -187,6 +188,7 @@ def compare_stated(
             for label, (_, sections) in zip(labels, methods, strict=True)
         },
         sampled=(rows.n_rows, table.n_rows) if is_sampled else None,
+        not_installed=measures_not_installed() if measures is None else (),
     )
 
 

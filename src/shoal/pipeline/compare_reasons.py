@@ -37,6 +37,8 @@ class Choice:
         The methods whose models could not be tested on held-out rows.
     sampled
         How many rows methods were tried on, and how many there are; None where on all.
+    not_installed
+        What was not measured, since a library is not there.
     """
 
     points: tuple[Point, ...]
@@ -48,6 +50,7 @@ class Choice:
     is_about_values: bool
     not_held_out: tuple[str, ...]
     sampled: tuple[int, int] | None
+    not_installed: tuple[str, ...] = ()
 
 
 def reasons_for(
@@ -158,6 +161,11 @@ def _about_what_was_tried(choice: Choice) -> tuple[str, ...]:
         said.append(
             "Parts of the table could not be published, so that no row was held out and accuracies "
             f"cannot be compared: {', '.join(choice.not_held_out)}."
+        )
+    if choice.not_installed:
+        said.append(
+            "Not measured, since scikit-learn is not installed: "
+            f"{', '.join(choice.not_installed)}. The extra `learn` brings it."
         )
     return tuple(said)
 

@@ -60,6 +60,8 @@ class Comparison:
         The configuration file of each method.
     sampled
         Of how many rows methods were tried, and how many the table has; None where on all of them.
+    not_installed
+        The measures that would have been taken, had their libraries been there.
     """
 
     tried: Mapping[str, Tried]
@@ -67,6 +69,7 @@ class Comparison:
     max_risk: float | None
     configurations: Mapping[str, str]
     sampled: tuple[int, int] | None = None
+    not_installed: tuple[str, ...] = ()
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -245,6 +248,7 @@ class Comparison:
             is_about_values=self._is_about_values,
             not_held_out=self.not_held_out,
             sampled=self.sampled,
+            not_installed=self.not_installed,
         )
         if self._chosen is None:
             return why_none(choice)
@@ -306,6 +310,7 @@ class Comparison:
             "not_held_out": list(self.not_held_out),
             "refused": self.refused.to_dict()["rows"],
             "frontier": [point.name for point in self.frontier],
+            "not_installed": list(self.not_installed),
             "sampled": None if self.sampled is None else list(self.sampled),
             "recommended": self.recommended,
             "reasons": list(self.reasons),

@@ -21,7 +21,13 @@ from shoal.engines.table import EngineTable
 from shoal.pipeline.parts import publish_part
 from shoal.pipeline.release import Making, Release, open_release
 
-__all__ = ["MeasureReport", "default_measures", "measure", "measures_that_apply"]
+__all__ = [
+    "MeasureReport",
+    "default_measures",
+    "measure",
+    "measures_not_installed",
+    "measures_that_apply",
+]
 
 _MOST_ROWS = 100_000
 """Up to here what is measured without being asked for takes a few seconds."""
@@ -108,6 +114,12 @@ def measures_that_apply(published: Published) -> list[Measure]:
     """Give every measure that makes sense on a release, as it is by default."""
     known: list[Measure] = [getattr(all_measures, name)() for name in all_measures.__all__]
     return [one for one in known if one.fits(published) and one.is_installed()]
+
+
+def measures_not_installed() -> tuple[str, ...]:
+    """Name the measures whose libraries are not there."""
+    known = ((name, getattr(all_measures, name)) for name in all_measures.__all__)
+    return tuple(snake_case(name) for name, one in known if not one.is_installed())
 
 
 def default_measures(published: Published) -> list[Measure]:
