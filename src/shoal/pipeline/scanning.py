@@ -53,8 +53,9 @@ def refuse_leaking(
     GuaranteeError
         Naming the file and the kinds of things, never the things.
     """
-    unpublishable = _unpublishable(manifest, release, making, values)
-    expected = _expected(manifest, release, making, values)
+    rare, frequent = _rare_and_frequent(manifest, release, making)
+    unpublishable = _unpublishable(manifest, release, making, values, rare)
+    expected = _expected(manifest, release, making, values, frequent)
     known = {name: {*expected, *pieces(bare.get(name, ""), name)} for name in texts}
     wanted = frozenset().union(*(candidates(texts[name], known[name], name) for name in texts))
     keys, identifying = _held(making, manifest, wanted)
@@ -81,14 +82,18 @@ def _held(
 
 
 def _unpublishable(
-    manifest: Manifest, release: Release, making: Making, values: Mapping[str, Mapping[str, int]]
+    manifest: Manifest,
+    release: Release,
+    making: Making,
+    values: Mapping[str, Mapping[str, int]],
+    rare: Collection[str],
 ) -> Unpublishable:
     schema, scan = making.table.schema, making.table.scan
     shown = {column.name for column in manifest.columns}
     digest = () if scan.digest is None else (scan.digest,)
     return Unpublishable(
         identifying=set(schema.identifying) - shown,
-        rare=_rare_and_frequent(manifest, release, making)[0],
+        rare=rare,
         absent=_absent(release, making, values),
         secrets=(making.secret.reveal(), *digest),
         # Witnesses are named in the manifest, where their digests stand.
@@ -145,10 +150,13 @@ def _absent(
 
 
 def _expected(
-    manifest: Manifest, release: Release, making: Making, values: Mapping[str, Mapping[str, int]]
+    manifest: Manifest,
+    release: Release,
+    making: Making,
+    values: Mapping[str, Mapping[str, int]],
+    frequent: Collection[str],
 ) -> set[str]:
     """Give names, labels and values that may be there: each is published, or enough carry it."""
-    _, frequent = _rare_and_frequent(manifest, release, making)
     expected = {*frequent, *making.plan.remarks, "*"}
     for column in manifest.columns:
         expected |= {column.name, f"Labels of {column.name}"}

@@ -103,7 +103,8 @@ def seal(
         _write_internal(release, release.making, new_internal)
         is_accepted = accept_risk is not None
         _write_public(release, release.making, new_public, ending, counted, is_accepted=is_accepted)
-        files = digests_of(new_public)
+        # Data files may be large: they were hashed for the manifest.
+        files = {**release.manifest.files, MANIFEST: _digest(new_public / MANIFEST)}
         record = record_of(release, release.making, ending, files, accept_risk)
         _write_text(new_internal / RECORD, record)
         risks = _examine(release, release.making, new_public, new_internal)
