@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.report.plots import Point, scatter
+from shoal.core.frontier import Point
 from shoal.report.reproduced import Curve, Figure, Statement
 from shoal.report.reproduction_page import Paper, Summary, html_page
+from shoal.report.risk_picture import risk_picture
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is at hand")
@@ -100,8 +101,8 @@ def seen(tmp_path_factory):
     """Open every report of every shape at once, each in a frame of one page: one start does."""
     folder = tmp_path_factory.mktemp("hostile")
     reports = [page for name, method in METHODS.items() for page in made(method, folder / name)]
-    points = [Point(0.1, 0.3, HOSTILE[0]), Point(0.4, 0.1, "anatomy", is_marked=True)]
-    picture = scatter(points, title="Risk and loss", x_label="loss", y_label="risk")
+    points = [Point(HOSTILE[0], risk=0.3, loss=0.1), Point("anatomy", risk=0.1, loss=0.4)]
+    picture = risk_picture(points, "anatomy")
     drawn = folder / "drawn.html"
     drawn.write_text(f"<!DOCTYPE html><meta charset=utf-8><figure>{picture}</figure>", "utf-8")
     frames = "".join(

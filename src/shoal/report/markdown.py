@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from shoal.core.attack import Section
 from shoal.report.texts import printable
 
-__all__ = ["as_markdown", "inert"]
+__all__ = ["as_markdown", "inert", "markdown_text"]
+
+_MARKDOWN = "\\`*_[]|"
 
 
 def inert(text: str) -> str:
@@ -16,8 +20,20 @@ def inert(text: str) -> str:
     >>> print(inert("a|b <c>"))
     a\|b &lt;c&gt;
     """
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = escape(text, quote=False)
     return escaped.replace("|", "\\|").replace("\n", " ").replace("\r", " ")
+
+
+def markdown_text(text: str) -> str:
+    r"""Give a text as Markdown holds it, also in a table: what looks like markup in it is text.
+
+    Examples
+    --------
+    >>> print(markdown_text("<b>|[x](y)"))
+    &lt;b&gt;\|\[x\](y)
+    """
+    escaped = escape(printable(text), quote=False)
+    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in escaped)
 
 
 def as_markdown(section: Section) -> str:

@@ -1,6 +1,6 @@
-"""Plots as SVG text: bars, histograms, estimates with their intervals, and points.
+"""Plots as SVG text: bars, histograms, and estimates with their intervals.
 
-Every plot says in words what it shows, numbers stand beside what is drawn, and kinds of points
+Every plot says in words what it shows, numbers stand beside what is drawn, and kinds of marks
 differ by their form, so that nothing depends on seeing colours. There is no script and no link in
 any of them.
 """
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.report.texts import shortened, svg_text
 
-__all__ = ["Estimate", "Point", "bars", "estimates", "histogram", "scatter", "svg_document"]
+__all__ = ["Estimate", "bars", "estimates", "histogram", "svg_document"]
 
 _WIDTH = 640
 _LEFT = 190
@@ -25,18 +25,6 @@ _MOST_BARS = 40
 _MOST_LETTERS = 26
 _INK = "#1b1b1b"
 _FILL = "#08519c"
-_SIZE = 380
-_MARGIN = 60
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of `scatter`: where it is, what is written beside it, and whether it stands out."""
-
-    x: float
-    y: float
-    label: str
-    is_marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,74 +174,6 @@ def _spread(one: Estimate) -> str:
     if not math.isfinite(one.low) or not math.isfinite(one.high):
         return _number(one.value)
     return f"{_number(one.value)} ({_number(one.low)} to {_number(one.high)})"
-
-
-def scatter(
-    points: Sequence[Point], *, title: str, x_label: str, y_label: str, marked: str = "marked"
-) -> str:
-    """Draw points with their names; those that are marked are filled squares with a bold name.
-
-    Parameters
-    ----------
-    points
-        What is drawn.
-    title, x_label, y_label
-        What is shown, and what the axes stand for.
-    marked
-        What a mark says of a point.
-
-    Examples
-    --------
-    >>> drawn = scatter(
-    ...     [Point(0.1, 0.2, "anatomy", is_marked=True), Point(0.3, 0.1, "mondrian")],
-    ...     title="Risk and loss", x_label="loss", y_label="risk")
-    >>> drawn.count("<circle"), "anatomy: 0.1, 0.2 (marked)" in drawn
-    (1, True)
-    """
-    drawn = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
-    right = max([0.0, *(point.x for point in drawn)]) or 1.0
-    top = max([0.0, *(point.y for point in drawn)]) or 1.0
-    parts = _axes(right, top, x_label, y_label)
-    for point in drawn:
-        x = _MARGIN + _SIZE * max(point.x, 0.0) / right
-        y = 40 + _SIZE * (1 - max(point.y, 0.0) / top)
-        parts.append(
-            f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="{_FILL}"/>'
-            if point.is_marked
-            else f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#ffffff" stroke="{_INK}"/>'
-        )
-        weight = ' font-weight="bold"' if point.is_marked else ""
-        parts.append(f'<text x="{x + 9:.1f}" y="{y + 4:.1f}"{weight}>{_label(point.label)}</text>')
-    told = "; ".join(
-        f"{shortened(point.label, 40)}: {_number(point.x)}, {_number(point.y)}"
-        + (f" ({marked})" if point.is_marked else "")
-        for point in drawn
-    )
-    return svg_document(
-        title,
-        f"{x_label} from left to right, {y_label} upwards. {told}. Squares: {marked}.",
-        _SIZE + _MARGIN + 200,
-        _SIZE + 100,
-        parts,
-    )
-
-
-def _axes(right: float, top: float, x_label: str, y_label: str) -> list[str]:
-    bottom = 40 + _SIZE
-    beside = f'transform="translate(14 {40 + _SIZE / 2}) rotate(-90)" text-anchor="middle"'
-    below = f'x="{_MARGIN + _SIZE / 2}" y="{bottom + 40}" text-anchor="middle"'
-    parts = [
-        f'<path d="M{_MARGIN} 40V{bottom}H{_MARGIN + _SIZE}" fill="none" stroke="{_INK}"/>',
-        f"<text {below}>{svg_text(x_label)}</text>",
-        f"<text {beside}>{svg_text(y_label)}</text>",
-    ]
-    for share in (0.0, 0.5, 1.0):
-        x, y = _MARGIN + _SIZE * share, bottom - _SIZE * share
-        parts += [
-            f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{_number(right * share)}</text>',
-            f'<text x="{_MARGIN - 6}" y="{y + 4}" text-anchor="end">{_number(top * share)}</text>',
-        ]
-    return parts
 
 
 def svg_document(

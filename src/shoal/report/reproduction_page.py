@@ -14,8 +14,8 @@ from typing import get_args
 
 from shoal.report.html import Markup, drawing, element, joined, listed, page, table
 from shoal.report.line_plot import draw
+from shoal.report.markdown import markdown_text
 from shoal.report.reproduced import Figure, Statement, Verdict
-from shoal.report.texts import markdown_text
 
 __all__ = ["Paper", "Summary", "data_name", "figure_name", "html_page", "markdown_page"]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["markdown_text", "printable", "shortened", "svg_text"]
+__all__ = ["printable", "shortened", "svg_text"]
 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """They belong to the spelling of words in several scripts, and turn nothing around."""
-
-_MARKDOWN = "\\`*_[]|"
 
 
 def printable(text: str) -> str:
@@ -55,15 +53,3 @@ def svg_text(text: str) -> str:
     '&lt;script&gt;�'
     """
     return escape(printable(text))
-
-
-def markdown_text(text: str) -> str:
-    r"""Give a text as Markdown holds it, also in a table: what looks like markup in it is text.
-
-    Examples
-    --------
-    >>> print(markdown_text("<b>|[x](y)"))
-    &lt;b&gt;\|\[x\](y)
-    """
-    escaped = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in escaped)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.report.plots import Point, bars, histogram, scatter
+from shoal.report.plots import Estimate, bars, estimates, histogram
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -46,7 +46,7 @@ def test_a_histogram_of_reals_loses_none(values):
 def test_whatever_is_written_is_xml(label, title, number):
     for drawing in (
         bars([label, label], [number, 0], title=title, unit=label),
-        scatter([Point(number, 1, label)], title=title, x_label=label, y_label=title),
+        estimates([Estimate(label, number, 0, number, number)], title=title, unit=label),
     ):
         root = fromstring(drawing)
         assert root.find(f"{SPACE}title") is not None
@@ -69,18 +69,10 @@ def test_more_bars_than_fit_are_said_to_be_left_out():
     assert drawing.count("<rect") == 41
 
 
-def test_marked_points_differ_by_form_and_by_words():
-    points = [Point(1, 1, "a", is_marked=True), Point(2, 2, "b"), Point(float("nan"), 1, "c")]
-    drawing = scatter(points, title="t", x_label="x", y_label="y", marked="on the frontier")
-    assert drawing.count("<circle") == 1
-    assert "a: 1, 1 (on the frontier); b: 2, 2. Squares: on the frontier." in drawing
-    assert ">c<" not in drawing
-
-
 def test_nothing_to_draw_is_a_drawing_too():
     for drawing in (
         bars([], [], title="t", unit="u"),
         histogram([], title="t", unit="u"),
-        scatter([], title="t", x_label="x", y_label="y"),
+        estimates([], title="t", unit="u"),
     ):
         fromstring(drawing)
