@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.calibration import Calibration
 from shoal.core.cells import Codes, Counts
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
@@ -19,11 +20,21 @@ __all__ = ["Attack", "Findings", "Section"]
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A small table of results: a title, column names and rows of texts and numbers."""
+    """A small table of results: a title, column names and rows of texts and numbers.
+
+    Parameters
+    ----------
+    title, columns, rows
+        The table.
+    holds_values
+        Whether values of the table may stand in it; default True, so that a section which does
+        not say so stays internal.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
+    holds_values: bool = True
 
     def to_dict(self) -> dict[str, object]:
         """Give the section as JSON holds it."""
@@ -63,6 +74,21 @@ class Findings:
     is_by_place
         Whether there is one entry a kind of people and bucket of a sliced release, instead of one
         a kind.
+    is_belief
+        Whether the posteriors are beliefs that can be wrong, and not consequences of what is
+        known. Beliefs are calibrated against the truth before they are judged; without the truth
+        they are reported as "believed, not checked".
+    calibration
+        The beliefs compared with the truth, where that was at hand. `breached` then marks the
+        people who are exposed.
+    unresolved
+        The parts of the adversary's knowledge that name a column, node or value which is not
+        there; a gate never passes with any.
+    cut_short
+        Why the attack did not look at everything; empty if it did.
+    figure
+        The figure that matters, in a few words for the gate's line; empty if that is the number
+        of people at risk.
     """
 
     attack: str
@@ -76,6 +102,11 @@ class Findings:
     sections: tuple[Section, ...] = field(default=())
     is_by_line: bool = False
     is_by_place: bool = False
+    is_belief: bool = False
+    calibration: Calibration | None = None
+    unresolved: tuple[str, ...] = ()
+    cut_short: str = ""
+    figure: str = ""
 
     @property
     def n_people(self) -> int:
@@ -93,17 +124,26 @@ class Findings:
         return float(self.posterior.max(initial=0.0))
 
     def to_dict(self) -> dict[str, object]:
-        """Give the summary as JSON holds it."""
+        """Return the summary as JSON holds it."""
         return {
             "attack": self.attack,
             "knows": self.knows,
             "people": self.n_people,
             "at_risk": self.n_breached,
+            **self.scale(),
             "worst_posterior": self.worst,
             "limit": self.limit,
+            "unresolved": list(self.unresolved),
+            "cut_short": self.cut_short,
             "figures": dict(self.headline),
             "sections": [section.to_dict() for section in self.sections],
         }
+
+    def scale(self) -> dict[str, object]:
+        """Return how beliefs compare with the truth; empty for attacks that follow by logic."""
+        if self.calibration is not None:
+            return {"checked": True} | self.calibration.to_dict()
+        return {"checked": False, "believed": self.n_breached} if self.is_belief else {}
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,95 @@
+"""How an adversary's beliefs compare with the truth, in figures that a gate can judge.
+
+A belief is not a fact: an adversary with a bad model believes much and is right about little. An
+attack that yields beliefs is therefore reported on one scale. `believed` counts the people about
+whom she believes something above the limit, `right` says how often that is true, `baseline` how
+often the best guess without the attack is. `exposed` is what the gate judges: the people who are
+still above the limit after her beliefs have been calibrated against the truth.
+
+Everything here uses the truth and must stay out of public files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Calibration", "Estimate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    low, high
+        The ends of its interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self, name: str = "value") -> dict[str, float]:
+        """Return the estimate as JSON holds it, the figure itself under a name."""
+        return {name: self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Beliefs of one attack, compared with the truth.
+
+    Parameters
+    ----------
+    believed
+        The people about whom the adversary believes some value above the limit.
+    right
+        How often the belief is true, among them; None if there is nobody.
+    baseline
+        How often the best guess without the attack, their bucket's most frequent value, is true
+        of the same people; None if there is nobody.
+    wrongly_believed
+        The people of whom something false is believed above the limit.
+    exposed
+        The people above 1.2 times the limit after calibration; what the gate judges.
+    slope
+        The calibration slope: 1 means calibrated, 0 worthless. None if too few people are
+        informative, in which case `exposed` falls back to `believed`.
+    n_informative
+        The people who tell something about the slope.
+    n_in_bands
+        The part of `exposed` that counts because their band of belief was right often enough,
+        whatever the slope.
+    slopes
+        The slope of each value that has one of its own, by value. Holds values of the table.
+    """
+
+    believed: int
+    right: Estimate | None
+    baseline: float | None
+    wrongly_believed: int
+    exposed: int
+    slope: Estimate | None
+    n_informative: int
+    n_in_bands: int = 0
+    slopes: Mapping[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether there were enough informative people to calibrate by."""
+        return self.slope is not None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the figures as JSON holds them, without any value of the table."""
+        return {
+            "believed": self.believed,
+            "right": None if self.right is None else self.right.to_dict("rate"),
+            "baseline": self.baseline,
+            "wrongly_believed": self.wrongly_believed,
+            "exposed": self.exposed,
+            "slope": None if self.slope is None else self.slope.to_dict(),
+            "informative": self.n_informative,
+        }
