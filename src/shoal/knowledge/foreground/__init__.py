@@ -32,6 +32,7 @@ from shoal.knowledge.foreground.mining import (
     expose_by,
     mine,
 )
+from shoal.knowledge.foreground.scaled import ScaledChances, expose_scaled, log_odds
 from shoal.knowledge.foreground.scoring import Band, Score, score
 from shoal.knowledge.foreground.sliced_rows import expose_sliced
 
@@ -46,12 +47,15 @@ __all__ = [
     "GlobalDistribution",
     "JointDistribution",
     "Policy",
+    "ScaledChances",
     "Score",
     "Target",
     "expose",
     "expose_by",
+    "expose_scaled",
     "expose_sliced",
     "fit_additive",
+    "log_odds",
     "mine",
     "mine_jointly",
     "posterior",
