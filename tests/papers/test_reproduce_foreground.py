@@ -74,7 +74,7 @@ def test_figures_on_all_of_adult_are_those_of_the_attack(adult_path):
     attack = shoal.attacks.Foreground(value=LOW_EDUCATION, r=4, adversary="paper")
     headline = shoal.attack(made.release, attack)["foreground"].headline
     figures = made.score(4)
-    assert figures.n_flagged == headline["people at risk"]
+    assert figures.n_flagged == headline["people believed above the limit"]
     assert math.isclose(figures.recall, headline["recall"])
     assert math.isclose(figures.average_probability, headline["average probability"], rel_tol=1e-6)
     assert math.isclose(made.delta, headline["average Delta"], rel_tol=1e-6)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from shoal.attacks._foreground_scene import Scene
 from shoal.core.attack import Section
+from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Codes
 from shoal.knowledge.foreground import AdditiveModel, Exposure, GlobalDistribution, Target
 from shoal.knowledge.foreground.scoring import is_above
@@ -51,6 +52,13 @@ class View:
     distributions: tuple[GlobalDistribution, ...]
     model: AdditiveModel
     beside: Mapping[str, Exposure]
+
+    @property
+    def log_odds(self) -> Floats:
+        """For each entry the log odds of the additive model; minus infinity if excluded."""
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(self.model.f) - np.log1p(-self.model.f)
+        return np.where(self.target.is_excluded, -np.inf, logs[self.target.exposed.look])
 
     def code_of_entry(self, scene: Scene) -> Codes:
         """Give for each entry the one of the values that its bucket holds most of."""
@@ -103,6 +111,34 @@ class Judged:
             posterior = np.where(higher, found, posterior)
         return cls(scene, views, adversary, bound, value, posterior)
 
+    def suspicions(self, first: int) -> Suspicions | None:
+        """Return what is believed of everybody, value by value, for calibration.
+
+        Parameters
+        ----------
+        first
+            The number that the findings give to the first value of the column.
+
+        Returns
+        -------
+        The beliefs; None if somebody may be in several places.
+        """
+        entry = self.scene.places.bucket
+        if not np.array_equal(self.scene.places.person, np.arange(self.scene.places.n_people)):
+            return None
+        group = self.scene.exposed.bucket[entry]
+        about = tuple(
+            Suspicion(
+                tuple(first + code for code in view.values),
+                _exposure(view, self.adversary).p[entry],
+                group,
+                view.target.n_carrying,
+                view.log_odds[entry] if self.adversary == "logit" else None,
+            )
+            for view in self.views
+        )
+        return Suspicions(about, self.bound)
+
     @property
     def breached(self) -> Flags:
         """Whether more is believed of each cell of people than is allowed."""
@@ -126,10 +162,10 @@ class Judged:
         sought = [fit for fit in fits if fit.n_other_starts]
         unique = {"sets with another maximum": sum(not fit.is_unique for fit in sought)}
         figures: dict[str, object] = {
-            "people at risk": int(counts[self.breached].sum()),
+            "people believed above the limit": int(counts[self.breached].sum()),
             "worst posterior": float(self.posterior.max(initial=0.0)),
             "mean posterior": float((self.posterior * counts).sum()) / n_people,
-            f"people at risk by adversary {other}": int(
+            f"people believed above the limit by adversary {other}": int(
                 counts[is_above(self.by(other), self.bound)].sum()
             ),
             "people not found": self.scene.people.n_people - self.scene.n_found,
@@ -169,7 +205,7 @@ class Judged:
                     float((p * counts).sum()) / max(int(counts.sum()), 1),
                 )
             )
-        columns = ("adversary", "people at risk", "worst posterior", "mean posterior")
+        columns = ("adversary", "people believed above the limit", "worst", "mean")
         return Section("adversaries", columns, tuple(rows))
 
     def _sets(self) -> Section:
@@ -193,7 +229,12 @@ class Judged:
                 )
         rows.sort(key=lambda row: (-row[0], row[1], row[2]))
         columns = (
-            *("people at risk", "attribute set", "value", "largest ratio to the whole"),
+            *(
+                "people believed above the limit",
+                "attribute set",
+                "value",
+                "largest ratio to the whole",
+            ),
             *("Delta", "steps", "at a maximum"),
         )
         return Section("attribute sets that did most damage", columns, tuple(rows[:_N_WORST]))
@@ -214,7 +255,7 @@ class Judged:
                     for place in np.flatnonzero(people).tolist()
                 )
         rows.sort(key=lambda row: (-row[0], row[2]))
-        columns = ("people at risk", "chance", "what she found out")
+        columns = ("people believed above the limit", "chance", "what she found out")
         return Section("signatures that did most damage", columns, tuple(rows[:_N_WORST]))
 
     def _sentence(self, view: View, one: GlobalDistribution, signature: int) -> str:
@@ -272,7 +313,9 @@ class Judged:
                 )
         rows.sort(key=lambda row: (-row[4], -row[2], row[0], str(row[1])))
         columns = ("column", "label", "people", "at risk", "share")
-        return Section("people at risk by subgroup", columns, tuple(rows[:_N_GROUPS]))
+        return Section(
+            "people believed above the limit, by subgroup", columns, tuple(rows[:_N_GROUPS])
+        )
 
     def _bands(self) -> Section:
         """Count people by how much is believed of them."""

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.attack import Attack, Findings, Section
+from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
@@ -46,6 +47,10 @@ _N_WORST = 10
 _N_BANDS = 10
 _CHUNK = 2**22
 """How many triples of a person, an entry and a value are held at a time."""
+_NEARLY = 1e-6
+"""Without a bound on posteriors only who is this near to certainty counts."""
+_MOST_SUSPICIONS = 50_000_000
+"""How many pairs of a person and a value are handed on for calibration."""
 _TOLERANCE = 1e-9
 """Beliefs are floats: what exceeds a bound by no more is rounding."""
 
@@ -114,6 +119,7 @@ class Belief(Attack):
     )
     shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
     needs_knowledge: ClassVar[bool] = True
+    yields_beliefs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -173,6 +179,8 @@ class Belief(Attack):
             posterior=learned.posterior,
             breached=breached,
             limit=self._limit_text(),
+            is_belief=True,
+            suspicions=self._suspicions(published, buckets, priors, found, learned.distance),
             headline=_headline(learned, breached, people, found),
             sections=(
                 _worst_buckets(published, buckets, priors, by_entry, found),
@@ -189,6 +197,35 @@ class Belief(Attack):
         if beliefs is None and published.manifest.shape is Shape.BUCKETIZED:
             beliefs = overall_of_release(published, buckets)
         return None if beliefs is None else inform(beliefs, knowledge)
+
+    def _suspicions(
+        self,
+        published: Published,
+        buckets: Buckets,
+        priors: LinePriors,
+        found: _Found,
+        distance: Floats,
+    ) -> Suspicions | None:
+        """Return the belief in every value; None if somebody may be in several places."""
+        places = found.places
+        n_people, n_values = places.n_people, buckets.domain.size
+        is_placed = np.array_equal(places.person, np.arange(n_people))
+        if not is_placed or n_people * n_values > _MOST_SUSPICIONS:
+            return None
+        revised = posteriors(buckets, priors.occupants)
+        of_entry = np.zeros((priors.occupants.n_entries, n_values))
+        of_entry[revised.entry, revised.value] = revised.posterior
+        group = priors.occupants.bucket[places.bucket]
+        n_carrying = np.zeros((published.n_buckets, n_values), dtype=np.int64)
+        n_carrying[buckets.bucket, buckets.value] = buckets.count
+        about = tuple(
+            Suspicion((value,), of_entry[places.bucket, value], group, n_carrying[:, value])
+            for value in np.flatnonzero(buckets.totals).tolist()
+        )
+        # A gain is no belief: it is bounded as it stands.
+        is_gain = None if self.limit is None else distance > float(self.limit) + _TOLERANCE
+        limit = 1 - _NEARLY if self.max_posterior is None else float(self.max_posterior)
+        return Suspicions(about, limit, is_gain)
 
     def _is_breached(self, learned: Gains) -> Flags:
         if self.limit is None and self.max_posterior is None:

@@ -132,6 +132,7 @@ class Foreground(Attack):
         {Shape.GENERALIZED, Shape.BUCKETIZED, Shape.SLICED}
     )
     needs_places: ClassVar[bool] = True
+    yields_beliefs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -239,6 +240,8 @@ class Foreground(Attack):
             posterior=judged.posterior,
             breached=judged.breached,
             limit=as_text(bound),
+            is_belief=True,
+            suspicions=judged.suspicions(_numbered(np.zeros(1, np.int64), published, buckets)[0]),
             headline=judged.headline()
             | {
                 "attribute sets left out": len(usable) - len(sets),

@@ -14,7 +14,7 @@ Section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.attack import Attack, Findings, Section
+from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Cells, Codes, Counts
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, whole
@@ -31,6 +32,7 @@ from shoal.core.guarantees import SlicedDiversity
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
+from shoal.knowledge.foreground import expose_sliced
 from shoal.knowledge.sliced_beliefs import SlicedBeliefs, find_exceeding, sliced_beliefs
 from shoal.knowledge.sliced_people import shown_people
 from shoal.knowledge.sliced_posteriors import exact_posteriors, is_plain
@@ -83,6 +85,7 @@ class SlicedLinkage(Attack):
         "bucket's columns is equally likely to her"
     )
     shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.SLICED})
+    yields_beliefs: ClassVar[bool] = True
 
     def __init__(self, *, limit: Number | None = None, exact: int = 200) -> None:
         bound = None if limit is None else as_exact("limit", limit)
@@ -111,8 +114,10 @@ class SlicedLinkage(Attack):
         limit = self._limit(published)
         shown, owner = shown_people(published, people)
         found = _Found.nothing(shown.n_cells)
+        about: list[Suspicion] = []
         for sensitive in sliced.layout.sensitive:
-            found.add(sliced, shown, sensitive, limit, self.exact)
+            beliefs = found.add(sliced, shown, sensitive, limit, self.exact)
+            about += _suspicions(sliced, people, owner, sensitive, beliefs)
         found = found.of_people(owner, people.quasi.n_cells)
         is_certain = found.posterior > _CERTAIN
         breached = found.exceeds | is_certain
@@ -125,6 +130,10 @@ class SlicedLinkage(Attack):
             posterior=found.posterior,
             breached=breached,
             limit=None if limit is None else as_text(limit),
+            is_belief=True,
+            suspicions=Suspicions(tuple(about), _CERTAIN if limit is None else float(limit))
+            if about
+            else None,
             headline={
                 "people at risk": int(counts[breached].sum()),
                 "people certain": int(counts[is_certain].sum()),
@@ -172,16 +181,25 @@ class _Found:
 
     def add(
         self, sliced: Sliced, known: Cells, sensitive: str, limit: Fraction | None, most_exact: int
-    ) -> None:
-        """Add what is believed of one more sensitive attribute."""
+    ) -> npt.NDArray[np.float64]:
+        """Add what is believed of one more sensitive attribute.
+
+        Returns
+        -------
+        How much each value is believed of each cell: p(t, s), or the posterior if that is larger.
+        """
         beliefs = sliced_beliefs(sliced, known, sensitive)
         belief, value = _strongest(beliefs)
         posterior, is_exact = belief.copy(), is_plain(sliced, beliefs)
+        shares = np.zeros((len(belief), beliefs.domain.size))
+        tuple_, code, share = beliefs.shares
+        shares[tuple_, code] = share.astype(np.float64)
         if most_exact:
             chosen, likely, chance = exact_posteriors(
                 sliced, beliefs, known, np.arange(known.n_cells), most_tuples=most_exact
             )
             value[chosen], posterior[chosen] = likely, chance
+            shares[chosen, likely] = chance
             is_exact[chosen] = True
         self.is_exact &= is_exact
         if limit is not None:
@@ -192,6 +210,7 @@ class _Found:
         self.value[is_larger] = value[is_larger] + sliced.first_sensitive(sensitive)
         self.posterior = np.maximum(self.posterior, posterior)
         self.n_matching = np.bincount(beliefs.matches[0], minlength=len(belief))
+        return shares
 
     def of_people(self, owner: Codes, n_people: int) -> _Found:
         """Give of each person the worst of what the release may show of them."""
@@ -214,6 +233,23 @@ class _Found:
             "people whose posterior is exact": int(counts[self.is_exact].sum()),
             "largest gap of it to p(t, s)": float(gap.max(initial=0.0)),
         }
+
+
+def _suspicions(
+    sliced: Sliced,
+    people: People,
+    owner: Codes,
+    sensitive: str,
+    beliefs: npt.NDArray[np.float64],
+) -> Iterator[Suspicion]:
+    """Return what is believed of each value of an attribute, if everybody's bucket is known."""
+    is_known = people.bucket is not None
+    if not is_known or not np.array_equal(owner, np.arange(people.quasi.n_cells)):
+        return
+    exposed, entry = expose_sliced(sliced, people, sensitive)
+    first, group = sliced.first_sensitive(sensitive), exposed.bucket[entry]
+    for code in np.flatnonzero(exposed.buckets.totals).tolist():
+        yield Suspicion((first + code,), beliefs[:, code], group, exposed.n_carrying([code]))
 
 
 def _strongest(beliefs: SlicedBeliefs) -> tuple[npt.NDArray[np.float64], Codes]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.calibration import Calibration
+from shoal.core.calibration import Calibration, Suspicions
 from shoal.core.cells import Codes, Counts
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
@@ -78,6 +78,9 @@ class Findings:
         Whether the posteriors are beliefs that can be wrong, and not consequences of what is
         known. Beliefs are calibrated against the truth before they are judged; without the truth
         they are reported as "believed, not checked".
+    suspicions
+        The beliefs of every person in every value, which are calibrated once the truth is at hand;
+        None if they follow by logic, or if people may be in several buckets.
     calibration
         The beliefs compared with the truth, where that was at hand. `breached` then marks the
         people who are exposed.
@@ -103,6 +106,7 @@ class Findings:
     is_by_line: bool = False
     is_by_place: bool = False
     is_belief: bool = False
+    suspicions: Suspicions | None = field(default=None, repr=False)
     calibration: Calibration | None = None
     unresolved: tuple[str, ...] = ()
     cut_short: str = ""
@@ -164,6 +168,8 @@ class Attack(ABC):
     """Whether it is run only where there is knowledge to run it with."""
     needs_places: ClassVar[bool] = False
     """Whether it goes by everybody's own bucket also where the release does not say it."""
+    yields_beliefs: ClassVar[bool] = False
+    """Whether its posteriors are beliefs, which are calibrated where the truth is at hand."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every attack."""
 

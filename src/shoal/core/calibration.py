@@ -14,7 +14,62 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Calibration", "Estimate"]
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes, Counts
+
+__all__ = ["Calibration", "Estimate", "Suspicion", "Suspicions"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicion:
+    """What an adversary believes about one value, or about several that count as one.
+
+    Parameters
+    ----------
+    values
+        The codes of the values, as the findings number them.
+    belief
+        For each cell of people how likely she thinks that one of them has it.
+    group
+        For each cell of people the bucket, or part of one, whose values the release counts
+        together: nothing in the release itself tells its people apart.
+    n_carrying
+        For each group how many of its people have the value, as the release says.
+    log_odds
+        For each cell of people the logarithm of the odds before the counts of their group were
+        conditioned on, minus infinity if they are known not to have the value. None if the attack
+        has no such odds and `belief` is all there is.
+    """
+
+    values: tuple[int, ...]
+    belief: Floats
+    group: Codes
+    n_carrying: Counts
+    log_odds: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicions:
+    """What an attack believes about everybody, value by value, before anybody has checked it.
+
+    Parameters
+    ----------
+    about
+        What is believed of each value that is attacked.
+    limit
+        The belief that is allowed.
+    is_flagged
+        For each cell of people whether it exceeds a bound that is not one on beliefs, such as
+        their gain. Such people count as believed and as exposed, whatever the slope.
+    """
+
+    about: tuple[Suspicion, ...]
+    limit: float
+    is_flagged: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

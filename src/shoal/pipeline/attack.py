@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from shoal import attacks as all_attacks
-from shoal.attacks.foreground import Foreground
 from shoal.core.attack import Attack, Findings
 from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
@@ -33,7 +32,7 @@ from shoal.knowledge.known import Knowledge
 from shoal.pipeline.algorithm import algorithm_of
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.earlier import attack_with_earlier
-from shoal.pipeline.foreground_truth import attack_each_person
+from shoal.pipeline.foreground_truth import Located, attack_each_person, locate_people
 from shoal.pipeline.held_out import run_trials
 from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import Release, open_release
@@ -113,9 +112,9 @@ def attack(
         The public folder of another release of the same table: what both say of people who are in
         both is intersected. It takes both internal folders.
     truth
-        The table that the release was made from: how right the foreground attack is, and what it
-        finds by people's exact values. By default that of a release that was just made, where it
-        has at most a million rows.
+        The table that the release was made from: attacks that yield beliefs are held against it,
+        and find people by their exact values. By default that of a release that was just made,
+        where it has at most a million rows.
     progress
         Called with the name of each step.
 
@@ -185,6 +184,7 @@ def _run(
     truth = uncovered(release, published) if has_cells else None
     findings: list[Findings] = []
     apart: set[str] = set()
+    located: Located | None = None
     for one in attacks:
         progress(f"attack: {type(one).__name__}")
         if isinstance(one, CellAttack) and truth is not None:
@@ -197,8 +197,9 @@ def _run(
         elif isinstance(one, TableAttack) and external is not None and not one.fits(published):
             findings.append(one.replay(published, algorithm_of(release, external)))
             apart.add(findings[-1].attack)
-        elif isinstance(one, Foreground) and table is not None:
-            findings.append(attack_each_person(release, one, table, knowledge))
+        elif one.yields_beliefs and table is not None:
+            located = locate_people(release, table) if located is None else located
+            findings.append(attack_each_person(release, one, located, knowledge))
         elif one.needs_places and placed is not None:
             findings.append(replace(one.run(published, placed, knowledge), is_by_place=True))
         else:

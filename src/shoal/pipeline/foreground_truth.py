@@ -1,7 +1,8 @@
-"""Join the truth to what the foreground attack believes.
+"""Join the truth to what an adversary believes.
 
-The attack sees the release and the people, each in their own bucket, with the exact values of their
-quasi-identifiers. Only here are its beliefs compared with what the people have.
+An attack sees the release and the people, each in their own bucket, with the exact values of their
+quasi-identifiers. Only here are its beliefs compared with what the people have: they are
+calibrated, and what the gate judges is how many people are exposed then.
 
 References
 ----------
@@ -14,16 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.attacks.foreground import Foreground
-from shoal.core.attack import Findings, Section
+from shoal.core.attack import Attack, Findings, Section
 from shoal.core.cells import Buckets, Cells, Codes, Counts, group
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.method import Shape
 from shoal.core.release import BUCKET, People, Published
 from shoal.core.rows import Rows
 from shoal.engines.laid_out import LaidOut
 from shoal.engines.table import EngineTable
+from shoal.knowledge.calibration import calibrate
 from shoal.knowledge.foreground import (
     Exposed,
     Target,
@@ -32,12 +36,14 @@ from shoal.knowledge.foreground import (
     sample_size,
     usable_sets,
 )
-from shoal.knowledge.foreground.scoring import Score, score_beliefs
+from shoal.knowledge.foreground.scoring import Score, is_above, score_beliefs
 from shoal.pipeline.release import PLACEMENT, Release
 from shoal.pipeline.sliced_people import place_kinds, placement_relation
 from shoal.pipeline.witnesses import kinds_of_release
 
 __all__ = ["Located", "attack_and_score", "attack_each_person", "locate_people"]
+
+Flags = npt.NDArray[np.bool_]
 
 _MOST_ROWS = 20_000_000
 _FEWEST = 20
@@ -52,27 +58,30 @@ class Located:
     ----------
     people
         Their exact quasi-identifiers and their buckets: what an adversary may know.
-    cell, value
-        The truth, one entry a person: which of `people` it is, and the sensitive value as a code
-        of the release; -1 where the release does not hold it.
+    cell, values
+        The truth, one entry per person: which of `people` it is, and for each sensitive column of
+        the release the value, numbered as findings number it; -1 if the release does not hold it.
     line
         The line of each person, from 0; None in a sliced release, which has none.
     """
 
     people: People
     cell: Codes
-    value: Codes
+    values: tuple[Codes, ...]
     line: Codes | None = None
+
+    def has(self, values: tuple[int, ...]) -> Flags:
+        """Return for each person whether they have any of some values."""
+        has: Flags = np.any([np.isin(column, values) for column in self.values], axis=0)
+        return has
 
     def carriers(self, values: tuple[int, ...]) -> Counts:
         """Count, for each cell of people, those who have any of some values."""
-        has = np.isin(self.value, values)
-        return np.bincount(self.cell[has], minlength=len(self.people.counts)).astype(np.int64)
+        chosen = self.cell[self.has(values)]
+        return np.bincount(chosen, minlength=len(self.people.counts)).astype(np.int64)
 
 
-def locate_people(
-    release: Release, table: EngineTable | None = None, attack: Foreground | None = None
-) -> Located:
+def locate_people(release: Release, table: EngineTable | None = None) -> Located:
     """Put the people of a table into the buckets of its release.
 
     Parameters
@@ -81,8 +90,6 @@ def locate_people(
         A release in memory, or opened with its internal folder.
     table
         The table it was made from; needed where it was opened.
-    attack
-        The attack, which says whose values of several sensitive columns are the truth.
 
     Raises
     ------
@@ -99,8 +106,6 @@ def locate_people(
             hint="give the table that the release was made from.",
         )
     published = release.published
-    buckets = (Foreground() if attack is None else attack).buckets_of(published)
-    assert buckets is not None
     rows = table.row_codes(_MOST_ROWS)
     assert rows.keys is not None
     keys = [str(key) for key in rows.keys.tolist()]
@@ -114,15 +119,30 @@ def locate_people(
         raise DataError("The table is not the one that the release was made from.")
     place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
     codes = rows.codes[is_there].astype(np.int64)
-    sensitive = rows.columns.index(buckets.domain.column)
-    translated = buckets.domain.codes_of(rows.domains[sensitive].labels())
-    value = translated[codes[:, sensitive]]
+    values = tuple(_numbered(rows, codes, *one) for one in _sensitive(published))
     if published.sliced is not None:
-        return Located(people, place, value)
+        return Located(people, place, values)
     people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
     line_of = _fetched(release, "line")
     line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
-    return Located(people, cell, value, line - 1)
+    return Located(people, cell, values, line - 1)
+
+
+def _sensitive(published: Published) -> list[tuple[Domain, int]]:
+    """Return the sensitive columns, and the number of the first value of each in findings."""
+    sliced = published.sliced
+    if sliced is not None:
+        return [
+            (sliced.domain(one), sliced.first_sensitive(one)) for one in sliced.layout.sensitive
+        ]
+    return [] if published.buckets is None else [(published.buckets.domain, 0)]
+
+
+def _numbered(rows: Rows, codes: Codes, domain: Domain, first: int) -> Codes:
+    """Return the value of each row in a column, as findings number it; -1 if it is not there."""
+    place = rows.columns.index(domain.column)
+    translated = domain.codes_of(rows.domains[place].labels())
+    return np.where(translated < 0, -1, translated + first)[codes[:, place]]
 
 
 def _by_bucket(
@@ -195,12 +215,16 @@ def _buckets_on_disk(release: Release, published: Published) -> dict[str, int]:
 
 def attack_each_person(
     release: Release,
-    attack: Foreground,
-    table: EngineTable | None = None,
+    attack: Attack,
+    located: Located,
     knowledge: object = None,
 ) -> Findings:
-    """Do as `attack_and_score` does, with one entry a line; in a sliced release, a place."""
-    located = locate_people(release, table, attack)
+    """Run an attack that yields beliefs on everybody, and hold its beliefs against the truth.
+
+    Returns
+    -------
+    What it found, with one entry per line; in a sliced release, per kind of people and bucket.
+    """
     found = _scored(release, attack, located, knowledge)
     if located.line is None:
         return replace(found, is_by_place=True)
@@ -218,11 +242,11 @@ def attack_each_person(
 
 def attack_and_score(
     release: Release,
-    attack: Foreground,
+    attack: Attack,
     table: EngineTable | None = None,
     knowledge: object = None,
 ) -> Findings:
-    """Run the foreground attack on everybody in a release, and say how right it is.
+    """Run an attack on everybody in a release, and say how right it is.
 
     Parameters
     ----------
@@ -231,11 +255,12 @@ def attack_and_score(
     attack
         The attack.
     knowledge
-        What is known beside the release; see `Foreground.run`.
+        What is known beside the release.
 
     Returns
     -------
-    What it found, with further figures and tables: internal, as all that tells the truth.
+    What it found, with its calibration and further figures: internal, as all that tells the
+    truth.
 
     Examples
     --------
@@ -247,20 +272,24 @@ def attack_and_score(
     >>> found = attack_and_score(release, attack)
     >>> {"recall", "precision", "false flags"} <= set(found.headline)
     True
+    >>> found.calibration.exposed == found.n_breached
+    True
     """
-    return _scored(release, attack, locate_people(release, table, attack), knowledge)
+    return _scored(release, attack, locate_people(release, table), knowledge)
 
 
-def _scored(release: Release, attack: Foreground, located: Located, knowledge: object) -> Findings:
+def _scored(release: Release, attack: Attack, located: Located, knowledge: object) -> Findings:
     published = release.published
-    found = attack.run(published, located.people, knowledge)
+    found = _checked(attack.run(published, located.people, knowledge), located, published)
+    if not isinstance(attack, Foreground):
+        return found
     aims, bound = attack.aims(published)
     buckets = attack.buckets_of(published)
     assert buckets is not None
     if len(aims) == 1:
-        carriers = located.carriers(aims[0])
+        carriers = located.carriers(tuple(_first(published, buckets) + one for one in aims[0]))
     else:
-        right = located.value + _first(published, buckets) == found.value[located.cell]
+        right = np.any([column == found.value[located.cell] for column in located.values], axis=0)
         carriers = np.bincount(located.cell[right], minlength=len(found.counts)).astype(np.int64)
     exposed, entry = _exposed(published, buckets, located.people)
     figures = score_beliefs(
@@ -271,8 +300,30 @@ def _scored(release: Release, attack: Foreground, located: Located, knowledge: o
         carried = np.bincount(exposed.look[entry], carriers, exposed.looks.n_cells)
         headline |= _figures(figures)
         headline |= _errors(Target.of(exposed, aims[0]), carried.astype(np.int64), attack)
-    further = (_calibration(figures), _recall_by_group(located.people.quasi, found, carriers))
+    above = is_above(found.posterior, float(bound))
+    further = (_calibration(figures), _recall_by_group(located.people.quasi, above, carriers))
     return replace(found, headline=headline, sections=(*found.sections, *further))
+
+
+def _checked(found: Findings, located: Located, published: Published) -> Findings:
+    """Calibrate beliefs against the truth; people are breached who are exposed then."""
+    if found.suspicions is None:
+        return found
+    carriers = [located.carriers(one.values) for one in found.suspicions.about]
+    names = [_name(one.values, published) for one in found.suspicions.about]
+    calibration, is_exposed = calibrate(found.suspicions, found.counts, carriers, names)
+    return replace(found, calibration=calibration, breached=is_exposed)
+
+
+def _name(values: tuple[int, ...], published: Published) -> str:
+    """Name values that count as one; the name holds values of the table."""
+    texts = [
+        domain.text(value - first)
+        for domain, first in _sensitive(published)
+        for value in values
+        if first <= value < first + domain.size
+    ]
+    return " or ".join("missing" if text is None else text for text in texts)
 
 
 def _figures(figures: Score) -> dict[str, object]:
@@ -318,13 +369,13 @@ def _calibration(figures: Score) -> Section:
     return Section("calibration", ("posterior", "people", "believed", "actual"), rows)
 
 
-def _recall_by_group(quasi: Cells, found: Findings, carriers: Counts) -> Section:
+def _recall_by_group(quasi: Cells, is_flagged: Flags, carriers: Counts) -> Section:
     """List the subgroups of whose carriers the most are flagged."""
     rows: list[tuple[str, str | None, int, float]] = []
     for place, domain in enumerate(quasi.domains):
         codes = quasi.codes[:, place]
         have = np.bincount(codes, carriers, domain.size)
-        flagged = np.bincount(codes, carriers * found.breached, domain.size)
+        flagged = np.bincount(codes, carriers * is_flagged, domain.size)
         rows.extend(
             (domain.column, domain.text(code), int(have[code]), float(flagged[code] / have[code]))
             for code in np.flatnonzero(have >= _FEWEST).tolist()

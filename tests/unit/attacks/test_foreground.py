@@ -310,7 +310,7 @@ def test_subgroups_are_listed_by_their_share_at_risk(publish):
     findings = Foreground(value="heart", adversary="paper", epsilon="1/4", sigma=1).run(
         published, whole_table(published)
     )
-    assert section(findings, "people at risk by subgroup").rows == (
+    assert section(findings, "people believed above the limit, by subgroup").rows == (
         ("nation", "American", 20, 20, 1.0),
     )
     bands = dict(section(findings, "people by posterior").rows)

@@ -157,10 +157,10 @@ def test_the_truth_is_joined_person_by_person(table, written, is_written):
     if is_written:
         release = shoal.open_release(written)
     attack = Foreground(value="flu", r=2, epsilon="1/8")
-    located = locate_people(release, table, attack)
+    located = locate_people(release, table)
     found = attack_and_score(release, attack, table)
     flu = release.published.sliced.domain("disease").codes_of(["flu"])[0]
-    has = located.value == flu
+    has = located.values[0] == flu
     assert has.sum() == np.sum(COLUMNS["disease"] == "flu")
     p = found.posterior[located.cell]
     flagged = p > 0.5 + 1e-9

@@ -91,7 +91,7 @@ def test_the_gate_says_how_right_the_foreground_attack_is(configured, tmp_path):
     record = json.loads((publication.internal / "record.json").read_text())
     assert record["attacks"]["foreground"] == judged.figures
     titles = [one["title"] for one in record["attack_sections"]["foreground"]]
-    assert {"calibration", "people at risk by subgroup"} <= set(titles)
+    assert {"calibration", "people believed above the limit, by subgroup"} <= set(titles)
 
 
 def test_a_generalized_release_is_attacked_by_exact_values(configured, tmp_path):

@@ -217,7 +217,7 @@ def attacked(table: EngineTable, method: Method, seed: int) -> Attacked:
     release = anonymize(table, method, seed=seed)
     seconds = process_time() - start
     attack = Foreground(value=LOW_EDUCATION)
-    located = locate_people(release, table, attack)
+    located = locate_people(release, table)
     buckets = attack.buckets_of(release.published)
     if buckets is None:
         raise InternalError("A release of Adult has no sensitive column.")
