@@ -109,7 +109,9 @@ class Calibration:
     wrongly_believed
         The people of whom something false is believed above the limit.
     exposed
-        The people above 1.2 times the limit after calibration; what the gate judges.
+        The people above 1.2 times the limit after calibration; what the gate judges. The larger
+        of the counts by the slope and by the law of the table, with the bands of belief that were
+        right.
     slope
         The calibration slope: 1 means calibrated, 0 worthless. None if too few people are
         informative, in which case `exposed` falls back to `believed`.
@@ -118,6 +120,9 @@ class Calibration:
     n_in_bands
         The part of `exposed` that counts because their band of belief was right often enough,
         whatever the slope.
+    n_by_law
+        The people above 1.2 times the limit for somebody who knows how likely each kind of people
+        has the value, as the table itself says; 0 if the attack mines no such law.
     slopes
         The slope of each value that has one of its own, by value. Holds values of the table.
     """
@@ -130,6 +135,7 @@ class Calibration:
     slope: Estimate | None
     n_informative: int
     n_in_bands: int = 0
+    n_by_law: int = 0
     slopes: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
@@ -147,4 +153,5 @@ class Calibration:
             "exposed": self.exposed,
             "slope": None if self.slope is None else self.slope.to_dict(),
             "informative": self.n_informative,
+            "exposed_by_law": self.n_by_law,
         }

@@ -14,7 +14,10 @@ One slope serves all values, and a value gets its own if a likelihood-ratio test
 values of one bucket depend on each other, so a bucket counts as one observation: intervals and
 tests are scaled by the ratio of the curvature to the variance of the buckets' scores (a sandwich).
 A slope is an average, and people of whom she is rightly certain could vanish among others. So a
-band of strong beliefs counts in full if it was right often enough.
+band of strong beliefs counts in full if it was right often enough. And a slope can only rescale
+what she found out: where her model misses what is in the data, a better one would not. So people
+are also counted who would be exposed to somebody who knew the law of the table (`TableLaw`), each
+by the upper end of what the truth leaves open; the larger of both counts is taken.
 """
 
 from __future__ import annotations
@@ -30,10 +33,11 @@ from scipy.optimize import brentq
 from scipy.stats import f as f_distribution
 
 from shoal.core.calibration import Calibration, Estimate, Suspicion, Suspicions
-from shoal.core.cells import Codes, Counts
+from shoal.core.cells import Cells, Codes, Counts
 from shoal.core.proportion import share_interval
 from shoal.knowledge.foreground.law import condition
 from shoal.knowledge.foreground.shapes import Shapes
+from shoal.knowledge.foreground.table_law import TableLaw
 
 __all__ = ["calibrate", "raised_limit"]
 
@@ -53,6 +57,12 @@ _EXTREME = 12.0
 _ROUNDING = 1e-9
 _BANDS = (0.5, 0.7, 0.9, 1.0)
 _FEWEST_IN_BAND = 10
+_SURE = 0.9
+"""The quantile, over laws that agree with the truth, that a person counts by."""
+_SURE_OF_MANY = 0.7
+"""The same where many values are attacked, each of which is another chance to err upwards."""
+_N_DRAWS = 60
+_MOST_DRAWN = 4_000_000
 _MOST_ENTRIES = 300_000
 """The slope is fitted to buckets of at most so many entries; further ones change little."""
 
@@ -76,6 +86,7 @@ def calibrate(
     count: Counts,
     carriers: Sequence[Counts],
     names: Sequence[str] = (),
+    kinds: Cells | None = None,
 ) -> tuple[Calibration, Flags]:
     """Compare beliefs with the truth.
 
@@ -89,6 +100,9 @@ def calibrate(
         For each value attacked how many people of each cell have it.
     names
         What to call the values.
+    kinds
+        What is known of each cell of people; values that have odds of their own are then also
+        judged by the law of the table.
 
     Returns
     -------
@@ -119,11 +133,15 @@ def calibrate(
     n_informative = int(count[beliefs.mark(informative)].sum())
     slope: Estimate | None = None
     slopes: dict[int, Estimate] = {}
-    is_exposed = own
+    is_exposed, n_by_law = own, 0
     if n_informative >= FEWEST_INFORMATIVE:
         slope, slopes = _fit_slopes(beliefs)
-        calibrated = _worst_case(beliefs, slope, slopes, raised_limit(suspicions.limit))
-        is_exposed = calibrated | in_bands | is_flagged
+        limit = raised_limit(suspicions.limit)
+        calibrated = _worst_case(beliefs, slope, slopes, limit)
+        lawful = _by_law(beliefs, suspicions, kinds, limit)
+        n_calibrated, n_by_law = (int(count[one].sum()) for one in (calibrated, lawful))
+        larger = lawful if n_by_law > n_calibrated else calibrated
+        is_exposed = larger | in_bands | is_flagged
     n_believed = int(count[own].sum())
     calibration = Calibration(
         believed=n_believed,
@@ -136,6 +154,7 @@ def calibrate(
         slope=slope,
         n_informative=n_informative,
         n_in_bands=int(count[in_bands].sum()),
+        n_by_law=n_by_law,
         slopes={names[aim] if names else str(aim): one for aim, one in slopes.items()},
     )
     return calibration, is_exposed
@@ -603,6 +622,36 @@ def _largest(beliefs: _Beliefs, slope: Estimate, limit: float) -> Flags:
     count[beliefs.cell] = beliefs.count
     found = (beliefs.flag(beliefs.at(one)[0], limit) for one in _slopes_within(slope))
     return max(found, key=lambda marks: int(count[marks].sum()))
+
+
+def _by_law(beliefs: _Beliefs, suspicions: Suspicions, kinds: Cells | None, limit: float) -> Flags:
+    """Mark the people above a limit for somebody who knows the law of the table.
+
+    Everybody counts by a high quantile, over laws that agree with the truth, of their posterior.
+    """
+    marks = np.zeros(beliefs.n_cells, dtype=bool)
+    if kinds is None or not len(beliefs.bucket):
+        return marks
+    looks, look = kinds.select_with_inverse(kinds.columns)
+    aims = beliefs.aim[beliefs.start[:-1]]
+    sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) / len(suspicions.about)
+    for number, about in enumerate(suspicions.about):
+        if about.log_odds is None:
+            continue
+        own = beliefs.take(np.flatnonzero(aims == number))
+        carriers = np.zeros(looks.n_cells, dtype=np.int64)
+        np.add.at(carriers, look[own.cell], own.carriers)
+        law = TableLaw.fit(looks, carriers)
+        n_draws = int(np.clip(_MOST_DRAWN // max(len(own.cell), 1), 5, _N_DRAWS))
+        drawn = law.draw(n_draws, np.random.default_rng(0))
+        likely = [replace(own, lift=_lifted(one[look], own)).at(1.0)[0] for one in drawn]
+        marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
+    return marks
+
+
+def _lifted(log_odds: Floats, beliefs: _Beliefs) -> Floats:
+    lift, _ = _centred(log_odds[beliefs.cell], beliefs.pair)
+    return lift
 
 
 def _slopes_within(slope: Estimate) -> Iterator[float]:

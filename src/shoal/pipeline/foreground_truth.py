@@ -311,7 +311,9 @@ def _checked(found: Findings, located: Located, published: Published) -> Finding
         return found
     carriers = [located.carriers(one.values) for one in found.suspicions.about]
     names = [_name(one.values, published) for one in found.suspicions.about]
-    calibration, is_exposed = calibrate(found.suspicions, found.counts, carriers, names)
+    calibration, is_exposed = calibrate(
+        found.suspicions, found.counts, carriers, names, located.people.quasi
+    )
     return replace(found, calibration=calibration, breached=is_exposed)
 
 

@@ -142,6 +142,7 @@ def test_figures_without_values_go_to_json():
     stated = found.to_dict()
     assert set(stated) == {
         *("believed", "right", "baseline", "wrongly_believed", "exposed", "slope", "informative"),
+        "exposed_by_law",
     }
     assert set(stated["right"]) == {"rate", "low", "high"}
     assert set(stated["slope"]) == {"value", "low", "high"}

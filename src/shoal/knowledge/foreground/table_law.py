@@ -1,0 +1,325 @@
+"""How likely each kind of people has a value, learned from the table itself.
+
+What an adversary mines from a release is at best the law behind the table. The steward has the
+table, so she can ask how exposed people would be to somebody who knew that law: a regression of
+who has the value on the quasi-identifiers. No release teaches more about kinds of people than the
+table does. What the adversary mined is no predictor here: it comes from the counts of buckets, in
+which the truth is contained.
+
+The log odds are a sum of effects: one for each value of a quasi-identifier (of its groups, where
+they are many), and one for each pair of values of two of them. A block of effects is a normal
+sample around 0 with a variance of its own. Blocks are added one by one while the evidence, the
+likelihood with all effects integrated out by Laplace's method, grows by more than chance would
+explain. Draws from the posterior over the models on that path say how sure all of this is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cholesky, solve_triangular
+
+from shoal.core.cells import Cells, Codes, Counts
+
+__all__ = ["TableLaw"]
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_GROUPS = 8
+"""A quasi-identifier with more values is grouped before it is paired with another."""
+_MOST_EFFECTS = 400
+_MOST_BLOCKS = 12
+_DEVIATIONS = (0.2, 0.6, 1.5, 4.0)
+"""Standard deviations of effects that are tried when a block is added."""
+_WORTH = {1: 0.7, 2: 1.4}
+"""By how much the logarithm of the evidence must grow for a block of a column, and of a pair."""
+_VAGUE = 1e-4
+"""The precision of the level, which is hardly constrained."""
+_MAX_STEPS = 40
+_FLAT = 1e-5
+_LONGEST_STEP = 4.0
+_MOST_LOG_ODDS = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Effects that are alike: of the values of a column, or of pairs of values.
+
+    Parameters
+    ----------
+    code, size
+        The effect of each kind of people, and how many effects there are.
+    order
+        How many columns are involved.
+    """
+
+    code: Codes
+    size: int
+    order: int
+
+    def total(self, weights: Floats) -> Floats:
+        """Add weights up by effect."""
+        return np.bincount(self.code, weights, self.size).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """Kinds of people: how many there are, and how many have the value."""
+
+    n_rows: Floats
+    n_carrying: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TableLaw:
+    """Models of who has the value, each with its weight.
+
+    Parameters
+    ----------
+    models
+        The models, one more block of effects each.
+
+    Examples
+    --------
+    Everybody of the first kind has the value, and nobody of the second:
+
+    >>> from shoal.core.domain import Domain
+    >>> sex = Domain.of_texts("sex", ["F", "M"])
+    >>> kinds = Cells((sex,), np.array([[0], [1]]), np.array([50, 50]))
+    >>> law = TableLaw.fit(kinds, np.array([50, 0]))
+    >>> first, second = law.draw(20, np.random.default_rng(0)).T
+    >>> bool(first.min() > 0 > second.max())
+    True
+    """
+
+    models: tuple[_Model, ...] = field(repr=False)
+
+    @classmethod
+    def fit(cls, kinds: Cells, carriers: Counts) -> TableLaw:
+        """Learn the law of a table.
+
+        Parameters
+        ----------
+        kinds
+            The distinct kinds of people, with how many there are of each.
+        carriers
+            How many of each have the value.
+        """
+        data = _Data(kinds.counts.astype(np.float64), carriers.astype(np.float64))
+        candidates = _blocks(kinds)
+        model = _Model.null(data)
+        models = [model]
+        while len(model.blocks) < _MOST_BLOCKS and candidates:
+            gains = [model.gain(block) for block in candidates]
+            best = int(np.argmax([gain for gain, _ in gains]))
+            if gains[best][0] <= 0:
+                break
+            block = candidates.pop(best)
+            if model.n_effects + block.size > _MOST_EFFECTS:
+                continue
+            larger = model.with_block(block, gains[best][1])
+            if larger.evidence <= model.evidence:
+                continue
+            model = larger
+            models.append(model)
+        return cls(tuple(models))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How likely each model is, given the table."""
+        evidence = np.array([model.evidence for model in self.models])
+        likely = np.exp(evidence - evidence.max())
+        return np.asarray(likely / likely.sum())
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw log odds of each kind of people from the posterior; one row per draw."""
+        chosen = rng.choice(len(self.models), n_draws, p=self.weights)
+        drawn = np.stack([self.models[number].draw(rng) for number in chosen.tolist()])
+        return np.asarray(np.clip(drawn, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+
+    def __repr__(self) -> str:
+        return f"TableLaw({len(self.models)} models, at most {self.models[-1].n_effects} effects)"
+
+
+def _blocks(kinds: Cells) -> list[_Block]:
+    """Return all blocks that may be added: columns, grouped columns, and pairs of these."""
+    single, grouped = [], []
+    for place, domain in enumerate(kinds.domains):
+        code = kinds.codes[:, place].astype(np.int64)
+        present, code = np.unique(code, return_inverse=True)
+        if len(present) < 2:
+            continue
+        single.append(_Block(code, len(present), 1))
+        group = _grouped(code, len(present), kinds.counts, is_ordered=domain.type.has_order)
+        grouped.append(group)
+        if group.size < len(present):
+            single.append(group)
+    pairs = [_paired(first, second) for first, second in combinations(grouped, 2)]
+    return [*single, *pairs]
+
+
+def _grouped(code: Codes, size: int, counts: Counts, *, is_ordered: bool) -> _Block:
+    """Group the values of a column: neighbours if they are ordered, else the rarest ones."""
+    if size <= _MOST_GROUPS:
+        return _Block(code, size, 1)
+    rows = np.bincount(code, counts, size)
+    if is_ordered:
+        middle = np.cumsum(rows) - rows / 2
+        group = np.minimum((middle * _MOST_GROUPS / rows.sum()).astype(np.int64), _MOST_GROUPS - 1)
+    else:
+        rank = np.empty(size, dtype=np.int64)
+        rank[np.argsort(-rows, kind="stable")] = np.arange(size)
+        group = np.minimum(rank, _MOST_GROUPS - 1)
+    present, group = np.unique(group, return_inverse=True)
+    return _Block(group[code], len(present), 1)
+
+
+def _paired(first: _Block, second: _Block) -> _Block:
+    both = first.code * second.size + second.code
+    present, code = np.unique(both, return_inverse=True)
+    return _Block(code, len(present), 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A regression, fitted; its parameters are the level and effects.
+
+    Parameters
+    ----------
+    data, blocks, deviations
+        The people, the blocks of effects, and the standard deviation of each.
+    parameters
+        Their most likely values.
+    factor
+        The lower Cholesky factor of the negative second derivative there.
+    evidence
+        The logarithm of the likelihood, with all parameters integrated out; less what every block
+        must be worth.
+    """
+
+    data: _Data
+    blocks: tuple[_Block, ...]
+    deviations: tuple[float, ...]
+    parameters: Floats
+    factor: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    evidence: float = -np.inf
+
+    @classmethod
+    def null(cls, data: _Data) -> _Model:
+        """Return the model of nothing but a level."""
+        rate = (data.n_carrying.sum() + 0.5) / (data.n_rows.sum() + 1.0)
+        level = np.log(rate) - np.log1p(-rate)
+        return cls(data, (), (), np.array([level])).fitted()
+
+    @property
+    def n_effects(self) -> int:
+        return len(self.parameters) - 1
+
+    @property
+    def places(self) -> list[slice]:
+        ends = 1 + np.cumsum([0, *(block.size for block in self.blocks)])
+        return [slice(first, last) for first, last in pairwise(ends.tolist())]
+
+    def log_odds(self, parameters: Floats) -> Floats:
+        """Return the log odds of each kind of people."""
+        logs = np.full(len(self.data.n_rows), parameters[0])
+        for block, place in zip(self.blocks, self.places, strict=True):
+            logs = logs + parameters[place][block.code]
+        return np.asarray(np.clip(logs, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Draw log odds of each kind of people."""
+        noise = rng.standard_normal(len(self.parameters))
+        step = solve_triangular(self.factor, noise, lower=True, trans="T")
+        return self.log_odds(self.parameters + step)
+
+    def gain(self, block: _Block) -> tuple[float, float]:
+        """Return about how much evidence a block would add, and the best deviation for it."""
+        chance = 1 / (1 + np.exp(-self.log_odds(self.parameters)))
+        slope = block.total(self.data.n_carrying - self.data.n_rows * chance)
+        stiffness = block.total(self.data.n_rows * chance * (1 - chance))
+        found = []
+        for deviation in _DEVIATIONS:
+            precision = 1 / deviation**2
+            fits = slope * slope / (stiffness + precision) - np.log1p(stiffness / precision)
+            found.append((float(fits.sum()) / 2 - _WORTH[block.order], deviation))
+        return max(found)
+
+    def with_block(self, block: _Block, deviation: float) -> _Model:
+        """Add a block, and fit again, the deviations of all blocks as well."""
+        model: _Model = replace(
+            self,
+            blocks=(*self.blocks, block),
+            deviations=(*self.deviations, deviation),
+            parameters=np.append(self.parameters, np.zeros(block.size)),
+        ).fitted()
+        for _ in range(2):
+            model = replace(model, deviations=model.learned_deviations()).fitted()
+        return model
+
+    def learned_deviations(self) -> tuple[float, ...]:
+        """Return deviations that explain the effects and their uncertainty (one step of EM)."""
+        inverse = solve_triangular(self.factor, np.eye(len(self.factor)), lower=True)
+        variance = (inverse * inverse).sum(axis=0)
+        squares = self.parameters**2 + variance
+        means = [float(squares[place].mean()) for place in self.places]
+        return tuple(float(np.clip(np.sqrt(mean), 0.05, 6.0)) for mean in means)
+
+    def _precision(self) -> Floats:
+        precision = np.full(len(self.parameters), _VAGUE)
+        for deviation, place in zip(self.deviations, self.places, strict=True):
+            precision[place] = 1 / deviation**2
+        return precision
+
+    def fitted(self) -> _Model:
+        """Return the model at its most likely parameters, by Newton's method."""
+        precision, parameters = self._precision(), self.parameters
+        for _ in range(_MAX_STEPS):
+            slope, matrix = self._derivatives(parameters, precision)
+            factor = cholesky(matrix, lower=True)
+            half = solve_triangular(factor, slope, lower=True)
+            step = solve_triangular(factor, half, lower=True, trans="T")
+            longest = float(np.abs(step).max())
+            parameters = parameters + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
+            if longest < _FLAT:
+                break
+        logs = self.log_odds(parameters)
+        likely = self.data.n_carrying @ logs - self.data.n_rows @ np.logaddexp(0, logs)
+        likely -= float((precision * parameters * parameters).sum()) / 2
+        evidence = likely + np.log(precision).sum() / 2 - np.log(np.diag(factor)).sum()
+        evidence -= sum(_WORTH[block.order] for block in self.blocks)
+        return replace(self, parameters=parameters, factor=factor, evidence=float(evidence))
+
+    def _derivatives(self, parameters: Floats, precision: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient of the log posterior, and minus its second derivative."""
+        chance = 1 / (1 + np.exp(-self.log_odds(parameters)))
+        excess = self.data.n_carrying - self.data.n_rows * chance
+        weight = self.data.n_rows * chance * (1 - chance)
+        slope = self._project(excess) - precision * parameters
+        matrix = np.diag(precision)
+        line = self._project(weight)
+        matrix[0] += line
+        matrix[1:, 0] += line[1:]
+        for (one, own), (other, theirs) in _all_pairs(self.blocks, self.places):
+            table = np.bincount(one.code * other.size + other.code, weight, one.size * other.size)
+            shaped = table.reshape(one.size, other.size)
+            matrix[own, theirs] += shaped
+            if one is not other:
+                matrix[theirs, own] += shaped.T
+        return slope, matrix
+
+    def _project(self, weights: Floats) -> Floats:
+        """Add weights of kinds of people up by parameter."""
+        return np.concatenate([[weights.sum()], *(block.total(weights) for block in self.blocks)])
+
+
+def _all_pairs(
+    blocks: Sequence[_Block], places: Sequence[slice]
+) -> list[tuple[tuple[_Block, slice], tuple[_Block, slice]]]:
+    both = list(zip(blocks, places, strict=True))
+    return [(both[i], both[j]) for i in range(len(both)) for j in range(i, len(both))]
