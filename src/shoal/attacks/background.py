@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import Attack, Findings, Risk, Section
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
@@ -78,12 +78,13 @@ class Background(Attack):
     >>> man = shoal.knowledge.NegativeRule(antecedent={"sex": "M"}, value="Ovarian Cancer")
     >>> known = shoal.knowledge.Knowledge("disease", [man])
     >>> shoal.attack(release, shoal.attacks.Background(rules=known))
-    AttackReport(background: 0 of 9 at risk)
+    AttackReport(background: 0 of 9 people at risk)
     """
 
     rules: Knowledge | None = field(default=None, repr=False)
     ell: int | None = None
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, the release, and which sensitive "
         "values people of some kind never have"

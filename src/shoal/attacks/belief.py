@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import Attack, Findings, Risk, Section
 from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.errors import ParameterError
@@ -113,6 +113,7 @@ class Belief(Attack):
     max_posterior: Fraction | None = None
     prior: Beliefs | None = field(default=None, repr=False)
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, a prior belief about the sensitive "
         "value of each, and the release"
@@ -197,6 +198,13 @@ class Belief(Attack):
         if beliefs is None and published.manifest.shape is Shape.BUCKETIZED:
             beliefs = overall_of_release(published, buckets)
         return None if beliefs is None else inform(beliefs, knowledge)
+
+    def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:
+        """Return every value, each by itself, and the largest posterior; None without one."""
+        if published.buckets is None or self.max_posterior is None:
+            return None
+        codes = np.flatnonzero(published.buckets.totals).tolist()
+        return [(code,) for code in codes], self.max_posterior
 
     def _suspicions(
         self,

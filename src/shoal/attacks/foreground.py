@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from shoal.attacks import _foreground_sections as sections
 from shoal.attacks._foreground_scene import Scene, attacked_buckets, claimed
-from shoal.core.attack import Attack, Findings
+from shoal.core.attack import Attack, Findings, Risk
 from shoal.core.cells import Buckets, Codes
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
@@ -124,6 +124,7 @@ class Foreground(Attack):
     knowledge: Knowledge | Beliefs | None = field(default=None, repr=False)
     locate: Locate = "true"
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, and the release, from which she "
         "works out how likely each kind of people has a value"
@@ -248,6 +249,7 @@ class Foreground(Attack):
                 "values attacked": f"{len(attacked)} of {len(aims)}",
             },
             sections=judged.sections(),
+            cut_short=_cut_short(len(usable) - len(sets), len(attacked), len(aims)),
         )
 
     def _look_at(
@@ -272,6 +274,16 @@ class Foreground(Attack):
             known = expose_by(target, 0.5 if prior is None else prior)
             beside |= {"foreground": alone, "background": known}
         return sections.View(values, target, paper, logit, distributions, model, beside)
+
+
+def _cut_short(n_sets_left_out: int, n_attacked: int, n_values: int) -> str:
+    """Say what was not looked at; nothing if everything was."""
+    said = []
+    if n_attacked < n_values:
+        said.append(f"{n_attacked} of {n_values} values were attacked")
+    if n_sets_left_out:
+        said.append(f"{n_sets_left_out} attribute sets were left out")
+    return " and ".join(said)
 
 
 def _numbered(value: Codes, published: Published, buckets: Buckets) -> Codes:

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import Attack, Findings, Risk, Section
 from shoal.core.cells import Buckets, Codes, Counts
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
@@ -89,6 +89,7 @@ class Homogeneity(Attack):
 
     limit: Fraction | None = None
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, and the release; any assignment of "
         "a bucket's sensitive values to its people is equally likely to her"
@@ -101,6 +102,20 @@ class Homogeneity(Attack):
     def fits(self, published: Published) -> bool:
         """Whether the release has buckets of sensitive values."""
         return super().fits(published) and published.buckets is not None
+
+    def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:
+        """Return the values that are attacked, and the loosest bound on the belief in any."""
+        claims = claims_of(published.manifest.guarantees, self.limit)
+        bounds = [claim.bound for claim in claims if claim.bound is not None]
+        if published.buckets is None or len(bounds) < len(claims):
+            return None
+        domain, totals = published.buckets.domain, published.buckets.totals
+        aims: list[tuple[int, ...]] = []
+        for claim in claims:
+            codes = domain.codes_of(list(claim.values)) if claim.values else np.flatnonzero(totals)
+            held = tuple(codes[codes >= 0].tolist())
+            aims += [held] if claim.is_joint else [(code,) for code in held]
+        return aims, max(bounds)
 
     def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
         """Attack the people with the release alone.

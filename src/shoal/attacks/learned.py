@@ -30,6 +30,7 @@ from shoal.attacks._boosted_trees import (
     Flags,
     Lesson,
 )
+from shoal.core.attack import Risk
 from shoal.core.cell_attack import CellAttack, Experiment, Guesses, protection_of
 from shoal.core.cells import Codes
 from shoal.core.errors import ParameterError
@@ -117,6 +118,7 @@ class Learned(CellAttack):
     delta: Fraction | None = None
     max_rows: int = 20_000
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the release and, where the publisher can be simulated, how it was made and how often "
         "cells of each column are private"

@@ -31,13 +31,14 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import Attack, Findings, Risk, Section
 from shoal.core.cells import Cells, Codes, Counts, group
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
+from shoal.core.risk_words import number, of_all
 from shoal.knowledge.location import match_lines
 
 __all__ = ["Linkage"]
@@ -94,7 +95,7 @@ class Linkage(Attack):
     >>> everybody = People(lines.select(["sex"]))
     >>> findings = Linkage(limit="1/2").run(Published(manifest, lines, None), everybody)
     >>> findings
-    Findings(linkage: 1 of 4 people at risk, worst posterior 1)
+    Findings(linkage: 1 of 4 people at risk; at worst found 1 in 1, worst posterior 1)
     >>> findings.headline["marketer"]
     0.5
     """
@@ -102,6 +103,7 @@ class Linkage(Attack):
     limit: Fraction | None = None
     population: Cells | None = None
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.SINGLING_OUT, Risk.LINKABILITY)
     knows: ClassVar[str] = "the quasi-identifiers of people, and that they are in the table"
     shapes: ClassVar[frozenset[Shape]] = frozenset(
         {Shape.GENERALIZED, Shape.BUCKETIZED, Shape.SUPPRESSED}
@@ -147,11 +149,12 @@ class Linkage(Attack):
             breached=fitting.of_people(breached),
             limit=None if limit is None else as_text(limit),
             headline={
-                "people at risk": int(n_people[breached].sum()),
+                **({} if limit is None else {"people at risk": int(n_people[breached].sum())}),
                 **headline,
                 "people not found": int(n_people[fitting.n_rows == 0].sum()),
             },
             sections=(_column_section(classes), _band_section(hidden_among, n_people)),
+            figure=_figure(hidden_among, n_people, breached, limit, published.manifest.shape),
         )
 
 
@@ -266,6 +269,27 @@ def _is_too_small(hidden_among: Counts, limit: Fraction | None) -> npt.NDArray[n
 
 
 # Figures
+
+
+def _figure(
+    hidden_among: Counts,
+    n_people: Counts,
+    breached: npt.NDArray[np.bool_],
+    limit: Fraction | None,
+    shape: Shape,
+) -> str:
+    """Say how few people somebody hides among, and how many hide among too few."""
+    found = hidden_among[(hidden_among > 0) & (n_people > 0)]
+    if not len(found):
+        return "nobody is found"
+    total = int(n_people.sum())
+    if limit is not None:
+        counted = of_all(int(n_people[breached].sum()), total)
+        return f"{counted} people at risk; at worst found 1 in {number(int(found.min()))}"
+    said = f"at worst found 1 in {number(int(found.min()))}"
+    if shape is not Shape.GENERALIZED:
+        said += "; values are published as they are, so anybody can see who is in the table"
+    return f"{said}; no limit to judge that by"
 
 
 def _record_figures(sizes: Counts) -> dict[str, object]:

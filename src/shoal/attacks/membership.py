@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.attack import Findings, Section
+from shoal.core.attack import Findings, Risk, Section
 from shoal.core.cells import Counts
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
@@ -42,6 +42,8 @@ __all__ = ["Membership"]
 
 _BANDS = (0, 1, 2, 3, 5, 10, 100)
 """Where the bands of numbers of buckets begin."""
+_HARDLY, _PLAINLY = 0.55, 0.7
+"""Areas under the curve up to which members are hardly, and from which they are plainly, told."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -52,8 +54,9 @@ class Membership(HeldOutAttack):
     ----------
     limit
         The largest area under the ROC curve (AUC) that is allowed, from 1/2 to 1: the chance that
-        of a member and somebody else the member fits better. Above it everybody counts as at risk.
-        Without one the area is reported, not judged.
+        of a member and somebody else the member fits better. It is compared with the upper end of
+        the 95 % interval; if that is larger, everybody counts as at risk. Default: none, and the
+        area is reported, not judged.
     split
         The share of the rows that are published in the test, between 0 and 1.
     max_rows
@@ -76,8 +79,10 @@ class Membership(HeldOutAttack):
     The test needs the table and the method, so it is done where a release is made, and left out
     where there are published files alone, or the method refuses a part of the table. The part is
     drawn from the release's secret. It is published with the same parameters; a frequency or a
-    bucket size weighs more there, for it has fewer rows. The area is judged as it is; its interval
-    says how far chance may have moved it.
+    bucket size weighs more there, for it has fewer rows. The upper end of the area's interval is
+    judged, because another half would have given another area. The interval is that of DeLong on
+    the logit scale (`shoal.knowledge.separation`); the better of two adversaries is chosen after
+    the fact, which moves the area up and therefore errs on the safe side.
 
     A person's posterior is the belief that they are in the table, for somebody who thought it as
     likely as not, after it was seen that they match, or that they do not.
@@ -98,6 +103,8 @@ class Membership(HeldOutAttack):
 
     limit: Fraction | None = None
 
+    is_judged_by_limit: ClassVar[bool] = True
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.MEMBERSHIP,)
     knows: ClassVar[str] = (
         "what is known of people, and the release, but not who of them is in the table"
     )
@@ -127,7 +134,7 @@ class Membership(HeldOutAttack):
         first = tests[0].telling.worse if tests and tests[0].telling else None
         is_matching = _is_matching(published, people)
         is_too_much = bool(
-            first is not None and self.limit is not None and first.auc > float(self.limit)
+            first is not None and self.limit is not None and first.high > float(self.limit)
         )
         fakes, by_buckets = self._fakes(published, trials)
         return Findings(
@@ -149,6 +156,7 @@ class Membership(HeldOutAttack):
                 *([tests[0].section] if first is not None else []),
                 *by_buckets,
             ),
+            figure=_figure(first, self.limit) if first else _not_tested(trials, tests),
         )
 
     def _fakes(
@@ -284,8 +292,31 @@ class _Test:
 
 
 def _left_out(trials: Trials, tests: list[_Test]) -> dict[str, object]:
-    reason = tests[0].trial.refusal if tests else trials.left_out
-    return {HELD_OUT_TEST: f"left out: {reason}"}
+    return {HELD_OUT_TEST: f"left out: {_reason(trials, tests)}"}
+
+
+def _reason(trials: Trials, tests: list[_Test]) -> str | None:
+    return tests[0].trial.refusal if tests else trials.left_out
+
+
+def _figure(separation: Separation, limit: Fraction | None) -> str:
+    """Return the area with its interval, and what it means."""
+    said = f"AUC {separation.auc:.2f} ({separation.low:.2f} to {separation.high:.2f})"
+    said += f": {_meaning(separation)}"
+    return said if limit is not None else f"{said}; no limit to judge that by"
+
+
+def _meaning(separation: Separation) -> str:
+    """Say how well members are told from others, by the whole interval."""
+    if separation.high <= _HARDLY:
+        return "members can hardly be told from others"
+    if separation.low >= _PLAINLY:
+        return "members are plainly told from others"
+    return "members are told from others to some degree"
+
+
+def _not_tested(trials: Trials, tests: list[_Test]) -> str:
+    return f"not tested: {_reason(trials, tests)}".rstrip(".")
 
 
 def _figures(separation: Separation) -> dict[str, object]:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks._masked import EVEN, Masked, mask_claim, places_of
-from shoal.core.attack import Findings, Section
+from shoal.core.attack import Findings, Risk, Section
 from shoal.core.cells import Buckets, Codes, Counts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
@@ -91,7 +91,7 @@ class Minimality(TableAttack):
     >>> merged = shoal.Mondrian(ell=2, protect=["HIV"], publish="bucketized")
     >>> release = shoal.anonymize(table, merged, seed=1)
     >>> shoal.attack(release, shoal.attacks.Minimality(), people=table)
-    AttackReport(minimality: 2 of 7 at risk)
+    AttackReport(minimality: 2 of 7 people at risk)
     >>> release = shoal.anonymize(table, shoal.Mask(m=2, k=2, protect=["HIV"]), seed=1)
     >>> (found,) = shoal.attack(release, shoal.attacks.Minimality())
     >>> found.posterior.round(3).tolist(), found.headline["exact"]
@@ -102,6 +102,7 @@ class Minimality(TableAttack):
     rate: Fraction | None = None
     n_tables: int = 2000
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of everybody in the table, the release, and the algorithm that made "
         "it"

@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.attack import Section
+from shoal.core.attack import Risk, Section
 from shoal.core.cell_attack import CellAttack, Experiment, Guesses, protection_of
 from shoal.core.cells import Codes, Counts
 from shoal.core.exact import Number, whole
@@ -98,6 +98,7 @@ class Rules(CellAttack):
     gamma: int | Fraction | None = None
     max_len: int | None = None
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the release, and that rules found in its visible cells hold for the suppressed ones too"
     )

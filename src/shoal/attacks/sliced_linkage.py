@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import Attack, Findings, Risk, Section
 from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Cells, Codes, Counts
 from shoal.core.errors import ParameterError
@@ -74,12 +74,13 @@ class SlicedLinkage(Attack):
     >>> method = shoal.Slicing(ell=2, columns=[["age", "sex"], ["zipcode", "disease"]])
     >>> release = shoal.anonymize(table, method, seed=1)
     >>> shoal.attack(release, SlicedLinkage())
-    AttackReport(sliced_linkage: 0 of 8 at risk)
+    AttackReport(sliced_linkage: 0 of 8 people at risk)
     """
 
     limit: Fraction | None = None
     exact: int = 200
 
+    risks: ClassVar[tuple[Risk, ...]] = (Risk.LINKABILITY, Risk.INFERENCE)
     knows: ClassVar[str] = (
         "what is known of people who are in the table, and the release; every linking of a "
         "bucket's columns is equally likely to her"
@@ -129,7 +130,7 @@ class SlicedLinkage(Attack):
             value=found.value,
             posterior=found.posterior,
             breached=breached,
-            limit=None if limit is None else as_text(limit),
+            limit="anything short of certainty" if limit is None else as_text(limit),
             is_belief=True,
             suspicions=Suspicions(tuple(about), _CERTAIN if limit is None else float(limit))
             if about

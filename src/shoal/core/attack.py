@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -14,8 +16,21 @@ from shoal.core.calibration import Calibration, Suspicions
 from shoal.core.cells import Codes, Counts
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
+from shoal.core.risk_words import of_all, words_of_scale
 
-__all__ = ["Attack", "Findings", "Section"]
+__all__ = ["Attack", "Findings", "Risk", "Section"]
+
+
+class Risk(StrEnum):
+    """What an attack is a risk of, in the words of European data protection authorities.
+
+    Membership is apart: that somebody is in the table may be all that an adversary wants to know.
+    """
+
+    SINGLING_OUT = "Singling out"
+    LINKABILITY = "Linkability"
+    INFERENCE = "Inference"
+    MEMBERSHIP = "Membership"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +107,13 @@ class Findings:
     figure
         The figure that matters, in a few words for the gate's line; empty if that is the number
         of people at risk.
+    risks
+        What the attack is a risk of; empty if its class does not state it.
+    meaningless
+        Why the limit means nothing on this table, because every release exceeds it by arithmetic;
+        empty if it means something.
+    n_above_anyway
+        The people whom every release of the table puts above the limit, whatever the method.
     """
 
     attack: str
@@ -111,6 +133,9 @@ class Findings:
     unresolved: tuple[str, ...] = ()
     cut_short: str = ""
     figure: str = ""
+    risks: tuple[Risk, ...] = ()
+    meaningless: str = ""
+    n_above_anyway: int = 0
 
     @property
     def n_people(self) -> int:
@@ -123,6 +148,11 @@ class Findings:
         return int(self.counts[self.breached].sum())
 
     @property
+    def n_at_risk(self) -> int | None:
+        """The number of people at risk; None without a limit, because nothing is then judged."""
+        return None if self.limit is None else self.n_breached
+
+    @property
     def worst(self) -> float:
         """The largest posterior; 0 where nobody was attacked."""
         return float(self.posterior.max(initial=0.0))
@@ -133,12 +163,15 @@ class Findings:
             "attack": self.attack,
             "knows": self.knows,
             "people": self.n_people,
-            "at_risk": self.n_breached,
+            "at_risk": self.n_at_risk,
             **self.scale(),
+            "figure": self.figure,
             "worst_posterior": self.worst,
             "limit": self.limit,
             "unresolved": list(self.unresolved),
             "cut_short": self.cut_short,
+            "meaningless": self.meaningless,
+            "risks": [str(risk) for risk in self.risks],
             "figures": dict(self.headline),
             "sections": [section.to_dict() for section in self.sections],
         }
@@ -149,11 +182,20 @@ class Findings:
             return {"checked": True} | self.calibration.to_dict()
         return {"checked": False, "believed": self.n_breached} if self.is_belief else {}
 
+    @property
+    def line(self) -> str:
+        """What was found in a few words, without any value of the table."""
+        if self.figure:
+            return self.figure
+        if self.calibration is not None:
+            return words_of_scale(self.calibration, self.n_people)
+        if self.limit is None:
+            return "not judged: it has no limit on this release"
+        counted = of_all(self.n_breached, self.n_people)
+        return f"{counted} people {'believed, not checked' if self.is_belief else 'at risk'}"
+
     def __repr__(self) -> str:
-        return (
-            f"Findings({self.attack}: {self.n_breached} of {self.n_people} people at risk, "
-            f"worst posterior {self.worst:.3g})"
-        )
+        return f"Findings({self.attack}: {self.line}, worst posterior {self.worst:.3g})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +214,10 @@ class Attack(ABC):
     """Whether its posteriors are beliefs, which are calibrated where the truth is at hand."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every attack."""
+    risks: ClassVar[tuple[Risk, ...]] = ()
+    """What it is a risk of. Every attack must state it; reports show "not stated" otherwise."""
+    is_judged_by_limit: ClassVar[bool] = False
+    """Whether a limit alone judges it, because what it finds is not a number of people."""
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -181,6 +227,16 @@ class Attack(ABC):
     def fits(self, published: Published) -> bool:
         """Whether the attack makes sense on a release."""
         return published.manifest.shape in self.shapes
+
+    def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:  # noqa: ARG002
+        """Return the sensitive values that are attacked, and the belief in them that is allowed.
+
+        Returns
+        -------
+        For each attack the codes of the values, which count as one, and the bound; None if no
+        share of a sensitive value in a bucket is bounded.
+        """
+        return None
 
     @abstractmethod
     def run(self, published: Published, people: People, knowledge: object = None) -> Findings:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from shoal import attacks as all_attacks
-from shoal.core.attack import Attack, Findings
+from shoal.attacks.foreground import Foreground
+from shoal.core.attack import Attack, Findings, Risk
 from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
@@ -29,6 +30,7 @@ from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
+from shoal.knowledge.limits import EXPOSED_ABOVE, find_excess
 from shoal.pipeline.algorithm import algorithm_of
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.earlier import attack_with_earlier
@@ -77,10 +79,7 @@ class AttackReport:
         return {"attacks": [findings.to_dict() for findings in self.findings]}
 
     def __repr__(self) -> str:
-        lines = "; ".join(
-            f"{found.attack}: {found.n_breached} of {found.n_people} at risk"
-            for found in self.findings
-        )
+        lines = "; ".join(f"{found.attack}: {found.line}" for found in self.findings)
         return f"AttackReport({lines})"
 
 
@@ -124,7 +123,7 @@ def attack(
     >>> table = shoal.read(shoal.datasets.papers.injector_patients())
     >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
     >>> shoal.attack(release, shoal.attacks.Homogeneity())
-    AttackReport(homogeneity: 0 of 9 at risk)
+    AttackReport(homogeneity: 0 of 9 people at risk)
     """
     if not isinstance(release, Release):
         release = open_release(release)
@@ -155,7 +154,8 @@ def attack(
             _write_risk_anew(release, release.folder, release.internal)
     if earlier is not None:
         progress("intersect with the earlier release")
-        findings.append(attack_with_earlier(release, earlier))
+        joined = attack_with_earlier(release, earlier)
+        findings.append(replace(joined, risks=(Risk.LINKABILITY, Risk.INFERENCE)))
     return AttackReport(tuple(findings))
 
 
@@ -204,7 +204,25 @@ def _run(
             findings.append(replace(one.run(published, placed, knowledge), is_by_place=True))
         else:
             findings.append(one.run(published, people, knowledge))
+        findings[-1] = _with_meaning(one, findings[-1], published)
     return findings, apart
+
+
+def _with_meaning(one: Attack, found: Findings, published: Published) -> Findings:
+    """Add what an attack is a risk of, and whether its limit can be kept on this table at all."""
+    found = replace(found, risks=one.risks)
+    aimed = one.aims(published) if one.fits(published) else None
+    held = one.buckets_of(published) if isinstance(one, Foreground) else published.buckets
+    if aimed is None or held is None:
+        return found
+    aims, bound = aimed
+    if found.calibration is not None and found.calibration.is_calibrated:
+        excess = find_excess(held, aims, bound * EXPOSED_ABOVE, is_belief=False)
+        # Who is exposed is counted from a higher belief on; what is believed, from the limit.
+        believed = find_excess(held, aims, bound, is_belief=True)
+        return replace(found, meaningless=believed.reason, n_above_anyway=excess.n_people)
+    excess = find_excess(held, aims, bound, is_belief=found.is_belief)
+    return replace(found, meaningless=excess.reason, n_above_anyway=excess.n_people)
 
 
 def _is_placed(release: Release, one: Attack) -> bool:

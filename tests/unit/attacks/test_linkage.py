@@ -54,10 +54,22 @@ def test_rows_that_look_alike_hide_a_person_whatever_their_bucket(bucketized, ev
     assert set(findings.value.tolist()) == {-1}
 
 
+def test_without_a_limit_nobody_is_said_to_be_safe(bucketized, everybody):
+    found = Linkage().run(bucketized, everybody(bucketized))
+    assert found.n_at_risk is None
+    assert found.to_dict()["at_risk"] is None
+    assert "at risk" not in repr(found)
+    assert found.line == (
+        "at worst found 1 in 1; values are published as they are, so anybody can see who is in the "
+        "table; no limit to judge that by"
+    )
+    judged = Linkage(limit="1/2").run(bucketized, everybody(bucketized))
+    assert judged.line == "1 of 6 people at risk; at worst found 1 in 1"
+
+
 def test_headline(bucketized, everybody):
     headline = Linkage().run(bucketized, everybody(bucketized)).headline
     assert headline == {
-        "people at risk": 0,
         "prosecutor maximum": 1.0,
         "prosecutor mean": 0.5,
         "records at the maximum": 1,

@@ -82,17 +82,28 @@ def test_belief_is_that_from_even_odds_after_a_person_matched_or_not():
     assert not found.breached.any()
 
 
-def test_everybody_who_matches_is_at_risk_above_the_limit():
-    auc = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL,))).headline["AUC"]
+def test_everybody_who_matches_is_at_risk_where_the_upper_end_is_above_the_limit():
+    figures = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL,))).headline
     someone = people((0, 0), (0, 2))
     above = Membership(limit=0.6).judge(RELEASE, someone, Trials((TRIAL,)))
     assert above.breached.tolist() == [True, False]
     assert above.limit == "0.6"
-    # A tie at the limit is no breach.
-    assert auc == 11 / 12
-    tie = Membership(limit="11/12").judge(RELEASE, someone, Trials((TRIAL,)))
-    assert not tie.breached.any()
-    assert tie.limit == "11/12"
+    # The area itself is within this limit, the upper end of its interval is not.
+    assert figures["AUC"] == 11 / 12 < 0.95 < figures["AUC, 95 % to"]
+    assert Membership(limit=0.95).judge(RELEASE, someone, Trials((TRIAL,))).breached.any()
+    assert not Membership(limit=1).judge(RELEASE, someone, Trials((TRIAL,))).breached.any()
+
+
+def test_the_line_is_the_area_with_its_interval_and_what_it_means():
+    found = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL,)))
+    low, high = (found.headline[f"AUC, 95 % {end}"] for end in ("from", "to"))
+    meaning = "members are told from others to some degree"
+    assert found.line == (
+        f"AUC 0.92 ({low:.2f} to {high:.2f}): {meaning}; no limit to judge that by"
+    )
+    assert "0 " not in found.line.replace("0.", "")
+    untested = Membership(limit=0.9).run(RELEASE, MEMBERS)
+    assert untested.line == "not tested: the table is not at hand"
 
 
 def test_what_was_not_tried_is_not_judged():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shoal.core.attack import Attack, Findings, Section
+from shoal.core.calibration import Calibration, Estimate
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Published
 
@@ -42,7 +43,8 @@ def test_the_summary_is_json_and_says_whether_it_judges():
     sections = (Section("worst", ("bucket", "share"), ((1, 0.5), (2, 1.0))),)
     stated = json.loads(json.dumps(findings(limit=None, sections=sections).to_dict()))
     assert stated["limit"] is None
-    assert (stated["people"], stated["at_risk"], stated["worst_posterior"]) == (6, 2, 1.0)
+    assert (stated["people"], stated["at_risk"], stated["worst_posterior"]) == (6, None, 1.0)
+    assert findings().to_dict()["at_risk"] == 2
     assert stated["sections"] == [
         {"title": "worst", "rows": [{"bucket": 1, "share": 0.5}, {"bucket": 2, "share": 1.0}]}
     ]
@@ -55,6 +57,32 @@ def test_a_row_of_a_section_has_an_entry_for_every_column():
 
 def test_a_repr_counts_people():
     assert repr(findings()) == "Findings(guess: 2 of 6 people at risk, worst posterior 1)"
+
+
+RIGHT, SLOPE = Estimate(0.24, 0.2, 0.29), Estimate(0.1, -0.1, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "2 of 6 people at risk"),
+        ({"limit": None}, "not judged: it has no limit on this release"),
+        ({"figure": "AUC 0.94 (0.92 to 0.96)"}, "AUC 0.94 (0.92 to 0.96)"),
+        ({"is_belief": True}, "2 of 6 people believed, not checked"),
+        (
+            {"is_belief": True, "calibration": Calibration(5, RIGHT, 0.28, 4, 2, SLOPE, 40)},
+            "2 of 6 exposed; believed of 5, right 1 in 4 (20 to 29 %), naive guess 28 %",
+        ),
+        (
+            {"is_belief": True, "calibration": Calibration(2, RIGHT, None, 1, 2, None, 12)},
+            "2 of 6 believed; too few informative people to calibrate (12), so everybody believed "
+            "counts, right 1 in 4 (20 to 29 %)",
+        ),
+    ],
+)
+def test_the_line_says_what_was_found_and_never_nobody_without_a_limit(changes, line):
+    assert findings(**changes).line == line
+    assert line in repr(findings(**changes))
 
 
 def test_an_attack_fits_the_shapes_that_it_names():

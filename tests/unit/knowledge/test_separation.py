@@ -120,6 +120,19 @@ def test_intervals_hold_the_true_area_as_often_as_they_say():
     assert 0.92 <= covered <= 0.98
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.4, 1.5, 2.5])
+def test_the_upper_end_is_above_the_true_area_often_enough_to_be_judged(shift):
+    """A gate that judges it errs in about one case of forty; also where the area is near 1."""
+    generator = np.random.default_rng(23)
+
+    def draw(by, n):
+        return np.round(generator.normal(by, 1, n) * 2)
+
+    true = separate(draw(shift, 200_000), draw(0, 200_000)).auc
+    ends = [separate(draw(shift, 80), draw(0, 80)).high for _ in range(600)]
+    assert np.mean([true <= high for high in ends]) >= 0.95
+
+
 def test_match_rates_count_scores_above_zero():
     found = separate([0, 0.2, 3], [0, 0, 0, 1])
     assert found.members == MatchRate(2, 3)

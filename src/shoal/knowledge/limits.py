@@ -1,0 +1,98 @@
+"""Limits that every release of a table exceeds, whatever the method.
+
+Within a bucket the beliefs in a value add up to the number of its people who have it. If a value
+is more frequent in the table than the limit allows, no grouping of people keeps everybody below
+the limit; if a column has fewer values than one over the limit, some value exceeds it in every
+bucket. Such a limit says nothing about a release, and the steward has to ask for something else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.core.cells import Buckets
+from shoal.core.exact import as_text
+from shoal.core.risk_words import number, percent
+
+__all__ = ["EXPOSED_ABOVE", "Excess", "find_excess"]
+
+EXPOSED_ABOVE = Fraction(6, 5)
+"""Calibrated beliefs count from this many times the limit on: where the share of a bucket equals
+the limit, a worthless attack passes the limit by a hair for everybody."""
+
+
+@dataclass(frozen=True)
+class Excess:
+    """How far every release of a table exceeds a limit.
+
+    Parameters
+    ----------
+    n_people
+        The least number of people above the limit, in any release of the table.
+    reason
+        Why the limit means nothing, in words; empty if it means something.
+    """
+
+    n_people: int = 0
+    reason: str = ""
+
+
+def find_excess(
+    buckets: Buckets, aims: Sequence[tuple[int, ...]], bound: Fraction, *, is_belief: bool
+) -> Excess:
+    """Return how many people are above a limit in every release of the same table.
+
+    Parameters
+    ----------
+    buckets
+        The sensitive values of a release; only their totals count.
+    aims
+        The codes of the values that are attacked; those of one entry count as one value.
+    bound
+        The largest belief that is allowed.
+    is_belief
+        Whether the adversary tells people of one bucket apart. One of m values is then believed
+        above 1/m by whatever she finds out, so that a limit of exactly 1/m means nothing either.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> answer = Domain.of_texts("answer", ["no", "yes"])
+    >>> held = Buckets.of_pairs(np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1]), answer)
+    >>> find_excess(held, [(0,), (1,)], Fraction(1, 2), is_belief=False).n_people
+    2
+    >>> find_excess(held, [(1,)], Fraction(1, 2), is_belief=False)
+    Excess(n_people=0, reason='')
+    """
+    totals, n_rows = buckets.totals, buckets.n_rows
+    if not aims or not n_rows or bound >= 1:
+        return Excess()
+    n_values = int(np.count_nonzero(totals))
+    covers_all = sum(1 for values in aims if len(values) == 1 and totals[values[0]]) == n_values
+    limit = as_text(bound)
+    if covers_all and bound * n_values < 1:
+        return Excess(n_rows, _few_values(n_values, f"exceeds the limit {limit} in every bucket"))
+    largest = max(int(totals[list(values)].sum()) for values in aims)
+    # The buckets within the limit hold at most `bound` of their people; the rest is in others.
+    least = math.ceil((largest - bound * n_rows) / (1 - bound))
+    if least > 0:
+        return Excess(least, _frequent_value(largest / n_rows, least, limit))
+    if is_belief and covers_all and bound * n_values == 1:
+        return Excess(0, _few_values(n_values, f"is always believed at the limit {limit} or above"))
+    return Excess()
+
+
+def _few_values(n_values: int, what: str) -> str:
+    return f"the column has {n_values} values, so one of them {what}"
+
+
+def _frequent_value(share: float, least: int, limit: str) -> str:
+    return (
+        f"one value makes up {percent(share)} of the table, so every release puts at least "
+        f"{number(least)} people above the limit {limit}"
+    )
