@@ -59,26 +59,94 @@ def test_publish_as_json(run, configured):
 
 
 def test_failed_gate_leaves_nothing(run, configured, listing, marker):
-    path = configured(limit="1/100")
+    path = configured(limit="1/4")
     before = listing()
     result = run("publish", path)
     assert result.exit_code == 7
     assert listing() == before
     assert "failed (at most 0)" in result.stdout
-    assert "40 people at risk, 0 allowed" in result.stderr
+    assert "people at risk, 0 allowed" in result.stderr
     assert marker not in result.output
     error = json.loads(run("publish", path, "--json").stdout)["error"]
     assert error["class"] == "GuaranteeError"
-    assert error["gate"][0]["at_risk"] == 40
+    assert error["gate"][0]["verdict"] == "failed"
+    assert f"{error['gate'][0]['at_risk']} people at risk, 0 allowed" in error["fact"]
+
+
+def test_a_limit_that_every_release_exceeds_is_said_to_mean_nothing(
+    run, configured, listing, marker
+):
+    path = configured(limit="1/100")
+    before = listing()
+    result = run("publish", path)
+    assert (result.exit_code, listing()) == (7, before)
+    assert "its limit means nothing, because the column has 4 values" in result.stderr
+    assert "protect" in result.stderr
+    assert "failed: the limit means nothing" in result.stdout
+    assert marker not in result.output
+    (first, *_) = json.loads(run("publish", path, "--json").stdout)["error"]["gate"]
+    assert (first["verdict"], first["at_risk"]) == ("failed: the limit means nothing", 40)
+    assert "4 values" in first["meaningless"]
+
+
+def test_an_attack_without_a_limit_is_not_judged_in_text_or_json(run, configured):
+    path = configured()
+    text = path.read_text()
+    path.write_text(
+        text.replace('name = "mondrian"\nk = 4\n', 'name = "anatomy"\n').replace(
+            'diversity = "frequency"\n', ""
+        )
+    )
+    shown = run("publish", path)
+    assert shown.exit_code == 0, shown.output
+    words = " ".join(shown.stdout.split())
+    assert "0 of 40 people at risk; at worst" not in words
+    gate = json.loads(run("publish", path, "--replace", "--json").stdout)["gate"]
+    linkage = {entry["attack"]: entry for entry in gate}["linkage"]
+    assert linkage["at_risk"] is None
+    assert "anybody can see who is in the table" in linkage["found"]
+    found = json.loads(run("attack", "release", "--json").stdout)["attacks"]
+    assert {one["attack"]: one["at_risk"] for one in found}["linkage"] is None
+
+
+def test_publish_warns_loudly_where_nothing_is_judged(run, configured):
+    path = configured()
+    path.write_text(path.read_text().split("[attacks.homogeneity]")[0])
+    planned = run("publish", path, "--dry-run")
+    assert "No attack is judged" in planned.stderr
+    result = run("publish", path)
+    assert result.exit_code == 0
+    assert "Warning: No attack is judged" in result.stderr
+    document = json.loads(run("publish", path, "--replace", "--json").stdout)
+    assert any("No attack is judged" in warning for warning in document["warnings"])
+
+
+def test_an_attack_is_left_out_with_a_reason_alone(run, configured, tmp_path):
+    left_out = "[attacks.membership]\nrun = false\n"
+    assert run("publish", configured(more=left_out)).exit_code == 3
+    reason = 'reason = "no list of people exists"\n'
+    planned = run("publish", configured(more=left_out + reason), "--dry-run")
+    assert "'membership' would not be run" in planned.stderr
+    result = run("publish", configured(more=left_out + reason))
+    assert result.exit_code == 0, result.output
+    assert "not run: no list" in " ".join(result.stdout.split())
+    record = json.loads((tmp_path / "release.internal" / "record.json").read_text())
+    assert record["gate"]["not_run"] == {"membership": "no list of people exists"}
+    assert "membership" not in record["attacks"]
+    for path in (tmp_path / "release").rglob("*.*"):
+        assert "no list of people" not in path.read_text()
+    judged = run("publish", configured(more=left_out + reason + "limit = 0.6\n"))
+    assert judged.exit_code == 3
+    assert "cannot be left out" in judged.stderr
 
 
 def test_accepted_risk_is_in_the_internal_record_only(run, configured, tmp_path):
-    result = run("publish", configured(limit="1/100"), "--accept-risk", "approved by the board")
+    result = run("publish", configured(limit="1/4"), "--accept-risk", "approved by the board")
     assert result.exit_code == 0
     assert "Warning" in result.stderr
     record = (tmp_path / "release.internal" / "record.json").read_text()
     assert "approved by the board" in record
-    assert "40 people at risk" in record
+    assert "people at risk, 0 allowed" in record
     for path in (tmp_path / "release").rglob("*.*"):
         assert "approved" not in path.read_text()
 

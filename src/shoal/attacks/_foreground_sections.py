@@ -206,7 +206,7 @@ class Judged:
                 )
             )
         columns = ("adversary", "people believed above the limit", "worst", "mean")
-        return Section("adversaries", columns, tuple(rows))
+        return Section("adversaries", columns, tuple(rows), holds_values=False)
 
     def _sets(self) -> Section:
         """List the attribute sets by whom the paper's adversary flags by them."""
@@ -324,7 +324,7 @@ class Judged:
         people = np.bincount(band, self.scene.people.counts, _N_BANDS).astype(np.int64)
         names = [f"up to {edge:g}" for edge in edges]
         rows = tuple(zip(names, people.tolist(), strict=True))
-        return Section("people by posterior", ("posterior", "people"), rows)
+        return Section("people by posterior", ("posterior", "people"), rows, holds_values=False)
 
     def _name(self, view: View) -> str:
         domain = self.scene.exposed.buckets.domain

@@ -134,6 +134,7 @@ class Masked:
             "credibility by prior",
             ("prior", "probability", "worst credibility", "people above the limit", "exact"),
             tuple(rows),
+            holds_values=False,
         )
 
     def _worst_buckets(self, found: Credibility) -> Section:
@@ -153,6 +154,7 @@ class Masked:
                 )
                 for bucket in order.tolist()
             ),
+            holds_values=False,
         )
 
 

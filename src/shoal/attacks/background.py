@@ -316,8 +316,7 @@ def _bucket_section(published: Published, room: _Room, ell: int) -> Section:
                 int(below[bucket]),
             )
             for bucket in order.tolist()
-        ),
-    )  # fmt: skip
+        ), holds_values=False)  # fmt: skip
 
 
 def _rule_section(published: Published, room: _Room, rules: Knowledge, ell: int) -> Section:
@@ -355,5 +354,8 @@ def _band_section(n_simple: Counts, n_valid: Counts, counts: Counts) -> Section:
         if simple[number] or matching[number]
     ]
     return Section(
-        "people by possible values", ("values", "by the simple count", "by matching"), tuple(rows)
+        "people by possible values",
+        ("values", "by the simple count", "by matching"),
+        tuple(rows),
+        holds_values=False,
     )

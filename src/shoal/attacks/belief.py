@@ -437,5 +437,8 @@ def _bands(distance: Floats, counts: Counts) -> Section:
     people = np.bincount(band, counts, _N_BANDS).astype(np.int64)
     names = [f"up to {edge:g}" for edge in edges]
     return Section(
-        "people by gain", ("gain", "people"), tuple(zip(names, people.tolist(), strict=True))
+        "people by gain",
+        ("gain", "people"),
+        tuple(zip(names, people.tolist(), strict=True)),
+        holds_values=False,
     )

@@ -231,4 +231,5 @@ def _bands(belief: Belief, people_at: Counts) -> Section:
         "people by posterior",
         ("posterior", "people"),
         tuple(zip(names, people.tolist(), strict=True)),
+        holds_values=False,
     )

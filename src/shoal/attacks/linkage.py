@@ -336,7 +336,10 @@ def _band_section(hidden_among: Counts, counts: Counts) -> Section:
         [*names, f"{_BANDS[-1]}+"], (1 / size for size in _BANDS), people.tolist(), strict=True
     )
     return Section(
-        "largest risk by class size", ("class size", "largest risk", "people"), tuple(rows)
+        "largest risk by class size",
+        ("class size", "largest risk", "people"),
+        tuple(rows),
+        holds_values=False,
     )
 
 
@@ -362,7 +365,7 @@ def _column_section(classes: Cells) -> Section:
         (n_groups[by_share] * 100 / total).tolist(),
         strict=True,
     )
-    return Section(title, ("column", "risk", "percent"), tuple(rows))
+    return Section(title, ("column", "risk", "percent"), tuple(rows), holds_values=False)
 
 
 def _group_counter(classes: Cells) -> _CountGroups:

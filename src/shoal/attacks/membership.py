@@ -269,6 +269,7 @@ class _Test:
             f"{HELD_OUT_TEST}: people by matching buckets",
             ("buckets", "members", "others"),
             tuple(row for row in rows if row[1] or row[2]),
+            holds_values=False,
         )
 
     @property
@@ -346,6 +347,7 @@ def _test_section(tests: list[_Test]) -> Section:
             "left out",
         ),
         tuple(test.row for test in tests),
+        holds_values=False,
     )
 
 
@@ -379,6 +381,7 @@ def _matches_section(originals: Mapping[int, int], fakes: Mapping[int, int]) -> 
         "tuples by matching buckets",
         ("buckets", "of the table", "fakes"),
         tuple(tuple(row) for row in rows if row[1] or row[2]),
+        holds_values=False,
     )
 
 

@@ -358,4 +358,5 @@ def _worst_kinds(crowd: Crowd, found: Credibilities, worst: _Worst) -> Section:
             )
             for kind in order.tolist()
         ),
+        holds_values=False,
     )

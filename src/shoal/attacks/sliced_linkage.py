@@ -278,4 +278,4 @@ def _by_matches(found: _Found, counts: Counts) -> Section:
             )
         )
     columns = ("buckets", "people", "worst p(t, s)", "worst posterior")
-    return Section("people by matching buckets", columns, tuple(rows))
+    return Section("people by matching buckets", columns, tuple(rows), holds_values=False)

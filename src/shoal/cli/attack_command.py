@@ -124,18 +124,26 @@ def _configured(
 
 def _show(output: Output, report: AttackReport) -> None:
     output.table(
-        ("attack", "what the adversary knows", "people at risk", "worst posterior", "limit"),
+        ("attack", "what the adversary knows", "what she finds", "worst posterior", "limit"),
         [
             (
                 found.attack,
                 found.knows,
-                f"{found.n_breached} of {found.n_people}",
+                found.line,
                 found.worst,
-                "reported, not judged" if found.limit is None else found.limit,
+                "none: reported, not judged" if found.limit is None else found.limit,
             )
             for found in report.findings
         ],
     )
+    for found in report.findings:
+        if found.cut_short:
+            output.warn(f"{found.attack} was cut short: {found.cut_short}.")
+        if found.meaningless:
+            output.warn(f"The limit of {found.attack} means nothing here: {found.meaningless}.")
+        if found.unresolved:
+            listed = "; ".join(found.unresolved)
+            output.warn(f"{found.attack} could not resolve what the adversary knows: {listed}.")
     output.line(SHOWS_VALUES, style="bold")
     for found in report.findings:
         output.facts(found.headline, title=found.attack)

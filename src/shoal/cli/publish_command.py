@@ -101,6 +101,8 @@ def register(app: typer.Typer) -> None:
                 )
         except job.GateError as error:
             show_gate(output, error.judgements)
+            for warning in job.gate_warnings(error.judgements):
+                output.warn(warning)
             raise
         exported = _export(loaded, published, replace=replace)
         output.document(
@@ -168,13 +170,13 @@ def _export(loaded: Configuration, published: Publication, *, replace: bool) -> 
 def show_gate(output: Output, judgements: Sequence[Judgement]) -> None:
     """Print how every attack was judged; no value of the table is in it."""
     output.table(
-        ("attack", "what the adversary knows", "people at risk", "worst posterior", "verdict"),
+        ("attack", "what the adversary knows", "what she finds", "worst posterior", "verdict"),
         [
             (
                 judgement.attack,
                 judgement.knows,
-                f"{judgement.n_at_risk} of {judgement.n_people}",
-                judgement.worst,
+                judgement.line or None,
+                None if judgement.not_run else judgement.worst,
                 _verdict(judgement),
             )
             for judgement in judgements
@@ -190,9 +192,8 @@ def show_gate(output: Output, judgements: Sequence[Judgement]) -> None:
 
 def _verdict(judgement: Judgement) -> Mark | str:
     if judgement.max_people is None:
-        return str(judgement.outcome)
-    is_passed = judgement.n_at_risk <= judgement.max_people
-    return Mark(f"{judgement.outcome} (at most {judgement.max_people})", is_passed)
+        return judgement.verdict
+    return Mark(judgement.verdict, str(judgement.outcome) == "passed")
 
 
 def _show_hiding(output: Output, notes: Mapping[str, object]) -> None:

@@ -197,6 +197,7 @@ class CellAttack(Attack):
                         )
                         for place, column in enumerate(rows.columns)
                     ),
+                    holds_values=False,
                 ),
                 *self.notes(rows, published.manifest),
             ),

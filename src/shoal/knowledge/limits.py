@@ -43,7 +43,12 @@ class Excess:
 
 
 def find_excess(
-    buckets: Buckets, aims: Sequence[tuple[int, ...]], bound: Fraction, *, is_belief: bool
+    buckets: Buckets,
+    aims: Sequence[tuple[int, ...]],
+    bound: Fraction,
+    *,
+    is_belief: bool,
+    counted_from: Fraction | None = None,
 ) -> Excess:
     """Return how many people are above a limit in every release of the same table.
 
@@ -58,6 +63,8 @@ def find_excess(
     is_belief
         Whether the adversary tells people of one bucket apart. One of m values is then believed
         above 1/m by whatever she finds out, so that a limit of exactly 1/m means nothing either.
+    counted_from
+        The belief above which people are counted, if that is larger than the bound.
 
     Examples
     --------
@@ -69,22 +76,42 @@ def find_excess(
     >>> find_excess(held, [(1,)], Fraction(1, 2), is_belief=False)
     Excess(n_people=0, reason='')
     """
-    totals, n_rows = buckets.totals, buckets.n_rows
-    if not aims or not n_rows or bound >= 1:
+    threshold = bound if counted_from is None else counted_from
+    if not aims or not buckets.n_rows:
         return Excess()
-    n_values = int(np.count_nonzero(totals))
-    covers_all = sum(1 for values in aims if len(values) == 1 and totals[values[0]]) == n_values
+    n_values = _n_values_if_all(buckets, aims)
+    n_people, share = _least_above(buckets, aims, threshold, n_values)
     limit = as_text(bound)
-    if covers_all and bound * n_values < 1:
-        return Excess(n_rows, _few_values(n_values, f"exceeds the limit {limit} in every bucket"))
-    largest = max(int(totals[list(values)].sum()) for values in aims)
-    # The buckets within the limit hold at most `bound` of their people; the rest is in others.
-    least = math.ceil((largest - bound * n_rows) / (1 - bound))
-    if least > 0:
-        return Excess(least, _frequent_value(largest / n_rows, least, limit))
-    if is_belief and covers_all and bound * n_values == 1:
+    if n_values and bound * n_values < 1:
+        return Excess(n_people, _few_values(n_values, f"exceeds the limit {limit} in every bucket"))
+    if n_people:
+        return Excess(n_people, _frequent_value(share, n_people, as_text(threshold)))
+    if n_values and is_belief and bound * n_values == 1:
         return Excess(0, _few_values(n_values, f"is always believed at the limit {limit} or above"))
     return Excess()
+
+
+def _n_values_if_all(buckets: Buckets, aims: Sequence[tuple[int, ...]]) -> int:
+    """Count the values of the column; 0 if not each of them is attacked by itself."""
+    n_values = int(np.count_nonzero(buckets.totals))
+    alone = {values[0] for values in aims if len(values) == 1 and buckets.totals[values[0]]}
+    return n_values if len(alone) == n_values else 0
+
+
+def _least_above(
+    buckets: Buckets, aims: Sequence[tuple[int, ...]], bound: Fraction, n_values: int
+) -> tuple[int, float]:
+    """Return the least number of people above a bound, and the share of the most frequent value."""
+    n_rows = buckets.n_rows
+    largest = max(int(buckets.totals[list(values)].sum()) for values in aims)
+    if bound >= 1:
+        return 0, largest / n_rows
+    if n_values and bound * n_values < 1:
+        return n_rows, largest / n_rows
+    # Buckets within the bound hold the value for at most that share of their people, others for
+    # all of theirs: largest <= n_above + bound * (n_rows - n_above).
+    least = math.ceil((largest - bound * n_rows) / (1 - bound))
+    return max(least, 0), largest / n_rows
 
 
 def _few_values(n_values: int, what: str) -> str:

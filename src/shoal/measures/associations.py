@@ -134,7 +134,9 @@ class Associations(Measure):
             (as_text(bound), *row) for bound, row in zip(self.convictions, rows, strict=True)
         )
         return Measured(
-            "associations", headline, (Section("by conviction", ("conviction", *_FIGURES), told),)
+            "associations",
+            headline,
+            (Section("by conviction", ("conviction", *_FIGURES), told, holds_values=False),),
         )
 
 

@@ -366,4 +366,4 @@ def _accuracies(outcomes: Mapping[str, Reals]) -> Section:
                 )
             )
     columns = ("target", "model", "training", "accuracy", "of the table", "lost", "from", "to")
-    return Section("accuracy", columns, tuple(rows))
+    return Section("accuracy", columns, tuple(rows), holds_values=False)

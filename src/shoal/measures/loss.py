@@ -122,8 +122,10 @@ class Loss(Measure):
             distances = total_variation(true, found), divergence(true, found)
             double.append((*two, *distances, cramers_v(true), cramers_v(found)))
         return (
-            Section("columns", ("column", *names[:2]), tuple(single)),
-            Section("pairs of columns", ("first", "second", *names), tuple(double)),
+            Section("columns", ("column", *names[:2]), tuple(single), holds_values=False),
+            Section(
+                "pairs of columns", ("first", "second", *names), tuple(double), holds_values=False
+            ),
         )
 
     def _grouping(self, truth: Cells, name: str) -> Grouping:
@@ -329,4 +331,5 @@ def _label_section(labels: list[_Labels]) -> Section:
         "labels",
         ("column", "generalized loss", "entropy lost", "cells suppressed"),
         tuple((one.column, one.loss, one.entropy, one.n_suppressed) for one in labels),
+        holds_values=False,
     )

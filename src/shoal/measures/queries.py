@@ -236,6 +236,7 @@ def _by_aggregate(listed: list[tuple[str, str, Reals]]) -> Section:
         "relative errors",
         ("aggregate", "column", *_FIGURES),
         tuple((kind, name, len(errors), *_summary(errors)) for kind, name, errors in listed),
+        holds_values=False,
     )
 
 
@@ -247,4 +248,4 @@ def _by_size(counts: _Answers) -> Section:
         (_BANDS[at], int(np.count_nonzero(band == at)), *_summary(counts.errors[band == at]))
         for at in np.unique(band).tolist()
     ]
-    return Section("COUNT by true rows", ("from", *_FIGURES), tuple(rows))
+    return Section("COUNT by true rows", ("from", *_FIGURES), tuple(rows), holds_values=False)

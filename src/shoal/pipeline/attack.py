@@ -216,12 +216,14 @@ def _with_meaning(one: Attack, found: Findings, published: Published) -> Finding
     if aimed is None or held is None:
         return found
     aims, bound = aimed
-    if found.calibration is not None and found.calibration.is_calibrated:
-        excess = find_excess(held, aims, bound * EXPOSED_ABOVE, is_belief=False)
-        # Who is exposed is counted from a higher belief on; what is believed, from the limit.
-        believed = find_excess(held, aims, bound, is_belief=True)
-        return replace(found, meaningless=believed.reason, n_above_anyway=excess.n_people)
-    excess = find_excess(held, aims, bound, is_belief=found.is_belief)
+    is_calibrated = found.calibration is not None and found.calibration.is_calibrated
+    excess = find_excess(
+        held,
+        aims,
+        bound,
+        is_belief=found.is_belief,
+        counted_from=bound * EXPOSED_ABOVE if is_calibrated else None,
+    )
     return replace(found, meaningless=excess.reason, n_above_anyway=excess.n_people)
 
 

@@ -219,6 +219,7 @@ def _summary(
             )
             for score in scored
         ),
+        holds_values=False,
     )
 
 
@@ -258,6 +259,7 @@ def _by_column(
             "majority right",
         ),
         tuple(rows),
+        holds_values=False,
     )
 
 

@@ -76,7 +76,7 @@ def pair_outcomes(packed: Mapping[str, Mapping[str, Any]]) -> Section:
             continue
         mean, low, high = found
         rows.append((one, other, mean, low, high, "yes" if low > 0 or high < 0 else "no"))
-    return Section("paired accuracies", _COLUMNS, tuple(rows))
+    return Section("paired accuracies", _COLUMNS, tuple(rows), holds_values=False)
 
 
 def _packed(numbers: npt.NDArray[np.float64]) -> str:

@@ -184,7 +184,7 @@ class Comparison:
                         self._standing(label),
                     )
                 )
-        return Section("methods", (*named, *measured, "standing"), tuple(rows))
+        return Section("methods", (*named, *measured, "standing"), tuple(rows), holds_values=False)
 
     @cached_property
     def attacks(self) -> Section:
@@ -203,7 +203,7 @@ class Comparison:
             for label, tried in self.tried.items()
             for one in tried.attacks
         ]
-        return Section("attacks", columns, tuple(rows))
+        return Section("attacks", columns, tuple(rows), holds_values=False)
 
     @cached_property
     def pairs(self) -> Section:
@@ -224,7 +224,12 @@ class Comparison:
             for label, tried in self.tried.items()
             if tried.refusal is not None
         ]
-        return Section("could not be tried", ("method", "why", "what would help"), tuple(rows))
+        return Section(
+            "could not be tried",
+            ("method", "why", "what would help"),
+            tuple(rows),
+            holds_values=False,
+        )
 
     def _standing(self, label: str) -> str:
         if label == self.recommended:

@@ -33,7 +33,7 @@ from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.pipeline.attack import read_people, read_prior
-from shoal.pipeline.config_sections import Sections, check_sections
+from shoal.pipeline.config_sections import AttackSection, Sections, check_sections
 from shoal.pipeline.make import Parameters, make, refuse_unknown
 from shoal.pipeline.read import read
 
@@ -45,6 +45,10 @@ _BANDWIDTH = "bandwidth"
 """Of the beliefs that a prior is estimated as."""
 _PRIVATE = "private"
 """Cells that must not be known; files among what names them are relative too."""
+_ATTACKS = "shoal.attacks"
+_LIMIT = "limit"
+_LIMITS = (_LIMIT, "max_posterior", "r", "ell")
+"""Parameters of attacks that say from when on somebody is at risk."""
 _PATHS = (_POPULATION, _PRIOR, "rules", "knowledge")
 """Parameters that name a file."""
 
@@ -86,7 +90,7 @@ class ConfiguredAttack:
             parameters[_PRIOR] = read_prior(prior, published, chosen)
         elif bandwidth is not None:
             parameters[_PRIOR] = self._estimated(table, bandwidth)
-        return cast(Attack, make("shoal.attacks", self.name, parameters))
+        return cast(Attack, make(_ATTACKS, self.name, parameters))
 
     def _estimated(self, table: Table | None, bandwidth: object) -> Beliefs:
         if table is None:
@@ -102,12 +106,12 @@ class ConfiguredAttack:
         """Refuse a name or a parameter that does not exist, before any work is done."""
         read_later = (_POPULATION, _PRIOR, _BANDWIDTH)
         given = {name: value for name, value in self.parameters.items() if name not in read_later}
-        make("shoal.attacks", self.name, given)
+        make(_ATTACKS, self.name, given)
         named = [_PRIOR if name == _BANDWIDTH else name for name in read_later]
         asked = [
             name for name, given in zip(named, read_later, strict=True) if given in self.parameters
         ]
-        refuse_unknown(find("shoal.attacks", self.name), self.name, asked)
+        refuse_unknown(find(_ATTACKS, self.name), self.name, asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,15 +276,24 @@ class Configuration:
         return None if stated is None else stated.model_dump()
 
     def attacks(self) -> tuple[ConfiguredAttack, ...]:
-        """Give the attacks that the configuration names, in its order."""
+        """Return the attacks that the configuration names, in its order; not those left out."""
         return tuple(
             ConfiguredAttack(
                 name=name,
                 parameters=self._resolved(stated.model_extra or {}),
-                max_people=stated.max_people,
+                max_people=_max_people(name, stated),
             )
             for name, stated in self._file.attacks.items()
+            if stated.run
         )
+
+    def attacks_not_run(self) -> dict[str, str]:
+        """Return the attacks that the configuration leaves out, each with its reason."""
+        return {
+            name: str(stated.reason)
+            for name, stated in self._file.attacks.items()
+            if not stated.run
+        }
 
     def measures(self) -> tuple[Measure, ...]:
         """Give the measures that the configuration names, in its order."""
@@ -398,11 +411,46 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     """
     file = check_sections(given)
     _check_addresses(file)
+    _check_left_out(file)
     configuration = Configuration(base=base, given=given, _file=file)
     configuration.measures()
     for attack in configuration.attacks():
         attack.check()
     return configuration
+
+
+def _max_people(name: str, stated: AttackSection) -> int | None:
+    """Return how many people may be at risk; nobody if a limit alone judges the attack."""
+    has_limit = _LIMIT in (stated.model_extra or {})
+    if stated.max_people is None and has_limit and find(_ATTACKS, name).is_judged_by_limit:
+        return 0
+    return stated.max_people
+
+
+def _check_left_out(file: Sections) -> None:
+    """Refuse an attack that is left out without a reason, or although it has a limit."""
+    for name, stated in file.attacks.items():
+        if stated.run:
+            if stated.reason is not None:
+                raise ParameterError(
+                    f"[attacks.{name}] has a reason, but the attack is run.",
+                    hint="reason says why an attack is left out: it belongs to run = false.",
+                )
+            continue
+        find(_ATTACKS, name)
+        if stated.reason is None or not stated.reason.strip():
+            raise ParameterError(
+                f"[attacks.{name}] run = false needs a reason, which goes to the internal record.",
+                hint='add reason = "...".',
+            )
+        limits = [key for key in _LIMITS if key in (stated.model_extra or {})]
+        limits += ["max_people"] if stated.max_people is not None else []
+        if limits:
+            raise ParameterError(
+                f"[attacks.{name}] has {limits[0]}, but run = false: an attack that is judged "
+                "cannot be left out.",
+                hint="take out the limit, or run = false.",
+            )
 
 
 def _check_addresses(file: Sections) -> None:

@@ -18,7 +18,7 @@ from shoal.core.schema import Role, role_of
 from shoal.engines.limits import Limits, bytes_of
 from shoal.pipeline.make import suggestion
 
-__all__ = ["Sections", "check_sections"]
+__all__ = ["AttackSection", "Sections", "check_sections"]
 
 _ROLE_KEYS = {
     Role.IDENTIFYING: "identifying",
@@ -65,10 +65,14 @@ class _Method(_Section):
     name: str
 
 
-class _Attack(_Section):
+class AttackSection(_Section):
+    """An attack: how it is judged, or why it is left out, beside its own parameters."""
+
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
     max_people: Annotated[int, Field(ge=0)] | None = None
+    run: bool = True
+    reason: str | None = None
 
 
 class _RepairForeground(_Section):
@@ -132,7 +136,7 @@ class Sections(_Section):
     hierarchies: dict[str, Any] = {}
     method: _Method
     repair: _Repair | None = None
-    attacks: dict[str, _Attack] = {}
+    attacks: dict[str, AttackSection] = {}
     measures: dict[str, dict[str, Any]] = {}
     compare: _Compare = _Compare()
     release: _Release = _Release()

@@ -21,6 +21,7 @@ from shoal.core.release import Manifest, Meaning, Published
 from shoal.core.schema import Role
 from shoal.knowledge.correlation import Correlations, correlations
 from shoal.pipeline.people_at_risk import AtRisk
+from shoal.pipeline.record import GateRecord
 from shoal.pipeline.release import Making, Release, hierarchy_file
 from shoal.pipeline.scanning import refuse_leaking
 from shoal.pipeline.views import view_files
@@ -177,7 +178,7 @@ def steward_report(
     risks: Mapping[str, AtRisk],
     *,
     accepted: str | None,
-    verdicts: Mapping[str, str],
+    gate: GateRecord,
 ) -> str:
     """Write the internal report."""
     schema, plan = making.table.schema, making.plan
@@ -192,13 +193,14 @@ def steward_report(
         findings=release.findings,
         risks={attack: one.sections for attack, one in risks.items()},
         unsaid={attack: one.unsaid for attack, one in risks.items()},
-        verdicts=verdicts,
+        verdicts=gate.verdicts,
+        not_run=gate.not_run,
         knowledge=known_to_maker(release),
         measured=release.measured,
         correlations=_correlations(making),
         dropped=(plan.drop.n_rows, plan.drop.reason),
         accepted=() if accepted is None else (accepted,),
-        warnings=plan.warnings,
+        warnings=(*gate.warnings, *plan.warnings),
         remarks=plan.remarks,
         notes=plan.notes,
         seconds=making.timings,

@@ -171,4 +171,5 @@ def _by_values_left(found: Intersection) -> Section:
         "people by sensitive values that both releases leave",
         ("values", "people", "worst posterior"),
         tuple(rows),
+        holds_values=False,
     )

@@ -368,7 +368,8 @@ def _calibration(figures: Score) -> Section:
         for band in figures.bands
         if band.n_people
     )
-    return Section("calibration", ("posterior", "people", "believed", "actual"), rows)
+    columns = ("posterior", "people", "believed", "actual")
+    return Section("calibration", columns, rows, holds_values=False)
 
 
 def _recall_by_group(quasi: Cells, is_flagged: Flags, carriers: Counts) -> Section:

@@ -71,8 +71,10 @@ def refuse_unknown(found: Any, name: str, given: list[str]) -> Mapping[str, insp
     accepted = inspect.signature(found).parameters
     unknown = [parameter for parameter in given if parameter not in accepted]
     if unknown:
-        # An attack that is configured has a limit too.
-        limit = ["max_people"] if found.__module__.startswith("shoal.attacks") else []
+        # An attack that is configured can be judged, or left out with a reason.
+        limit = (
+            ["max_people", "run", "reason"] if found.__module__.startswith("shoal.attacks") else []
+        )
         raise ParameterError(
             f"{name} has no parameter {unknown[0]!r}.",
             hint=suggestion(unknown[0], [*accepted, *limit], "its parameters are"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.core.attack import Findings, Section
+from shoal.core.attack import Findings, Risk, Section
 from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.release import Published
@@ -28,9 +28,14 @@ __all__ = ["AtRisk", "people_at_risk"]
 _MOST_LINES = 5_000_000
 _EQUAL = 1e-9
 _NOBODY = "Nobody is at risk, so that no column adds to it."
+_NO_LIMIT = "This attack has no limit on this release, so that nobody can be counted as at risk."
 _ALIKE = (
     "Nobody is at risk, and she believes the same of everybody: no bucket, column or value makes a "
     "difference."
+)
+_ONE_FIGURE = (
+    "The attack gives one figure for everybody, which stands above; it tells no bucket, column or "
+    "value from another."
 )
 _NO_COLUMN = (
     "What each column adds is not counted: not a belief about a sensitive value or a line alone "
@@ -96,8 +101,11 @@ def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, 
 
 
 def _at_risk(found: Findings, published: Published, people: Attacked) -> AtRisk:
-    if not found.breached.any() and np.ptp(found.posterior) < _EQUAL:
-        return AtRisk((), (_ALIKE,))
+    if not len(found.posterior) or np.ptp(found.posterior) < _EQUAL:
+        if found.figure and (Risk.MEMBERSHIP in found.risks or not found.breached.any()):
+            return AtRisk((), (_ONE_FIGURE,))
+        if not found.breached.any():
+            return AtRisk((), (_ALIKE if found.limit is not None else _NO_LIMIT,))
     sections = risk_sections(found, people)
     if not sections:
         return AtRisk((), (_OTHERS,))
@@ -146,7 +154,9 @@ def _unsaid(
     is_suppressed = published.rows is not None
     if people.bucket is None and is_suppressed:
         yield _NO_BUCKET
-    if not found.breached.any():
+    if found.limit is None:
+        yield _NO_LIMIT
+    elif not found.breached.any():
         yield _NOBODY
     elif found.is_by_line and is_suppressed:
         yield _BY_RULES

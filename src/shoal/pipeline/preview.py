@@ -25,6 +25,7 @@ from shoal.engines.marking import mark_cells
 from shoal.engines.opening import open_engine
 from shoal.engines.table import EngineTable
 from shoal.pipeline.config import Configuration
+from shoal.pipeline.gate import NOTHING_JUDGED
 from shoal.pipeline.profile import estimate
 from shoal.pipeline.publish import internal_folder, place_of
 from shoal.pipeline.record import earlier_releases
@@ -225,12 +226,18 @@ def _size(source: Path | str) -> int | None:
 
 def _attacks(configuration: Configuration, method: Method) -> tuple[PreviewedAttack, ...]:
     limits = {attack.name: attack.max_people for attack in configuration.attacks()}
+    left_out = configuration.attacks_not_run()
     names = [*limits, *(snake_case(name) for name in all_attacks.__all__)]
     found = [(name, find("shoal.attacks", name)) for name in dict.fromkeys(names)]
     return tuple(
         PreviewedAttack(name, attack.knows, limits.get(name))
         for name, attack in found
-        if name in limits or (method.shape in attack.shapes and _is_run_unasked(attack, method))
+        if name in limits
+        or (
+            name not in left_out
+            and method.shape in attack.shapes
+            and _is_run_unasked(attack, method)
+        )
     )
 
 
@@ -252,6 +259,12 @@ def _warnings(
         f"The release {name!r} was made of this same table: ship only one of the two."
         for name in earlier_releases(folder, scan)
     ]
+    warnings += [
+        f"The attack {name!r} would not be run: {reason}"
+        for name, reason in configuration.attacks_not_run().items()
+    ]
+    if all(attack.max_people is None for attack in configuration.attacks()):
+        warnings.append(NOTHING_JUDGED)
     if configuration.seed is not None:
         warnings.append("The seed makes it a test release: sealing it needs --accept-risk.")
     return tuple(warnings)

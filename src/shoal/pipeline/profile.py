@@ -214,6 +214,7 @@ class Profile:
                 "Not counted",
                 ("what",),
                 tuple((text,) for text in (*self.combinations.left_out, *self.not_correlated)),
+                holds_values=False,
             ),
         ]
         return tuple(section for section in sections if section.rows)
@@ -233,11 +234,15 @@ class Profile:
             )
             for column in self.columns
         )
-        return Section(f"{self.n_rows} rows, {len(self.columns)} columns", names, rows)
+        return Section(
+            f"{self.n_rows} rows, {len(self.columns)} columns", names, rows, holds_values=False
+        )
 
     def _section_of_identifiers(self) -> Section:
         rows = tuple((c.name, c.identity) for c in self.columns if c.is_identifier_like)
-        return Section("Columns that look like identifiers", ("column", "why"), rows)
+        return Section(
+            "Columns that look like identifiers", ("column", "why"), rows, holds_values=False
+        )
 
     def _section_of_combinations(self) -> Section:
         rows = tuple(
@@ -246,7 +251,12 @@ class Profile:
             for one in self.combinations.most_identifying(size, _N_LISTED)
             if one.n_unique
         )
-        return Section("Rows that few columns single out", ("columns", "rows", "share"), rows)
+        return Section(
+            "Rows that few columns single out",
+            ("columns", "rows", "share"),
+            rows,
+            holds_values=False,
+        )
 
     def _section_of_thresholds(self) -> Section:
         rows = []
@@ -258,7 +268,9 @@ class Profile:
             share = "" if found is None else _percent(found.share)
             rows.append((f"more than {threshold:.0%}", columns, share))
         names = ("to single out", "it takes", "share")
-        return Section("The fewest columns that single people out", names, tuple(rows))
+        return Section(
+            "The fewest columns that single people out", names, tuple(rows), holds_values=False
+        )
 
     def _section_of_curve(self) -> Section:
         rows = tuple(
@@ -266,7 +278,9 @@ class Profile:
             for one in self.combinations.curve
         )
         names = ("columns", "added", "rows", "share")
-        return Section("Columns added one by one, the most identifying first", names, rows)
+        return Section(
+            "Columns added one by one, the most identifying first", names, rows, holds_values=False
+        )
 
     def heat_map(self) -> str:
         """Draw the correlations, as the text of an SVG file.

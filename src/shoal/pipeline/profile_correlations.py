@@ -61,6 +61,7 @@ def correlation_sections(found: Correlations) -> tuple[Section, ...]:
         "Columns that are correlated (phi-squared, 0 to 1), the strongest pairs",
         ("column", "and", "phi-squared"),
         tuple((*pair, f"{value:.3f}") for *pair, value in found.strongest(_N_PAIRS)),
+        holds_values=False,
     )
     if not 2 < len(found.columns) <= _MOST_IN_MATRIX:
         return (pairs,)
@@ -69,4 +70,6 @@ def correlation_sections(found: Correlations) -> tuple[Section, ...]:
     for place, name in enumerate(found.columns):
         values = [f"{value:.2f}" for value in found.matrix[place, :place].tolist()]
         rows.append((f"{place + 1} {name}", *values, *[""] * (len(numbers) - place)))
-    return pairs, Section("Correlation of every pair", ("column", *numbers), tuple(rows))
+    return pairs, Section(
+        "Correlation of every pair", ("column", *numbers), tuple(rows), holds_values=False
+    )

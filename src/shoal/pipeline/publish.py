@@ -1,8 +1,7 @@
 """Publish a table: read, anonymize, attack, judge, and only then seal.
 
-The gate is between attacking and writing. An attack for which the configuration gives a limit is
-judged by it; one without is reported, not judged. A release that fails is not written, unless the
-steward accepts the risk and says why: the reason goes to the internal record.
+The gate (`shoal.pipeline.gate`) is between attacking and writing: a release that fails it is not
+written, unless the steward accepts the risk and says why.
 """
 
 from __future__ import annotations
@@ -10,125 +9,37 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
-from shoal.attacks.foreground import Foreground
-from shoal.core.attack import Attack, Findings, Section
-from shoal.core.errors import GuaranteeError, ParameterError
-from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack
+from shoal.core.errors import ParameterError
 from shoal.core.measure import Measured
 from shoal.core.progress import Progress, silent
-from shoal.core.registry import snake_case
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
 from shoal.engines.engine import Scan
 from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack, attacks_left_out, attacks_that_apply
-from shoal.pipeline.config import Configuration, ConfiguredAttack
+from shoal.pipeline.attack import attacks_left_out
+from shoal.pipeline.config import Configuration
+from shoal.pipeline.gate import GateError, Judgement, Outcome, gate_warnings, judge, pass_gate
 from shoal.pipeline.measure import default_measures, measure
 from shoal.pipeline.placing import claimed, internal_folder
-from shoal.pipeline.record import earlier_releases
+from shoal.pipeline.record import GateRecord, earlier_releases
 from shoal.pipeline.release import Release, path_of
 from shoal.pipeline.repair import repair
 from shoal.pipeline.seal import check_writing, seal
-from shoal.pipeline.witnesses import known_to_maker
 
 __all__ = [
     "GateError",
     "Judgement",
     "Outcome",
     "Publication",
+    "gate_warnings",
     "internal_folder",
     "place_of",
     "produce",
     "publish",
 ]
-
-_WITHOUT_VALUES = ("adversaries", "people by posterior", "calibration")
-"""Sections of the foreground attack that hold no value of the table."""
-
-
-class Outcome(StrEnum):
-    """What the gate says of an attack."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    REPORTED = "reported, not judged"
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What an attack found, held against the limit of the configuration.
-
-    Parameters
-    ----------
-    attack, knows
-        The attack, and what its adversary knows.
-    n_people, n_at_risk, worst
-        How many people were attacked and are at risk, and the largest posterior.
-    limit
-        The posterior from which on a person is at risk; None where there is none.
-    max_people
-        How many people may be at risk; None where the attack is not judged.
-    figures, sections
-        What an attack found that was tried on a part of the table, or that was held against the
-        truth, which cannot be repeated from the published files; no value of the table is in it.
-        Empty for others.
-    """
-
-    attack: str
-    knows: str
-    n_people: int
-    n_at_risk: int
-    worst: float
-    limit: str | None
-    max_people: int | None
-    figures: Mapping[str, object] = field(default_factory=dict)
-    sections: tuple[Section, ...] = ()
-
-    @property
-    def outcome(self) -> Outcome:
-        """What the gate says."""
-        if self.max_people is None:
-            return Outcome.REPORTED
-        return Outcome.PASSED if self.n_at_risk <= self.max_people else Outcome.FAILED
-
-    def to_dict(self) -> dict[str, object]:
-        """Give the judgement as JSON holds it."""
-        stated: dict[str, object] = {
-            "attack": self.attack,
-            "knows": self.knows,
-            "people": self.n_people,
-            "at_risk": self.n_at_risk,
-            "worst_posterior": self.worst,
-            "limit": self.limit,
-            "max_people": self.max_people,
-            "verdict": str(self.outcome),
-        }
-        if self.figures:
-            stated["figures"] = dict(self.figures)
-            stated["sections"] = [section.to_dict() for section in self.sections]
-        return stated
-
-    def __str__(self) -> str:
-        return f"{self.attack}: {self.n_at_risk} people at risk, {self.max_people} allowed"
-
-
-class GateError(GuaranteeError):
-    """An attack put more people at risk than the configuration allows; nothing was written.
-
-    Parameters
-    ----------
-    judgements
-        What the gate said of every attack.
-    """
-
-    def __init__(self, fact: str, *, hint: str, judgements: Sequence[Judgement]) -> None:
-        self.judgements = tuple(judgements)
-        self.details = {"gate": [judgement.to_dict() for judgement in judgements]}
-        super().__init__(fact, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -231,21 +142,29 @@ def publish(
         claimed(path_of(place).resolve(), replace=may_replace) as held,
         _anonymized(configuration, progress) as (release, scan),
     ):
-        judgements = _judge(release, configuration.attacks(), progress)
-        accepted = _pass_gate(judgements, release.manifest, accept_risk)
+        not_run = configuration.attacks_not_run()
+        judgements = judge(release, configuration.attacks(), not_run, progress)
+        accepted = pass_gate(judgements, release.manifest, accept_risk)
         if chosen := configuration.measures() or default_measures(release.published):
             release.measured = measure(release, *chosen, progress=progress).measured
         earlier = earlier_releases(place, scan)
         progress("write and seal")
         verdicts = {judgement.attack: str(judgement.outcome) for judgement in judgements}
-        seal(release, held, ending, accept_risk=accepted, verdicts=verdicts)
+        warned = gate_warnings(judgements)
+        seal(
+            release,
+            held,
+            ending,
+            accept_risk=accepted,
+            gate=GateRecord(verdicts, not_run, warned),
+        )
     return Publication(
         folder=place,
         internal=internal_folder(place),
         manifest=release.manifest,
         judgements=judgements,
         accepted=accepted,
-        warnings=(*_warnings(release), *map(_republished, earlier)),
+        warnings=(*warned, *_warnings(release), *map(_republished, earlier)),
         notes=_notes(release),
         measured=release.measured,
     )
@@ -335,84 +254,3 @@ def _refuse_unexplained(configuration: Configuration, accept_risk: str | None) -
             "can undo what is drawn from it.",
             hint="take the seed out, or accept the risk: --accept-risk 'why'.",
         )
-
-
-def _judge(
-    release: Release, configured: Sequence[ConfiguredAttack], progress: Progress
-) -> tuple[Judgement, ...]:
-    """Run the attacks that are named and every other that fits, and judge those with a limit."""
-    published = release.published
-    table = None if release.making is None else release.making.table
-    made = [(entry, entry.make(published, table)) for entry in configured]
-    has_knowledge = known_to_maker(release) is not None
-    named = {entry.name for entry in configured}
-    for one in attacks_that_apply(published, has_knowledge=has_knowledge):
-        name = snake_case(type(one).__name__)
-        if name not in named:
-            made.append((ConfiguredAttack(name=name), one))
-    if not made:
-        return ()
-    report = attack(release, *(one for _, one in made), progress=progress)
-    return tuple(
-        _judgement(entry, found, _figures(one, found))
-        for (entry, one), found in zip(made, report.findings, strict=True)
-    )
-
-
-def _figures(one: Attack, found: Findings) -> tuple[Mapping[str, object], tuple[Section, ...]]:
-    """Give what cannot be repeated from the published files, without values of the table."""
-    if isinstance(one, HeldOutAttack):
-        return found.headline, found.sections
-    if isinstance(one, Foreground) and "precision" in found.headline:
-        shown = tuple(section for section in found.sections if section.title in _WITHOUT_VALUES)
-        return found.headline, shown
-    return {}, ()
-
-
-def _judgement(
-    entry: ConfiguredAttack,
-    found: Findings,
-    shown: tuple[Mapping[str, object], tuple[Section, ...]],
-) -> Judgement:
-    if entry.max_people is not None and HELD_OUT_TEST in found.headline:
-        raise ParameterError(
-            f"[attacks.{entry.name}] max_people cannot be judged: the {HELD_OUT_TEST} was "
-            f"{found.headline[HELD_OUT_TEST]}",
-            hint="leave max_people out, or ask the method for what a part of the table can keep.",
-        )
-    if entry.max_people is not None and found.limit is None:
-        raise ParameterError(
-            f"[attacks.{entry.name}] max_people counts the people above a limit, and neither the "
-            "configuration nor the guarantees of this release give one.",
-            hint=f"give [attacks.{entry.name}] a limit, or leave max_people out.",
-        )
-    return Judgement(
-        attack=entry.name,
-        knows=found.knows,
-        n_people=found.n_people,
-        n_at_risk=found.n_breached,
-        worst=found.worst,
-        limit=found.limit,
-        max_people=entry.max_people,
-        figures=shown[0],
-        sections=shown[1],
-    )
-
-
-def _pass_gate(
-    judgements: Sequence[Judgement], manifest: Manifest, accept_risk: str | None
-) -> str | None:
-    """Refuse a release that fails; give what was accepted, for the record."""
-    failed = [judgement for judgement in judgements if judgement.outcome is Outcome.FAILED]
-    if failed and accept_risk is None:
-        raise GateError(
-            f"The release fails its gate: {'; '.join(map(str, failed))}. Nothing was written.",
-            hint="ask the method for more, change the limit, or accept the risk: "
-            "--accept-risk 'why'.",
-            judgements=judgements,
-        )
-    risks = [str(judgement) for judgement in failed]
-    risks += ["made from a seed"] if manifest.is_test else []
-    if not risks or accept_risk is None:
-        return None
-    return f"{accept_risk} ({'; '.join(risks)})"

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
@@ -42,6 +42,7 @@ from shoal.pipeline.release import Making, Release, path_of
 
 __all__ = [
     "RECORD",
+    "GateRecord",
     "Record",
     "earlier_releases",
     "public_name",
@@ -55,6 +56,25 @@ _VERSION = 1
 """Of the section `replay`."""
 _HINT = "name the record.json that Shoal wrote into the internal folder of a release."
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True)
+class GateRecord:
+    """What the gate said, as internal files hold it.
+
+    Parameters
+    ----------
+    verdicts
+        The outcome of each attack, by its name.
+    not_run
+        The attacks that the configuration leaves out, each with its reason.
+    warnings
+        What the steward was told of the gate.
+    """
+
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 class _Part(BaseModel):
@@ -158,7 +178,12 @@ class Record(BaseModel):
 
 
 def record_of(
-    release: Release, making: Making, ending: str, files: Mapping[str, str], risk: str | None
+    release: Release,
+    making: Making,
+    ending: str,
+    files: Mapping[str, str],
+    risk: str | None,
+    gate: GateRecord,
 ) -> str:
     """Write the record of a release.
 
@@ -172,6 +197,8 @@ def record_of(
         The SHA-256 of every public file.
     risk
         Why a risk was accepted; None where there was none.
+    gate
+        What the gate said.
     """
     manifest, scan = release.manifest, making.table.scan
     record = {
@@ -190,6 +217,8 @@ def record_of(
             found.attack: [section.to_dict() for section in found.sections]
             for found in release.findings
         },
+        "attack_scales": {found.attack: found.scale() for found in release.findings},
+        "gate": asdict(gate),
         "measures": {one.measure: one.to_dict() for one in release.measured},
         "accepted_risks": [] if risk is None else [risk],
         "replayed_from": making.replayed_from,

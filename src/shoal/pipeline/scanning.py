@@ -18,7 +18,13 @@ from shoal.engines.lookup import texts_in_source
 from shoal.pipeline.release import PLACEMENT, Making, Release
 from shoal.report.codebook import describe
 from shoal.report.leak_scan import Unpublishable, candidates, pieces, refuse_leaks
-from shoal.report.risk import BY_BUCKET, BY_COLUMN, BY_SUBGROUP
+from shoal.report.risk import (
+    BELIEFS_BY_BUCKET,
+    BELIEFS_BY_SUBGROUP,
+    BY_BUCKET,
+    BY_COLUMN,
+    BY_SUBGROUP,
+)
 
 __all__ = ["refuse_leaking"]
 
@@ -112,12 +118,22 @@ def _paths(name: str) -> tuple[str, ...]:
 
 def _told(found: Findings) -> Iterator[str]:
     """Give what a report would say of findings: titles, counts, and figures that tell enough."""
-    yield from (BY_BUCKET, BY_COLUMN, BY_SUBGROUP, "worst posterior")
-    yield f"{found.n_breached} of {found.n_people} people"
-    for figure in (found.worst, *found.headline.values()):
+    yield from (BY_BUCKET, BY_COLUMN, BY_SUBGROUP, BELIEFS_BY_BUCKET, BELIEFS_BY_SUBGROUP)
+    yield from ("worst posterior", found.line, f"{found.n_breached} of {found.n_people} people")
+    for figure in (found.worst, *_scale_figures(found), *found.headline.values()):
         if isinstance(figure, float):
             told = {repr(figure), f"{figure:.4g}", f"{figure:.3g}"}
             yield from (one for one in told if len(one.strip("0.")) >= _FEWEST_DIGITS)
+
+
+def _scale_figures(found: Findings) -> Iterator[object]:
+    """Return every figure that compares beliefs with the truth, which no reader can know."""
+    scale = found.calibration
+    if scale is None:
+        return
+    yield scale.baseline
+    for one in (scale.right, scale.slope, *scale.slopes.values()):
+        yield from () if one is None else (one.value, one.low, one.high)
 
 
 def _rare_and_frequent(

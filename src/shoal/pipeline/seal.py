@@ -28,7 +28,7 @@ from shoal.pipeline.documents import (
 )
 from shoal.pipeline.people_at_risk import AtRisk, people_at_risk
 from shoal.pipeline.placing import Place, claimed
-from shoal.pipeline.record import RECORD, record_of
+from shoal.pipeline.record import RECORD, GateRecord, record_of
 from shoal.pipeline.release import PLACEMENT, Making, Release, open_release
 from shoal.pipeline.risk_file import write_risk
 from shoal.pipeline.sliced_people import TUPLES
@@ -67,7 +67,7 @@ def seal(
     ending: str,
     *,
     accept_risk: str | None,
-    verdicts: Mapping[str, str] | None = None,
+    gate: GateRecord | None = None,
     confirm: Callable[[Mapping[str, str]], None] = lambda _: None,
 ) -> Path:
     """Write the two folders of a release into a place that this process holds.
@@ -82,8 +82,8 @@ def seal(
         The format of the data files.
     accept_risk
         Why a test release may be sealed all the same.
-    verdicts
-        What the gate said of each attack, for the internal report.
+    gate
+        What the gate said, for the internal files; default: it was not asked.
     confirm
         Called with the SHA-256 of every public file before anything is moved into place; what it
         raises leaves nothing behind.
@@ -105,13 +105,14 @@ def seal(
         _write_public(release, release.making, new_public, ending, counted, is_accepted=is_accepted)
         # Data files may be large: they were hashed for the manifest.
         files = {**release.manifest.files, MANIFEST: _digest(new_public / MANIFEST)}
-        record = record_of(release, release.making, ending, files, accept_risk)
+        said = GateRecord() if gate is None else gate
+        record = record_of(release, release.making, ending, files, accept_risk, said)
         _write_text(new_internal / RECORD, record)
         risks = _examine(release, release.making, new_public, new_internal)
         report = steward_report(
             *(release.manifest, release, release.making, risks),
             accepted=accept_risk,
-            verdicts=verdicts or {},
+            gate=said,
         )
         _write_text(new_internal / REPORT, report)
         confirm(files)

@@ -28,7 +28,7 @@ from shoal.report.html import (
     table,
     value,
 )
-from shoal.report.plain_words import RISKS, found_about, promised_about
+from shoal.report.plain_words import NOT_STATED, RISKS, found_about, promised_about
 from shoal.report.plots import bars
 from shoal.report.public_report import column_table, guarantee_list, value_of_remark
 from shoal.report.risk import BY_COLUMN
@@ -65,6 +65,8 @@ class Evidence:
         For each attack, by its name, what of that cannot be counted, and why.
     verdicts
         What the gate said of each attack, by its name.
+    not_run
+        The attacks that were left out, by name, each with the steward's reason.
     knowledge
         What the release was made against, or was mined; None where nothing was.
     measured
@@ -88,6 +90,7 @@ class Evidence:
     risks: Mapping[str, Sequence[Section]] = field(default_factory=dict)
     unsaid: Mapping[str, Sequence[str]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    not_run: Mapping[str, str] = field(default_factory=dict)
     knowledge: Knowledge | None = None
     measured: Sequence[Measured] = ()
     correlations: Correlations | None = None
@@ -151,38 +154,63 @@ def _attacked(evidence: Evidence) -> str:
     if not evidence.findings:
         return "No attack was run."
     verdicts = [evidence.verdicts.get(found.attack, "") for found in evidence.findings]
-    judged = [verdict for verdict in verdicts if verdict in ("passed", "failed")]
-    strongest = max(evidence.findings, key=lambda found: found.n_breached / max(found.n_people, 1))
+    judged = [verdict for verdict in verdicts if verdict.startswith(("passed", "failed"))]
+    n_failed = sum(verdict.startswith("failed") for verdict in judged)
     told = f"Attacks tried: {len(verdicts)}; judged by the gate: {len(judged) or 'none'}"
-    told += f", of which failed: {judged.count('failed') or 'none'}. " if judged else ". "
+    told += f", of which failed: {n_failed or 'none'}. " if judged else ". "
+    if evidence.not_run:
+        told += f"Left out with a reason: {', '.join(map(_spaced, evidence.not_run))}. "
+    figures = [
+        f"{_spaced(found.attack)}: {found.figure}" for found in evidence.findings if found.figure
+    ]
+    return told + _strongest(evidence) + "".join(f" {_upper(one)}." for one in figures)
+
+
+def _strongest(evidence: Evidence) -> str:
+    """Say what the strongest of the attacks that count people by a limit found."""
+    counting = [
+        found for found in evidence.findings if found.limit is not None and not found.figure
+    ]
+    if not counting:
+        return "None of them has a limit by which people could be counted as at risk."
+    strongest = max(counting, key=lambda found: found.n_breached / max(found.n_people, 1))
     if not strongest.n_breached:
-        return f"{told}None of them puts anybody at risk by its limit."
-    name = strongest.attack.replace("_", " ")
-    return (
-        f"{told}The strongest, {name}, puts {strongest.n_breached} of {strongest.n_people} people "
-        "at risk."
-    )
+        return "No attack that counts people puts anybody at risk by its limit."
+    return f"The strongest, {_spaced(strongest.attack)}: {strongest.line}."
+
+
+def _spaced(attack: str) -> str:
+    return attack.replace("_", " ")
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _summary(evidence: Evidence) -> list[Markup]:
-    if not evidence.findings:
+    if not evidence.findings and not evidence.not_run:
         return [element("p", "No attack was run.")]
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (
-            found.attack.replace("_", " "),
+            _spaced(found.attack),
             element("span", found.knows),
-            found.n_people,
-            found.n_breached,
+            element("span", found.line),
             found.worst,
             found.limit or element("em", "none"),
             element("span", evidence.verdicts.get(found.attack, "reported, not judged")),
         )
         for found in evidence.findings
     ]
-    names = ("attack", "knows", "people", "at risk", "worst posterior", "limit", "verdict")
-    attacks = [found.attack.replace("_", " ") for found in evidence.findings]
-    counts = [found.n_breached for found in evidence.findings]
-    most = float(max(found.n_people for found in evidence.findings))
+    for attack, reason in evidence.not_run.items():
+        told = joined((element("span", "not run: "), value_of_remark(reason)))
+        rows.append((_spaced(attack), None, None, None, None, told))
+    names = ("attack", "knows", "what she finds", "worst posterior", "limit", "verdict")
+    counted = [found for found in evidence.findings if found.n_at_risk is not None]
+    if not counted:
+        return [table(names, rows)]
+    attacks = [_spaced(found.attack) for found in counted]
+    counts = [found.n_breached for found in counted]
+    most = float(max(found.n_people for found in counted))
     picture = bars(attacks, counts, title="People at risk by attack", unit="people", most=most)
     return [table(names, rows), drawing(picture)]
 
@@ -248,6 +276,10 @@ def _meaning(manifest: Manifest, evidence: Evidence) -> list[Markup]:
             if found[risk]
             else element("p", "No attack tried it."),
         ]
+    if NOT_STATED in found:
+        told = "These attacks do not declare what they are a risk of."
+        parts += [element("h3", NOT_STATED), element("p", told)]
+        parts.append(listed(map(value_of_remark, found[NOT_STATED])))
     return parts
 
 

@@ -1,33 +1,32 @@
-"""What guarantees and findings mean for singling out, linkability and inference, in plain words.
+"""What guarantees and findings mean for people, risk by risk, in plain words.
 
-The three risks are those that European data protection authorities ask about of anonymized data:
-Article 29 Working Party, Opinion 05/2014 on anonymisation techniques, section 2.2.
+Singling out, linkability and inference are what European data protection authorities ask about of
+anonymized data: Article 29 Working Party, Opinion 05/2014 on anonymisation techniques, section 2.2.
+Membership stands beside them: that somebody is in the table may be all there is to know. Which
+risks an attack tries, its class declares; an attack that does not is listed apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.core.attack import Findings
+from shoal.core.attack import Findings, Risk
 from shoal.core.guarantees import KAnonymity
 from shoal.core.method import Shape
 from shoal.core.release import Manifest
+from shoal.core.risk_words import number
 
-__all__ = ["RISKS", "found_about", "promised_about"]
+__all__ = ["NOT_STATED", "RISKS", "found_about", "promised_about"]
 
-RISKS = {
-    "Singling out": "Can somebody be picked out of the release?",
-    "Linkability": "Can what is published of somebody be joined to another source about them?",
-    "Inference": "Can something be concluded about somebody with more certainty than before?",
+RISKS: dict[str, str] = {
+    Risk.SINGLING_OUT: "Can somebody be picked out of the release?",
+    Risk.LINKABILITY: ("Can what is published of somebody be joined to another source about them?"),
+    Risk.INFERENCE: ("Can something be concluded about somebody with more certainty than before?"),
+    Risk.MEMBERSHIP: "Can it be told whether somebody is in the table?",
 }
-"""The three risks, and what each asks."""
-
-_ABOUT = {
-    "linkage": ("Singling out", "Linkability"),
-    "sliced_linkage": ("Singling out", "Linkability"),
-    "membership": ("Linkability",),
-}
-"""The risks that an attack tries; others try inference."""
+"""The risks, and what each asks."""
+NOT_STATED = "Not stated"
+"""Where attacks are listed whose class does not declare what they are a risk of."""
 
 _SINGLED_OUT = {
     Shape.GENERALIZED: "A line shows labels that several people share.",
@@ -62,6 +61,24 @@ _LINKED = {
 }
 
 
+_SEEN = (
+    "Values that others may know are published as they are: anybody who knows enough of a person "
+    "can see whether they are in the table."
+)
+_MEMBERSHIP = {
+    Shape.GENERALIZED: (
+        "Whether somebody is in the table is not hidden: labels that fit a person say that they "
+        "may be in it, and labels that nobody's line has say that they are not."
+    ),
+    Shape.BUCKETIZED: _SEEN,
+    Shape.SLICED: (
+        "Whether somebody is in the table is not hidden: a person whose values match no bucket is "
+        "not in it."
+    ),
+    Shape.SUPPRESSED: _SEEN,
+}
+
+
 def promised_about(manifest: Manifest) -> dict[str, str]:
     """Say for each risk what a reader may take from the shape and the guarantees alone.
 
@@ -79,10 +96,10 @@ def promised_about(manifest: Manifest) -> dict[str, str]:
     k = max((one.k for one in manifest.guarantees if isinstance(one, KAnonymity)), default=0)
     alike = f" At least {k} rows share every combination." if k else ""
     return {
-        "Singling out": _SINGLED_OUT[manifest.shape] + alike,
-        "Linkability": f"{_LINKED[manifest.shape]} Whether somebody is in the table at all is not "
-        "hidden unless a guarantee says so.",
-        "Inference": _inferred(manifest),
+        Risk.SINGLING_OUT: _SINGLED_OUT[manifest.shape] + alike,
+        Risk.LINKABILITY: _LINKED[manifest.shape],
+        Risk.INFERENCE: _inferred(manifest),
+        Risk.MEMBERSHIP: _MEMBERSHIP[manifest.shape],
     }
 
 
@@ -112,28 +129,31 @@ def _inferred(manifest: Manifest) -> str:
 
 
 def found_about(findings: Sequence[Findings]) -> dict[str, list[str]]:
-    """Say for each risk what the attacks found about it; an empty list where none tried."""
+    """Return for each risk what the attacks found about it; an empty list if none tried.
+
+    Attacks that do not declare what they are a risk of are listed under `NOT_STATED`, which is
+    there only if there are any.
+    """
     said: dict[str, list[str]] = {risk: [] for risk in RISKS}
     for found in findings:
-        for risk in _ABOUT.get(found.attack, ("Inference",)):
-            said[risk].append(_sentence(found))
+        for risk in found.risks or (NOT_STATED,):
+            said.setdefault(risk, []).append(_sentence(found))
     return said
 
 
 def _sentence(found: Findings) -> str:
-    limit = "" if found.limit is None else f" by the limit {found.limit}"
-    begin = f"{found.attack.replace('_', ' ')}: an adversary who knows {found.knows} "
-    if found.limit is None and not found.n_breached:
+    begin = f"{found.attack.replace('_', ' ')}: an adversary who knows {found.knows}"
+    if found.figure:
+        return f"{begin}; {found.figure}."
+    if found.limit is None:
         return (
-            f"{begin}believes what she believes most of anybody with probability "
+            f"{begin} believes what she believes most of anybody with probability "
             f"{found.worst:.3g}. There is no limit to judge that by."
         )
-    if not found.n_breached:
-        return (
-            f"{begin}puts none of {found.n_people} people at risk{limit}; the most that she "
-            f"believes of anybody has probability {found.worst:.3g}."
-        )
+    if found.is_belief:
+        return f"{begin}, by the limit {found.limit}: {found.line}."
+    counted = "none" if not found.n_breached else number(found.n_breached)
     return (
-        f"{begin}puts {found.n_breached} of {found.n_people} people at risk{limit}; the most that "
-        f"she believes of anybody has probability {found.worst:.3g}."
+        f"{begin} puts {counted} of {number(found.n_people)} people at risk by the limit "
+        f"{found.limit}; the most that she believes of anybody has probability {found.worst:.3g}."
     )

@@ -106,7 +106,7 @@ def _in_short(manifest: Manifest) -> list[Child]:
         f"{manifest.extent}, published {manifest.shape} by {manifest.method}. "
         + (f"Labels stand in place of the values of {n_recoded} columns. " if n_recoded else "")
         + f"It promises {names or 'nothing'}, and nothing beyond that: what this covers and what "
-        "not is said below, also in terms of singling out, linkability and inference."
+        "not is said below, also in terms of singling out, linkability, inference and membership."
     )
     said: list[Child] = [element("p", told, class_="short")]
     if manifest.is_test:

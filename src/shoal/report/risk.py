@@ -19,12 +19,23 @@ from shoal.core.attack import Findings, Section
 from shoal.core.cells import Cells, Codes, Counts
 from shoal.report.contribution import Attacked, contributions
 
-__all__ = ["BY_BUCKET", "BY_COLUMN", "BY_SUBGROUP", "WITHOUT_COLUMN", "risk_sections"]
+__all__ = [
+    "BELIEFS_BY_BUCKET",
+    "BELIEFS_BY_SUBGROUP",
+    "BY_BUCKET",
+    "BY_COLUMN",
+    "BY_SUBGROUP",
+    "WITHOUT_COLUMN",
+    "risk_sections",
+]
 
 BY_BUCKET = "people at risk by bucket"
 WITHOUT_COLUMN = "people no longer at risk if the adversary did not know a column"
 BY_COLUMN = "how far columns explain beliefs"
 BY_SUBGROUP = "people at risk by single values"
+BELIEFS_BY_BUCKET = "beliefs by bucket"
+BELIEFS_BY_SUBGROUP = "beliefs by single values"
+"""The same where an attack has no limit: nobody can then be said to be at risk, or not to be."""
 
 _N_SHOWN = 15
 
@@ -73,8 +84,15 @@ def _without_columns(found: Findings, people: Attacked) -> tuple[Section, ...]:
     rows = sorted(((name, *counts) for name, counts in added.items()), key=lambda row: -row[1])
     if all(least == most for _, least, most in rows):
         told = tuple(row[:2] for row in rows)
-        return (Section(WITHOUT_COLUMN, ("column", "people"), told),)
-    return (Section(WITHOUT_COLUMN, ("column", "people, at least", "at most"), tuple(rows)),)
+        return (Section(WITHOUT_COLUMN, ("column", "people"), told, holds_values=False),)
+    return (
+        Section(
+            WITHOUT_COLUMN,
+            ("column", "people, at least", "at most"),
+            tuple(rows),
+            holds_values=False,
+        ),
+    )
 
 
 def _by_bucket(found: Findings, bucket: Codes) -> Section:
@@ -82,13 +100,24 @@ def _by_bucket(found: Findings, bucket: Codes) -> Section:
     order = np.lexsort((-worst, -at_risk))
     order = order[people[order] > 0][:_N_SHOWN]
     # Buckets are numbered as the attack numbers them, which no file does: only sizes are told.
-    return Section(
-        BY_BUCKET,
-        ("people in the bucket", "at risk", "mean posterior", "worst posterior"),
-        tuple(
-            (int(people[one]), int(at_risk[one]), float(mean[one]), float(worst[one]))
-            for one in order.tolist()
-        ),
+    rows = [
+        (int(people[one]), int(at_risk[one]), float(mean[one]), float(worst[one]))
+        for one in order.tolist()
+    ]
+    columns = ("people in the bucket", "at risk", "mean posterior", "worst posterior")
+    if found.limit is None:
+        return Section(BELIEFS_BY_BUCKET, *_without(columns, rows, [1]), holds_values=False)
+    return Section(BY_BUCKET, columns, tuple(rows), holds_values=False)
+
+
+def _without(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], places: Sequence[int]
+) -> tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]:
+    """Return the columns and rows of a section without some of its columns."""
+    kept = [place for place in range(len(columns)) if place not in places]
+    return (
+        tuple(columns[place] for place in kept),
+        tuple(tuple(row[place] for place in kept) for row in rows),
     )
 
 
@@ -115,17 +144,14 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
         ]
     groups.sort(key=lambda row: (-row[4], -row[5], -row[2]))
     columns.sort(key=_explained_of, reverse=True)
+    names = ("column", "value", "people", "at risk", "share at risk", "mean posterior")
+    shown = groups[:_N_SHOWN]
+    explained = ("column", "variance explained")
     return (
-        Section(
-            BY_COLUMN,
-            ("column", "variance explained"),
-            tuple(columns),
-        ),
-        Section(
-            BY_SUBGROUP,
-            ("column", "value", "people", "at risk", "share at risk", "mean posterior"),
-            tuple(groups[:_N_SHOWN]),
-        ),
+        Section(BY_COLUMN, explained, tuple(columns), holds_values=False),
+        Section(BELIEFS_BY_SUBGROUP, *_without(names, shown, [3, 4]))
+        if found.limit is None
+        else Section(BY_SUBGROUP, names, tuple(shown)),
     )
 
 

@@ -114,13 +114,51 @@ def test_a_generalized_release_is_attacked_by_exact_values(configured, tmp_path)
 
 
 def test_attack_above_its_limit_refuses_to_write(configured, tmp_path):
-    attacks = {"homogeneity": {"limit": "1/10", "max_people": 59}}
-    with pytest.raises(GateError, match="60 people at risk, 59 allowed") as caught:
+    attacks = {"homogeneity": {"limit": "1/4", "max_people": 0}}
+    with pytest.raises(GateError, match=r"\d+ people at risk, 0 allowed") as caught:
         publish(configured(attacks=attacks))
     assert isinstance(caught.value, GuaranteeError)
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
     attacks["homogeneity"]["max_people"] = 60
     assert publish(configured(attacks=attacks)).judgements[0].outcome is Outcome.PASSED
+
+
+def test_a_limit_below_one_over_the_number_of_values_means_nothing(configured, tmp_path):
+    attacks = {"homogeneity": {"limit": "1/10", "max_people": 59}}
+    with pytest.raises(GateError, match="its limit means nothing, because the column has 4") as no:
+        publish(configured(attacks=attacks))
+    assert "protect" in no.value.hint
+    assert no.value.judgements[0].outcome is Outcome.MEANINGLESS
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+    # As many as every release puts above it may be allowed.
+    attacks["homogeneity"]["max_people"] = 60
+    assert publish(configured(attacks=attacks)).judgements[0].outcome is Outcome.PASSED
+
+
+def test_a_column_of_two_values_is_not_judged_by_one_half(tmp_path):
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "smokes"])
+        writer.writerows([20 + i % 7, "yes" if i % 4 == 0 else "no"] for i in range(80))
+    given = {
+        "table": {"source": "people.csv"},
+        "columns": {"quasi": ["age"], "sensitive": "smokes"},
+        "method": {"name": "mondrian", "k": 8},
+    }
+    publication = publish(configure(given, base=tmp_path))
+    foreground = {one.attack: one for one in publication.judgements}["foreground"]
+    assert (foreground.limit, foreground.outcome) == ("0.5", Outcome.REPORTED)
+    assert "75 %" in foreground.meaningless
+    (said,) = [one for one in publication.warnings if "means nothing here" in one]
+    assert "protect" in said
+    assert "means nothing here" in (publication.internal / "report.html").read_text()
+    judged = given | {"attacks": {"foreground": {"max_people": 3}}}
+    with pytest.raises(GateError, match="foreground: its limit means nothing"):
+        publish(configure(judged, base=tmp_path), replace=True)
+    # A single value that is protected is judged.
+    asked = given | {"attacks": {"foreground": {"value": "yes", "max_people": 80}}}
+    again = publish(configure(asked, base=tmp_path), replace=True)
+    assert not {one.attack: one for one in again.judgements}["foreground"].meaningless
 
 
 def test_limit_on_people_needs_a_limit_on_belief(configured, tmp_path):

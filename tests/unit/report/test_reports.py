@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.attack import Findings, Section
+from shoal.core.attack import Findings, Risk, Section
+from shoal.core.calibration import Calibration, Estimate
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity, MConfidentiality
@@ -20,9 +21,17 @@ from shoal.knowledge.correlation import Correlations
 from shoal.report.contribution import Attacked
 from shoal.report.html import element, page, table, value
 from shoal.report.internal_report import Evidence, internal_report
-from shoal.report.plain_words import RISKS, found_about, promised_about
+from shoal.report.plain_words import NOT_STATED, RISKS, found_about, promised_about
 from shoal.report.public_report import public_report
-from shoal.report.risk import BY_BUCKET, BY_COLUMN, BY_SUBGROUP, WITHOUT_COLUMN, risk_sections
+from shoal.report.risk import (
+    BELIEFS_BY_BUCKET,
+    BELIEFS_BY_SUBGROUP,
+    BY_BUCKET,
+    BY_COLUMN,
+    BY_SUBGROUP,
+    WITHOUT_COLUMN,
+    risk_sections,
+)
 
 HOSTILE = "\"'></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"
 INERT = {
@@ -84,7 +93,14 @@ def manifest_of(shape=Shape.GENERALIZED, name="age", guarantees=PROMISED):
     )
 
 
-def findings(attack="homogeneity", posterior=(0.25, 1.0), limit="1/2", sections=()):
+def findings(
+    attack="homogeneity",
+    posterior=(0.25, 1.0),
+    limit="1/2",
+    sections=(),
+    risks=(Risk.INFERENCE,),
+    **more,
+):
     believed = np.array(posterior)
     return Findings(
         attack,
@@ -96,6 +112,8 @@ def findings(attack="homogeneity", posterior=(0.25, 1.0), limit="1/2", sections=
         limit,
         {"rate": 0.5},
         tuple(sections),
+        risks=risks,
+        **more,
     )
 
 
@@ -160,7 +178,7 @@ def test_both_reports_begin_with_what_matters_and_a_list_of_contents():
         assert text.index('class="short"') < text.index("<nav>") < text.index('<h2 id="part-1"')
     said = Tags(internal).text
     assert "Attacks tried: 1; judged by the gate: 1, of which failed: 1." in said
-    assert "The strongest, homogeneity, puts 1 of 4 people at risk." in said
+    assert "The strongest, homogeneity: 1 of 4 people at risk." in said
     assert "labels lose 25% of the detail" in said
     assert "A risk was accepted" in said
 
@@ -204,7 +222,7 @@ def test_internal_report_says_what_was_not_done():
 
 
 @pytest.mark.parametrize("shape", Shape)
-def test_every_shape_is_explained_for_each_of_the_three_risks(shape):
+def test_every_shape_is_explained_for_each_risk(shape):
     said = promised_about(manifest_of(shape))
     assert set(said) == set(RISKS)
     text = Tags(public_report(manifest_of(shape), {})).text
@@ -221,10 +239,51 @@ def test_a_bound_that_holds_of_protected_values_alone_is_not_said_of_all():
 
 
 def test_findings_are_told_under_the_risk_that_they_are_about():
-    said = found_about([findings("linkage"), findings("membership", limit=None), findings()])
-    assert [len(said[risk]) for risk in RISKS] == [1, 2, 1]
+    linkage = findings("linkage", risks=(Risk.SINGLING_OUT, Risk.LINKABILITY))
+    membership = findings("membership", limit=None, risks=(Risk.MEMBERSHIP,))
+    said = found_about([linkage, membership, findings()])
+    assert list(said) == list(RISKS)
+    assert [len(said[risk]) for risk in RISKS] == [1, 1, 1, 1]
     (nobody,) = found_about([findings(posterior=(0.1, 0.2))])["Inference"]
     assert "puts none of 4 people at risk" in nobody
+
+
+def test_an_attack_that_does_not_state_its_risk_is_not_filed_under_another():
+    stranger = findings("homogeneity", risks=())
+    said = found_about([stranger])
+    assert not any(said[risk] for risk in RISKS)
+    assert len(said[NOT_STATED]) == 1
+    text = Tags(internal_report(manifest_of(), {}, evidence(findings=[stranger]))).text
+    assert "These attacks do not declare what they are a risk of." in text
+    assert "Not stated" not in Tags(internal_report(manifest_of(), {}, evidence())).text
+
+
+def test_what_has_no_limit_is_not_said_to_put_nobody_at_risk():
+    figure = "at worst found 1 in 1; no limit to judge that by"
+    free = findings("linkage", (0.2, 0.4), None, figure=figure)
+    shown = evidence(findings=[free], verdicts={}, risks={}, measured=())
+    text = Tags(internal_report(manifest_of(), {}, shown)).text
+    assert figure in text
+    for comfort in ("0 at risk", "0 of 4", "puts none", "puts anybody", "People at risk by attack"):
+        assert comfort not in text
+    sex = Domain.of_texts("sex", ["f", "m"])
+    quasi = Cells((sex,), np.array([[0], [1]]), np.array([3, 1]))
+    sections = risk_sections(free, Attacked(quasi, np.array([0, 1])))
+    assert [one.title for one in sections] == [BELIEFS_BY_BUCKET, BY_COLUMN, BELIEFS_BY_SUBGROUP]
+    assert not any("risk" in column for one in sections for column in one.columns)
+
+
+def test_the_internal_report_shows_how_right_beliefs_are_and_what_was_not_run():
+    scale = Calibration(3, Estimate(0.24, 0.2, 0.29), 0.28, 2, 1, Estimate(0.1, -0.1, 0.3), 40)
+    believed = findings("foreground", is_belief=True, calibration=scale)
+    reason = f"slow {HOSTILE}"
+    shown = evidence(findings=[believed], verdicts={}, not_run={"membership": reason})
+    read = Tags(internal_report(manifest_of(), {}, shown))
+    assert read.tags <= INERT
+    line = "1 of 4 exposed; believed of 3, right 1 in 4 (20 to 29 %), naive guess 28 %"
+    assert read.text.count(line) >= 2
+    assert f"not run: {reason}" in read.text
+    assert "Left out with a reason: membership." in read.text
 
 
 def test_people_are_counted_by_bucket_column_and_value():

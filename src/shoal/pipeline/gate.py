@@ -1,0 +1,345 @@
+"""The gate between attacking a release and writing it.
+
+An attack for which the configuration gives a limit is judged by it; one without is reported, not
+judged. A release that fails is not written, unless the steward accepts the risk and says why: the
+reason goes to the internal record. Knowledge that could not be resolved always stops a release,
+because nobody knows what an adversary with the right spelling would have found.
+
+Judgements use the truth and stay internal. No value of the table is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from shoal.core.attack import Attack, Findings, Section
+from shoal.core.errors import GuaranteeError, ParameterError
+from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack
+from shoal.core.progress import Progress
+from shoal.core.registry import find, snake_case
+from shoal.core.release import Manifest
+from shoal.core.risk_words import number
+from shoal.pipeline.attack import attack, attacks_that_apply
+from shoal.pipeline.config import ConfiguredAttack
+from shoal.pipeline.release import Release
+from shoal.pipeline.witnesses import known_to_maker
+
+__all__ = [
+    "NOTHING_JUDGED",
+    "GateError",
+    "Judgement",
+    "Outcome",
+    "gate_warnings",
+    "judge",
+    "pass_gate",
+]
+
+
+class Outcome(StrEnum):
+    """What the gate says of an attack."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    MEANINGLESS = "failed: the limit means nothing"
+    REPORTED = "reported, not judged"
+    NOT_RUN = "not run"
+
+
+_STOPPING = (Outcome.FAILED, Outcome.MEANINGLESS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What an attack found, held against the limit of the configuration.
+
+    Parameters
+    ----------
+    attack, knows
+        The attack, and what its adversary knows.
+    n_people, n_at_risk, worst
+        How many people were attacked and are at risk, and the largest posterior. Nobody can be
+        said to be at risk, or not to be, without a limit: `n_at_risk` is then None.
+    limit
+        The posterior from which on a person is at risk; None if there is none.
+    max_people
+        How many people may be at risk; None if the attack is not judged.
+    line
+        What was found, in a few words.
+    scale
+        How beliefs compare with the truth, by the names of `Findings.scale`.
+    is_by_limit
+        Whether the limit alone judges the attack, because it does not count people.
+    cut_short, unresolved, meaningless, n_above_anyway
+        As in `Findings`.
+    not_run
+        Why the attack was left out; empty if it was run.
+    figures, sections
+        The figures of an attack that was tried on a part of the table, or that was compared with
+        the truth, which cannot be repeated from the published files. Empty for others.
+    """
+
+    attack: str
+    knows: str
+    n_people: int = 0
+    n_at_risk: int | None = None
+    worst: float = 0.0
+    limit: str | None = None
+    max_people: int | None = None
+    line: str = ""
+    scale: Mapping[str, object] = field(default_factory=dict)
+    is_by_limit: bool = False
+    cut_short: str = ""
+    unresolved: tuple[str, ...] = ()
+    meaningless: str = ""
+    n_above_anyway: int = 0
+    not_run: str = ""
+    figures: Mapping[str, object] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the gate says."""
+        if self.not_run:
+            return Outcome.NOT_RUN
+        if self.max_people is None or self.n_at_risk is None:
+            return Outcome.REPORTED
+        # As many people as every release exposes may be allowed; the limit then still judges.
+        if self.meaningless and not 0 < self.n_above_anyway <= self.max_people:
+            return Outcome.MEANINGLESS
+        is_passed = self.n_at_risk <= self.max_people and not self.cut_short
+        return Outcome.PASSED if is_passed else Outcome.FAILED
+
+    @property
+    def verdict(self) -> str:
+        """The outcome with what was allowed, in a few words."""
+        if self.outcome is Outcome.NOT_RUN:
+            return f"not run: {self.not_run}"
+        if self.outcome is Outcome.REPORTED:
+            return str(self.outcome)
+        if self.is_by_limit:
+            return f"{self.outcome} (at most {self.limit})"
+        return f"{self.outcome} (at most {number(self.max_people or 0)})"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What has to be known beside the line, in sentences."""
+        said = []
+        if self.cut_short:
+            said.append(f"{self.attack} was cut short: {self.cut_short}.")
+        if self.meaningless:
+            said.append(
+                f"The limit of {self.attack} means nothing here: {self.meaningless}. {_ASK}"
+            )
+        if self.unresolved:
+            listed = "; ".join(self.unresolved)
+            said.append(f"{self.attack} could not resolve what the adversary knows: {listed}.")
+        return tuple(said)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the judgement as JSON holds it."""
+        stated: dict[str, object] = {
+            "attack": self.attack,
+            "knows": self.knows,
+            "people": self.n_people,
+            "at_risk": self.n_at_risk,
+            "found": self.line,
+            **self.scale,
+            "worst_posterior": None if self.not_run else self.worst,
+            "limit": self.limit,
+            "max_people": self.max_people,
+            "verdict": str(self.outcome),
+            "cut_short": self.cut_short,
+            "unresolved": list(self.unresolved),
+            "meaningless": self.meaningless,
+        }
+        if self.not_run:
+            stated["reason"] = self.not_run
+        if self.figures:
+            stated["figures"] = dict(self.figures)
+            stated["sections"] = [section.to_dict() for section in self.sections]
+        return stated
+
+    def __str__(self) -> str:
+        """Say why the gate stops at this attack."""
+        if self.outcome is Outcome.MEANINGLESS:
+            return f"{self.attack}: its limit means nothing, because {self.meaningless}"
+        if self.is_by_limit:
+            return f"{self.attack}: {self.line}, at most {self.limit} allowed"
+        if self.n_at_risk is not None and self.n_at_risk > (self.max_people or 0):
+            what = "exposed" if self.scale.get("checked") else "at risk"
+            return f"{self.attack}: {self.n_at_risk} people {what}, {self.max_people} allowed"
+        return f"{self.attack}: it was cut short, because {self.cut_short}"
+
+
+_ASK = (
+    "Name the values to protect (protect of the method, value of the foreground attack), or choose "
+    "a larger limit."
+)
+
+
+class GateError(GuaranteeError):
+    """An attack put more people at risk than the configuration allows; nothing was written.
+
+    Parameters
+    ----------
+    judgements
+        What the gate said of every attack.
+    """
+
+    def __init__(self, fact: str, *, hint: str, judgements: Sequence[Judgement]) -> None:
+        self.judgements = tuple(judgements)
+        self.details = {"gate": [judgement.to_dict() for judgement in judgements]}
+        super().__init__(fact, hint=hint)
+
+
+def judge(
+    release: Release,
+    configured: Sequence[ConfiguredAttack],
+    not_run: Mapping[str, str],
+    progress: Progress,
+) -> tuple[Judgement, ...]:
+    """Run the attacks that are named and every other that fits, and judge those with a limit.
+
+    Parameters
+    ----------
+    release
+        The release.
+    configured
+        The attacks that the configuration names.
+    not_run
+        The attacks that it leaves out, each with its reason.
+    progress
+        Called with the name of each step.
+    """
+    published = release.published
+    table = None if release.making is None else release.making.table
+    made = [(entry, entry.make(published, table)) for entry in configured]
+    has_knowledge = known_to_maker(release) is not None
+    named = {entry.name for entry in configured} | set(not_run)
+    for one in attacks_that_apply(published, has_knowledge=has_knowledge):
+        name = snake_case(type(one).__name__)
+        if name not in named:
+            made.append((ConfiguredAttack(name=name), one))
+    left_out = tuple(
+        Judgement(attack=name, knows=find("shoal.attacks", name).knows, not_run=reason)
+        for name, reason in not_run.items()
+    )
+    if not made:
+        return left_out
+    report = attack(release, *(one for _, one in made), progress=progress)
+    judged = (
+        _judgement(entry, one, found)
+        for (entry, one), found in zip(made, report.findings, strict=True)
+    )
+    return (*judged, *left_out)
+
+
+def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgement:
+    _refuse_unjudged(entry, one, found)
+    figures, sections = _figures(one, found)
+    return Judgement(
+        attack=entry.name,
+        knows=found.knows,
+        n_people=found.n_people,
+        n_at_risk=found.n_at_risk,
+        worst=found.worst,
+        limit=found.limit,
+        max_people=entry.max_people,
+        line=found.line,
+        scale=found.scale(),
+        is_by_limit=one.is_judged_by_limit,
+        cut_short=found.cut_short,
+        unresolved=found.unresolved,
+        meaningless=found.meaningless,
+        n_above_anyway=found.n_above_anyway,
+        figures=figures,
+        sections=sections,
+    )
+
+
+def _refuse_unjudged(entry: ConfiguredAttack, one: Attack, found: Findings) -> None:
+    """Refuse to judge an attack that could not be tried, or that has no limit on this release."""
+    if entry.max_people is None:
+        return
+    asked = "limit" if one.is_judged_by_limit and "limit" in entry.parameters else "max_people"
+    if HELD_OUT_TEST in found.headline:
+        raise ParameterError(
+            f"[attacks.{entry.name}] {asked} cannot be judged: the {HELD_OUT_TEST} was "
+            f"{found.headline[HELD_OUT_TEST]}",
+            hint=f"leave {asked} out, or ask the method for what a part of the table can keep.",
+        )
+    if found.limit is None:
+        raise ParameterError(
+            f"[attacks.{entry.name}] max_people counts the people above a limit, and neither the "
+            "configuration nor the guarantees of this release give one.",
+            hint=f"give [attacks.{entry.name}] a limit, or leave max_people out.",
+        )
+
+
+def _figures(one: Attack, found: Findings) -> tuple[Mapping[str, object], tuple[Section, ...]]:
+    """Return what cannot be repeated from the published files, without values of the table."""
+    is_checked = found.calibration is not None or "precision" in found.headline
+    if not is_checked and not isinstance(one, HeldOutAttack):
+        return {}, ()
+    shown = tuple(section for section in found.sections if not section.holds_values)
+    return found.headline, shown
+
+
+def pass_gate(
+    judgements: Sequence[Judgement], manifest: Manifest, accept_risk: str | None
+) -> str | None:
+    """Refuse a release that fails; return what was accepted, for the record.
+
+    Raises
+    ------
+    GateError
+        If an attack fails and nobody accepted that, or if knowledge could not be resolved.
+    """
+    _refuse_unresolved(judgements)
+    failed = [judgement for judgement in judgements if judgement.outcome in _STOPPING]
+    if failed and accept_risk is None:
+        raise GateError(
+            f"The release fails its gate: {'; '.join(map(str, failed))}. Nothing was written.",
+            hint=_hint(failed),
+            judgements=judgements,
+        )
+    risks = [str(judgement) for judgement in failed]
+    risks += ["made from a seed"] if manifest.is_test else []
+    if not risks or accept_risk is None:
+        return None
+    return f"{accept_risk} ({'; '.join(risks)})"
+
+
+def _hint(failed: Sequence[Judgement]) -> str:
+    if all(judgement.outcome is Outcome.MEANINGLESS for judgement in failed):
+        return _ASK[0].lower() + _ASK[1:]
+    return "ask the method for more, change the limit, or accept the risk: --accept-risk 'why'."
+
+
+def _refuse_unresolved(judgements: Sequence[Judgement]) -> None:
+    """Refuse a release where knowledge names what is not there; that cannot be accepted."""
+    unresolved = {entry for judgement in judgements for entry in judgement.unresolved}
+    if unresolved:
+        raise GateError(
+            f"The release fails its gate: {len(unresolved)} parts of the adversary's knowledge "
+            "name a column, a node or a value that is not there. Nothing was written.",
+            hint="correct them, or take them out of the knowledge; this risk cannot be accepted.",
+            judgements=judgements,
+        )
+
+
+def gate_warnings(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    """Return what the steward should know of the gate, in words."""
+    remarks = tuple(remark for judgement in judgements for remark in judgement.remarks)
+    if any(judgement.max_people is not None for judgement in judgements):
+        return remarks
+    return (NOTHING_JUDGED, *remarks)
+
+
+NOTHING_JUDGED = (
+    "No attack is judged: the configuration gives no limit, so the gate lets every release pass. "
+    "Add for example [attacks.homogeneity] with max_people = 0."
+)
+"""The warning where a configuration has no limit at all."""
