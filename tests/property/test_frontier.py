@@ -13,13 +13,29 @@ clouds = st.lists(st.tuples(figures, figures), max_size=12).map(
     lambda pairs: [Point(str(place), *pair) for place, pair in enumerate(pairs)]
 )
 
+in_space = st.lists(st.tuples(figures, figures, figures), max_size=12).map(
+    lambda triples: [Point(str(place), *triple) for place, triple in enumerate(triples)]
+)
+
 
 def is_beaten(point, points):
-    return any(
-        (other.risk < point.risk and other.loss <= point.loss)
-        or (other.risk <= point.risk and other.loss < point.loss)
-        for other in points
-    )
+    def is_no_worse(other):
+        return (
+            other.risk <= point.risk and other.loss <= point.loss and other.exposed <= point.exposed
+        )
+
+    def is_better(other):
+        return other.risk < point.risk or other.loss < point.loss or other.exposed < point.exposed
+
+    return any(is_no_worse(other) and is_better(other) for other in points)
+
+
+@given(in_space)
+def test_exposed_people_are_a_third_criterion(points):
+    expected = {point for point in points if not is_beaten(point, points)}
+    assert set(frontier(points)) == expected
+    for point in points:
+        assert any(other.beats(point) for other in points) == is_beaten(point, points)
 
 
 @given(clouds)

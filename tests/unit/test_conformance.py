@@ -15,7 +15,7 @@ from pyarrow import parquet
 import shoal
 from shoal import checks
 from shoal.core import registry
-from shoal.core.attack import Attack
+from shoal.core.attack import Attack, Risk
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import GUARANTEES, Guarantee
@@ -412,3 +412,34 @@ def test_the_reference_has_a_line_about_the_guarantee(cls):
     assert f"`{cls.__name__}`" in line
     for field in fields(cls):
         assert f"`{field.name}`" in line
+
+
+@pytest.mark.parametrize("cls", ATTACKS)
+def test_every_attack_states_what_it_is_a_risk_of(cls):
+    assert cls.risks
+    assert all(isinstance(risk, Risk) for risk in cls.risks)
+
+
+@each_method
+def test_sections_without_values_hold_none(method, read):
+    """Every value of the table is a text of its own, which such a section must not show."""
+    table = read(method)
+    release = shoal.anonymize(table, method, seed=4)
+    texts = {
+        text
+        for column, domain in table.domains.items()
+        if column in (*table.schema.quasi, *table.schema.sensitive)
+        for text in domain.texts.tolist()
+        if not text.replace(".", "").isdigit()
+    }
+    assert texts
+    shown = set()
+    for found in shoal.attack(release):
+        for section in found.sections:
+            if not section.holds_values:
+                cells = {str(cell) for row in section.rows for cell in row}
+                assert not cells & texts, section.title
+                words = " ".join(cells | {section.title})
+                assert not [text for text in texts if len(text) > 3 and text in words]
+                shown.add(section.title)
+    assert shown

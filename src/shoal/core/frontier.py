@@ -1,7 +1,7 @@
 """Which of several releases are worth choosing from: less risk against less loss.
 
-One release beats another if it has neither more risk nor more loss, and less of one. Those that
-nothing beats are the frontier: whatever a steward prefers, her choice is among them.
+One release beats another if it has no more exposed people, risk or loss, and less of one. Those
+that nothing beats are the frontier: whatever a steward prefers, her choice is among them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,25 @@ class Point:
     name
         What it is called.
     risk, loss
-        How much adversaries learn, and how much analysts lose; 0 is best.
+        How often adversaries are right, and how much analysts lose; 0 is best.
+    exposed
+        The share of people of whom an adversary rightly believes too much; 0 is best.
     """
 
     name: str
     risk: float
     loss: float
+    exposed: float = 0.0
+
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """All that points are compared by."""
+        return self.exposed, self.risk, self.loss
 
     def beats(self, other: Point) -> bool:
         """Whether it is better in one and worse in none."""
-        is_no_worse = self.risk <= other.risk and self.loss <= other.loss
-        return is_no_worse and (self.risk, self.loss) != (other.risk, other.loss)
+        pairs = zip(self.figures, other.figures, strict=True)
+        return self.figures != other.figures and all(mine <= theirs for mine, theirs in pairs)
 
 
 def frontier(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -46,18 +54,12 @@ def frontier(points: Sequence[Point]) -> tuple[Point, ...]:
     >>> [point.name for point in found]
     ['a', 'b']
     """
-    kept: list[Point] = []
-    least = math.inf
-    for point in sorted(points, key=lambda point: (point.risk, point.loss)):
-        is_equal = bool(kept) and (kept[-1].risk, kept[-1].loss) == (point.risk, point.loss)
-        if point.loss < least or is_equal:
-            kept.append(point)
-            least = point.loss
-    return tuple(kept)
+    kept = [point for point in points if not any(other.beats(point) for other in points)]
+    return tuple(sorted(kept, key=lambda point: (point.risk, point.loss, point.exposed)))
 
 
 def nearest(points: Sequence[Point], risk: float) -> Point:
-    """Give the point nearest to no loss at a risk that nobody can go below.
+    """Return the point nearest to nobody exposed and no loss, at a risk that nobody goes below.
 
     Of equally near ones the one with less risk is taken.
 
@@ -66,7 +68,11 @@ def nearest(points: Sequence[Point], risk: float) -> Point:
     >>> nearest([Point("a", 0.2, 0.5), Point("b", 0.4, 0.1)], risk=0.1).name
     'b'
     """
-    return min(points, key=lambda point: (math.hypot(point.risk - risk, point.loss), point.risk))
+
+    def distance(point: Point) -> float:
+        return math.hypot(point.exposed, point.risk - risk, point.loss)
+
+    return min(points, key=lambda point: (distance(point), point.risk))
 
 
 def within(points: Sequence[Point], most: float) -> Point | None:
@@ -79,4 +85,4 @@ def within(points: Sequence[Point], most: float) -> Point | None:
     """
     # A risk is a mean, and rounding must not carry it over the limit.
     allowed = [point for point in points if point.risk <= most + _ROUNDING]
-    return min(allowed, key=lambda point: (point.loss, point.risk), default=None)
+    return min(allowed, key=lambda point: (point.loss, point.exposed, point.risk), default=None)

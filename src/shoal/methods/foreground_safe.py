@@ -85,9 +85,11 @@ class ForegroundSafe(Method):
 
     Rows of a profile are sorted by an additive model of the value and cut into buckets of
     consecutive ones, so that an adversary with one coherent model of everybody sees people who
-    are about equally likely; she may still link some with more than 1/r, and the plan's warnings
-    say how many. Where every value is protected, rows are dealt out by value instead. A profile
-    with too many carriers for buckets of its own stays whole and takes in others.
+    are about equally likely; she may still believe the value of some with more than 1/r, and the
+    plan's warnings say of how many. How many of them are exposed, because she is right often
+    enough, the foreground attack says. Where every value is protected, rows are dealt out by value
+    instead. A profile with too many carriers for buckets of its own stays whole and takes in
+    others.
 
     Protecting every value by itself takes far more merging than naming some; on small tables with
     many profiles it may end in one bucket.
@@ -343,7 +345,7 @@ def _count_pure(exposed: Exposed, profile: Codes) -> int:
 
 
 def _coherent_warnings(merged: Merged, aims: Sequence[Aim], r: Fraction) -> tuple[str, ...]:
-    """Say how many people an adversary with one additive model still links with more than 1/r."""
+    """Say of how many people an adversary with one additive model still believes a value."""
     exposed = merged.exposed
     is_found = np.zeros(len(exposed.count), dtype=bool)
     for aim in aims:
@@ -352,8 +354,9 @@ def _coherent_warnings(merged: Merged, aims: Sequence[Aim], r: Fraction) -> tupl
     if not n_found:
         return ()
     warning = (
-        f"An adversary with one additive model of all quasi-identifiers links {n_found} of "
-        f"{exposed.n_rows} people to a protected value with more than 1/r; the guarantee is "
-        "against another, who takes attribute sets one by one."
+        "An adversary with one additive model of all quasi-identifiers believes a protected value "
+        f"with more than 1/r of {n_found} of {exposed.n_rows} people; the guarantee is against "
+        "another, who takes attribute sets one by one. These are people believed, not exposed: the "
+        "foreground attack says how many of the beliefs are right."
     )
     return (warning,)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from shoal import methods as all_methods
 from shoal.core.attack import Attack
 from shoal.core.domain import ColumnType
 from shoal.core.errors import (
@@ -29,6 +28,12 @@ from shoal.core.toml_text import document
 from shoal.core.writing import write_whole
 from shoal.engines.table import EngineTable
 from shoal.pipeline.anonymize import check_fits
+from shoal.pipeline.compare_methods import (
+    aim_of,
+    default_methods,
+    most_frequent_share,
+    usual_left_out,
+)
 from shoal.pipeline.compare_schedule import try_all
 from shoal.pipeline.compare_trial import DOES_NOT_APPLY, Tried, Trying, label_of, non_default
 from shoal.pipeline.comparison import Comparison
@@ -67,10 +72,11 @@ def compare(
     table
         What `shoal.read` gave.
     methods
-        What to try, such as `[shoal.Anatomy(ell=3), shoal.Mondrian(k=5)]`; six that suit the
-        schema where none is given.
+        What to try, such as `[shoal.Anatomy(ell=3), shoal.Mondrian(k=5)]`. Default: six that suit
+        the schema; the result names the others, with the reason why they are left out.
     attacks, measures
-        What is run on every release that it fits; where none is given, all that apply.
+        What is run on every release that it fits. Default: all that apply, with one limit for all
+        methods, so that the people whom they expose can be compared.
     max_risk
         The risk that is allowed, from 0 to 1: of the methods that stay within it the one that loses
         least is recommended. Without it, the one nearest to losing nothing at the risk of a guess.
@@ -132,6 +138,7 @@ def compare(
         progress=progress,
         resume=resume,
         seed=seed,
+        left_out=usual_left_out(table) if methods is None else None,
     )
 
 
@@ -149,6 +156,8 @@ def compare_stated(
     progress: Progress,
     resume: str | os.PathLike[str] | None,
     seed: int,
+    left_out: Mapping[str, str] | None = None,
+    not_run: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Do as `compare` does, with the sections of the configuration file of each method given.
 
@@ -158,6 +167,10 @@ def compare_stated(
         Whether attacks that are not named are run as well.
     repair
         What buckets are merged for after each method; None where they are not.
+    left_out
+        The methods that are not tried at all, each with the reason.
+    not_run
+        The attacks that are left out, each with the reason.
     """
     if not methods:
         raise ParameterError("There is no method to compare.")
@@ -169,10 +182,22 @@ def compare_stated(
     # About so many are drawn, which must not be more than can be held.
     n_drawn = n_most if table.n_rows <= n_most else min(n_most, _MOST_DRAWN)
     folder = None if resume is None else _made_folder(Path(resume))
+    for name, reason in (left_out or {}).items():
+        progress(f"left out: {name}, because {reason}")
     progress("count the table")
     rows = table.sampled_codes(n_drawn, Secret.from_seed(seed).derive("compared rows"))
     is_sampled = rows.n_rows < table.n_rows
-    trying = Trying(rows, schema_of_rows(table), attacks, measures, has_others, seed, repair)
+    trying = Trying(
+        rows,
+        schema_of_rows(table),
+        attacks,
+        measures,
+        has_others,
+        seed,
+        repair,
+        aim_of(table),
+        not_run or {},
+    )
     labels = _labels([method for method, _ in methods])
     named = dict(zip(labels, (method for method, _ in methods), strict=True))
     refused = {label: _refusal(table, method, is_sampled) for label, method in named.items()}
@@ -181,13 +206,14 @@ def compare_stated(
     found = {label: refused[label] or tried[label] for label in labels}
     return Comparison(
         tried=found,
-        guess=_guess(table),
+        guess=most_frequent_share(table),
         max_risk=None if most is None else float(most),
         configurations={
             label: _configuration(sections, found[label])
             for label, (_, sections) in zip(labels, methods, strict=True)
         },
         sampled=(rows.n_rows, table.n_rows) if is_sampled else None,
+        left_out=left_out or {},
         not_installed=measures_not_installed() if measures is None else (),
     )
 
@@ -252,6 +278,8 @@ def compare_as_configured(
             progress=progress,
             resume=stated.folder / "results",
             seed=stated.seed,
+            left_out=None if stated.methods else _left_out_beside(configuration, table),
+            not_run=configuration.attacks_not_run(),
         )
     finally:
         table.engine.close()
@@ -281,6 +309,13 @@ def _beside_usual(
     return ((own, configuration.given["method"]), *usual)
 
 
+def _left_out_beside(configuration: Configuration, table: EngineTable) -> dict[str, str]:
+    """Return the usual methods that are left out, except the configuration's own."""
+    left_out = usual_left_out(table)
+    left_out.pop(configuration.method_name, None)
+    return left_out
+
+
 def _with_method(
     configuration: Configuration, given: Mapping[str, object]
 ) -> dict[str, Mapping[str, object]]:
@@ -290,70 +325,6 @@ def _with_method(
         for name, section in configuration.given.items()
         if name != "compare"
     }
-
-
-def default_methods(table: EngineTable) -> tuple[Method, ...]:
-    """Give six methods that suit a table: its roles, and how diverse its sensitive column is.
-
-    Examples
-    --------
-    >>> import shoal
-    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
-    >>> [type(method).__name__ for method in default_methods(table)][:3]
-    ['Anatomy', 'Injector', 'Mondrian']
-    """
-    schema = table.schema
-    if not schema.sensitive:
-        return tuple(
-            made
-            for k in (3, 5, 10)
-            for made in (
-                all_methods.Mondrian(k=k),
-                all_methods.FullDomain(k=k, suppress=_USUAL_SUPPRESSED),
-            )
-        )
-    if len(schema.sensitive) > 1 or schema.both:
-        return tuple(
-            all_methods.Slicing(ell=ell, columns=columns)
-            for ell in (2, 3)
-            for columns in (2, 3, "one_each")
-        )
-    ell = _reachable(table)
-    return (
-        all_methods.Anatomy(ell=ell),
-        all_methods.Injector(ell=ell),
-        all_methods.Mondrian(k=_USUAL_ROWS, ell=ell, diversity="frequency"),
-        all_methods.Mondrian(k=_USUAL_ROWS, t=_USUAL_DISTANCE),
-        all_methods.FullDomain(
-            k=_USUAL_ROWS, ell=ell, diversity="frequency", suppress=_USUAL_SUPPRESSED
-        ),
-        _mondrian_buckets(schema, ell),
-    )
-
-
-def _mondrian_buckets(schema: Schema, ell: int) -> Method:
-    """Give a method that publishes near rows as they are, the sensitive values of each apart."""
-    if schema.insensitive:
-        # Slicing takes none of these columns.
-        return all_methods.Mondrian(ell=ell, diversity="frequency", publish="bucketized")
-    # Clustered columns may link the sensitive one to more than any bucket could hide.
-    return all_methods.Slicing(ell=ell, columns="bucketized")
-
-
-_USUAL_DIVERSITY, _USUAL_ROWS, _USUAL_DISTANCE, _USUAL_SUPPRESSED = 3, 5, "0.3", "0.05"
-
-
-def _reachable(table: EngineTable) -> int:
-    """Give the usual diversity, or what the most frequent sensitive value still allows."""
-    most = _guess(table)
-    return max(2, min(_USUAL_DIVERSITY, int(1 / most))) if most else _USUAL_DIVERSITY
-
-
-def _guess(table: EngineTable) -> float:
-    """Give the share of the most frequent value of the first sensitive column."""
-    if not table.schema.sensitive or not table.n_rows:
-        return 0.0
-    return float(table.counts(table.schema.sensitive[:1]).counts.max() / table.n_rows)
 
 
 def _labels(methods: Sequence[Method]) -> list[str]:

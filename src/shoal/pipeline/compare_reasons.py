@@ -105,9 +105,18 @@ def _about_risk(choice: Choice, chosen: Point, attack: str) -> str:
         )
     return (
         f"Its risk is {chosen.risk:.3g}: of the adversaries tried, {attack} is the most "
-        "successful; guessing everybody's sensitive value, she expects to be right about "
-        f"{chosen.risk:.1%} of people. Whoever says the most frequent value of everybody is right "
-        f"about {choice.guess:.1%}."
+        f"successful; guessing everybody's sensitive value, she is right about {chosen.risk:.1%} "
+        "of people. Whoever says the most frequent value of everybody is right about "
+        f"{choice.guess:.1%}. {_about_exposed(chosen)}"
+    )
+
+
+def _about_exposed(chosen: Point) -> str:
+    if not chosen.exposed:
+        return "At the limit that all methods are held against, nobody is exposed."
+    return (
+        f"At the limit that all methods are held against, {chosen.exposed:.1%} of people are "
+        "exposed."
     )
 
 
@@ -117,12 +126,12 @@ def _about_others(choice: Choice, chosen: Point) -> str:
     equal = [point for point in choice.frontier if _are_equal(point, chosen)]
     beaten = [point for point in choice.points if chosen.beats(point)]
     others = [point for point in choice.frontier if not _are_equal(point, chosen)]
-    words = "Nothing that passes has less of one without more of the other."
+    words = "Nothing that passes has less of one without more of another."
     if len(equal) > 1:
         alike = [point.name for point in equal if point.name != chosen.name]
-        words += f" As good in both, and named after it: {', '.join(alike)}."
+        words += f" As good in all, and named after it: {', '.join(alike)}."
     if beaten:
-        words += f" It has less of both than, or as little as, {_listed(beaten)}."
+        words += f" It has less of each than, or as little as, {_listed(beaten)}."
     if others:
         words += f" Also worth choosing from: {_listed(others)}."
     return words
@@ -135,9 +144,9 @@ def _about_choice(choice: Choice) -> str:
     if len(choice.frontier) == 1:
         return "No weighing of risk against loss was needed."
     return (
-        "Of those it is nearest to losing nothing at the risk of a mere guess. Who would rather "
-        "have less risk, or less loss, takes another of them, or states the risk that is allowed "
-        "(max_risk)."
+        "Of those it is nearest to exposing nobody and losing nothing at the risk of a mere guess. "
+        "If less risk or less loss matters more, take another of them, or state the risk that is "
+        "allowed (max_risk)."
     )
 
 
@@ -171,10 +180,11 @@ def _about_what_was_tried(choice: Choice) -> tuple[str, ...]:
 
 
 def _are_equal(one: Point, other: Point) -> bool:
-    return (one.risk, one.loss) == (other.risk, other.loss)
+    return one.figures == other.figures
 
 
 def _listed(points: Sequence[Point]) -> str:
     return "; ".join(
-        f"{point.name} (risk {point.risk:.3g}, loss {point.loss:.3g})" for point in points
+        f"{point.name} (risk {point.risk:.3g}, exposed {point.exposed:.1%}, loss {point.loss:.3g})"
+        for point in points
     )

@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 
 from shoal import __version__
+from shoal.attacks.foreground import Foreground
+from shoal.attacks.homogeneity import Homogeneity
+from shoal.attacks.sliced_linkage import SlicedLinkage
 from shoal.core.attack import Attack, Findings
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
 from shoal.core.held_out import HELD_OUT_TEST
@@ -34,6 +37,7 @@ from shoal.core.table_attack import TableAttack
 from shoal.engines.table import EngineTable
 from shoal.pipeline.anonymize import anonymize
 from shoal.pipeline.attack import attack, attacks_that_apply
+from shoal.pipeline.compare_methods import Aim
 from shoal.pipeline.compare_outcomes import pack_outcomes
 from shoal.pipeline.config import ConfiguredAttack
 from shoal.pipeline.measure import measure, measures_that_apply
@@ -52,7 +56,8 @@ __all__ = [
     "try_on_rows",
 ]
 
-_HALF = 0.5
+_FORMAT = 2
+"""Of the results that are kept; another one is tried again."""
 _FOLDS = 3
 DOES_NOT_APPLY = "it does not apply to this shape"
 """Why an attack that is named is not run on some releases."""
@@ -76,6 +81,10 @@ class Trying:
     repair
         What buckets are merged for after each method, as `shoal.repair` takes it; None where they
         are not.
+    aim
+        What attacks that are not named judge all methods by; None without a sensitive column.
+    not_run
+        The attacks that are left out, each with the reason.
     """
 
     rows: Rows
@@ -85,6 +94,8 @@ class Trying:
     has_others: bool
     seed: int
     repair: Mapping[str, Any] | None = None
+    aim: Aim | None = None
+    not_run: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, method: Method) -> str | None:
         """Give a digest of all that a result depends on; None where that cannot be told.
@@ -100,8 +111,9 @@ class Trying:
 
     @cached_property
     def _digest(self) -> bytes:
-        digest = hashlib.sha256(f"{__version__}:{self.seed}:{self.has_others}".encode())
+        digest = hashlib.sha256(f"{__version__}:{_FORMAT}:{self.seed}:{self.has_others}".encode())
         digest.update(_written((self.attacks, self.measures, self.repair)))
+        digest.update(_written((self.aim, dict(self.not_run))))
         schema = self.schema
         digest.update(repr((schema.quasi, schema.sensitive)).encode())
         for column, hierarchy in sorted(schema.hierarchies.items()):
@@ -214,10 +226,18 @@ def _attacked(
         else:
             figures.append(_not_run(made, DOES_NOT_APPLY, one.max_people))
     if trying.attacks is None or trying.has_others:
-        named = {type(one) for one, _ in chosen}
+        named = {snake_case(type(one).__name__) for one, _ in chosen} | set(trying.not_run)
         has_knowledge = known_to_maker(release) is not None
         others = attacks_that_apply(published, has_knowledge=has_knowledge)
-        chosen += [(one, None) for one in others if type(one) not in named]
+        chosen += [
+            (_aimed(one, trying.aim, published), None)
+            for one in others
+            if snake_case(type(one).__name__) not in named
+        ]
+    figures += [
+        {"attack": name, "not_run": reason, "max_people": None}
+        for name, reason in trying.not_run.items()
+    ]
     for one, max_people in chosen:
         progress(f"attack {snake_case(type(one).__name__)}")
         try:
@@ -225,8 +245,21 @@ def _attacked(
         except _REFUSALS as error:
             figures.append(_not_run(one, error.fact, max_people))
         else:
-            figures.append(_figures(found) | {"max_people": max_people})
+            figures.append(_figures(found, published) | {"max_people": max_people})
     return figures
+
+
+def _aimed(one: Attack, aim: Aim | None, published: Published) -> Attack:
+    """Give an attack the limit that all methods are judged by, so that its counts compare."""
+    if aim is None:
+        return one
+    if isinstance(one, Foreground):
+        held = one.buckets_of(published)
+        lost = aim.protect is None or held is None or -1 in held.domain.codes_of(list(aim.protect))
+        return Foreground(r=aim.ell, value=None if lost else aim.protect)
+    if isinstance(one, Homogeneity | SlicedLinkage):
+        return dataclasses.replace(one, limit=aim.bound)
+    return one
 
 
 def _not_run(one: Attack, why: str, max_people: int | None) -> dict[str, object]:
@@ -234,21 +267,51 @@ def _not_run(one: Attack, why: str, max_people: int | None) -> dict[str, object]
     return {"attack": name, "not_run": why, "max_people": max_people}
 
 
-def _figures(found: Findings) -> dict[str, object]:
-    n_people = max(found.n_people, 1)
-    n_above = int(found.counts[found.posterior > _HALF].sum())
+def _figures(found: Findings, published: Published) -> dict[str, object]:
     return {
         "attack": found.attack,
         "knows": found.knows,
         "people": found.n_people,
-        "at_risk": found.n_breached,
+        "found": found.line,
+        "at_risk": found.n_at_risk,
         "limit": found.limit,
         "is_about_values": bool(len(found.value)) and int(np.max(found.value)) >= 0,
-        "mean_posterior": float(found.counts @ found.posterior) / n_people,
-        "above_half": n_above / n_people,
+        "success": _success(found, published),
         "worst_posterior": found.worst,
         "is_tried": HELD_OUT_TEST not in found.headline,
+        "cut_short": found.cut_short,
+        "unresolved": len(found.unresolved),
+        "meaningless": found.meaningless,
+        "above_anyway": found.n_above_anyway,
+        **found.scale(),
     }
+
+
+def _success(found: Findings, published: Published) -> float:
+    """Return the share of people about whom the adversary is right, if she guesses everybody.
+
+    Beliefs that follow by logic are right as often as they say. Others are compared with the
+    truth: where she believes nothing above the limit she says the most frequent value of the
+    bucket, and elsewhere she is right as often as was counted. What was not compared counts for
+    no more than that naive guess.
+    """
+    n_people = max(found.n_people, 1)
+    if not found.is_belief:
+        return float(found.counts @ found.posterior) / n_people
+    scale, naive = found.calibration, _naive_success(published)
+    if scale is None or scale.right is None or scale.baseline is None:
+        return naive
+    return naive + scale.believed * (scale.right.value - scale.baseline) / n_people
+
+
+def _naive_success(published: Published) -> float:
+    """Return how often the most frequent value of a person's bucket is theirs."""
+    held = Foreground().buckets_of(published)
+    if held is None or not held.n_rows:
+        return 0.0
+    most = np.zeros(held.n_buckets, dtype=np.int64)
+    np.maximum.at(most, held.bucket, held.count)
+    return int(most.sum()) / held.n_rows
 
 
 def _measured(

@@ -1,9 +1,10 @@
 """What a comparison says: one table, one picture, and one method with the reasons for it.
 
-The risk of a release is what the most successful of the adversaries tried believes of people on
-average: how often she would be right, by her own reckoning, if she guessed everybody's sensitive
-value. The loss is how far the tables of two columns are from the true ones, or another figure
-where that is not measured. Both are 0 at best, and comparable between releases of all shapes.
+The risk of a release is how often the most successful of the adversaries tried is right if she
+guesses everybody's sensitive value; beliefs that may be wrong are compared with the truth for it.
+Beside it stand the people who are exposed at a limit that is the same for all methods. The loss is
+how far the tables of two columns are from the true ones, or another figure where that is not
+measured. All are 0 at best, and comparable between releases of all shapes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,8 @@ class Comparison:
         The configuration file of each method.
     sampled
         Of how many rows methods were tried, and how many the table has; None where on all of them.
+    left_out
+        The methods that were not tried at all, each with the reason.
     not_installed
         The measures that would have been taken, had their libraries been there.
     """
@@ -69,6 +72,7 @@ class Comparison:
     max_risk: float | None
     configurations: Mapping[str, str]
     sampled: tuple[int, int] | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
     not_installed: tuple[str, ...] = ()
 
     @cached_property
@@ -78,7 +82,7 @@ class Comparison:
         for label, tried in self.tried.items():
             risk, loss = self.risk(label), self.loss(label)
             if tried.refusal is None and risk is not None and loss is not None:
-                found.append(Point(label, risk, loss))
+                found.append(Point(label, risk, loss, self.exposed(label)))
         return tuple(found)
 
     @cached_property
@@ -106,7 +110,19 @@ class Comparison:
 
     def risk(self, label: str) -> float | None:
         """Give the risk of a method; None where no attack says one."""
-        return _most(self._attacks(label), "mean_posterior")
+        return _most(self._attacks(label), "success")
+
+    def exposed(self, label: str) -> float:
+        """Return the largest share of people whom an attack on values exposes at its limit.
+
+        A limit that every release exceeds says nothing about a method, and is not counted.
+        """
+        counted = [
+            one["at_risk"] / max(one["people"], 1)
+            for one in self._attacks(label)
+            if one["at_risk"] is not None and not one["meaningless"]
+        ]
+        return max(counted, default=0.0)
 
     def loss(self, label: str) -> float | None:
         """Give the loss of a method; None where no measure says one."""
@@ -114,8 +130,12 @@ class Comparison:
 
     def faults(self, label: str) -> tuple[str, ...]:
         """Say why the gate of the configuration would not let a method's release pass."""
-        judged = [one for one in self.tried[label].attacks if one.get("max_people") is not None]
-        return tuple(fault for one in judged for fault in [_fault(one)] if fault)
+        attacks = self.tried[label].attacks
+        judged = [one for one in attacks if one.get("max_people") is not None]
+        faults = tuple(fault for one in judged for fault in [_fault(one)] if fault)
+        unresolved = max((one.get("unresolved", 0) for one in attacks), default=0)
+        told = f"{unresolved} parts of the adversary's knowledge name what is not there"
+        return (*faults, told) if unresolved else faults
 
     @cached_property
     def _axis(self) -> tuple[str, str] | None:
@@ -168,7 +188,7 @@ class Comparison:
     def table(self) -> Section:
         """One line a method that was tried: its risks, its losses, and whether it is beaten."""
         measured = tuple(f"{measure}: {figure}" for measure, figure in self._columns)
-        named = ("method", "risk", "people above 1/2", "worst posterior", "most successful attack")
+        named = ("method", "risk", "share exposed", "worst posterior", "most successful attack")
         rows = []
         for label, tried in self.tried.items():
             if tried.refusal is None:
@@ -177,7 +197,7 @@ class Comparison:
                     (
                         label,
                         self.risk(label),
-                        _most(attacks, "above_half"),
+                        self.exposed(label),
                         _most(attacks, "worst_posterior"),
                         _most_successful(attacks),
                         *(self._figure(label, *column) for column in self._columns),
@@ -189,14 +209,14 @@ class Comparison:
     @cached_property
     def attacks(self) -> Section:
         """One line a method and attack."""
-        columns = ("method", "attack", "people at risk", "limit", "mean posterior", "worst", "gate")
+        columns = ("method", "attack", "what she finds", "limit", "success", "worst", "gate")
         rows = [
             (
                 label,
                 one["attack"],
-                one.get("at_risk", one.get("not_run")),
+                one["found"] if "found" in one else f"not run: {one['not_run']}",
                 one.get("limit"),
-                one.get("mean_posterior"),
+                one.get("success"),
                 one.get("worst_posterior"),
                 _verdict(one),
             )
@@ -218,12 +238,13 @@ class Comparison:
 
     @property
     def refused(self) -> Section:
-        """The methods that could not be tried, and why."""
-        rows = [
+        """The methods that could not be tried or are left out, and why."""
+        rows: list[tuple[object, ...]] = [
             (label, tried.refusal, tried.hint)
             for label, tried in self.tried.items()
             if tried.refusal is not None
         ]
+        rows += [(name, f"left out: {reason}", None) for name, reason in self.left_out.items()]
         return Section(
             "could not be tried",
             ("method", "why", "what would help"),
@@ -271,7 +292,7 @@ class Comparison:
     def risk_name(self) -> str:
         """What the risk is."""
         what = "a sensitive value" if self._is_about_values else "an identity"
-        return f"risk: mean belief in {what}"
+        return f"risk: how often {what} is guessed right"
 
     def to_svg(self) -> str:
         """Draw risk against loss."""
@@ -313,6 +334,7 @@ class Comparison:
             },
             "paired_accuracies": self.pairs.to_dict()["rows"],
             "not_held_out": list(self.not_held_out),
+            "left_out": dict(self.left_out),
             "refused": self.refused.to_dict()["rows"],
             "frontier": [point.name for point in self.frontier],
             "not_installed": list(self.not_installed),
@@ -340,7 +362,7 @@ def _most(attacks: Sequence[Mapping[str, Any]], figure: str) -> float | None:
 
 
 def _most_successful(attacks: Sequence[Mapping[str, Any]]) -> str | None:
-    first = max(attacks, key=lambda one: float(one["mean_posterior"]), default=None)
+    first = max(attacks, key=lambda one: float(one["success"]), default=None)
     return None if first is None else str(first["attack"])
 
 
@@ -366,9 +388,11 @@ def _fault(one: Mapping[str, Any]) -> str | None:
         return f"{name} cannot be judged: nobody could be held out"
     if one["limit"] is None:
         return f"{name} cannot be judged: neither it nor the method has a limit"
+    if one["meaningless"] and not 0 < one["above_anyway"] <= allowed:
+        return f"the limit of {name} means nothing: {one['meaningless']}"
     if one["at_risk"] > allowed:
         return f"{name} puts {one['at_risk']} people at risk, {allowed} are allowed"
-    return None
+    return f"{name} was cut short: {one['cut_short']}" if one["cut_short"] else None
 
 
 def _verdict(one: Mapping[str, Any]) -> str:

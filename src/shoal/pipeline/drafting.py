@@ -70,21 +70,42 @@ def draft(
 
 _METHOD = """\
 [method]
-# Mondrian generalizes: every combination of quasi-identifiers is shared by k rows or more, and
-# each such bucket holds ell different sensitive values or more.
+# Mondrian generalizes: every combination of quasi-identifiers is shared by k rows or more, and in
+# each such bucket no sensitive value makes up more than one in ell. (diversity = "distinct" asks
+# for ell different values only: one of them may then make up nearly all of a bucket.)
 name = "mondrian"
 k = 5
 ell = 3
+diversity = "frequency"
+# Where one value is more frequent than that, name the values to protect, which count as one:
+# protect = ["..."]
 # Anatomy keeps every value and cuts the link between a person and the sensitive one instead. In
-# place of the three lines above:
+# place of the lines above:
 # name = "anatomy"
 # ell = 3
 
-# An attack with a limit is judged by it; one without is reported.
+# An attack with max_people is judged: if more people are at risk, nothing is published. Every
+# other attack that fits is run and reported.
 [attacks.homogeneity]
 max_people = 0
 
+# How well a line can be found; the limit is 1/k. A release by Anatomy shows who is in the table,
+# so that this has to go, or needs a limit of its own.
 [attacks.linkage]
+max_people = 0
+
+# What the release itself teaches about kinds of people: the number of people who may be exposed.
+# [attacks.foreground]
+# max_people = 0
+
+# Whether it can be told who is in the table: the largest AUC, from 0.5 (not at all) to 1.
+# [attacks.membership]
+# limit = 0.6
+
+# An attack is left out only with a reason, which goes to the internal record:
+# [attacks.membership]
+# run = false
+# reason = "..."
 
 [release]
 folder = "release"

@@ -160,10 +160,9 @@ def _attacked(evidence: Evidence) -> str:
     told += f", of which failed: {n_failed or 'none'}. " if judged else ". "
     if evidence.not_run:
         told += f"Left out with a reason: {', '.join(map(_spaced, evidence.not_run))}. "
-    figures = [
-        f"{_spaced(found.attack)}: {found.figure}" for found in evidence.findings if found.figure
-    ]
-    return told + _strongest(evidence) + "".join(f" {_upper(one)}." for one in figures)
+    telling = [found for found in evidence.findings if found.figure]
+    figures = [f" {_spaced(found.attack).capitalize()}: {found.figure}." for found in telling]
+    return told + _strongest(evidence) + "".join(figures)
 
 
 def _strongest(evidence: Evidence) -> str:
@@ -181,10 +180,6 @@ def _strongest(evidence: Evidence) -> str:
 
 def _spaced(attack: str) -> str:
     return attack.replace("_", " ")
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _summary(evidence: Evidence) -> list[Markup]:

@@ -12,17 +12,22 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import shoal
+from shoal.core.calibration import Calibration, Estimate
 from shoal.core.frontier import Point
+from shoal.core.registry import names, snake_case
 from shoal.measures.classification import paired_difference
-from shoal.pipeline import compare_schedule
+from shoal.pipeline import compare_schedule, compare_trial
 from shoal.pipeline.anonymize import check_fits
 from shoal.pipeline.compare import RECOMMENDED, compare_as_configured, default_methods
+from shoal.pipeline.compare_methods import usual_left_out
 from shoal.pipeline.compare_trial import Tried, label_of
 from shoal.pipeline.comparison import Comparison
 from shoal.pipeline.config import configure
@@ -43,8 +48,9 @@ def found(table):
 
 
 def tried(risk, loss, **judged):
-    attack = {"attack": "homogeneity", "is_about_values": True, "above_half": 0.0, "at_risk": 0}
-    attack |= {"mean_posterior": risk, "worst_posterior": risk, "limit": None}
+    attack = {"attack": "homogeneity", "is_about_values": True, "people": 100, "at_risk": 0}
+    attack |= {"success": risk, "worst_posterior": risk, "limit": None, "found": "something"}
+    attack |= {"cut_short": "", "unresolved": 0, "meaningless": "", "above_anyway": 0}
     attack |= {"max_people": None, "is_tried": True} | judged
     figures = {"total variation, pairs": loss, "generalized loss": loss}
     measure = {"measure": "loss", "figures": figures}
@@ -341,8 +347,8 @@ def test_the_frontier_is_marked_in_the_table_and_one_is_recommended():
     assert "b is recommended." in said
     assert "30.0% of people" in said
     assert "right about 10.0%" in said
-    assert "than, or as little as, c (risk 0.3, loss 0.6)" in said
-    assert "Also worth choosing from: a (risk 0.2, loss 0.5)" in said
+    assert "than, or as little as, c (risk 0.3, exposed 0.0%, loss 0.6)" in said
+    assert "Also worth choosing from: a (risk 0.2, exposed 0.0%, loss 0.5)" in said
 
 
 def test_a_risk_that_is_allowed_decides():
@@ -358,10 +364,117 @@ def test_a_limit_holds_where_the_risk_is_as_large_but_for_rounding():
     assert comparison({"a": (0.1 + 0.2, 0.5)}, max_risk=0.3).recommended == "a"
 
 
+def test_exposed_people_and_success_rank_methods_and_belief_does_not():
+    """The adversary of `b` believes much and is right about little; that of `a` is right."""
+    sure = {"worst_posterior": 1.0, "limit": "1/3"}
+    found = Comparison(
+        tried={
+            "a": tried(0.3, 0.2, at_risk=40, **sure),
+            "b": tried(0.3, 0.2, at_risk=2, believed=90, **sure),
+        },
+        guess=0.1,
+        max_risk=None,
+        configurations={"a": "a", "b": "b"},
+    )
+    assert found.recommended == "b"
+    assert [point.exposed for point in found.points] == [0.4, 0.02]
+    assert [point.name for point in found.frontier] == ["b"]
+    rows = {row["method"]: row for row in found.table.to_dict()["rows"]}
+    assert (rows["a"]["share exposed"], rows["a"]["standing"]) == (0.4, "beaten")
+    assert "2.0% of people are exposed" in " ".join(found.reasons)
+
+
+def test_a_limit_that_means_nothing_does_not_rank_methods():
+    found = comparison({"a": (0.3, 0.2)})
+    nonsense = tried(0.3, 0.2, at_risk=100, limit="1/2", meaningless="it has two values")
+    assert replace(found, tried={"a": nonsense}).exposed("a") == 0
+
+
+@pytest.mark.parametrize(
+    ("scale", "success"),
+    [
+        # Half of the people are believed of, and right 3 in 5 where a guess is right 1 in 2.
+        (Calibration(4, Estimate(0.6, 0.2, 0.9), 0.5, 2, 1, None, 8), 0.55),
+        (Calibration(4, Estimate(0.25, 0.1, 0.5), 0.5, 3, 0, None, 8), 0.375),
+        (Calibration(0, None, None, 0, 0, None, 8), 0.5),
+        (None, 0.5),
+    ],
+)
+def test_success_of_beliefs_is_what_was_counted_and_not_what_is_believed(scale, success):
+    columns = {"age": [1, 1, 2, 2, 3, 3, 4, 4], "ill": ["a", "b"] * 4}
+    table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="ill"))
+    release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    (found,) = shoal.attack(release, shoal.attacks.Homogeneity())
+    believed = replace(
+        found, is_belief=True, calibration=scale, posterior=np.full(len(found.counts), 0.99)
+    )
+    assert compare_trial._success(believed, release.published) == pytest.approx(success)
+    assert compare_trial._success(found, release.published) == pytest.approx(0.5)
+
+
+# --- where one value dominates --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dominated():
+    columns = {
+        "age": [20 + i % 9 for i in range(120)],
+        "zip": [i % 4 for i in range(120)],
+        "ill": ["none" if i % 5 else "abc"[i % 3] for i in range(120)],
+    }
+    return shoal.read(columns, shoal.Schema(quasi=["age", "zip"], sensitive="ill"))
+
+
+def test_where_one_value_dominates_the_others_are_protected(dominated):
+    methods = default_methods(dominated)
+    assert len(methods) == 6
+    assert {method.protect for method in methods} == {("a", "b", "c")}
+    found = shoal.compare(dominated, measures=MEASURES[:1], workers=1)
+    assert not [label for label, one in found.tried.items() if one.refusal is not None]
+    # Everybody is held against one limit on the values that are meant.
+    limits = {
+        one["limit"]
+        for tried in found.tried.values()
+        for one in tried.attacks
+        if one["attack"] in ("homogeneity", "foreground")
+    }
+    assert len(limits) == 1
+    assert not any(one["meaningless"] for each in found.tried.values() for one in each.attacks)
+    assert "protect = [" in found.configuration
+    said = " ".join(f"{label} {why}" for label, why, _ in found.refused.rows)
+    assert "injector left out: one value makes up 80 % of the column" in said
+    assert "slicing left out: one value makes up 80 % of the column" in said
+
+
+def test_every_method_is_tried_or_left_out_with_a_reason_from_the_start(table, dominated):
+    for one in (table, dominated, shoal.read({"age": [1, 2]}, shoal.Schema(quasi="age"))):
+        tried = {snake_case(type(method).__name__) for method in default_methods(one)}
+        left_out = usual_left_out(one)
+        assert tried | set(left_out) == set(names("shoal.methods"))
+        assert not tried & set(left_out)
+        assert all(left_out.values())
+    steps = []
+    found = shoal.compare(
+        dominated, measures=MEASURES[:1], attacks=ATTACKS, workers=1, progress=steps.append
+    )
+    told = [step for step in steps if step.startswith("left out: ")]
+    assert len(told) == len(found.left_out) > 3
+    assert steps.index(told[-1]) < steps.index("count the table")
+    assert found.to_dict()["left_out"] == found.left_out
+
+
+def test_an_attack_that_is_left_out_is_not_compared(tmp_path):
+    reason = "no list of people exists"
+    found = compared_as(tmp_path, attacks={"membership": {"run": False, "reason": reason}})
+    rows = [row for row in found.attacks.rows if row[1] == "membership"]
+    assert rows
+    assert {row[2] for row in rows} == {f"not run: {reason}"}
+
+
 def test_of_equally_good_methods_the_first_is_recommended_and_the_other_named():
     found = comparison({"a": (0.3, 0.1), "b": (0.3, 0.1), "c": (0.3, 0.2)})
     assert found.recommended == "a"
-    assert "As good in both, and named after it: b." in " ".join(found.reasons)
+    assert "As good in all, and named after it: b." in " ".join(found.reasons)
 
 
 def test_a_method_that_is_alone_is_not_praised_above_others():
@@ -386,6 +499,9 @@ def gated(**judged):
         ({"max_people": 3, "at_risk": 4, "limit": "1/2"}, "puts 4 people at risk, 3 are allowed"),
         ({"max_people": 3, "at_risk": 0, "limit": None}, "has a limit"),
         ({"max_people": 3, "limit": "1/2", "is_tried": False}, "nobody could be held out"),
+        ({"max_people": 3, "limit": "1/2", "cut_short": "2 of 9 values"}, "was cut short: 2 of 9"),
+        ({"max_people": 3, "limit": "1/2", "meaningless": "it has 2"}, "means nothing: it has 2"),
+        ({"unresolved": 2}, "2 parts of the adversary's knowledge"),
     ],
 )
 def test_what_fails_the_gate_is_not_recommended(judged, words):

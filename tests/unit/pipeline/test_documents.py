@@ -113,7 +113,7 @@ def test_the_internal_report_tells_the_verdicts_of_the_gate(tmp_path):
         writer = csv.writer(file)
         writer.writerow(["age", "zip", "disease"])
         writer.writerows([20 + i % 7, f"z{i % 3}", "abcd"[i % 4]] for i in range(60))
-    attacks = {"homogeneity": {"limit": "1/10", "max_people": 5}}
+    attacks = {"homogeneity": {"limit": "1/4", "max_people": 5}}
     configuration = configure(
         {
             "table": {"source": "people.csv"},

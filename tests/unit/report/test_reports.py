@@ -310,8 +310,8 @@ def test_people_are_counted_by_bucket_column_and_value():
 def test_explained_variance_is_that_of_people_one_by_one(entries):
     code, counts, posterior = map(np.array, zip(*entries, strict=True))
     domain = Domain.of_texts("x", ["a", "b", "c"])
-    found = Findings("a", "k", counts, code, posterior, posterior > 0.4, None, {})
-    columns, groups = risk_sections(found, Attacked(Cells((domain,), code[:, None], counts)))
+    found = Findings("a", "k", counts, code, posterior, posterior > 0.4, "2/5", {})
+    *_, columns, groups = risk_sections(found, Attacked(Cells((domain,), code[:, None], counts)))
     people = [(one, p) for one, n, p in entries for _ in range(n)]
     mean = sum(p for _, p in people) / len(people)
     total = sum((p - mean) ** 2 for _, p in people)
