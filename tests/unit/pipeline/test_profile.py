@@ -299,6 +299,13 @@ def test_a_draft_that_is_decided_can_be_read(tmp_path):
     assert table.schema.key == "person_no"
 
 
+def test_a_draft_judges_and_bounds_how_frequent_a_value_is_in_a_bucket():
+    drafted = tomllib.loads(profile({"a": [1, 2]}).draft())
+    assert drafted["method"]["diversity"] == "frequency"
+    limits = {name: stated["max_people"] for name, stated in drafted["attacks"].items()}
+    assert limits == {"homogeneity": 0, "linkage": 0}
+
+
 def test_a_draft_says_how_the_source_is_read(tmp_path):
     path = tmp_path / "people.csv"
     path.write_bytes("a;b\né;'x'\n".encode("cp1252"))
