@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
-from shoal.knowledge.limits import find_excess
+from shoal.knowledge.calibration import raised_limit
+from shoal.knowledge.limits import exact_threshold, find_excess
 
 VALUES = "abc"
 tables = st.lists(st.integers(0, 2), min_size=1, max_size=6)
@@ -77,3 +79,8 @@ def test_two_values_and_one_half_mean_nothing_for_beliefs():
     counted = find_excess(skewed, both, Fraction(1, 2), is_belief=True, counted_from=Fraction(3, 5))
     assert counted.n_people == 0
     assert counted.reason
+
+
+@given(st.fractions(0, 1))
+def test_people_count_as_exposed_from_the_same_belief_as_in_the_calibration(limit):
+    assert float(exact_threshold(limit)) == pytest.approx(raised_limit(float(limit)))

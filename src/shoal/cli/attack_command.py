@@ -11,6 +11,7 @@ from shoal.cli import parsing
 from shoal.cli.command import command
 from shoal.cli.options import AttackNames, Memory, Parameters
 from shoal.cli.output import SHOWS_VALUES, Output
+from shoal.core.risk_words import in_words
 
 if TYPE_CHECKING:
     from shoal.pipeline.attack import AttackReport
@@ -124,13 +125,13 @@ def _configured(
 
 def _show(output: Output, report: AttackReport) -> None:
     output.table(
-        ("attack", "what the adversary knows", "what she finds", "worst posterior", "limit"),
+        ("attack", "what the adversary knows", "what she finds", "strongest belief", "limit"),
         [
             (
                 found.attack,
                 found.knows,
                 found.line,
-                found.worst,
+                in_words(found.worst),
                 "none: reported, not judged" if found.limit is None else found.limit,
             )
             for found in report.findings

@@ -11,6 +11,7 @@ import typer
 from shoal.cli.command import command
 from shoal.cli.options import EngineName, Memory, Replace, TableName
 from shoal.cli.output import Mark, Output
+from shoal.core.risk_words import in_words
 
 if TYPE_CHECKING:
     from shoal.core.guarantees import Guarantee
@@ -170,13 +171,13 @@ def _export(loaded: Configuration, published: Publication, *, replace: bool) -> 
 def show_gate(output: Output, judgements: Sequence[Judgement]) -> None:
     """Print how every attack was judged; no value of the table is in it."""
     output.table(
-        ("attack", "what the adversary knows", "what she finds", "worst posterior", "verdict"),
+        ("attack", "what the adversary knows", "what she finds", "strongest belief", "verdict"),
         [
             (
                 judgement.attack,
                 judgement.knows,
                 judgement.line or None,
-                None if judgement.not_run else judgement.worst,
+                None if judgement.not_run else in_words(judgement.worst),
                 _verdict(judgement),
             )
             for judgement in judgements

@@ -6,7 +6,10 @@ table.
 
 from __future__ import annotations
 
-from shoal.core.calibration import Calibration
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shoal.core.calibration import Calibration
 
 __all__ = ["in_words", "number", "of_all", "percent", "words_of_scale"]
 
@@ -68,7 +71,7 @@ def words_of_scale(found: Calibration, n_people: int) -> str:
 
     Examples
     --------
-    >>> from shoal.core.calibration import Estimate
+    >>> from shoal.core.calibration import Calibration, Estimate
     >>> right, slope = Estimate(0.24, 0.2, 0.29), Estimate(0.1, -0.1, 0.3)
     >>> words_of_scale(Calibration(1288, right, 0.28, 979, 57, slope, 1900), 2000)
     '57 of 2,000 exposed; believed of 1,288, right 1 in 4 (20 to 29 %), naive guess 28 %'

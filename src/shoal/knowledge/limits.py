@@ -19,11 +19,7 @@ from shoal.core.cells import Buckets
 from shoal.core.exact import as_text
 from shoal.core.risk_words import number, percent
 
-__all__ = ["EXPOSED_ABOVE", "Excess", "find_excess"]
-
-EXPOSED_ABOVE = Fraction(6, 5)
-"""Calibrated beliefs count from this many times the limit on: where the share of a bucket equals
-the limit, a worthless attack passes the limit by a hair for everybody."""
+__all__ = ["Excess", "exact_threshold", "find_excess"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,17 @@ class Excess:
 
     n_people: int = 0
     reason: str = ""
+
+
+def exact_threshold(limit: Fraction) -> Fraction:
+    """Return the belief above which people count as exposed, as `shoal.knowledge.calibration` does.
+
+    Examples
+    --------
+    >>> exact_threshold(Fraction(1, 2)), exact_threshold(Fraction(9, 10))
+    (Fraction(3, 5), Fraction(19, 20))
+    """
+    return min(limit * Fraction(6, 5), (1 + limit) / 2)
 
 
 def find_excess(

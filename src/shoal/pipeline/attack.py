@@ -30,7 +30,7 @@ from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.informed import prior_beliefs
 from shoal.knowledge.known import Knowledge
-from shoal.knowledge.limits import EXPOSED_ABOVE, find_excess
+from shoal.knowledge.limits import exact_threshold, find_excess
 from shoal.pipeline.algorithm import algorithm_of
 from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.earlier import attack_with_earlier
@@ -222,7 +222,7 @@ def _with_meaning(one: Attack, found: Findings, published: Published) -> Finding
         aims,
         bound,
         is_belief=found.is_belief,
-        counted_from=bound * EXPOSED_ABOVE if is_calibrated else None,
+        counted_from=exact_threshold(bound) if is_calibrated else None,
     )
     return replace(found, meaningless=excess.reason, n_above_anyway=excess.n_people)
 
