@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from shoal.core.attack import Findings, Section
+from shoal.core.calibration import Calibration, Estimate
 from shoal.core.measure import Measured
 from shoal.core.release import Manifest, Meaning
 from shoal.knowledge.correlation import Correlations
@@ -284,12 +285,50 @@ def _attacks(evidence: Evidence) -> list[Markup]:
         parts += [
             element("h3", found.attack.replace("_", " ").capitalize()),
             element("p", f"The adversary knows {found.knows}."),
+            element("p", f"What she finds: {found.line}."),
+            *_doubts(found),
         ]
+        parts += [] if found.calibration is None else [_scale_table(found.calibration)]
         parts += [figure_table(found.headline, "Figures")] if found.headline else []
         parts += [element("p", said) for said in evidence.unsaid.get(found.attack, ())]
         for section in (*evidence.risks.get(found.attack, ()), *found.sections):
             parts += section_parts(section, most=1.0 if section.title == BY_COLUMN else 0.0)
     return parts
+
+
+def _doubts(found: Findings) -> list[Markup]:
+    """Say what the findings do not cover."""
+    said = []
+    if found.cut_short:
+        said.append(f"It was cut short: {found.cut_short}.")
+    if found.meaningless:
+        said.append(f"Its limit means nothing here: {found.meaningless}.")
+    if found.unresolved:
+        said.append(f"It could not resolve what is known: {'; '.join(found.unresolved)}.")
+    return [element("p", value_of_remark(one)) for one in said]
+
+
+def _scale_table(scale: Calibration) -> Markup:
+    """Show how beliefs compare with the table."""
+    figures: dict[str, object] = {
+        "people believed above the limit": scale.believed,
+        "right about them": _with_interval(scale.right),
+        "naive guess about them": scale.baseline,
+        "people of whom something false is believed": scale.wrongly_believed,
+        "people exposed": scale.exposed,
+        "of them by their band of belief": scale.n_in_bands,
+        "calibration slope (1: as right as believed, 0: worthless)": _with_interval(scale.slope),
+        "people who tell something about the slope": scale.n_informative,
+    }
+    for name, one in scale.slopes.items():
+        figures[f"slope of {name}"] = _with_interval(one)
+    return figure_table(figures, "Beliefs compared with the table")
+
+
+def _with_interval(estimate: Estimate | None) -> str | None:
+    if estimate is None:
+        return None
+    return f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
 
 
 def _known(evidence: Evidence) -> list[Markup]:

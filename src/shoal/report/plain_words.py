@@ -142,16 +142,18 @@ def found_about(findings: Sequence[Findings]) -> dict[str, list[str]]:
 
 
 def _sentence(found: Findings) -> str:
-    begin = f"{found.attack.replace('_', ' ')}: an adversary who knows {found.knows}"
+    name = found.attack.replace("_", " ")
     if found.figure:
-        return f"{begin}; {found.figure}."
+        return f"{name}, by an adversary who knows {found.knows}: {found.figure}."
+    if found.is_belief and found.limit is not None:
+        by_limit = f"by the limit {found.limit}, {found.line}"
+        return f"{name}, by an adversary who knows {found.knows}: {by_limit}."
+    begin = f"{name}: an adversary who knows {found.knows}"
     if found.limit is None:
         return (
             f"{begin} believes what she believes most of anybody with probability "
             f"{found.worst:.3g}. There is no limit to judge that by."
         )
-    if found.is_belief:
-        return f"{begin}, by the limit {found.limit}: {found.line}."
     counted = "none" if not found.n_breached else number(found.n_breached)
     return (
         f"{begin} puts {counted} of {number(found.n_people)} people at risk by the limit "
