@@ -42,8 +42,9 @@ __all__ = ["Membership"]
 
 _BANDS = (0, 1, 2, 3, 5, 10, 100)
 """Where the bands of numbers of buckets begin."""
-_HARDLY, _PLAINLY = 0.55, 0.7
-"""Areas under the curve up to which members are hardly, and from which they are plainly, told."""
+_CHANCE, _HARDLY, _PLAINLY = 0.5, 0.6, 0.7
+"""Areas under the curve: of a guess, and up to which members are hardly, and from which they are
+plainly, told from others."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -311,6 +312,8 @@ def _meaning(separation: Separation) -> str:
     """Say how well members are told from others, by the whole interval."""
     if separation.high <= _HARDLY:
         return "members can hardly be told from others"
+    if separation.low <= _CHANCE:
+        return "too few people to say whether members can be told from others"
     if separation.low >= _PLAINLY:
         return "members are plainly told from others"
     return "members are told from others to some degree"

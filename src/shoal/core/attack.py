@@ -185,6 +185,12 @@ class Findings:
     @property
     def line(self) -> str:
         """What was found in a few words, without any value of the table."""
+        return (
+            f"{self._counted}; the limit means nothing here" if self.meaningless else self._counted
+        )
+
+    @property
+    def _counted(self) -> str:
         if self.figure:
             return self.figure
         if self.calibration is not None:

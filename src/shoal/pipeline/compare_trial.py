@@ -292,8 +292,8 @@ def _success(found: Findings, published: Published) -> float:
 
     Beliefs that follow by logic are right as often as they say. Others are compared with the
     truth: where she believes nothing above the limit she says the most frequent value of the
-    bucket, and elsewhere she is right as often as was counted. What was not compared counts for
-    no more than that naive guess.
+    bucket, and elsewhere she is right as often as was counted. If that is less often than the naive
+    guess, or was not compared, she is taken to make the naive guess.
     """
     n_people = max(found.n_people, 1)
     if not found.is_belief:
@@ -301,7 +301,8 @@ def _success(found: Findings, published: Published) -> float:
     scale, naive = found.calibration, _naive_success(published)
     if scale is None or scale.right is None or scale.baseline is None:
         return naive
-    return naive + scale.believed * (scale.right.value - scale.baseline) / n_people
+    gain = scale.believed * (scale.right.value - scale.baseline) / n_people
+    return naive + max(gain, 0.0)
 
 
 def _naive_success(published: Published) -> float:

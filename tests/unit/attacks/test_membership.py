@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.attacks import Membership
+from shoal.attacks import Membership, membership
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
@@ -15,6 +15,7 @@ from shoal.core.held_out import HELD_OUT_TEST, Trial, Trials
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, People, Published
 from shoal.core.sliced import Layout, Sliced
+from shoal.knowledge.separation import MatchRate, Separation
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 CITY = Domain.of_texts("city", ["Bonn", "Rome", "Oslo"])
@@ -103,6 +104,21 @@ def test_the_line_is_the_area_with_its_interval_and_what_it_means():
     )
     untested = Membership(limit=0.9).run(RELEASE, MEMBERS)
     assert untested.line == "not tested: the table is not at hand"
+
+
+@pytest.mark.parametrize(
+    ("auc", "low", "high", "meaning"),
+    [
+        (0.94, 0.92, 0.96, "plainly told"),
+        (0.62, 0.55, 0.7, "to some degree"),
+        (0.52, 0.48, 0.56, "hardly be told"),
+        # A wide interval is no comfort.
+        (0.5, 0.3, 0.7, "too few people to say"),
+    ],
+)
+def test_what_an_area_means_goes_by_its_whole_interval(auc, low, high, meaning):
+    rate = MatchRate(1, 2)
+    assert meaning in membership._figure(Separation(auc, low, high, rate, rate), None)
 
 
 def test_what_was_not_tried_is_not_judged():

@@ -395,7 +395,7 @@ def test_a_limit_that_means_nothing_does_not_rank_methods():
     [
         # Half of the people are believed of, and right 3 in 5 where a guess is right 1 in 2.
         (Calibration(4, Estimate(0.6, 0.2, 0.9), 0.5, 2, 1, None, 8), 0.55),
-        (Calibration(4, Estimate(0.25, 0.1, 0.5), 0.5, 3, 0, None, 8), 0.375),
+        (Calibration(4, Estimate(0.25, 0.1, 0.5), 0.5, 3, 0, None, 8), 0.5),
         (Calibration(0, None, None, 0, 0, None, 8), 0.5),
         (None, 0.5),
     ],
