@@ -85,7 +85,9 @@ def test_without_a_list_the_own_method_is_compared_with_the_usual_ones(run, conf
     text = CONFIGURATION.partition("[compare]")[0]
     document = json.loads(run("compare", configured(text), "--workers", 1, "--json").stdout)
     labels = [row["method"] for row in (*document["methods"], *document["refused"])]
-    assert len(labels) == 7
+    assert sorted(document["left_out"]) == ["foreground_safe", "mask", "rule_hiding"]
+    assert set(document["left_out"]) < set(labels)
+    assert len(labels) == 7 + 3
     assert "mondrian k=4" in labels
 
 
