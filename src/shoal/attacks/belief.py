@@ -104,7 +104,7 @@ class Belief(Attack):
     >>> findings = Belief(max_posterior=0.8).run(
     ...     Published(manifest, lines, values), everybody, beliefs)
     >>> findings
-    Findings(belief: 2 of 2 people at risk, worst posterior 0.9)
+    Findings(belief: 2 of 2 people believed, not checked, worst posterior 0.9)
     >>> round(findings.headline["worst gain"], 3)
     0.383
     """

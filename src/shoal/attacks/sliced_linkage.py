@@ -74,7 +74,7 @@ class SlicedLinkage(Attack):
     >>> method = shoal.Slicing(ell=2, columns=[["age", "sex"], ["zipcode", "disease"]])
     >>> release = shoal.anonymize(table, method, seed=1)
     >>> shoal.attack(release, SlicedLinkage())
-    AttackReport(sliced_linkage: 0 of 8 people at risk)
+    AttackReport(sliced_linkage: 0 of 8 people believed)
     """
 
     limit: Fraction | None = None

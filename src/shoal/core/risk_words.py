@@ -78,6 +78,8 @@ def words_of_scale(found: Calibration, n_people: int) -> str:
     """
     if found.is_calibrated:
         first = f"{of_all(found.exposed, n_people)} exposed; believed of {number(found.believed)}"
+    elif not found.believed:
+        first = f"{of_all(0, n_people)} people believed"
     else:
         first = (
             f"{of_all(found.believed, n_people)} believed; too few informative people to "
