@@ -10,108 +10,32 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from shoal.core.attack import Attack
 from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.exact import Number
-from shoal.core.guarantee import BANDWIDTH
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
-from shoal.core.registry import find
-from shoal.core.release import Published
 from shoal.core.schema import Schema
-from shoal.core.table import Table
 from shoal.engines.limits import Limits
 from shoal.engines.opening import is_postgres_address
 from shoal.engines.postgres_connection import public_address
 from shoal.engines.table import EngineTable
-from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.informed import prior_beliefs
-from shoal.pipeline.attack import read_people, read_prior
-from shoal.pipeline.config_sections import AttackSection, Sections, check_sections
-from shoal.pipeline.make import Parameters, make, refuse_unknown
+from shoal.pipeline.config_attacks import ConfiguredAttack, check_left_out, max_people_of
+from shoal.pipeline.config_sections import Sections, check_sections
+from shoal.pipeline.make import Parameters, make
 from shoal.pipeline.read import read
 
 __all__ = ["ComparedMethods", "Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
 
-_POPULATION = "population"
-_PRIOR = "prior"
-_BANDWIDTH = "bandwidth"
-"""Of the beliefs that a prior is estimated as."""
 _PRIVATE = "private"
 """Cells that must not be known; files among what names them are relative too."""
-_ATTACKS = "shoal.attacks"
-_LIMIT = "limit"
-_LIMITS = (_LIMIT, "max_posterior", "r", "ell")
-"""Parameters of attacks that say from when on somebody is at risk."""
-_PATHS = (_POPULATION, _PRIOR, "rules", "knowledge")
+_PATHS = ("population", "prior", "rules", "knowledge")
 """Parameters that name a file."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfiguredAttack:
-    """An attack that the steward named, and how many people it may put at risk.
-
-    Parameters
-    ----------
-    name
-        Its name in the configuration.
-    parameters
-        What it is made with. A population is the path of a file.
-    max_people
-        How many people may be at risk; None where the attack is reported, not judged.
-    """
-
-    name: str
-    parameters: Parameters = field(default_factory=dict)
-    max_people: int | None = None
-
-    def make(self, published: Published, table: Table | None = None) -> Attack:
-        """Make the attack; files that it names are read as the release's columns demand.
-
-        Parameters
-        ----------
-        table
-            What the release was made from, where that is at hand: prior beliefs are estimated from
-            it where only their bandwidth is given.
-        """
-        parameters = dict(self.parameters)
-        population = parameters.get(_POPULATION)
-        if isinstance(population, str | Path):
-            parameters[_POPULATION] = read_people(population, published).quasi
-        bandwidth, prior = parameters.pop(_BANDWIDTH, None), parameters.get(_PRIOR)
-        if isinstance(prior, str | Path):
-            chosen = BANDWIDTH if bandwidth is None else bandwidth
-            parameters[_PRIOR] = read_prior(prior, published, chosen)
-        elif bandwidth is not None:
-            parameters[_PRIOR] = self._estimated(table, bandwidth)
-        return cast(Attack, make(_ATTACKS, self.name, parameters))
-
-    def _estimated(self, table: Table | None, bandwidth: object) -> Beliefs:
-        if table is None:
-            raise ParameterError(
-                f"The bandwidth of {self.name} is that of beliefs, and there is nothing that they "
-                "could be estimated from.",
-                hint="name a file with the columns of the table, or of data like it: prior=... or "
-                "--prior FILE.",
-            )
-        return prior_beliefs(table, cast("Number", bandwidth))
-
-    def check(self) -> None:
-        """Refuse a name or a parameter that does not exist, before any work is done."""
-        read_later = (_POPULATION, _PRIOR, _BANDWIDTH)
-        given = {name: value for name, value in self.parameters.items() if name not in read_later}
-        make(_ATTACKS, self.name, given)
-        named = [_PRIOR if name == _BANDWIDTH else name for name in read_later]
-        asked = [
-            name for name, given in zip(named, read_later, strict=True) if given in self.parameters
-        ]
-        refuse_unknown(find(_ATTACKS, self.name), self.name, asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +205,7 @@ class Configuration:
             ConfiguredAttack(
                 name=name,
                 parameters=self._resolved(stated.model_extra or {}),
-                max_people=_max_people(name, stated),
+                max_people=max_people_of(name, stated),
             )
             for name, stated in self._file.attacks.items()
             if stated.run
@@ -411,46 +335,12 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     """
     file = check_sections(given)
     _check_addresses(file)
-    _check_left_out(file)
+    check_left_out(file)
     configuration = Configuration(base=base, given=given, _file=file)
     configuration.measures()
     for attack in configuration.attacks():
         attack.check()
     return configuration
-
-
-def _max_people(name: str, stated: AttackSection) -> int | None:
-    """Return how many people may be at risk; nobody if a limit alone judges the attack."""
-    has_limit = _LIMIT in (stated.model_extra or {})
-    if stated.max_people is None and has_limit and find(_ATTACKS, name).is_judged_by_limit:
-        return 0
-    return stated.max_people
-
-
-def _check_left_out(file: Sections) -> None:
-    """Refuse an attack that is left out without a reason, or although it has a limit."""
-    for name, stated in file.attacks.items():
-        if stated.run:
-            if stated.reason is not None:
-                raise ParameterError(
-                    f"[attacks.{name}] has a reason, but the attack is run.",
-                    hint="reason says why an attack is left out: it belongs to run = false.",
-                )
-            continue
-        find(_ATTACKS, name)
-        if stated.reason is None or not stated.reason.strip():
-            raise ParameterError(
-                f"[attacks.{name}] run = false needs a reason, which goes to the internal record.",
-                hint='add reason = "...".',
-            )
-        limits = [key for key in _LIMITS if key in (stated.model_extra or {})]
-        limits += ["max_people"] if stated.max_people is not None else []
-        if limits:
-            raise ParameterError(
-                f"[attacks.{name}] has {limits[0]}, but run = false: an attack that is judged "
-                "cannot be left out.",
-                hint="take out the limit, or run = false.",
-            )
 
 
 def _check_addresses(file: Sections) -> None:
