@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.proportion import share_interval
-from shoal.knowledge.calibration import _Beliefs, calibrate, raised_limit
+from shoal.knowledge.calibration import calibrate, raised_limit
+from shoal.knowledge.checked_beliefs import CheckedBeliefs
 
 
 @st.composite
@@ -63,7 +64,7 @@ def beliefs_of(group, truth, odds):
 def test_a_slope_raises_odds_before_they_are_conditioned(drawn, slope):
     group, truth, odds = drawn
     suspicions = beliefs_of(group, truth, odds)
-    found = _Beliefs.of(suspicions, np.ones(len(group), dtype=np.int64), [truth])
+    found = CheckedBeliefs.of(suspicions, np.ones(len(group), dtype=np.int64), [truth])
     belief, log_likelihood, score = found.at(slope)
     expected, expected_log = plain_beliefs(group, truth, odds, slope)
     everybody = np.zeros(len(group))
@@ -83,7 +84,9 @@ def test_posteriors_are_given_back_at_a_slope_of_one_and_shares_at_zero(drawn):
     is_open = (share > 0) & (share < 1)
     belief = np.where(is_open, 1 / (1 + np.exp(-odds)), share)
     about = Suspicion((0,), belief, group, n_carrying)
-    found = _Beliefs.of(Suspicions((about,), 0.5), np.ones(len(group), dtype=np.int64), [truth])
+    found = CheckedBeliefs.of(
+        Suspicions((about,), 0.5), np.ones(len(group), dtype=np.int64), [truth]
+    )
     for slope, expected in ((1.0, belief), (0.0, share)):
         everybody = np.zeros(len(group))
         everybody[found.cell] = found.at(slope)[0]
