@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         mine_adversarial_rules,
     )
     from shoal.knowledge.beliefs import Beliefs
-    from shoal.knowledge.guided_hierarchy import guided_hierarchy
+    from shoal.knowledge.guided import guided_hierarchy
     from shoal.knowledge.informed import prior_beliefs
     from shoal.knowledge.known import Fact, Knowledge
     from shoal.knowledge.miners import (
@@ -62,7 +62,7 @@ __getattr__, __dir__ = lazy_exports(
         "PositiveRule": "shoal.knowledge.positive_rules",
         "Statistic": "shoal.knowledge.statistics",
         "foreground": "shoal.knowledge.foreground",
-        "guided_hierarchy": "shoal.knowledge.guided_hierarchy",
+        "guided_hierarchy": "shoal.knowledge.guided",
         "mine_adversarial_rules": "shoal.knowledge.adversarial_rules",
         "mine_negative_rules": "shoal.knowledge.miners",
         "mine_positive_rules": "shoal.knowledge.miners",

@@ -22,7 +22,7 @@ from shoal.core.schema import Schema
 from shoal.core.tree import Tree
 from shoal.engines.domains import build_domain, infer_type, refuse_reserved
 from shoal.engines.table import EngineTable
-from shoal.knowledge.guided_hierarchy import guided_hierarchy
+from shoal.knowledge.guided import guided_hierarchy
 from shoal.pipeline.read import columns_of, read
 
 __all__ = [
@@ -188,7 +188,7 @@ def guided(
     by
         The sensitive column; no other is looked at.
     levels
-        As for `shoal.knowledge.guided_hierarchy.guided_hierarchy`.
+        As for `shoal.knowledge.guided_hierarchy`.
     options
         As for `shoal.read`: table, delimiter, quote, encoding.
 

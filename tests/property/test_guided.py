@@ -17,7 +17,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.hierarchy import Hierarchy
 from shoal.knowledge.agglomeration import DISTANCES, merge_any, merge_neighbours
-from shoal.knowledge.guided_hierarchy import guided_hierarchy
+from shoal.knowledge.guided import guided_hierarchy
 
 THOROUGH = settings(max_examples=200, deadline=None)
 TIE = 1e-10
