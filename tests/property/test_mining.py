@@ -138,15 +138,15 @@ tables = st.one_of(examples(), examples(n_columns=(1, 4), most=3, n_rows=(1, 60)
 
 
 def usable_nodes(example: Example, column: int) -> list[int]:
-    """Give nodes that hold some but not all values of the table; of equal ones the lowest."""
+    """Give nodes that hold some but not all values of the table; of equal ones the highest."""
     tree = example.tree(column)
     present = {row[column] for row in example.rows}
-    lowest: dict[frozenset[int], int] = {}
+    highest: dict[frozenset[int], int] = {}
     for node in range(tree.n_nodes):
         extent = frozenset(tree.members(node).tolist()) & present
         if extent and extent != present:
-            lowest.setdefault(extent, node)
-    return sorted(lowest.values())
+            highest[extent] = node
+    return sorted(highest.values())
 
 
 def antecedents(nodes_by_column: list[list[int]], max_len: int | None):

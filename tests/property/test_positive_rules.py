@@ -73,7 +73,7 @@ def trees_of(cells, hierarchies):
 
 
 def slow_nodes(rows, place, hierarchy):
-    """The labels of a column and the values each stands for, lowest level first, sets once."""
+    """The labels of a column and the values each stands for, sets once, by the highest."""
     present = frozenset(row[place] for row in rows)
     found = {}
     for level in range(3 if hierarchy else 1):
@@ -84,7 +84,7 @@ def slow_nodes(rows, place, hierarchy):
             ) or frozenset([value])
             extent = members & present
             if extent and extent != present:
-                found.setdefault(extent, path[level])
+                found[extent] = path[level]
     return [(f"q{place}", label, extent) for extent, label in found.items()]
 
 

@@ -126,7 +126,7 @@ def mine_positive(
     trees
         The hierarchies of the other columns. One without is taken value by value. A node is not
         used where it stands for every value that occurs; of nodes that stand for the same ones
-        the lowest is used.
+        the highest is used.
     min_support
         How many rows must have X and s: a count if it is a whole number, else a share.
     min_conviction

@@ -199,7 +199,7 @@ def frequent_antecedents(
     """Go through the conjunctions of nodes that hold for enough rows, depth first.
 
     A node is used unless it stands for every value that occurs; of nodes that stand for the same
-    ones the lowest is used.
+    ones the highest is used.
 
     Parameters
     ----------
@@ -317,14 +317,16 @@ class _Axis:
 
 
 def _distinct_nodes(tree: Tree, positions: Codes) -> Codes:
-    """Give the nodes that stand for some of the values that occur, the lowest of equal ones."""
+    """Return the nodes that stand for some of the values that occur, the highest of equal ones."""
     occurs = np.zeros(tree.n_leaves, dtype=bool)
     occurs[positions] = True
     n_before = np.append(0, np.cumsum(occurs))
     first, last = n_before[tree.first], n_before[tree.last]
-    _, lowest = np.unique(first * (tree.n_leaves + 1) + last, return_index=True)
-    # Leaves have the lowest numbers, and a parent a higher one than its children.
-    nodes = np.sort(lowest)
+    _, inverse = np.unique(first * (tree.n_leaves + 1) + last, return_inverse=True)
+    # A parent has a higher number than its children.
+    highest = np.zeros(int(inverse.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(highest, inverse, np.arange(tree.n_nodes))
+    nodes = np.sort(highest)
     n_values = last[nodes] - first[nodes]
     kept: Codes = nodes[(n_values > 0) & (n_values < n_before[-1])]
     return kept

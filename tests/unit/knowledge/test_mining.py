@@ -200,7 +200,7 @@ def test_membership_of_numbers_far_apart_does_not_overflow():
 # --- items and thresholds ------------------------------------------------------------------------
 
 
-def test_of_nodes_that_hold_the_same_values_the_lowest_is_kept():
+def test_of_nodes_that_hold_the_same_values_the_highest_is_reported():
     domain = Domain.of_texts("work", ["Federal", "Private", "State", "Unpaid"])
     rows = [
         ["Federal", "any government", "all"],
@@ -217,8 +217,10 @@ def test_of_nodes_that_hold_the_same_values_the_lowest_is_kept():
         *("Federal", "State", "Private", "Unpaid"),
         *("any government", "any other"),
     ]
-    assert labels(0, 1, 2) == ["Federal", "State", "Private", "any government"]
-    assert labels(0, 1) == ["Federal", "Private"]
+    assert labels(0, 1, 2) == ["Federal", "State", "any other", "any government"]
+    # "all" holds every value, and so does not tell people apart.
+    assert labels(0, 1) == ["any government", "any other"]
+    assert labels(0, 2) == ["Federal", "State"]
     assert labels(1) == []
     assert labels() == []
 

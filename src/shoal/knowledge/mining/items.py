@@ -1,8 +1,9 @@
 """The nodes of hierarchies that antecedents of rules are made of.
 
 A rule may name a value of a quasi-identifier or any node above it but the root. Nodes are told
-apart by the values of the table that they hold: one that holds them all says nothing, one that
-holds none has no rows, and of those that hold the same the lowest stands for all.
+apart by the values of the table that they hold: one that holds them all says nothing, like the
+root; one that holds none has no rows; and of those that hold the same the highest stands for all.
+What is mined here is used elsewhere too, and there the highest says most.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The nodes of one column that rules may use, in the order of their numbers.
+    """The nodes of one column that rules may use.
 
-    The leaves among them come first: those that the table has, in their order.
+    Nodes with one leaf of the table come first, in the order of leaves; then the others, from
+    lower levels to higher ones.
 
     Parameters
     ----------
     tree
         The column's hierarchy.
     node
-        For each item the number of its node.
+        For each item the number of its node: the highest of those that hold the same leaves.
     first, last
         For each item its slice of the leaves that the table has, half open.
     leaf
@@ -48,7 +50,7 @@ class Items:
     >>> tree = Hierarchy.from_rows(zip(work.texts, groups)).over(work)
     >>> items = Items.of_tree(tree, np.array([0, 1, 2]))
     >>> tree.labels[items.node].tolist()
-    ['Federal', 'State', 'Private', 'Government']
+    ['Federal', 'State', 'Other', 'Government']
     """
 
     tree: Tree
@@ -67,8 +69,12 @@ class Items:
         n_leaves = int(before[-1])
         says_something = (first < last) & (last - first < n_leaves)
         nodes = np.flatnonzero(says_something)
-        _, lowest = np.unique(first[nodes] * (n_leaves + 1) + last[nodes], return_index=True)
-        kept = nodes[np.sort(lowest)]
+        slices = first[nodes] * (n_leaves + 1) + last[nodes]
+        _, lowest, inverse = np.unique(slices, return_index=True, return_inverse=True)
+        highest = np.zeros(len(lowest), dtype=np.int64)
+        np.maximum.at(highest, inverse, nodes)
+        # A parent has a higher number than its children, so this is the order of the leaves.
+        kept = highest[np.argsort(lowest)]
         leaf = np.where(is_there, before[:-1], -1)[tree.position]
         return cls(tree, kept, first[kept], last[kept], leaf)
 
