@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.checks.matching_diversity import Witness, fewest_valid_values, valid_values
     from shoal.checks.t_closeness import closeness
     from shoal.checks.verdict import Evidence, Verdict
+    from shoal.checks.weighted_diversity import largest_posterior
     from shoal.core.guarantees import Guarantee
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "frequency_diversity",
     "largest_gain",
     "largest_link",
+    "largest_posterior",
     "largest_protected_share",
     "largest_share",
     "recursive_diversity",
@@ -66,6 +68,7 @@ CHECKERS: Mapping[str, str] = {
     "entropy l-diversity": "l_diversity",
     "recursive (c, l)-diversity": "l_diversity",
     "matching l-diversity": "matching_diversity",
+    "weighted matching l-diversity": "weighted_diversity",
     "t-closeness": "t_closeness",
     "(alpha, k)-anonymity": "alpha_k",
     "m-confidentiality": "m_confidentiality",
@@ -90,6 +93,7 @@ __getattr__, __dir__ = lazy_exports(
         "frequency_diversity": "shoal.checks.l_diversity",
         "largest_gain": "shoal.checks.belief_gain",
         "largest_link": "shoal.checks.foreground_safety",
+        "largest_posterior": "shoal.checks.weighted_diversity",
         "largest_protected_share": "shoal.checks.m_confidentiality",
         "largest_share": "shoal.checks.alpha_k",
         "recursive_diversity": "shoal.checks.l_diversity",

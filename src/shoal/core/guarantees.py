@@ -24,6 +24,7 @@ from shoal.core.witnessed_guarantees import (
     MatchingDiversity,
     RuleProtection,
     SlicedDiversity,
+    WeightedMatchingDiversity,
 )
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "RuleProtection",
     "SlicedDiversity",
     "TCloseness",
+    "WeightedMatchingDiversity",
     "guarantee_from_dict",
 ]
 
@@ -369,6 +371,7 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             EntropyDiversity,
             RecursiveDiversity,
             MatchingDiversity,
+            WeightedMatchingDiversity,
             TCloseness,
             AlphaK,
             MConfidentiality,

@@ -16,7 +16,13 @@ from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.guarantee import BANDWIDTH, NOT_MEMBERSHIP, Guarantee
 from shoal.core.rule_thresholds import check_gamma, read_delta
 
-__all__ = ["BeliefGain", "MatchingDiversity", "RuleProtection", "SlicedDiversity"]
+__all__ = [
+    "BeliefGain",
+    "MatchingDiversity",
+    "RuleProtection",
+    "SlicedDiversity",
+    "WeightedMatchingDiversity",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,52 @@ class MatchingDiversity(Guarantee):
     def least_bucket(self) -> int:
         """The fewest rows a bucket can have."""
         return self.ell
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedMatchingDiversity(Guarantee):
+    """No row has a value with probability above 1/ell, over all assignments that rules allow.
+
+    Every one-to-one assignment of the bucket's values to its rows that gives no row a value which
+    a rule forbids is equally likely. The posterior of a value for a row is the share of the
+    assignments that give it to the row.
+
+    References
+    ----------
+    T. Li, N. Li, Injector: mining background knowledge for data anonymization, 2008, Definition 1,
+    with probabilities in place of possibilities; that is not in the paper.
+    """
+
+    ell: int
+    name: ClassVar[str] = "weighted matching l-diversity"
+    needs_witness: ClassVar[str] = "forbidden"
+    limits: ClassVar[str] = (
+        "It holds against an adversary who knows what the negative rules say and nothing more, and "
+        "who takes all assignments that they allow to be equally likely: one who knows that some "
+        "values are more likely for some people, or how buckets are formed, may learn more. "
+        f"{NOT_MEMBERSHIP}."
+    )
+
+    def __post_init__(self) -> None:
+        whole("ell", self.ell, least=1)
+
+    @property
+    def statement(self) -> str:
+        """What is promised, in words."""
+        return (
+            f"no person has a sensitive value with a probability above 1/{self.ell}, if all "
+            "assignments that the adversary's negative rules allow are equally likely"
+        )
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows a bucket can have."""
+        return self.ell
+
+    @property
+    def posterior_bound(self) -> Fraction:
+        """The largest share of a value in a bucket, which is the mean of its rows' posteriors."""
+        return Fraction(1, self.ell)
 
 
 @dataclass(frozen=True, kw_only=True, init=False)

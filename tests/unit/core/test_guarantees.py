@@ -27,6 +27,7 @@ from shoal.core.guarantees import (
     RuleProtection,
     SlicedDiversity,
     TCloseness,
+    WeightedMatchingDiversity,
     guarantee_from_dict,
 )
 from shoal.core.sliced import Layout, Sliced
@@ -37,6 +38,7 @@ SOME = [
     BucketSize(k=3),
     DistinctDiversity(ell=3),
     MatchingDiversity(ell=2),
+    WeightedMatchingDiversity(ell=2),
     FrequencyDiversity(ell=2),
     FrequencyDiversity(ell="5/2"),
     FrequencyDiversity(ell=3, protect=["v1", None]),
