@@ -172,7 +172,7 @@ def test_labels_of_the_hierarchy_are_explained_in_the_file(run, configure, tmp_p
     assert known.defined_nodes["age"] == (young,)
 
 
-def test_most_general_rules_only_after_striking(run, source, tmp_path):
+def test_striking_a_rule_strikes_what_follows_from_it(run, source, tmp_path):
     options = (*ROLES, "--min-exp", "0.3", "--max-len", "any")
     run("mine", source, *options, "--out", "all.toml")
     run("mine", source, *options, "--most-general", "--out", "general.toml")
@@ -191,7 +191,15 @@ def test_most_general_rules_only_after_striking(run, source, tmp_path):
         *("--rules", "struck.toml", "--out", "rest.toml"),
     )
     assert MEN not in rules_of("rest.toml")
-    assert implied & rules_of("rest.toml")
+    assert not implied & rules_of("rest.toml")
+    # A rule about somebody else stays, and so does one that somebody gave.
+    assert rules_of("general.toml") - {MEN} <= rules_of("rest.toml")
+    key, value = min(implied, key=str)
+    when = ", ".join(f'{column} = "{label}"' for column, label in sorted(key))
+    with (tmp_path / "struck.toml").open("a") as file:
+        file.write(f'[[negative]]\nwhen = {{ {when} }}\nnever = "{value}"\nwho = "a physician"\n')
+    run("mine", source, *options, "--rules", "struck.toml", "--out", "given.toml")
+    assert implied & rules_of("given.toml") == {(key, value)}
 
 
 def test_antecedents_may_name_more_columns(run, source):
@@ -334,6 +342,23 @@ def test_a_configuration_that_is_not_there(run):
 def anatomy(run, source) -> None:
     options = ("-m", "anatomy", "-p", "ell=2", "--seed", "1", "--out", "release")
     assert run("anonymize", source, *ROLES, *options).exit_code == 0
+
+
+def test_attack_lists_what_it_could_not_resolve(run, anatomy, tmp_path):
+    """A mistyped rule is no rule about nobody."""
+    (tmp_path / "rules.toml").write_text(
+        'sensitive = "disease"\n[[negative]]\nwhen = { sxe = "M" }\nnever = "ovarian"\n'
+        '[[fact]]\nperson = "nobody"\nnever = "ovarian"\n'
+    )
+    options = ("attack", "release", "--knowledge", "rules.toml", "--attack", "background")
+    result = run(*options, "--json")
+    (found,) = json.loads(result.stdout)["attacks"]
+    assert found["unresolved"] == [
+        "negative rule 1: there is no quasi-identifier 'sxe'",
+        "fact 1: no row has that key",
+    ]
+    shown = " ".join(run(*options).output.split())
+    assert "background could not resolve what the adversary knows: negative rule 1" in shown
 
 
 def test_attack_with_knowledge_from_a_file(run, anatomy, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 import shoal
 from shoal.checks import valid_values
+from shoal.knowledge import resolving
 from shoal.pipeline.papers.injector import PLANNED
 from shoal.pipeline.papers.injector_claims import (
     excluded_share,
@@ -118,7 +119,8 @@ def test_the_excluded_share_is_that_of_values_no_assignment_allows(adult_path):
     published = release.published
     domain, lines = published.buckets.domain, published.lines
     looks, look = published.looks
-    forbidden = rules.sets_of(looks, domain, table.trees)
+    setting = resolving.Setting(looks, domain, table.trees)
+    forbidden = resolving.resolve(rules, setting).sets
     n_possible = n_values = 0
     for bucket in range(published.n_buckets):
         held = published.buckets.bucket == bucket

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, permutations
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, People, Published
-from shoal.knowledge import Knowledge, NegativeRule
+from shoal.knowledge import Fact, Knowledge, NegativeRule
 
 JOBS, SEXES, VALUES = ("baker", "clerk", "nurse"), ("F", "M"), ("cold", "flu", "gout", "mumps")
 ROWS = st.lists(
@@ -182,3 +184,135 @@ def test_somebody_who_may_be_left_out_leaves_a_bucket_as_its_labels_say():
         found = Background(rules=rules).run(published, people)
         # The baker is the first: of the three of them she alone can have the cold.
         assert found.posterior[0] == 1 / n_possible
+
+
+# --- facts about single people -----------------------------------------------------------------
+
+
+def worlds_of(rows, rules, facts):
+    """Give all assignments of the values of one bucket that rules and facts allow."""
+    values = [row[3] for row in rows]
+    return [
+        order
+        for order in set(permutations(values))
+        if not any(is_forbidden(rules, row[1], row[2], value) or (place, value) in facts
+                   for place, (row, value) in enumerate(zip(rows, order, strict=True)))
+    ]  # fmt: skip
+
+
+SMALL = st.lists(
+    st.tuples(st.integers(0, 1), st.sampled_from(JOBS[:2]), st.sampled_from(SEXES),
+              st.sampled_from(VALUES[:3])),
+    min_size=1, max_size=7,
+)  # fmt: skip
+FACTS = st.sets(st.tuples(st.integers(0, 6), st.sampled_from(VALUES[:3])), max_size=5)
+
+
+def told(rows, rules, facts):
+    """Give rules and those facts that are about somebody and some value of the rows."""
+    present = {row[3] for row in rows}
+    facts = {(place, value) for place, value in facts if place < len(rows) and value in present}
+    rules = [(when, value) for when, value in rules if value in present]
+    jobs, sexes = {row[1] for row in rows}, {row[2] for row in rows}
+    rules = [
+        (when, value)
+        for when, value in rules
+        if {when.get("job", rows[0][1])} <= jobs and {when.get("sex", rows[0][2])} <= sexes
+    ]
+    known = replace_facts(knowledge_of(rules), facts)
+    return known, rules, facts
+
+
+def replace_facts(known, facts):
+    told_of = [Fact(person=str(place), value=value) for place, value in sorted(facts)]
+    return Knowledge(known.sensitive, known.negative, facts=told_of)
+
+
+def line_of(published, row):
+    codes = [domain.labels().index(str(text)) for domain, text in
+             zip(published.lines.domains, row[:3], strict=True)]  # fmt: skip
+    return published.lines.codes.tolist().index(codes)
+
+
+@given(SMALL, RULES, FACTS, st.booleans())
+@settings(max_examples=300)
+def test_facts_are_matched_person_by_person(rows, rules, facts, is_everybody):
+    """Compare with all assignments, in which each person of a fact is one row of their own."""
+    known, rules, facts = told(rows, rules, facts)
+    published = published_of(rows)
+    people = everybody(published)
+    keys = {str(place): line_of(published, row) for place, row in enumerate(rows)}
+    if not is_everybody:
+        # Found by their quasi-identifiers: only who may be in one line alone is known to be there.
+        looks = sorted({(row[1], row[2]) for row in rows})
+        n_lines = {look: len({row[0] for row in rows if row[1:3] == look}) for look in looks}
+        if any(n > 1 for n in n_lines.values()):
+            return
+        codes = [published.lines.codes[keys[str(place)], 1:] for place in range(len(rows))]
+        cells = Cells.of_rows(published.quasi, np.array(codes))
+        place_of = {tuple(codes): cell for cell, codes in enumerate(cells.codes.tolist())}
+        keys = {key: place_of[tuple(published.lines.codes[line, 1:].tolist())]
+                for key, line in keys.items()}  # fmt: skip
+        people = People(cells, cell_of_key=keys)
+    else:
+        people = replace(people, cell_of_key=keys)
+    found = Background(rules=known, ell=2).run(published, people)
+    assert found.unresolved == ()
+    assert found.n_people == len(rows)
+    named = {place for place, _ in facts}
+    assert list(found.apart) == [str(place) for place in sorted(named)]
+    n_cells = len(found.counts) - len(found.apart)
+    n_at_risk = 0
+    for bucket in {row[0] for row in rows}:
+        places = [place for place, row in enumerate(rows) if row[0] == bucket]
+        here = {(places.index(place), value) for place, value in facts if place in places}
+        worlds = worlds_of([rows[place] for place in places], rules, here)
+        for at, place in enumerate(places):
+            valid = {world[at] for world in worlds}
+            n_at_risk += len(valid) == 1
+            entry = keys[str(place)]
+            if place in named:
+                entry = n_cells + list(found.apart).index(str(place))
+            assert found.posterior[entry] == (1 / len(valid) if valid else 0)
+    assert found.n_breached == n_at_risk
+
+
+def fewest_facts(worlds, at, *, about_others):
+    """Try all sets of true facts until one of them makes a value certain, in any world."""
+    best = None
+    for world in worlds:
+        true = [(place, value) for place in range(len(world)) for value in set(world)
+                if (place == at) != about_others and world[place] != value]  # fmt: skip
+        for size in range(len(true) + 1):
+            if best is not None and size >= best:
+                break
+            for chosen in combinations(true, size):
+                left = {one[at] for one in worlds
+                        if all(one[place] != value for place, value in chosen)}  # fmt: skip
+                if len(left) == 1:
+                    best = size
+                    break
+    return best
+
+
+@given(SMALL.map(lambda rows: [(0, *row[1:]) for row in rows][:4]), RULES)
+@settings(max_examples=100)
+def test_further_facts_are_exact_about_oneself_and_bounded_about_others(rows, rules):
+    """[Li08, III-A]: how many facts she would still need."""
+    known, rules, _ = told(rows, rules, set())
+    published = published_of(rows)
+    found = Background(rules=known, ell=2).run(published, everybody(published))
+    section = next(one for one in found.sections if one.title.startswith("further facts"))
+    assert not section.holds_values
+    worlds = worlds_of(rows, rules, set())
+    if not worlds:
+        assert section.rows == ()
+        return
+    own = Counter(fewest_facts(worlds, at, about_others=False) for at in range(len(rows)))
+    assert own == {number: n for number, n, _ in section.rows if n}
+    bounds = sorted(number for number, _, n in section.rows for _ in range(n))
+    exact = [fewest_facts(worlds, at, about_others=True) for at in range(len(rows))]
+    # As many people are counted; none of them needs more than the bound says.
+    assert len(bounds) == len(rows)
+    assert all(one is not None for one in exact)
+    assert all(one <= bound for one, bound in zip(sorted(exact), bounds, strict=True))

@@ -15,6 +15,7 @@ from shoal.core.errors import ParameterError
 from shoal.core.forbidden import ForbiddenSets
 from shoal.core.guarantees import Guarantee
 from shoal.core.release import Meaning, People, Published
+from shoal.core.vocabulary import Vocabulary
 from shoal.knowledge.beliefs import Beliefs
 from shoal.knowledge.foreground import Exposed, expose_sliced
 from shoal.knowledge.known import Knowledge
@@ -22,6 +23,7 @@ from shoal.knowledge.location import Locations, match_lines, spread
 from shoal.knowledge.nodes import codes_in
 from shoal.knowledge.priors import rename_values
 from shoal.knowledge.random_worlds import claims_of
+from shoal.knowledge.resolving import Setting, resolve
 from shoal.knowledge.sliced_people import shown_people
 
 __all__ = ["Scene", "attacked_buckets", "claimed"]
@@ -111,6 +113,8 @@ class Scene:
         The people.
     rules, beliefs
         What is known beside.
+    unresolved
+        The rules that name something which is not there.
     """
 
     published: Published
@@ -119,6 +123,7 @@ class Scene:
     people: People
     rules: ForbiddenSets | None
     beliefs: tuple[Floats, Codes, Codes, Counts] | None
+    unresolved: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -159,6 +164,7 @@ class Scene:
     ) -> Scene:
         domain = exposed.buckets.domain
         rules, beliefs = None, None
+        unresolved: tuple[str, ...] = ()
         if isinstance(known, Knowledge):
             if known.sensitive != domain.column:
                 raise ParameterError(
@@ -166,14 +172,16 @@ class Scene:
                     f"column is {domain.column!r}."
                 )
             whole = {c.name for c in published.manifest.columns if c.type is ColumnType.INTEGER}
-            certain = known.with_rules(known.negative.take(known.negative.confidences == 1))
-            rules = certain.sets_of(exposed.looks, domain, meanings=meanings, whole=whole)
-            rules = rules if rules.sets.any() else None
+            words = published.vocabulary or Vocabulary()
+            setting = Setting(exposed.looks, domain, {}, meanings, whole, words)
+            found = resolve(known, setting)
+            unresolved = found.unresolved
+            rules = found.certain_sets if found.certain_sets.sets.any() else None
         elif isinstance(known, Beliefs):
             matches = match_lines(exposed.looks, meanings, known.cells)
             renamed = rename_values(known, domain)
             beliefs = (renamed, matches.person, matches.line, known.cells.counts)
-        return cls(published, exposed, places, people, rules, beliefs)
+        return cls(published, exposed, places, people, rules, beliefs, unresolved)
 
     @property
     def has_knowledge(self) -> bool:

@@ -19,25 +19,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.attacks._background_room import Attacked, Room
 from shoal.core.attack import Attack, Findings, Risk, Section
-from shoal.core.cells import Buckets, Cells, Codes, Counts
-from shoal.core.domain import ColumnType
+from shoal.core.cells import Cells, Counts
 from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
-from shoal.core.forbidden import ForbiddenSets, Marks
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
 from shoal.knowledge.known import Knowledge
-from shoal.knowledge.location import match_lines
-from shoal.knowledge.matching import (
-    Occupants,
-    Words,
-    count_values,
-    marks_of,
-    matching_values,
-    simple_values,
-    words_of,
-)
+from shoal.knowledge.matching import count_values, marks_of
+from shoal.knowledge.resolving import Setting, resolve
 
 __all__ = ["Background"]
 
@@ -65,6 +56,11 @@ class Background(Attack):
     likely; `shoal.attacks.Belief` weighs them. Where the rules contradict a bucket, so that nobody
     in it can have any value, she knows that a rule is wrong and learns nothing: such people are
     counted apart.
+
+    Facts about single people are matched person by person, where it is known whose line is whose:
+    while a release is published, with its internal folder, or for people given with their keys.
+    Rules and facts that name a column, node, value or key which is not there are listed as
+    unresolved.
 
     On a generalized release a rule holds for a line where it holds for all that its labels stand
     for. Give people with their exact values to attack them with more: where they are all who can be
@@ -115,19 +111,23 @@ class Background(Attack):
         """
         rules = self._rules(published, knowledge)
         ell = _claimed(published) if self.ell is None else self.ell
-        room = _Room.of(published, rules)
-        simple, matching, is_found = room.possible(people, rules)
-        n_simple, n_valid = count_values(simple), count_values(matching)
-        contradicted = is_found & (n_valid == 0)
+        attacked = Attacked.of(published, people, rules)
+        room = Room.of(published, attacked)
+        possible = room.possible(attacked)
+        n_simple, n_valid = count_values(possible.simple), count_values(possible.matching)
+        contradicted = possible.is_found & (n_valid == 0)
         breached = (n_valid > 0) & (n_valid < ell)
         certain = n_valid == 1
         value = np.full(len(n_valid), -1, dtype=np.int64)
-        marks = marks_of(matching[certain], room.buckets.domain.size)
+        marks = marks_of(possible.matching[certain], room.buckets.domain.size)
         value[certain] = marks.argmax(axis=1) if len(marks) else value[certain]
-        counts = people.counts
+        counts = attacked.counts
+        n_facts = len(rules.facts)
+        facts = f", {n_facts} fact{'s' * (n_facts > 1)} about single people" if n_facts else ""
+        left = n_valid[(n_valid > 0) & (counts > 0)]
         return Findings(
             attack="background",
-            knows=f"{self.knows} ({len(rules)} rules)",
+            knows=f"{self.knows} ({len(rules)} rules{facts})",
             counts=counts,
             value=value,
             posterior=np.where(n_valid > 0, 1 / np.maximum(n_valid, 1), 0.0),
@@ -139,17 +139,21 @@ class Background(Attack):
                     counts[(n_simple > 0) & (n_simple < ell)].sum()
                 ),
                 "people certain": int(counts[certain].sum()),
-                "fewest possible values": int(min(n_valid[n_valid > 0], default=0)),
+                "fewest possible values": int(min(left, default=0)),
                 "mean possible values": float(n_valid @ counts) / max(int(counts.sum()), 1),
                 "people whose bucket contradicts the rules": int(counts[contradicted].sum()),
-                "people not found": int(counts[~is_found].sum()),
+                "people not found": int(counts[~possible.is_found].sum()),
                 "rules": len(rules),
+                "facts": len(rules.facts),
             },
             sections=(
                 _bucket_section(published, room, ell),
                 _rule_section(published, room, rules, ell),
                 _band_section(n_simple, n_valid, counts),
+                _further_section(n_valid, possible.n_others, counts),
             ),
+            apart=attacked.apart,
+            unresolved=attacked.unresolved,
         )
 
     def _rules(self, published: Published, knowledge: object) -> Knowledge:
@@ -176,123 +180,10 @@ def _claimed(published: Published) -> int:
     return max([2, *(int(ell) for ell in claimed if ell is not None)])
 
 
-def _whole_columns(published: Published) -> set[str]:
-    return {c.name for c in published.manifest.columns if c.type is ColumnType.INTEGER}
-
-
-@dataclass(frozen=True, eq=False)
-class _Room:
-    """What is possible for the lines of a release.
-
-    Parameters
-    ----------
-    published, buckets
-        The release, and its sensitive values.
-    which, sets
-        The set of forbidden values of each line.
-    occupants, entry
-        How many rows of each bucket have each set, and the entry of each line there.
-    simple, matching
-        The values possible for each entry, by either count.
-    """
-
-    published: Published
-    buckets: Buckets
-    which: Codes
-    sets: Marks
-    occupants: Occupants
-    entry: Codes
-    simple: Words
-    matching: Words
-
-    @classmethod
-    def of(cls, published: Published, rules: Knowledge) -> _Room:
-        buckets = published.buckets
-        assert buckets is not None
-        looks, look = published.looks
-        found = rules.sets_of(
-            looks, buckets.domain, meanings=published.meanings, whole=_whole_columns(published)
-        )
-        bucket, which = published.lines.codes[:, 0], found.which[look]
-        occupants = Occupants.of_rows(
-            bucket, which, published.n_buckets, len(found.sets), published.lines.counts
-        )
-        key = occupants.bucket * len(found.sets) + occupants.which
-        entry = np.searchsorted(key, bucket * np.int64(len(found.sets)) + which)
-        return cls(
-            published,
-            buckets,
-            which,
-            found.sets,
-            occupants,
-            entry.astype(np.int64),
-            simple_values(occupants, found.sets, buckets),
-            matching_values(occupants, found.sets, buckets),
-        )
-
-    def possible(self, people: People, rules: Knowledge) -> tuple[Words, Words, Marks]:
-        """Give the values possible for each person, by either count, and who was found at all."""
-        is_found = np.ones(people.quasi.n_cells, dtype=bool)
-        if people.line is not None:
-            entry = self.entry[people.line]
-            return self.simple[entry], self.matching[entry], is_found
-        lines = self.published.lines
-        quasi = Cells(self.published.quasi, lines.codes[:, 1:], lines.counts)
-        matches = match_lines(quasi, self.published.meanings, people.quasi)
-        person, line = matches.person, matches.line
-        if people.bucket is not None:
-            is_there = lines.codes[line, 0] == people.bucket[person]
-            person, line = person[is_there], line[is_there]
-        own = rules.sets_of(people.quasi, self.buckets.domain)
-        allowed = ~words_of(own.sets)[own.which]
-        found = []
-        for words in (self.simple, self.matching):
-            united = np.zeros((people.quasi.n_cells, words.shape[1]), dtype=np.uint64)
-            # Somebody who may be in several lines may have what is possible in any of them.
-            np.bitwise_or.at(united, person, words[self.entry[line]])
-            found.append(united & allowed)
-        if self.published.manifest.shape is Shape.GENERALIZED:
-            self._match_known(people, person, lines.codes[line, 0], own, found[1])
-        is_found = np.bincount(person, minlength=people.quasi.n_cells) > 0
-        return found[0], found[1], is_found
-
-    def _match_known(
-        self, people: People, person: Codes, bucket: Codes, own: ForbiddenSets, matching: Words
-    ) -> None:
-        """Match where all of a bucket are known: by their own sets, which exclude more.
-
-        They are all of it where as many people as it has rows can be there and nowhere else.
-        """
-        sizes = self.buckets.sizes
-        lowest = np.full(people.quasi.n_cells, len(sizes), dtype=np.int64)
-        highest = np.full(people.quasi.n_cells, -1, dtype=np.int64)
-        np.minimum.at(lowest, person, bucket)
-        np.maximum.at(highest, person, bucket)
-        sure = np.flatnonzero(lowest == highest)
-        n_sure = np.zeros(len(sizes), dtype=np.int64)
-        np.add.at(n_sure, lowest[sure], people.counts[sure])
-        is_known = n_sure == sizes
-        number = np.cumsum(is_known) - 1
-        sure = sure[is_known[lowest[sure]]]
-        seat, which, n_sets = number[lowest[sure]], own.which[sure], len(own.sets)
-        held = is_known[self.buckets.bucket]
-        domain, n_known = self.buckets.domain, int(np.count_nonzero(is_known))
-        values = Buckets.of_pairs(
-            number[self.buckets.bucket[held]],
-            self.buckets.value[held],
-            domain,
-            self.buckets.count[held],
-        )
-        occupants = Occupants.of_rows(seat, which, n_known, n_sets, people.counts[sure])
-        key = occupants.bucket * n_sets + occupants.which
-        words = matching_values(occupants, own.sets, values)
-        matching[sure] = words[np.searchsorted(key, seat * n_sets + which)]
-
-
 # --- figures ---------------------------------------------------------------------------------
 
 
-def _bucket_section(published: Published, room: _Room, ell: int) -> Section:
+def _bucket_section(published: Published, room: Room, ell: int) -> Section:
     """List the buckets that leave the fewest values."""
     buckets, occupants = room.buckets, room.occupants
     n_valid = count_values(room.matching)
@@ -319,7 +210,7 @@ def _bucket_section(published: Published, room: _Room, ell: int) -> Section:
         ), holds_values=False)  # fmt: skip
 
 
-def _rule_section(published: Published, room: _Room, rules: Knowledge, ell: int) -> Section:
+def _rule_section(published: Published, room: Room, rules: Knowledge, ell: int) -> Section:
     """List the rules that strike a value from the buckets of most people at risk."""
     n_valid = count_values(room.matching)[room.entry]
     lines = np.flatnonzero(n_valid < ell)
@@ -329,8 +220,8 @@ def _rule_section(published: Published, room: _Room, rules: Knowledge, ell: int)
         cells = Cells(
             published.quasi, published.lines.codes[lines, 1:], published.lines.counts[lines]
         )
-        holds = general.holding(cells, published.meanings, _whole_columns(published))
-        values = room.buckets.domain.codes_of([rule.value for rule in general])
+        found = resolve(general, Setting.of_published(published, cells))
+        holds, values = found.holding(), found.values
         present = np.zeros((published.n_buckets, room.buckets.domain.size + 1), dtype=bool)
         present[room.buckets.bucket, room.buckets.value] = True
         in_bucket = present[published.lines.codes[lines, 0]]
@@ -357,5 +248,31 @@ def _band_section(n_simple: Counts, n_valid: Counts, counts: Counts) -> Section:
         "people by possible values",
         ("values", "by the simple count", "by matching"),
         tuple(rows),
+        holds_values=False,
+    )
+
+
+def _further_section(n_valid: Counts, n_others: Counts, counts: Counts) -> Section:
+    """Count people by how many further facts would make the adversary certain of their value.
+
+    [Li08, Section III-A] leaves adversary-specific knowledge open: nobody can list what somebody
+    may know about one person. How much of it she would need can be said. Each fact "does not have
+    s" about the person strikes one valid value and no other, so all but one need a fact: that
+    number is exact. For facts about others of the bucket it is an upper bound.
+    """
+    own = np.bincount(np.maximum(n_valid - 1, 0), np.where(n_valid > 0, counts, 0))
+    is_counted = (n_valid > 0) & (n_others >= 0)
+    others = np.bincount(np.where(is_counted, n_others, 0), np.where(is_counted, counts, 0))
+    most = max(len(own), len(others))
+    shown = [np.pad(one, (0, most - len(one))).astype(np.int64) for one in (own, others)]
+    rows = tuple(
+        (number, int(shown[0][number]), int(shown[1][number]))
+        for number in range(most)
+        if shown[0][number] or shown[1][number]
+    )
+    return Section(
+        "further facts that would make her certain",
+        ("facts", "people, by facts about them", "people, by facts about others, at most"),
+        rows,
         holds_values=False,
     )

@@ -32,11 +32,12 @@ from shoal.core.exact import Number, as_text, exact
 from shoal.core.method import Shape
 from shoal.core.release import People, Published
 from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.informed import inform, overall_of_release
+from shoal.knowledge.informed import inform_by, overall_of_release
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.location import Locations, match_lines, spread
 from shoal.knowledge.posteriors import Gains, gains, jensen_shannon, posteriors
 from shoal.knowledge.priors import LinePriors, priors_of_lines
+from shoal.knowledge.resolving import Setting, resolve
 
 __all__ = ["Belief"]
 
@@ -166,7 +167,7 @@ class Belief(Attack):
                 f"this one is {published.manifest.shape}"
                 + (" and has none." if buckets is None else "."),
             )
-        beliefs = self._beliefs(published, buckets, knowledge)
+        beliefs, unresolved = self._beliefs(published, buckets, knowledge)
         priors = priors_of_lines(published, buckets, beliefs)
         by_entry = gains(buckets, priors.occupants)
         found = _locate(published, people, priors)
@@ -187,17 +188,22 @@ class Belief(Attack):
                 _worst_buckets(published, buckets, priors, by_entry, found),
                 _bands(learned.distance, people.counts * found.is_found),
             ),
+            unresolved=unresolved,
         )
 
-    def _beliefs(self, published: Published, buckets: Buckets, knowledge: object) -> Beliefs | None:
-        beliefs = self.prior
-        if isinstance(knowledge, Beliefs) and beliefs is None:
-            beliefs = knowledge
+    def _beliefs(
+        self, published: Published, buckets: Buckets, knowledge: object
+    ) -> tuple[Beliefs | None, tuple[str, ...]]:
+        """Return what is believed of people beforehand, and the knowledge that is unresolved."""
+        beliefs = knowledge if isinstance(knowledge, Beliefs) and self.prior is None else self.prior
         if not isinstance(knowledge, Knowledge):
-            return beliefs
+            return beliefs, ()
         if beliefs is None and published.manifest.shape is Shape.BUCKETIZED:
             beliefs = overall_of_release(published, buckets)
-        return None if beliefs is None else inform(beliefs, knowledge)
+        if beliefs is None:
+            return None, resolve(knowledge, Setting.of_published(published)).unresolved
+        found = resolve(knowledge, Setting.of_beliefs(published, beliefs.cells, beliefs.domain))
+        return inform_by(beliefs, found), found.unresolved
 
     def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:
         """Return every value, each by itself, and the largest posterior; None without one."""

@@ -249,6 +249,7 @@ class Foreground(Attack):
                 "values attacked": f"{len(attacked)} of {len(aims)}",
             },
             sections=judged.sections(),
+            unresolved=scene.unresolved,
             cut_short=_cut_short(len(usable) - len(sets), len(attacked), len(aims)),
         )
 

@@ -40,6 +40,14 @@ def register(app: typer.Typer) -> None:
                 help="The people attacked, by their quasi-identifiers; else all of the release.",
             ),
         ] = None,
+        people_key: Annotated[
+            str | None,
+            typer.Option(
+                metavar="COLUMN",
+                help="The column of --people with the keys of rows, by which facts name people. "
+                "Default: none, and facts stay unresolved.",
+            ),
+        ] = None,
         population: Annotated[
             Path | None,
             typer.Option(metavar="FILE", help="A population that the table was drawn from."),
@@ -90,6 +98,7 @@ def register(app: typer.Typer) -> None:
                     *made,
                     knowledge=known,
                     people=people,
+                    key=people_key,
                     earlier=earlier,
                     truth=table,
                     progress=progress,

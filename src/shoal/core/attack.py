@@ -96,6 +96,10 @@ class Findings:
     suspicions
         The beliefs of every person in every value, which are calibrated once the truth is at hand;
         None if they follow by logic, or if people may be in several buckets.
+    apart
+        The people of whom single facts are known, by the key of their row, and the cell of
+        `People` that each is in. Their entries follow those of the cells, in this order, and the
+        entries of the cells do not count them.
     calibration
         The beliefs compared with the truth, where that was at hand. `breached` then marks the
         people who are exposed.
@@ -129,6 +133,7 @@ class Findings:
     is_by_place: bool = False
     is_belief: bool = False
     suspicions: Suspicions | None = field(default=None, repr=False)
+    apart: Mapping[str, int] = field(default_factory=dict, repr=False)
     calibration: Calibration | None = None
     unresolved: tuple[str, ...] = ()
     cut_short: str = ""

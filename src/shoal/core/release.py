@@ -23,6 +23,7 @@ from shoal.core.method import Shape
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
+from shoal.core.vocabulary import Vocabulary
 
 __all__ = [
     "BUCKET",
@@ -356,6 +357,9 @@ class Published:
         sensitive columns.
     sliced
         The counts of column values, where the release is sliced; `lines` has buckets alone then.
+    vocabulary
+        The values and hierarchies of the table, where somebody has it: attacks read knowledge by
+        them, and use them for nothing else.
     """
 
     manifest: Manifest
@@ -364,6 +368,7 @@ class Published:
     meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict, repr=False)
     rows: Rows | None = None
     sliced: Sliced | None = None
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
 
     @property
     def quasi(self) -> tuple[Domain, ...]:
@@ -419,12 +424,16 @@ class People:
     everybody
         All who are in the release, each in their own bucket, where she knows that of others
         than those attacked.
+    cell_of_key
+        The cell of each person whom a fact names by the key of their row; -1 for a person of the
+        table who is not among those attacked. None where keys are not known.
     """
 
     quasi: Cells
     bucket: Codes | None = None
     line: Codes | None = None
     everybody: People | None = None
+    cell_of_key: Mapping[str, int] | None = field(default=None, repr=False)
 
     @property
     def n_people(self) -> int:

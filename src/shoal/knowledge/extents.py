@@ -1,63 +1,256 @@
 """For which values of a column, or published labels, the nodes of rules stand.
 
-A table's values and the nodes of its hierarchies are known, so what a rule names that is not among
-them is refused; on a release, which may lack some, such a rule holds for nobody.
+Where the values of the table are known, they decide: a node holds for a label if it holds for all
+values that the label stands for. Otherwise the labels themselves are compared, with what the
+release says of them. A node that names nothing in the column has a fault instead of an extent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.core.domain import Domain
-from shoal.core.errors import ParameterError
-from shoal.core.release import Meaning
+from shoal.core.cells import Cells, Codes
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.release import Meaning, Published
 from shoal.core.tree import Tree
-from shoal.knowledge.nodes import Marks, Node, codes_in, holds_for_labels
+from shoal.core.vocabulary import Vocabulary
+from shoal.knowledge.location import labels_of_values
+from shoal.knowledge.negative_rules import NegativeRules
+from shoal.knowledge.nodes import (
+    Marks,
+    Node,
+    codes_in,
+    holds_for_labels,
+    holds_for_values,
+    node_in_tree,
+)
 
-__all__ = ["extents_in"]
+__all__ = ["Extents", "Labels", "Setting"]
+
+_NO_NAME = "has neither a value nor a node of that name"
+_OTHER_VALUES = "has a value of that name, which the knowledge gives to other values"
 
 
-def extents_in(
-    nodes: Sequence[Node],
-    domain: Domain,
-    meanings: Mapping[str, Meaning],
-    tree: Tree | None,
-    *,
-    is_whole: bool,
-    is_strict: bool,
-) -> Marks:
-    """Mark for each node the codes of a column that it is true of."""
-    marks = np.zeros((len(nodes), max(domain.size, 1)), dtype=bool)
-    is_value = np.zeros(len(nodes), dtype=bool)
-    if not meanings:
-        # Most nodes are values, and all of them are looked up at once.
-        plain = np.flatnonzero([not node.is_defined for node in nodes])
-        codes = codes_in(domain, [nodes[place].label for place in plain.tolist()])
-        marks[plain[codes >= 0], codes[codes >= 0]] = True
-        is_value[plain[codes >= 0]] = True
-    n_unknown = 0
-    for place in np.flatnonzero(~is_value).tolist():
-        found = holds_for_labels(nodes[place], domain, meanings, tree, is_whole=is_whole)
-        if found is None:
-            n_unknown += 1
-        else:
-            marks[place, : domain.size] = found
-    if n_unknown and is_strict:
-        raise ParameterError(
-            f"Rules name {n_unknown} nodes of column {domain.column!r} that are neither values nor "
-            "nodes of its hierarchy, or stand for nothing that it could hold.",
-            hint=f"correct them, or say what they stand for under [nodes.{domain.column}] in the "
-            "file of knowledge.",
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What knowledge is resolved against.
+
+    Parameters
+    ----------
+    cells
+        Values, or published labels, of the quasi-identifiers.
+    domain
+        The sensitive values.
+    trees
+        Hierarchies over the values of `cells`.
+    meanings
+        What labels stand for; a rule holds where it holds for all that a label stands for.
+    whole
+        The columns whose values are whole numbers.
+    vocabulary
+        The values and hierarchies of the table, where it is at hand.
+    """
+
+    cells: Cells
+    domain: Domain
+    trees: Mapping[str, Tree] = field(default_factory=dict)
+    meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict)
+    whole: Collection[str] = ()
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+
+    @classmethod
+    def of_published(cls, published: Published, cells: Cells | None = None) -> Setting:
+        """Take the setting of a release; its own lines, as they look, where no cells are given."""
+        assert published.buckets is not None
+        columns = published.manifest.columns
+        known = published.vocabulary or Vocabulary()
+        # Without the values of a column, its tree is one over the published labels.
+        of_labels = {c: tree for c, tree in known.trees.items() if c not in known.domains}
+        return cls(
+            published.looks[0] if cells is None else cells,
+            published.buckets.domain,
+            of_labels,
+            published.meanings,
+            {column.name for column in columns if column.type is ColumnType.INTEGER},
+            known,
         )
-    if is_strict:
-        _refuse_ambiguous(nodes, domain, marks)
-    return marks
+
+    @classmethod
+    def of_beliefs(cls, published: Published, cells: Cells, domain: Domain) -> Setting:
+        """Take the setting of beliefs about people of a release."""
+        return cls(cells, domain, vocabulary=published.vocabulary or Vocabulary())
+
+    @classmethod
+    def of_people(cls, published: Published, people: Cells) -> Setting:
+        """Take the setting of people whose values are known, and not only their labels."""
+        assert published.buckets is not None
+        known = published.vocabulary or Vocabulary()
+        return cls(people, published.buckets.domain, vocabulary=known)
 
 
-def _refuse_ambiguous(nodes: Sequence[Node], domain: Domain, marks: Marks) -> None:
-    """Refuse a label of a group that is a value too: rules about that value would speak of others.
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column whose labels stand for several values.
+
+    Parameters
+    ----------
+    by_value
+        Which node (row) holds for which value (column).
+    label, value
+        Pairs of a label and a value that it stands for.
+    n_labels
+        The number of labels.
+    """
+
+    by_value: Marks
+    label: Codes
+    value: Codes
+    n_labels: int
+
+    def forbidden(
+        self,
+        rules: NegativeRules,
+        excluded: npt.NDArray[np.int64],
+        kept: npt.NDArray[np.int64],
+        at: int,
+        n_values: int,
+    ) -> Marks:
+        """Say which sensitive values nobody with a label has, by rules about this column alone.
+
+        One rule about each value that a label stands for says as much as one about the label.
+        """
+        kept = kept[(rules.lengths[kept] == 1) & (rules.place[kept, at] >= 0)]
+        by_value = np.zeros((self.by_value.shape[1], n_values), dtype=bool)
+        for number in kept.tolist():
+            by_value[self.by_value[rules.place[number, at]], excluded[number]] = True
+        is_admitted = np.zeros(self.n_labels, dtype=bool)
+        is_admitted[self.label] = True
+        marks = np.repeat(is_admitted[:, np.newaxis], n_values, axis=1)
+        np.logical_and.at(marks, self.label, by_value[self.value])
+        return marks
+
+
+@dataclass(frozen=True, eq=False)
+class Extents:
+    """For which codes of a column its nodes stand, and what is wrong with a node, by its place."""
+
+    marks: Marks
+    faults: Mapping[int, str]
+    labels: Labels | None = None
+
+    @classmethod
+    def of(cls, column: str, nodes: Sequence[Node], setting: Setting) -> Extents:
+        """Find what the nodes of a column stand for among what is at hand."""
+        if column not in setting.cells.columns:
+            fault = f"there is no quasi-identifier {column!r}"
+            none = np.zeros((len(nodes), 1), dtype=bool)
+            return cls(none, dict.fromkeys(range(len(nodes)), fault))
+        if column in setting.vocabulary.domains:
+            found = _extents_by_values(column, nodes, setting)
+        else:
+            found = _extents_by_labels(column, nodes, setting)
+        faults = {at: f"column {column!r} {fault}" for at, fault in found.faults.items()}
+        return cls(found.marks, faults, found.labels)
+
+
+def _extents_by_labels(column: str, nodes: Sequence[Node], setting: Setting) -> Extents:
+    """Go by the values or published labels at hand, and by a hierarchy over them."""
+    domain, tree = setting.cells.domain(column), setting.trees.get(column)
+    meanings = setting.meanings.get(column, {})
+    marks = np.zeros((len(nodes), max(domain.size, 1)), dtype=bool)
+    rest = np.arange(len(nodes))
+    if not meanings:
+        rest = _mark_values(nodes, domain, marks)
+    faults: dict[int, str] = {}
+    for place in rest.tolist():
+        node, is_whole = nodes[place], column in setting.whole
+        found = holds_for_labels(node, domain, meanings, tree, is_whole=is_whole)
+        if found is not None:
+            marks[place, : domain.size] = found
+        elif not setting.vocabulary.is_empty_node(column, node.label):
+            faults[place] = _NO_NAME
+    if not meanings:
+        faults |= _ambiguous(nodes, domain, marks)
+    return Extents(marks, faults)
+
+
+def _extents_by_values(column: str, nodes: Sequence[Node], setting: Setting) -> Extents:
+    """Go by the values of the table: a node holds for a label if it holds for all of its values."""
+    known = setting.vocabulary
+    values, tree = known.domains[column], known.trees.get(column)
+    by_value = np.zeros((len(nodes), max(values.size, 1)), dtype=bool)
+    faults: dict[int, str] = {}
+    for place in _mark_values(nodes, values, by_value).tolist():
+        found = holds_for_values(nodes[place], values, tree)
+        if found is not None:
+            by_value[place, : values.size] = found
+        elif not known.is_empty_node(column, nodes[place].label):
+            faults[place] = _NO_NAME
+    faults |= _ambiguous(nodes, values, by_value)
+    domain = setting.cells.domain(column)
+    if domain is values:
+        return Extents(by_value, faults)
+    label, value = _values_of_labels(domain, setting.meanings.get(column, {}), values, tree)
+    is_admitted = np.zeros(max(domain.size, 1), dtype=bool)
+    is_admitted[label] = True
+    marks = np.repeat(is_admitted[np.newaxis], len(nodes), axis=0)
+    for place in range(len(nodes)):
+        outside = ~by_value[place, value]
+        marks[place, label[outside]] = False
+    # What the table does not have goes by its own text: people may be attacked who are not in it.
+    strange = np.flatnonzero(~is_admitted[: domain.size])
+    if len(strange):
+        by_label = _extents_by_labels(
+            column, nodes, Setting(setting.cells, setting.domain, meanings=setting.meanings)
+        )
+        marks[:, strange] = by_label.marks[:, strange]
+    labels = Labels(by_value, label, value, max(domain.size, 1))
+    return Extents(marks, faults, labels if setting.meanings.get(column) else None)
+
+
+def _values_of_labels(
+    domain: Domain, meanings: Mapping[str, Meaning], values: Domain, tree: Tree | None
+) -> tuple[Codes, Codes]:
+    """Return pairs of a label and a value that it stands for.
+
+    A label that is a node of the hierarchy stands for the values under it. What a release says of
+    it is less: it does not name rare values.
+    """
+    start, label = labels_of_values(domain, meanings, values)
+    value = np.repeat(np.arange(values.size), np.diff(start))
+    if tree is None or not meanings:
+        return label, value
+    texts = domain.labels()
+    nodes = {
+        code: node
+        for code, text in enumerate(texts)
+        if text in meanings and (node := node_in_tree(tree, text)) is not None
+    }
+    is_other = ~np.isin(label, list(nodes))
+    labels, held = [label[is_other]], [value[is_other]]
+    for code, node in nodes.items():
+        members = tree.members(node)
+        labels.append(np.full(len(members), code, dtype=np.int64))
+        held.append(members)
+    return np.concatenate(labels), np.concatenate(held)
+
+
+def _mark_values(nodes: Sequence[Node], domain: Domain, marks: Marks) -> npt.NDArray[np.int64]:
+    """Mark the nodes that are values, all at once, and return the places of the others."""
+    plain = np.flatnonzero([not node.is_defined for node in nodes])
+    codes = codes_in(domain, [nodes[place].label for place in plain.tolist()])
+    marks[plain[codes >= 0], codes[codes >= 0]] = True
+    is_value = np.zeros(len(nodes), dtype=bool)
+    is_value[plain[codes >= 0]] = True
+    return np.flatnonzero(~is_value)
+
+
+def _ambiguous(nodes: Sequence[Node], domain: Domain, marks: Marks) -> dict[int, str]:
+    """Find labels of groups that are values too: rules about that value would speak of others.
 
     They are told apart by label only, and what was mined about the value would be lost.
     """
@@ -65,9 +258,4 @@ def _refuse_ambiguous(nodes: Sequence[Node], domain: Domain, marks: Marks) -> No
     codes = domain.codes_of(labels)
     named = np.flatnonzero((codes >= 0) & np.array([label is not None for label in labels], bool))
     is_other = ~marks[named, codes[named]] | (marks[named].sum(axis=1) > 1)
-    if is_other.any():
-        raise ParameterError(
-            f"{int(np.count_nonzero(is_other))} labels under [nodes.{domain.column}] of the "
-            "knowledge are values of the column and stand for others.",
-            hint="give them labels that the column does not hold.",
-        )
+    return dict.fromkeys(named[is_other].tolist(), _OTHER_VALUES)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shoal.core.cells import Buckets, Cells
+from shoal.core.cells import Buckets
 from shoal.core.exact import Number
 from shoal.core.guarantee import BANDWIDTH
 from shoal.core.release import Published
@@ -23,10 +23,12 @@ from shoal.core.tree import Tree
 from shoal.knowledge.beliefs import Beliefs, estimate_beliefs
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.miners import sensitive_of
-from shoal.knowledge.nodes import Marks, Node, holds_for_values
+from shoal.knowledge.nodes import Marks
+from shoal.knowledge.positive_rules import PositiveRule
+from shoal.knowledge.resolving import Resolution, Setting, resolve
 from shoal.knowledge.reweighing import Mean, Share, reweigh
 
-__all__ = ["inform", "overall_of_release", "prior_beliefs"]
+__all__ = ["inform", "inform_by", "overall_of_release", "prior_beliefs"]
 
 
 def prior_beliefs(
@@ -76,43 +78,47 @@ def inform(
     beliefs
         What is believed of people otherwise.
     knowledge
-        What is known. Of what names columns, nodes or values that the people do not have, nothing
-        follows.
+        What is known.
     trees
         Hierarchies, for nodes that do not say themselves what they stand for.
 
     Raises
     ------
     ParameterError
-        Where no beliefs agree with all that is known.
+        If the knowledge names a column, node or value that the people do not have, or if no
+        beliefs agree with all of it.
     """
-    conditions = _conditions(beliefs, knowledge, trees or {})
-    rules = knowledge.negative
-    certain = knowledge.with_rules(rules.take(rules.confidences == 1))
-    found = certain.sets_of(beliefs.cells, beliefs.domain, trees)
-    return reweigh(beliefs, conditions, forbidden=found.sets[found.which])
+    setting = Setting(beliefs.cells, beliefs.domain, trees or {})
+    return inform_by(beliefs, resolve(knowledge, setting).confirm())
 
 
-def _conditions(
-    beliefs: Beliefs, knowledge: Knowledge, trees: Mapping[str, Tree]
-) -> list[Share | Mean]:
-    stated: list[tuple[Mapping[str, str | None], str | None, float | None, float | None]] = [
-        (rule.antecedent, rule.value, 1 - rule.confidence, None)
-        for rule in knowledge.with_rules(
-            knowledge.negative.take(knowledge.negative.confidences < 1)
-        )
+def inform_by(beliefs: Beliefs, found: Resolution) -> Beliefs:
+    """Make beliefs agree with the rules and statistics that could be resolved for their people.
+
+    Raises
+    ------
+    ParameterError
+        If no beliefs agree with all that is known.
+    """
+    sets = found.certain_sets
+    return reweigh(beliefs, _conditions(beliefs, found), forbidden=sets.sets[sets.which])
+
+
+def _conditions(beliefs: Beliefs, found: Resolution) -> list[Share | Mean]:
+    rules = found.knowledge.negative
+    holds = found.holding() if np.any(rules.confidences < 1) else np.zeros((0, 0), dtype=bool)
+    stated: list[tuple[Marks, int, float | None, float | None]] = [
+        (holds[number], int(found.values[number]), 1 - float(rules.confidences[number]), None)
+        for number in np.flatnonzero(found.is_known & (rules.confidences < 1)).tolist()
     ]
-    stated += [(rule.antecedent, rule.value, rule.confidence, None) for rule in knowledge.positive]
-    stated += [(one.antecedent, one.value, one.share, one.mean) for one in knowledge.statistics]
-    codes = beliefs.domain.codes_of([value for _, value, _, _ in stated])
-    nodes = {
-        (column, node.label): node
-        for column, defined in knowledge.defined_nodes.items()
-        for node in defined
-    }
+    for entry, cells in found.conditions:
+        code = int(beliefs.domain.codes_of([entry.value])[0])
+        if isinstance(entry, PositiveRule):
+            stated.append((cells, code, entry.confidence, None))
+        else:
+            stated.append((cells, code, entry.share, entry.mean))
     conditions: list[Share | Mean] = []
-    for (antecedent, _, share, mean), code in zip(stated, codes.tolist(), strict=True):
-        cells = _holds(antecedent, nodes, beliefs.cells, trees)
+    for cells, code, share, mean in stated:
         if not cells.any():
             continue
         if mean is not None:
@@ -120,22 +126,3 @@ def _conditions(
         elif code >= 0 and share is not None:
             conditions.append(Share(cells, code, share))
     return conditions
-
-
-def _holds(
-    antecedent: Mapping[str, str | None],
-    nodes: Mapping[tuple[str, str | None], Node],
-    cells: Cells,
-    trees: Mapping[str, Tree],
-) -> Marks:
-    """Mark the cells that an antecedent is true of."""
-    marks = np.ones(cells.n_cells, dtype=bool)
-    for column, label in antecedent.items():
-        if column not in cells.columns:
-            return np.zeros(cells.n_cells, dtype=bool)
-        node = nodes.get((column, label), Node.of_value(label))
-        true = holds_for_values(node, cells.domain(column), trees.get(column))
-        if true is None:
-            return np.zeros(cells.n_cells, dtype=bool)
-        marks &= true[cells.column(column)]
-    return marks

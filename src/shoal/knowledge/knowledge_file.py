@@ -32,9 +32,11 @@ _HEADER = """\
 # [[statistic]]  the share of `value`, or the mean, among people of whom `when` is true
 # [[fact]]       the person with this row key does not have the value `never`
 #
-# Add entries of your own, with who = "..." and why = "...". Strike one by adding struck = true.
+# Add entries of your own, with who = "..." and why = "...". Strike one by adding struck = true;
+# the mined rules that follow from it are struck with it.
 # What a label stands for that is neither a value nor a node of the table's hierarchy is said under
-# [nodes.COLUMN]: a list of values, or { from = 20, to = 29 }, both included.
+# [nodes.COLUMN]: a list of values, or { from = 20, to = 29 }, both included. With hierarchy = true
+# the node of that label is meant where the table has a hierarchy with it.
 # { missing = true } is the missing value.
 """
 _NOTES = ("who", "why")
@@ -124,12 +126,19 @@ def _node(node: Node) -> str:
     if node.members is not None:
         texts = sorted(text for text in node.members if text is not None)
         listed = f"[{', '.join(map(toml.text, texts))}]"
-        return f"{{ values = {listed}, missing = true }}" if None in node.members else listed
+        missing = ", missing = true" if None in node.members else ""
+        if missing or node.is_of_hierarchy:
+            return f"{{ values = {listed}{missing}{_of_hierarchy(node)} }}"
+        return listed
     assert node.interval is not None
     low, high = map(_bound, node.interval)
     width = f", width = {node.width!r}" if node.width else ""
     missing = ", missing = true" if node.has_missing else ""
-    return f"{{ from = {low}, to = {high}{width}{missing} }}"
+    return f"{{ from = {low}, to = {high}{width}{missing}{_of_hierarchy(node)} }}"
+
+
+def _of_hierarchy(node: Node) -> str:
+    return ", hierarchy = true" if node.is_of_hierarchy else ""
 
 
 def _bound(text: str) -> str:
@@ -380,7 +389,7 @@ def _read_node(column: str, label: str, given: object) -> Node:
     where = f"node of column {column!r}"
     if isinstance(given, list):
         return _read_members(where, label, {"values": given})
-    if isinstance(given, dict) and given and given.keys() <= {"values", "missing"}:
+    if isinstance(given, dict) and given and given.keys() <= {"values", "missing", "hierarchy"}:
         return _read_members(where, label, given)
     if isinstance(given, dict) and given.keys() >= {"from", "to"}:
         return _read_interval(where, label, given)
@@ -398,12 +407,13 @@ def _read_members(where: str, label: str, given: Mapping[str, Any]) -> Node:
         members.add(None)
     if not members:
         raise ParameterError(f"A {where} in the knowledge stands for no value.", hint=_NODES)
-    return Node(label, members=frozenset(members))
+    is_of_hierarchy = _mark(where, given, "hierarchy")
+    return Node(label, members=frozenset(members), is_of_hierarchy=is_of_hierarchy)
 
 
 def _read_interval(where: str, label: str, given: Mapping[str, Any]) -> Node:
     low, high = (_read_value(where, name, given[name]) for name in ("from", "to"))
-    strange = given.keys() - {"from", "to", "width", "missing"}
+    strange = given.keys() - {"from", "to", "width", "missing", "hierarchy"}
     if strange or low is None or high is None or not number_of(low) <= number_of(high):
         raise ParameterError(
             f"A {where} in the knowledge is no interval from a number or date to another.",
@@ -414,4 +424,5 @@ def _read_interval(where: str, label: str, given: Mapping[str, Any]) -> Node:
         interval=(low, high),
         width=float(_at_least_0(where, given, "width") or 0.0),
         has_missing=_mark(where, given, "missing"),
+        is_of_hierarchy=_mark(where, given, "hierarchy"),
     )

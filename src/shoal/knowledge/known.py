@@ -12,35 +12,26 @@ References
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.core.forbidden import Forbidden, ForbiddenSets
-from shoal.core.release import Meaning
+from shoal.core.forbidden import Forbidden
 from shoal.core.table import Table
 from shoal.core.tree import Tree
-from shoal.knowledge.extents import extents_in
-from shoal.knowledge.mining import forbidden_marks, most_general
+from shoal.core.vocabulary import Vocabulary
+from shoal.knowledge.mining import most_general
 from shoal.knowledge.negative_rules import NegativeRule, NegativeRules
-from shoal.knowledge.nodes import (
-    Marks,
-    Node,
-    codes_in,
-    covering,
-    node_of_label,
-    united,
-)
+from shoal.knowledge.nodes import Node, covering, node_of_label, number_of
 from shoal.knowledge.positive_rules import PositiveRule
 from shoal.knowledge.statistics import Statistic
 
-__all__ = ["Fact", "Knowledge"]
+__all__ = ["Fact", "Knowledge", "united"]
 
 Told = TypeVar("Told", PositiveRule, Statistic)
 
@@ -81,7 +72,7 @@ class Knowledge:
         What one person does not have.
     struck
         Negative rules that somebody struck from what was mined: they stay out when knowledge is
-        combined.
+        combined, and so do the mined rules that follow from them.
     definitions
         What labels of given rules stand for, by column, where they are neither values nor nodes of
         the table's hierarchies.
@@ -122,7 +113,7 @@ class Knowledge:
             negative = NegativeRules.of(negative, defined)
         fields = {
             "sensitive": sensitive,
-            "negative": negative.defined(defined).without(struck),
+            "negative": negative.defined(defined).without(struck, defined),
             "positive": tuple(positive),
             "statistics": tuple(statistics),
             "facts": tuple(facts),
@@ -216,31 +207,8 @@ class Knowledge:
         order = np.argsort(-np.nan_to_num(self.negative.counts, nan=np.inf), kind="stable")
         return self.with_rules(self.negative.take(np.sort(order[:n_rules])))
 
-    def holding(
-        self,
-        cells: Cells,
-        meanings: Mapping[str, Mapping[str, Meaning]] | None = None,
-        whole: Collection[str] = (),
-    ) -> Marks:
-        """Say for each negative rule of which cells its antecedent is true."""
-        rules = self.negative
-        holds = np.ones((len(rules), cells.n_cells), dtype=bool)
-        for at, (column, nodes) in enumerate(rules.nodes.items()):
-            place = rules.place[:, at]
-            if column in cells.columns:
-                labels = (meanings or {}).get(column, {})
-                domain, is_whole = cells.domain(column), column in whole
-                extents = extents_in(
-                    nodes, domain, labels, None, is_whole=is_whole, is_strict=False
-                )
-                true = extents[:, cells.column(column)]
-            else:
-                true = np.zeros((len(nodes), cells.n_cells), dtype=bool)
-            holds[place >= 0] &= true[place[place >= 0]]
-        return holds
-
     def forbidden(self, table: Table) -> Forbidden:
-        """Give the values that each distinct row of a table cannot take, by the negative rules.
+        """Return the values that each distinct row of a table cannot take, by the negative rules.
 
         Facts about one person are not in it: rows that are alike are one row here.
 
@@ -259,6 +227,9 @@ class Knowledge:
         >>> len(rules.forbidden(table))
         9
         """
+        # Resolving reads knowledge, which is made here.
+        from shoal.knowledge.resolving import Setting, resolve  # noqa: PLC0415
+
         if self.sensitive not in table.schema.sensitive:
             raise ParameterError(
                 f"The knowledge is about column {self.sensitive!r}, which is not the table's "
@@ -266,73 +237,9 @@ class Knowledge:
             )
         cells = table.counts(table.schema.quasi)
         domain = table.domains[self.sensitive]
-        sets = self.sets_of(cells, domain, table.trees, is_strict=True)
-        return Forbidden(cells, sets, tuple(domain.labels()))
-
-    def sets_of(
-        self,
-        cells: Cells,
-        domain: Domain,
-        trees: Mapping[str, Tree] | None = None,
-        *,
-        meanings: Mapping[str, Mapping[str, Meaning]] | None = None,
-        whole: Collection[str] = (),
-        is_strict: bool = False,
-    ) -> ForbiddenSets:
-        """Give the values that each cell cannot take.
-
-        Parameters
-        ----------
-        cells
-            Values, or published labels, of the quasi-identifiers.
-        domain
-            The sensitive values.
-        trees
-            Hierarchies, for nodes that do not say themselves what they stand for.
-        meanings
-            What labels stand for; a rule holds where it holds for all that a label stands for.
-        whole
-            The columns whose values are whole numbers.
-        is_strict
-            Whether a rule that names what is not there is refused; else it holds for nobody.
-        """
-        rules, trees = self.negative, trees or {}
-        value = codes_in(domain, rules.values).astype(np.int32)
-        is_known = value[rules.value] >= 0 if len(rules) else np.zeros(0, dtype=bool)
-        if is_strict and not is_known.all():
-            raise ParameterError(
-                f"{int(np.count_nonzero(~is_known))} rules exclude a value that column "
-                f"{self.sensitive!r} does not have.",
-                hint="correct or strike them in the file of knowledge.",
-            )
-        extents: list[Marks] = []
-        codes = np.zeros((cells.n_cells, len(rules.nodes)), dtype=np.int64)
-        for at, (column, nodes) in enumerate(rules.nodes.items()):
-            if column in cells.columns:
-                tree, labels = trees.get(column), (meanings or {}).get(column, {})
-                found = extents_in(
-                    nodes,
-                    cells.domain(column),
-                    labels,
-                    tree,
-                    is_whole=column in whole,
-                    is_strict=is_strict,
-                )
-                codes[:, at] = cells.column(column)
-            else:
-                self._refuse_column(column, is_strict=is_strict)
-                found = np.zeros((len(nodes), 1), dtype=bool)
-            extents.append(found)
-        kept = rules if is_known.all() else rules.take(is_known)
-        marks = forbidden_marks(kept.place, value[kept.value], extents, codes, domain.size)
-        return ForbiddenSets.of_marks(marks)
-
-    def _refuse_column(self, column: str, *, is_strict: bool) -> None:
-        if is_strict:
-            raise ParameterError(
-                f"Rules speak of column {column!r}, which is no quasi-identifier.",
-                hint="correct or strike them in the file of knowledge.",
-            )
+        setting = Setting(cells, domain, vocabulary=Vocabulary.of_table(table))
+        found = resolve(self, setting).confirm()
+        return Forbidden(cells, found.sets, tuple(domain.labels()))
 
     def state(self, rule: NegativeRule) -> str:
         """Say in words what a rule says that has no exception."""
@@ -404,6 +311,42 @@ class Knowledge:
             f"{len(self.positive)} positive rules, {len(self.statistics)} statistics, "
             f"{len(self.facts)} facts)"
         )
+
+
+def united(
+    *stated: Mapping[str, Sequence[Node]], is_first_kept: bool = False
+) -> dict[str, tuple[Node, ...]]:
+    """Collect what labels stand for; one label of one column stands for one thing."""
+    found: dict[str, dict[str | None, Node]] = {}
+    for column, nodes in (pair for definitions in stated for pair in definitions.items()):
+        for node in nodes:
+            if not node.is_defined or node.label is None:
+                continue
+            known = found.setdefault(column, {}).setdefault(node.label, node)
+            if known == node or is_first_kept:
+                continue
+            joined = _joined(known, node)
+            if joined is None:
+                raise ParameterError(
+                    f"A label of column {column!r} stands for different values in the knowledge.",
+                    hint="give one of the two another label.",
+                )
+            found[column][node.label] = joined
+    return {column: tuple(nodes.values()) for column, nodes in found.items()}
+
+
+def _joined(one: Node, other: Node) -> Node | None:
+    """Join what two tables show of one node of a hierarchy; None where they are not one node."""
+    if not (one.is_of_hierarchy and other.is_of_hierarchy):
+        return None
+    if one.members is not None and other.members is not None:
+        return replace(one, members=one.members | other.members)
+    if one.interval is None or other.interval is None:
+        return one
+    low = min(one.interval[0], other.interval[0], key=number_of)
+    high = max(one.interval[1], other.interval[1], key=number_of)
+    has_missing = one.has_missing or other.has_missing
+    return replace(one, interval=(low, high), has_missing=has_missing)
 
 
 def _distinct(entries: Sequence[Told]) -> list[Told]:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.errors import ParameterError
-from shoal.knowledge.nodes import Marks, Node
+from shoal.knowledge.nodes import Marks, Node, covering
 
 __all__ = ["NegativeRule", "NegativeRules"]
 
@@ -228,12 +228,47 @@ class NegativeRules:
             is_fuzzy=self.is_fuzzy,
         )
 
-    def without(self, rules: Iterable[NegativeRule]) -> NegativeRules:
-        """Leave out rules, whatever their numbers."""
-        keys = {rule.key for rule in rules}
-        if not keys:
+    def without(
+        self,
+        rules: Iterable[NegativeRule],
+        definitions: Mapping[str, Sequence[Node]] | None = None,
+    ) -> NegativeRules:
+        """Leave out rules, whatever their numbers, and the mined rules that follow from them.
+
+        A rule follows from one about the same value and about at least the people that it is
+        about. A rule that somebody gave, or put a name or a reason to, is left out only if it is
+        struck itself.
+
+        Parameters
+        ----------
+        definitions
+            What the labels of the struck rules stand for, where they are not values themselves.
+        """
+        struck = list(rules)
+        if not struck or not len(self):
             return self
-        return self.take(np.array([rule.key not in keys for rule in self], dtype=bool))
+        keys = {rule.key for rule in struck}
+        is_out = np.array([rule.key in keys for rule in self], dtype=bool)
+        is_vouched = np.isnan(self.counts)
+        is_vouched[list(self.notes)] = True
+        for rule in struck:
+            is_out |= self._following(rule, definitions or {}) & ~is_vouched
+        return self.take(~is_out)
+
+    def _following(self, rule: NegativeRule, definitions: Mapping[str, Sequence[Node]]) -> Marks:
+        """Mark the rules that say less than one that has no exceptions."""
+        excluded = np.array([value == rule.value for value in self.values], dtype=bool)
+        follows: Marks = excluded[self.value]
+        for column, label in rule.antecedent.items():
+            if column not in self.nodes:
+                return np.zeros(len(self), dtype=bool)
+            nodes = self.nodes[column]
+            own = {node.label: node for node in (*nodes, *definitions.get(column, ()))}
+            above = own.get(label, Node.of_value(label))
+            is_within = covering([above, *nodes])[0, 1:]
+            place = self.place[:, self.columns.index(column)]
+            follows &= (place >= 0) & is_within[place]
+        return follows
 
     def defined(self, definitions: Mapping[str, Sequence[Node]]) -> NegativeRules:
         """Let labels that do not say what they stand for have the meaning that is given here."""

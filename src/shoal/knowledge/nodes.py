@@ -2,7 +2,9 @@
 
 Rules are mined on a table with hierarchies, and used on releases that have none. So a node says
 itself for which values it stands: for one value its label is enough; for a group it lists them,
-or says from which number to which.
+or says from which number to which. A node that was mined is marked as one of a hierarchy: where a
+hierarchy with that label is at hand, the node there is meant, and not the values that happened to
+occur where it was mined.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ __all__ = [
     "holds_for_labels",
     "holds_for_values",
     "named_nodes",
+    "node_in_tree",
     "node_of_label",
     "number_of",
-    "united",
 ]
 
 Marks = npt.NDArray[np.bool_]
@@ -57,6 +59,9 @@ class Node:
         How far outside the interval a number still belongs to the node in part ([Li08] IV-B).
     has_missing
         Whether the missing value belongs to it too, where it is an interval.
+    is_of_hierarchy
+        Whether it is a node of a hierarchy: what it says of its values then holds only where no
+        hierarchy with its label is at hand.
 
     Examples
     --------
@@ -69,6 +74,7 @@ class Node:
     interval: tuple[str, str] | None = None
     width: float = 0.0
     has_missing: bool = False
+    is_of_hierarchy: bool = False
 
     @classmethod
     def of_value(cls, text: str | None) -> Node:
@@ -141,6 +147,10 @@ def holds_for_values(node: Node, domain: Domain, tree: Tree | None = None) -> Ma
     Returns None where nothing says what the node is: it is no value of the domain, no node of the
     hierarchy, and does not say itself; or what it says is of another kind than the column.
     """
+    if node.is_of_hierarchy and tree is not None:
+        found = node_in_tree(tree, node.label)
+        if found is not None:
+            return _members(tree, found, domain)
     if node.interval is not None:
         return _within(node, domain)
     texts = [node.label] if node.members is None else list(node.members)
@@ -149,15 +159,18 @@ def holds_for_values(node: Node, domain: Domain, tree: Tree | None = None) -> Ma
     marks[codes[codes >= 0]] = True
     if marks.any() or texts == [None]:
         return marks
-    found = None if node.is_defined or tree is None else _node_in_tree(tree, node.label)
-    if tree is None or found is None:
-        return None
-    marks[tree.members(found)] = True
+    found = None if node.is_defined or tree is None else node_in_tree(tree, node.label)
+    return None if tree is None or found is None else _members(tree, found, domain)
+
+
+def _members(tree: Tree, number: int, domain: Domain) -> Marks:
+    marks = np.zeros(domain.size, dtype=bool)
+    marks[tree.members(number)] = True
     return marks
 
 
-def _node_in_tree(tree: Tree, label: str | None) -> int | None:
-    """Give the number of the lowest node of a hierarchy with a label; None where it has none."""
+def node_in_tree(tree: Tree, label: str | None) -> int | None:
+    """Return the number of the lowest node of a hierarchy with a label; None if it has none."""
     found = np.flatnonzero(tree.labels == label)
     return int(found[0]) if len(found) else None
 
@@ -245,26 +258,55 @@ def holds_for_labels(
 
     A label that stands for several values is marked where all of them are in the node. What a
     label without a stated meaning stands for is its own text. Where all values are whole numbers,
-    an interval ends with the last of them.
+    an interval ends with the last of them. The tree, if any, is the hierarchy over the labels.
+
+    Returns None where nothing in the column has the node's name, or any of its values.
     """
     if not meanings:
         return holds_for_values(node, domain, tree)
-    marks = np.zeros(domain.size, dtype=bool)
+    number = None if tree is None or node.label is None else node_in_tree(tree, node.label)
+    is_within = np.zeros(domain.size, dtype=bool)
+    if tree is not None and number is not None and (node.is_of_hierarchy or not node.is_defined):
+        is_within = _members(tree, number, domain)
+    marks, overlaps = is_within.copy(), bool(is_within.any())
     for code, label in enumerate(domain.labels()):
         meaning = None if label is None else meanings.get(label)
         if meaning is None:
-            marks[code] = _has_value(node, label)
+            marks[code] |= _has_value(node, label)
         else:
             is_covered = _covers(node, meaning, is_whole=is_whole)
-            marks[code] = is_covered or _is_same(node, label, meaning)
-    return marks
+            marks[code] |= is_covered or _is_same(node, label, meaning)
+            overlaps = overlaps or label == node.label or _overlaps(node, meaning)
+    return marks if overlaps or marks.any() or node.label is None else None
+
+
+def _overlaps(node: Node, meaning: Meaning) -> bool:
+    """Tell whether a label stands for some value of a node, as far as its meaning names values."""
+    if any(_has_value(node, member) for member in meaning.members):
+        return True
+    if meaning.has_missing and _has_missing(node):
+        return True
+    if meaning.interval is None:
+        return False
+    # An interval names no values: any node of numbers may be about it.
+    texts = node.interval if node.interval is not None else _texts_of(node)
+    return any(text is not None and _is_number(text) for text in texts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        number_of(text)
+    except ParameterError:
+        return False
+    return True
 
 
 def _is_same(node: Node, label: str | None, meaning: Meaning) -> bool:
     """Tell whether a label is that of the node, and nothing that is known of both differs."""
     if label != node.label:
         return False
-    return not node.is_defined or (
+    # The labels of a release are nodes of its hierarchies.
+    return (not node.is_defined or node.is_of_hierarchy) or (
         meaning.has_other and all(_has_value(node, member) for member in meaning.members)
     )
 
@@ -348,29 +390,11 @@ def named_nodes(
     )
 
 
-def united(
-    *stated: Mapping[str, Sequence[Node]], is_first_kept: bool = False
-) -> dict[str, tuple[Node, ...]]:
-    """Collect what labels stand for; one label of one column stands for one thing."""
-    found: dict[str, dict[str | None, Node]] = {}
-    for column, nodes in (pair for definitions in stated for pair in definitions.items()):
-        for node in nodes:
-            if not node.is_defined or node.label is None:
-                continue
-            known = found.setdefault(column, {}).setdefault(node.label, node)
-            if known != node and not is_first_kept:
-                raise ParameterError(
-                    f"A label of column {column!r} stands for different values in the knowledge.",
-                    hint="give one of the two another label.",
-                )
-    return {column: tuple(nodes.values()) for column, nodes in found.items()}
-
-
 def node_of_label(label: str | None, domain: Domain | None, tree: Tree | None) -> Node | None:
     """Find a label in a hierarchy; None where it is a value, or is not there."""
     if label is None or domain is None or tree is None or codes_in(domain, [label])[0] >= 0:
         return None
-    number = _node_in_tree(tree, label)
+    number = node_in_tree(tree, label)
     return None if number is None else _crisp(domain, tree, number)
 
 
@@ -381,8 +405,10 @@ def _crisp(domain: Domain, tree: Tree, number: int) -> Node:
     has_missing = int(codes[-1]) == domain.missing_code
     present = codes[:-1] if has_missing else codes
     if domain.numbers is not None and len(present) and np.all(np.diff(present) == 1):
-        return Node(str(label), interval=_ends(domain, present), has_missing=has_missing)
-    return Node(str(label), members=frozenset(domain.text(code) for code in codes.tolist()))
+        ends = _ends(domain, present)
+        return Node(str(label), interval=ends, has_missing=has_missing, is_of_hierarchy=True)
+    members = frozenset(domain.text(code) for code in codes.tolist())
+    return Node(str(label), members=members, is_of_hierarchy=True)
 
 
 def _fuzzy(domain: Domain, tree: Tree, number: int, width: float) -> Node:

@@ -13,29 +13,37 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from shoal.core.cells import Cells
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import Number, whole
 from shoal.core.forbidden import ForbiddenSets
-from shoal.core.guarantees import Guarantee, MatchingDiversity
+from shoal.core.guarantees import Guarantee, MatchingDiversity, WeightedMatchingDiversity
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Drop, Plan, Segments
 from shoal.core.schema import Schema
+from shoal.core.vocabulary import Vocabulary
+from shoal.core.work import DEFAULT_MAX_WORK, TooMuchWork, Work
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.miners import Fuzzy, negative_knowledge
 from shoal.knowledge.mining import read_min_conf, read_min_exp
-from shoal.methods.bucketizing.classes import Classes, Marks
+from shoal.knowledge.resolving import Setting, resolve
+from shoal.methods.bucketizing.classes import Classes, Grouping, Marks
 from shoal.methods.bucketizing.grouping import Choose, bucketize, feasible_sets
+from shoal.methods.bucketizing.weighting import largest_reachable, merge_weighted
 from shoal.methods.requirements.table import confirm_countable
 
 __all__ = ["Injector"]
 
 _MANY_RULES = 10_000
+_MOST_WORK = DEFAULT_MAX_WORK // 40
+"""What weighing may cost: far less than the checker is allowed, so that it can check the claim."""
+_NOT_WEIGHTED = "weighted guarantee not claimed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +66,9 @@ class Injector(Method):
         Knowledge that is given, beside what is mined.
     mine
         Whether rules are mined from the table.
+    weighted
+        Whether no value may be more likely than 1/ell for anybody, if all assignments that the
+        rules allow are equally likely; default False. Buckets are merged until that holds.
     list_rules
         Whether the public codebook names the rules that hold without exception. By default no
         public file does.
@@ -66,7 +77,13 @@ class Injector(Method):
     -----
     Guarantee: matching l-diversity against the negative rules and facts, mined and given. They
     are kept in the internal folder; the manifest never states them. A fact about one person
-    is held against all rows that are like theirs, which may exclude more than is known.
+    is held against all rows that are like theirs, which may exclude more than is known. A given
+    rule forbids its value whatever its confidence; `min_conf` is about mined rules alone.
+
+    With `weighted` also weighted matching l-diversity. It is claimed only if the assignments of
+    every bucket could be counted within 5e7 operations, and if no fact is about somebody whose
+    row is like others: facts are planned against more rows than they are about, and that may
+    lower a posterior. Else the release does not claim it, and says so in a warning.
 
     Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
     from it.
@@ -93,6 +110,7 @@ class Injector(Method):
     on_infeasible: Literal["error", "suppress"] = "error"
     rules: Knowledge | None = field(default=None, repr=False)
     mine: bool = True
+    weighted: bool = False
     list_rules: bool = False
 
     deviations: ClassVar[tuple[str, ...]] = (
@@ -156,7 +174,12 @@ class Injector(Method):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What a release promises."""
-        return (MatchingDiversity(ell=self.ell),)
+        matching = MatchingDiversity(ell=self.ell)
+        return (matching, WeightedMatchingDiversity(ell=self.ell)) if self.weighted else (matching,)
+
+    def settled(self, notes: Mapping[str, object]) -> Injector:
+        """Return the method without the weighted guarantee if a plan could not claim it."""
+        return replace(self, weighted=False) if _NOT_WEIGHTED in notes else self
 
     @property
     def keys_asked(self) -> tuple[str, ...]:
@@ -196,6 +219,9 @@ class Injector(Method):
             domain,
         )
         grouping = bucketize(kept, self.ell, self.choose)
+        unclaimed = ""
+        if self.weighted:
+            grouping, unclaimed = self._weigh(problem, kept, grouping)
         numbers = np.flatnonzero(is_kept)
         dropped = np.flatnonzero(~is_kept)
         return Plan(
@@ -211,7 +237,46 @@ class Injector(Method):
             merged=class_of_cell,
             witnesses={"knowledge.toml": knowledge.to_toml().encode()},
             remarks=self._remarks(problem, knowledge) if self.list_rules else (),
+            warnings=(f"Weighted matching l-diversity is not claimed: {unclaimed}.",)
+            if unclaimed
+            else (),
+            notes={_NOT_WEIGHTED: unclaimed} if unclaimed else {},
         )
+
+    def _weigh(
+        self, problem: Problem, classes: Classes, grouping: Grouping
+    ) -> tuple[Grouping, str]:
+        """Merge buckets until no value is too likely; also say why that cannot be claimed, if so.
+
+        Raises
+        ------
+        InfeasibleError
+            If a value is too frequent in the whole table, or if merging did not reach the bound.
+        """
+        best = largest_reachable(classes)
+        if best < self.ell:
+            raise InfeasibleError(
+                f"More than one row in {self.ell} has the most frequent value, so that it is too "
+                "likely for somebody in any release.",
+                hint=(f"ell = {best} may be reached; else " if best >= 2 else "")
+                + "leave out weighted=True.",
+                best={"ell": best} if best >= 2 else {},
+            )
+        named = set() if self.rules is None else {fact.person for fact in self.rules.facts}
+        if any(problem.cells.counts[problem.cell_of_key[person]] > 1 for person in named):
+            return grouping, "a fact is about somebody whose row is like others"
+        try:
+            merged = merge_weighted(classes, grouping, self.ell, Work(_MOST_WORK))
+        except TooMuchWork:
+            return grouping, "the assignments of a bucket are too many to be counted"
+        if merged is None:
+            raise InfeasibleError(
+                f"Merging buckets did not bring every posterior down to 1/{self.ell}; another "
+                "release may.",
+                hint="ask for a lower ell, take fewer rules (a higher min_exp), or leave out "
+                "weighted=True.",
+            )
+        return merged, ""
 
     def _knowledge(self, problem: Problem) -> Knowledge:
         sensitive = problem.schema.sensitive[0]
@@ -241,7 +306,7 @@ class Injector(Method):
         rules = knowledge.negative
         certain = knowledge.with_rules(rules.take(rules.confidences == 1)).most_general()
         people = problem.cells.select(problem.schema.quasi)
-        n_people = certain.holding(people) @ people.counts
+        n_people = resolve(certain, _setting(problem, people)).holding() @ people.counts
         values = problem.cells.select(problem.schema.sensitive)
         n_of_value = {
             values.domains[0].text(int(code)): int(count)
@@ -259,10 +324,8 @@ class Injector(Method):
             return
         cells, sensitive = problem.cells, problem.schema.sensitive[0]
         value, domain = cells.column(sensitive), cells.domain(sensitive)
-        stated = self.rules.negative
-        certain = self.rules.with_rules(stated.take(stated.confidences == 1))
         quasi, quasi_of_cell = cells.select_with_inverse(problem.schema.quasi)
-        found = certain.sets_of(quasi, domain, problem.trees, is_strict=True)
+        found = resolve(self.rules, _setting(problem, quasi)).confirm().certain_sets
         excludes_own = found.sets[found.which[quasi_of_cell], value]
         n_wrong = int(cells.counts[excludes_own].sum())
         n_facts = sum(
@@ -322,12 +385,19 @@ def _contradicted(n_wrong: int) -> InfeasibleError:
     )
 
 
+def _setting(problem: Problem, quasi: Cells) -> Setting:
+    """Return what knowledge about the table is resolved against."""
+    domains = {domain.column: domain for domain in problem.cells.domains}
+    words = Vocabulary(domains, problem.trees, problem.schema.hierarchies)
+    return Setting(quasi, domains[problem.schema.sensitive[0]], vocabulary=words)
+
+
 def _forbidden(problem: Problem, knowledge: Knowledge) -> ForbiddenSets:
     """Find the values that the rows of each cell cannot take."""
     cells = problem.cells
     quasi, quasi_of_cell = cells.select_with_inverse(problem.schema.quasi)
     domain = cells.domain(problem.schema.sensitive[0])
-    found = knowledge.sets_of(quasi, domain, problem.trees, is_strict=True)
+    found = resolve(knowledge, _setting(problem, quasi)).confirm().sets
     which = found.which[quasi_of_cell]
     if not knowledge.facts:
         return ForbiddenSets(which, found.sets)

@@ -259,7 +259,8 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         shape=method.shape,
         method=snake_case(type(method).__name__),
         parameters=method.parameters(),
-        guarantees=method.guarantees,
+        # What a plan could not keep is not claimed.
+        guarantees=method.settled(plan.notes).guarantees,
         columns=columns,
         n_rows=table.n_rows - plan.drop.n_rows,
         n_buckets=0,

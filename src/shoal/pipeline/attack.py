@@ -36,6 +36,7 @@ from shoal.pipeline.cells_at_risk import attack_cells, uncovered
 from shoal.pipeline.earlier import attack_with_earlier
 from shoal.pipeline.foreground_truth import Located, attack_each_person, locate_people
 from shoal.pipeline.held_out import run_trials
+from shoal.pipeline.people import with_keys
 from shoal.pipeline.read import columns_of, read
 from shoal.pipeline.release import Release, open_release
 from shoal.pipeline.risk_file import write_risk
@@ -88,6 +89,7 @@ def attack(
     *attacks: Attack,
     knowledge: object = None,
     people: Any = None,
+    key: str | None = None,
     earlier: str | os.PathLike[str] | None = None,
     truth: EngineTable | None = None,
     progress: Progress = silent,
@@ -107,6 +109,8 @@ def attack(
         The people attacked: a table, frame or file with their quasi-identifiers. By default
         everybody in the release, found in their own line, which is the worst case; one line a
         person then goes to `risk.parquet` in the internal folder.
+    key
+        The column of `people` with the keys by which facts name them. Default: its schema's key.
     earlier
         The public folder of another release of the same table: what both say of people who are in
         both is intersected. It takes both internal folders.
@@ -127,8 +131,10 @@ def attack(
     """
     if not isinstance(release, Release):
         release = open_release(release)
+    if truth is not None and release.making is None:
+        release.read_words_of(truth)
     published = release.published
-    if knowledge is None:
+    if is_own := knowledge is None:
         knowledge = known_to_maker(release)
     external = _external(release, people)
     replayed = [] if external is None else _replayed(attacks, published)
@@ -141,6 +147,8 @@ def attack(
             if people is None or (not isinstance(one, CellAttack) and _is_placed(release, one))
         )
     attacked = _everybody(release, published) if people is None else read_people(people, published)
+    told = (knowledge, *(getattr(one, "rules", None) for one in attacks))
+    attacked = with_keys(release, attacked, (people, key), told, is_own=is_own)
     placed = _placed(release, attacks)
     if people is not None and placed is not None:
         attacked, placed = replace(attacked, everybody=placed), None

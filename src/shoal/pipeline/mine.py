@@ -75,9 +75,9 @@ class Mining:
         if self.has_statistics:
             known |= mine_summary_statistics(table, self.min_support, self.max_len)
         if self.given is not None:
+            # Refuses what names something that is not there.
             self.given.forbidden(table)
             known |= self.given.explained_by(table.domains, table.trees)
-        # Only now: what follows from a rule that is struck out is not struck out with it.
         return known.most_general() if self.most_general else known
 
 

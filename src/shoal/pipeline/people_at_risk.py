@@ -83,20 +83,21 @@ def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, 
     if published.sliced is not None:
         placed = place_kinds(release, published, kinds_of_release(release, published.sliced))
     # Findings that speak of the same people share what is grouped of them.
-    known: dict[bool, Attacked] = {}
+    known: dict[tuple[bool, tuple[int, ...]], Attacked] = {}
     told = {}
     for found in findings:
         if found.is_by_line and published.lines.n_rows > _MOST_LINES:
             told[found.attack] = AtRisk((), (_TOO_MANY,))
             continue
         one = found if placed is None or found.is_by_place else _placed(found, placed)
-        if one.is_by_line not in known:
-            known[one.is_by_line] = (
+        who = one.is_by_line, tuple(one.apart.values())
+        if who not in known:
+            known[who] = (
                 _of_lines(one, release, published)
                 if placed is None
                 else Attacked(placed.people.quasi, placed.people.bucket)
             )
-        told[found.attack] = _at_risk(one, published, known[one.is_by_line])
+        told[found.attack] = _at_risk(one, published, known[who])
     return told
 
 
@@ -131,6 +132,10 @@ def _of_lines(found: Findings, release: Release, published: Published) -> Attack
     if found.is_by_line:
         codes = codes[release.files.cell_of_lines(published)]
         counts = np.ones(len(codes), dtype=np.int64)
+    if found.apart:
+        # Whoever a fact names is taken out of their line, and stands behind all lines.
+        own = np.array(list(found.apart.values()), dtype=np.int64)
+        codes, counts = np.concatenate([codes, codes[own]]), found.counts
     # A line of a suppressed release is a bucket of its own.
     bucket = None if published.rows is not None else codes[:, 0]
     return Attacked(Cells(domains, codes[:, 1:], counts), bucket, published.buckets)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.core.attack import Findings
-from shoal.core.errors import DataError, ParameterError
+from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.measure import Measured
 from shoal.core.method import Method
 from shoal.core.plan import Plan
 from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
 from shoal.core.secret import Secret
+from shoal.core.vocabulary import Vocabulary
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.duckdb_errors import guarded
 from shoal.engines.published import PublishedFiles, open_files
@@ -107,6 +109,7 @@ class Release:
         self.making = making
         self.folder = folder
         self.internal = internal
+        self._vocabulary: Vocabulary | None = None
         self.findings: tuple[Findings, ...] = ()
         """What attacks on the people of the table have found so far; goes to the risk file."""
         self.measured: tuple[Measured, ...] = ()
@@ -122,7 +125,31 @@ class Release:
         """What any reader can count in the data files."""
         if self._published is None:
             self._published = self.files.published(self.manifest, self.meanings)
+        if self._published.vocabulary is None:
+            vocabulary = self._words(self._published)
+            self._published = replace(self._published, vocabulary=vocabulary)
         return self._published
+
+    def read_words_of(self, table: EngineTable) -> None:
+        """Read knowledge about the release by the values and hierarchies of its table."""
+        self._vocabulary = Vocabulary.of_table(table)
+        if self._published is not None:
+            self._published = replace(self._published, vocabulary=self._vocabulary)
+
+    def _words(self, published: Published) -> Vocabulary:
+        """Return the words of the table where it is at hand, else the published hierarchies."""
+        if self._vocabulary is None and self.making is not None:
+            return Vocabulary.of_table(self.making.table)
+        if self._vocabulary is not None or self.folder is None:
+            return self._vocabulary or Vocabulary()
+        trees = {}
+        for domain in published.quasi:
+            # Where a node stands beside its own ancestor the rows are no hierarchy.
+            with contextlib.suppress(SchemaError):
+                hierarchy = read_hierarchy(self.folder, domain.column)
+                if hierarchy is not None:
+                    trees[domain.column] = hierarchy.over(domain)
+        return Vocabulary(trees=trees)
 
     def forget_counts(self) -> None:
         """Free what was counted; it is counted again when it is asked for."""

@@ -67,11 +67,19 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
                 )
                 # No value is -1, which has no text.
                 shown, joined = (text, text_join) if has_value else ("CAST(NULL AS VARCHAR)", "")
+                apart = ""
+                if found.apart:
+                    own = lent.enter_context(engine.lent(_own_scores(found, texts)))
+                    apart = f" AND p.row_key NOT IN (SELECT row_key FROM {own})"
+                    parts.append(
+                        f"SELECT row_key, '{found.attack}' AS attack, "
+                        f"CAST(value AS VARCHAR) AS value, posterior, breached FROM {own}"
+                    )
                 parts.append(
                     f"SELECT p.row_key, '{found.attack}' AS attack, {shown} AS value, "
                     f"s.posterior, s.breached FROM {placement} p {join} "
                     f"{lent.enter_context(engine.lent(scores))} s{joined} "
-                    f"WHERE {same}"
+                    f"WHERE {same}{apart}"
                 )
             parts += _lines_of_others(engine, internal, findings)
             engine.write(" UNION ALL ".join(parts), temporary, "parquet")
@@ -118,6 +126,18 @@ def _scores(
         "breached": found.breached[entry],
     }
     return scores if found.value.max(initial=-1) < 0 else scores | {"value": found.value[entry]}
+
+
+def _own_scores(found: Findings, texts: Sequence[str | None]) -> dict[str, npt.NDArray[Any]]:
+    """Return what was found about people of whom single facts are known, by their keys."""
+    entry = np.arange(len(found.counts) - len(found.apart), len(found.counts))
+    shown = [None if code < 0 else texts[code] for code in found.value[entry].tolist()]
+    return {
+        "row_key": np.array([*found.apart, None], dtype=object)[:-1],
+        "value": np.array([*shown, None], dtype=object)[:-1],
+        "posterior": found.posterior[entry],
+        "breached": found.breached[entry],
+    }
 
 
 def _lines_of_others(engine: DuckDB, internal: Path, findings: Sequence[Findings]) -> list[str]:

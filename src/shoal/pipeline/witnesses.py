@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.checks.adversarial_rules import Witnessed
+from shoal.checks.known_rules import excluded_by_facts, forbidden_by_rules
 from shoal.checks.matching_diversity import Witness
 from shoal.core.cells import Codes
 from shoal.core.errors import DataError, ParameterError
@@ -28,8 +29,7 @@ from shoal.core.sliced import Sliced
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.parquet_bytes import parquet_of_columns
 from shoal.knowledge.belief_file import BELIEFS, beliefs_from_json, occupants_of_release
-from shoal.knowledge.known import Fact, Knowledge
-from shoal.knowledge.nodes import codes_in
+from shoal.knowledge.known import Knowledge
 from shoal.pipeline.hidden_cells import uncover
 from shoal.pipeline.people import lines_of_keys
 from shoal.pipeline.release import PLACEMENT, Release
@@ -141,8 +141,7 @@ def evidence_of(
         return {}
     found: dict[str, object] = {}
     if KNOWLEDGE in witnesses:
-        knowledge = _knowledge(witnesses[KNOWLEDGE])
-        found["forbidden"] = _forbidden(release, published, knowledge)
+        found["forbidden"] = _forbidden(release, published, witnesses[KNOWLEDGE])
     if BELIEFS in witnesses:
         beliefs = beliefs_from_json(witnesses[BELIEFS])
         occupants = occupants_of_release(published, published.buckets, beliefs)
@@ -180,35 +179,34 @@ def _knowledge(content: bytes) -> Knowledge:
         raise DataError(f"The witness {KNOWLEDGE} cannot be read.") from None
 
 
-def _forbidden(release: Release, published: Published, knowledge: Knowledge) -> Witness:
+def _forbidden(release: Release, published: Published, content: bytes) -> Witness:
     """Say what the people of every bucket cannot have, by the rules and by facts about them."""
     buckets = published.buckets
     assert buckets is not None
+    if published.meanings:
+        raise DataError("Rules are checked on quasi-identifiers that are published as they are.")
     looks, look = published.looks
-    found = knowledge.sets_of(looks, buckets.domain, meanings=published.meanings)
-    bucket, which = published.lines.codes[:, 0], found.which[look]
-    if not knowledge.facts:
-        return Witness(bucket, which, published.lines.counts, found.sets)
-    return _with_facts(release, published, knowledge.facts, bucket, found.sets[which])
+    marks = forbidden_by_rules(content, looks, buckets.domain)
+    bucket = published.lines.codes[:, 0]
+    excluded = excluded_by_facts(content, buckets.domain)
+    if not excluded:
+        return Witness(bucket, look, published.lines.counts, marks)
+    return _with_facts(release, published, excluded, bucket, marks[look])
 
 
 def _with_facts(
     release: Release,
     published: Published,
-    facts: Sequence[Fact],
+    excluded: Mapping[str, Sequence[int]],
     bucket: Codes,
     marks: Marks,
 ) -> Witness:
     """Take each person of a fact out of their line, and mark what they do not have."""
-    assert published.buckets is not None
     count = published.lines.counts.copy()
-    line_of = lines_of_keys(release, published, list({fact.person: None for fact in facts}))
+    line_of = lines_of_keys(release, published, list(excluded))
     own = {person: marks[line].copy() for person, line in line_of.items()}
-    for fact in facts:
-        code = int(codes_in(published.buckets.domain, [fact.value])[0])
-        if fact.person in own and code >= 0:
-            own[fact.person][code] = True
-    for line in line_of.values():
+    for person, line in line_of.items():
+        own[person][list(excluded[person])] = True
         count[line] -= 1
     kept = count > 0
     lines = np.array(list(line_of.values()), dtype=np.int64)

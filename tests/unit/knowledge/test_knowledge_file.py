@@ -16,6 +16,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.knowledge import Fact, Knowledge, NegativeRule, PositiveRule, Statistic
 from shoal.knowledge.nodes import Node
+from shoal.knowledge.resolving import Setting, resolve
 
 SECRET = "SECRETVALUE123"
 
@@ -136,8 +137,10 @@ def test_a_file_read_again_forbids_the_same(known):
     codes = np.array([[code] * len(columns) for code in range(len(labels) + 1)])
     cells = Cells.of_rows(domains, codes)
     sensitive = Domain.of_texts(known.sensitive, excluded, has_missing=True)
-    before = known.sets_of(cells, sensitive)
-    after = Knowledge.from_toml(known.to_toml()).sets_of(cells, sensitive)
+    setting = Setting(cells, sensitive)
+    before, after = resolve(known, setting), resolve(Knowledge.from_toml(known.to_toml()), setting)
+    assert before.unresolved == after.unresolved
+    before, after = before.sets, after.sets
     assert np.array_equal(before.sets[before.which], after.sets[after.which])
 
 

@@ -11,6 +11,7 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.release import Meaning
+from shoal.knowledge.known import united
 from shoal.knowledge.nodes import (
     Node,
     codes_in,
@@ -19,7 +20,6 @@ from shoal.knowledge.nodes import (
     holds_for_values,
     named_nodes,
     node_of_label,
-    united,
 )
 
 JOB = Domain.of_texts("job", ["clerk", "nurse", "zoö\nkeeper"], has_missing=True)
@@ -176,6 +176,9 @@ def test_fuzzy_nodes_hold_where_membership_is_above_zero(data):
 def labels_of(node: Node, meanings: dict[str, Meaning], has_missing: bool = False) -> set:
     domain = Domain.of_texts("age", sorted(meanings), has_missing=has_missing)
     found = holds_for_labels(node, domain, meanings)
+    if found is None:
+        # The labels name no value of the node.
+        return set()
     return {text for text, mark in zip(domain.labels(), found.tolist(), strict=True) if mark}
 
 

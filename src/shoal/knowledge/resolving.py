@@ -1,0 +1,307 @@
+"""What knowledge says of the people at hand, and what of it says nothing they could mean.
+
+Knowledge is written in words: the name of a column, a value or a node of a hierarchy, a sensitive
+value, the key of a row. Methods, attacks and the gate read it here and nowhere else. Where the
+table is at hand its vocabulary decides; on a release alone, the published labels and what they
+stand for. An entry that names something that is not there is never taken to be about nobody: it
+is returned as unresolved. A node that some published label overlaps in part is there; the rule
+merely holds for none of the lines with that label.
+
+References
+----------
+[Li08] Sections III-A, III-B and V-A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Cells
+from shoal.core.errors import ParameterError
+from shoal.core.forbidden import ForbiddenSets
+from shoal.knowledge.extents import Extents, Labels, Setting
+from shoal.knowledge.known import Fact, Knowledge
+from shoal.knowledge.mining import forbidden_marks
+from shoal.knowledge.negative_rules import NegativeRules
+from shoal.knowledge.nodes import (
+    Marks,
+    Node,
+    codes_in,
+)
+from shoal.knowledge.positive_rules import PositiveRule
+from shoal.knowledge.statistics import Statistic
+
+__all__ = ["Resolution", "Setting", "resolve", "resolve_facts"]
+
+_MOST_LISTED = 100
+"""How many unresolved entries are listed one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resolution:
+    """Knowledge as it applies to the people at hand.
+
+    Parameters
+    ----------
+    knowledge
+        What was resolved.
+    setting
+        What it was resolved against.
+    is_known
+        For each negative rule whether all that it names is there.
+    extents
+        For each column of the rules which node (row) holds for which code (column).
+    labels
+        The columns of the rules that are published as labels, by their place, and how labels stand
+        for values there.
+    conditions
+        The positive rules and statistics that are resolved, and the cells that each is about.
+    unresolved
+        One line for each entry that names something which is not there. No value of the table
+        stands in it.
+    """
+
+    knowledge: Knowledge
+    setting: Setting
+    is_known: Marks
+    extents: tuple[Marks, ...]
+    labels: Mapping[int, Labels]
+    conditions: tuple[tuple[PositiveRule | Statistic, Marks], ...]
+    unresolved: tuple[str, ...]
+
+    def confirm(self) -> Resolution:
+        """Refuse knowledge that is not resolved in full.
+
+        Raises
+        ------
+        ParameterError
+            If an entry names something that is not there; it says which entry and column, never a
+            value.
+        """
+        if self.unresolved:
+            listed = "; ".join(self.unresolved[:3])
+            more = f"; and {len(self.unresolved) - 3} more" if len(self.unresolved) > 3 else ""
+            raise ParameterError(
+                f"The knowledge names what is not there: {listed}{more}.",
+                hint="correct or strike these entries, or define their labels under "
+                "[nodes.COLUMN] in the knowledge file.",
+            )
+        return self
+
+    @cached_property
+    def values(self) -> npt.NDArray[np.int64]:
+        """The code of the value that each rule excludes; -1 where nobody at hand has it."""
+        rules = self.knowledge.negative
+        codes = codes_in(self.setting.domain, rules.values)
+        return codes[rules.value] if len(rules) else np.zeros(0, dtype=np.int64)
+
+    @cached_property
+    def sets(self) -> ForbiddenSets:
+        """The values that each cell cannot take."""
+        return self.sets_by(np.ones(len(self.knowledge), dtype=bool))
+
+    @cached_property
+    def certain_sets(self) -> ForbiddenSets:
+        """The values that each cell cannot take by rules without exceptions."""
+        return self.sets_by(self.knowledge.negative.confidences == 1)
+
+    def sets_by(self, is_used: Marks) -> ForbiddenSets:
+        """Return the values that each cell cannot take by some of the rules."""
+        rules, cells = self.knowledge.negative, self.setting.cells
+        kept = np.flatnonzero(is_used & self.is_known & (self.values >= 0))
+        marks = forbidden_marks(
+            rules.place[kept],
+            self.values[kept].astype(np.int32),
+            self.extents,
+            _codes(rules, cells),
+            self.setting.domain.size,
+        )
+        for at, labels in self.labels.items():
+            by_label = labels.forbidden(rules, self.values, kept, at, self.setting.domain.size)
+            marks |= by_label[_codes(rules, cells)[:, at]]
+        return ForbiddenSets.of_marks(marks)
+
+    def holding(self) -> Marks:
+        """Say for each negative rule (row) of which cells (column) its antecedent is true."""
+        rules, cells = self.knowledge.negative, self.setting.cells
+        codes = _codes(rules, cells)
+        holds = np.repeat(self.is_known[:, np.newaxis], cells.n_cells, axis=1)
+        for at, extent in enumerate(self.extents):
+            place = rules.place[:, at]
+            holds[place >= 0] &= extent[:, codes[:, at]][place[place >= 0]]
+        return holds
+
+    def __repr__(self) -> str:
+        return f"Resolution({self.knowledge!r}, {len(self.unresolved)} unresolved)"
+
+
+def resolve(knowledge: Knowledge, setting: Setting) -> Resolution:
+    """Resolve rules and statistics; facts are resolved by `resolve_facts`.
+
+    Parameters
+    ----------
+    knowledge
+        What is known.
+    setting
+        The people, values and hierarchies at hand.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> from shoal.knowledge.negative_rules import NegativeRule
+    >>> sex, disease = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("disease", ["a", "b"])
+    >>> people = Cells.of_rows([sex], np.array([[0], [1]]))
+    >>> rules = [NegativeRule(antecedent={"sex": "M"}, value="a"),
+    ...          NegativeRule(antecedent={"sx": "M"}, value="a")]
+    >>> found = resolve(Knowledge("disease", rules), Setting(people, disease))
+    >>> found.sets.sets[found.sets.which].tolist()
+    [[False, False], [True, False]]
+    >>> found.unresolved
+    ("negative rule 2: there is no quasi-identifier 'sx'",)
+    """
+    rules = knowledge.negative
+    is_known = np.ones(len(rules), dtype=bool)
+    faults: list[tuple[int, str]] = []
+    extents: list[Marks] = []
+    labels: dict[int, Labels] = {}
+    for at, (column, nodes) in enumerate(rules.nodes.items()):
+        found = Extents.of(column, nodes, setting)
+        extents.append(found.marks)
+        if found.labels is not None:
+            labels[at] = found.labels
+        place = rules.place[:, at]
+        for node, fault in found.faults.items():
+            wrong = np.flatnonzero(place == node)
+            is_known[wrong] = False
+            faults += [(number, fault) for number in wrong.tolist()]
+    is_there = _have_value(setting, knowledge.sensitive, rules.values)
+    lacks = np.flatnonzero(~is_there[rules.value]) if len(rules) else np.zeros(0, dtype=np.int64)
+    is_known[lacks] = False
+    absent = f"column {knowledge.sensitive!r} does not have the value that it excludes"
+    faults += [(number, absent) for number in lacks.tolist()]
+    lines = [f"negative rule {number + 1}: {fault}" for number, fault in sorted(faults)]
+    conditions: list[tuple[PositiveRule | Statistic, Marks]] = []
+    for kind, entries in (
+        ("positive rule", knowledge.positive),
+        ("statistic", knowledge.statistics),
+    ):
+        for number, (entry, cells, fault) in enumerate(_conditions(knowledge, entries, setting)):
+            if fault:
+                lines.append(f"{kind} {number + 1}: {fault}")
+            else:
+                conditions.append((entry, cells))
+    told = tuple(conditions)
+    return Resolution(knowledge, setting, is_known, tuple(extents), labels, told, _shortened(lines))
+
+
+def resolve_facts(
+    facts: Sequence[Fact],
+    setting: Setting,
+    sensitive: str,
+    cell_of_key: Mapping[str, int] | None,
+) -> tuple[dict[str, list[int]], tuple[str, ...]]:
+    """Resolve facts about single people.
+
+    Parameters
+    ----------
+    facts
+        What single people do not have.
+    setting
+        What they are resolved against.
+    sensitive
+        The column that they are about.
+    cell_of_key
+        The cell of each person, by the key of their row; -1 where they are left out. None where
+        keys are not known.
+
+    Returns
+    -------
+    excluded
+        The codes of the values that each person does not have, by key.
+    unresolved
+        One line for each fact about a person or a value that is not there.
+    """
+    codes = codes_in(setting.domain, [fact.value for fact in facts]).tolist()
+    is_there = _have_value(setting, sensitive, [fact.value for fact in facts]).tolist()
+    excluded: dict[str, list[int]] = {}
+    lines = []
+    for number, fact in enumerate(facts):
+        if cell_of_key is None:
+            lines.append(f"fact {number + 1}: the keys of rows are not at hand")
+        elif fact.person not in cell_of_key:
+            lines.append(f"fact {number + 1}: no row has that key")
+        elif not is_there[number]:
+            lines.append(
+                f"fact {number + 1}: column {sensitive!r} does not have the value that it excludes"
+            )
+        elif codes[number] >= 0 and cell_of_key[fact.person] >= 0:
+            excluded.setdefault(fact.person, []).append(codes[number])
+    return excluded, _shortened(lines)
+
+
+# --- other entries -----------------------------------------------------------------------------
+
+
+def _conditions(
+    knowledge: Knowledge, entries: Sequence[PositiveRule | Statistic], setting: Setting
+) -> Iterator[tuple[PositiveRule | Statistic, Marks, str]]:
+    """Return the cells that each entry is about, and what is wrong with it; empty if nothing."""
+    stated = {
+        (column, node.label): node
+        for column, defined in knowledge.defined_nodes.items()
+        for node in defined
+    }
+    labels: dict[str, dict[str | None, int]] = {}
+    for entry in entries:
+        for column, label in entry.antecedent.items():
+            named = labels.setdefault(column, {})
+            named.setdefault(label, len(named))
+    found = {
+        column: Extents.of(
+            column, [stated.get((column, label), Node.of_value(label)) for label in named], setting
+        )
+        for column, named in labels.items()
+    }
+    cells = setting.cells
+    for entry in entries:
+        holds, fault = np.ones(cells.n_cells, dtype=bool), ""
+        for column, label in entry.antecedent.items():
+            extents, place = found[column], labels[column][label]
+            fault = fault or extents.faults.get(place, "")
+            if column in cells.columns:
+                holds &= extents.marks[place, cells.column(column)]
+        is_mean = getattr(entry, "mean", None) is not None
+        if not is_mean and not _have_value(setting, knowledge.sensitive, [entry.value])[0]:
+            fault = fault or f"column {knowledge.sensitive!r} does not have its value"
+        yield entry, holds, fault
+
+
+def _have_value(setting: Setting, sensitive: str, texts: Sequence[str | None]) -> Marks:
+    """Say which texts are values of the sensitive column, at hand or of the whole table."""
+    is_there: Marks = codes_in(setting.domain, texts) >= 0
+    table = setting.vocabulary.domains.get(sensitive)
+    if table is not None:
+        is_there |= codes_in(table, texts) >= 0
+    # Whether values are missing is no name that could be mistyped.
+    is_there |= np.array([text is None for text in texts], dtype=bool)
+    return is_there
+
+
+def _codes(rules: NegativeRules, cells: Cells) -> npt.NDArray[np.int64]:
+    """Return the codes of the columns that rules speak of; 0 for one that is not there."""
+    codes = np.zeros((cells.n_cells, len(rules.nodes)), dtype=np.int64)
+    for at, column in enumerate(rules.nodes):
+        if column in cells.columns:
+            codes[:, at] = cells.column(column)
+    return codes
+
+
+def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
+    if len(lines) <= _MOST_LISTED:
+        return tuple(lines)
+    return (*lines[:_MOST_LISTED], f"{len(lines) - _MOST_LISTED} further entries")
