@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from shoal.core.forbidden import ForbiddenSets
 from shoal.core.guarantees import Guarantee
 from shoal.core.release import Meaning, People, Published
 from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.foreground import Exposed, expose_sliced
+from shoal.knowledge.foreground import Exposed, Relation, expose_sliced, relate
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.location import Locations, match_lines, spread
 from shoal.knowledge.nodes import codes_in
@@ -174,6 +175,14 @@ class Scene:
             renamed = rename_values(known, domain)
             beliefs = (renamed, matches.person, matches.line, known.cells.counts)
         return cls(published, exposed, places, people, rules, beliefs)
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """How the values of each quasi-identifier resemble one another, as far as is known."""
+        everybody = self.people.everybody
+        trees = self.people.trees or ({} if everybody is None else everybody.trees)
+        types = {column.name: column.type for column in self.published.manifest.columns}
+        return relate(self.exposed.looks, trees, self.published.meanings, types)
 
     @property
     def has_knowledge(self) -> bool:

@@ -265,12 +265,16 @@ class Foreground(Attack):
         paper, distributions = expose(
             target, sets, policy=self.policy, prior=prior, n_other_starts=n_other_starts
         )
-        model, logit = fit_additive(target, prior=prior)
+        model, logit = fit_additive(target, prior=prior, relations=scene.relations)
         bare = Target.of(scene.exposed, values)
         beside: dict[str, Exposure] = {"random worlds": expose_by(bare, 0.5)}
         if scene.has_knowledge:
             is_logit = self.adversary == "logit"
-            alone = fit_additive(bare)[1] if is_logit else expose(bare, sets, policy=self.policy)[0]
+            alone = (
+                fit_additive(bare, relations=scene.relations)[1]
+                if is_logit
+                else expose(bare, sets, policy=self.policy)[0]
+            )
             known = expose_by(target, 0.5 if prior is None else prior)
             beside |= {"foreground": alone, "background": known}
         return sections.View(values, target, paper, logit, distributions, model, beside)

@@ -23,6 +23,7 @@ from shoal.core.method import Shape
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
+from shoal.core.tree import Tree
 
 __all__ = [
     "BUCKET",
@@ -419,12 +420,16 @@ class People:
     everybody
         All who are in the release, each in their own bucket, where she knows that of others
         than those attacked.
+    trees
+        The hierarchies of quasi-identifiers, by column, where they are taken to be common
+        knowledge; none by default.
     """
 
     quasi: Cells
     bucket: Codes | None = None
     line: Codes | None = None
     everybody: People | None = None
+    trees: Mapping[str, Tree] = field(default_factory=dict, repr=False)
 
     @property
     def n_people(self) -> int:
