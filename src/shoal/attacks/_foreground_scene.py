@@ -30,6 +30,9 @@ __all__ = ["Scene", "attacked_buckets", "claimed"]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+_RARE = 1e-6
+"""A prior belief is no nearer than this to what is impossible or certain."""
+
 
 def attacked_buckets(published: Published, value: tuple[str | None, ...] | None) -> Buckets | None:
     """Give the values of each bucket in the sensitive column that is attacked; None without one.
@@ -192,15 +195,21 @@ class Scene:
     def forbidden(self, values: tuple[int, ...]) -> Flags | None:
         """Say which distinct rows can have none of the values."""
         if self.rules is None:
-            return None
+            believed = self._believed(values)
+            return None if believed is None else believed <= 0
         forbidden: Flags = np.all(self.rules.sets[:, list(values)], axis=1)
         return forbidden[self.rules.which]
 
     def prior(self, values: tuple[int, ...]) -> Floats | None:
-        """Give the mean prior belief in the values about each distinct row.
+        """Return the mean prior belief in the values about each distinct row.
 
-        Rows of which nothing was believed have the mean over all people.
+        Rows of which nothing was believed have the mean over all people. Nothing is quite certain
+        or impossible: what is impossible, `forbidden` says, and a bucket may contradict it.
         """
+        believed = self._believed(values)
+        return None if believed is None else np.clip(believed, _RARE, 1 - _RARE)
+
+    def _believed(self, values: tuple[int, ...]) -> Floats | None:
         if self.beliefs is None:
             return None
         renamed, cell, look, counts = self.beliefs

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from shoal.core.cells import Codes
 from shoal.knowledge.foreground.descent import Divide, descend
+from shoal.knowledge.foreground.effects import Effects
 from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.information import information, invert, is_worthwhile
 from shoal.knowledge.foreground.mining import Exposure, Target
-from shoal.knowledge.foreground.relations import Effects, Relation
+from shoal.knowledge.foreground.relations import Relation
 
 __all__ = ["AdditiveProblem"]
 

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts
+from shoal.core.cells import Codes
 from shoal.knowledge.foreground.additive_problem import AdditiveProblem
 from shoal.knowledge.foreground.descent import Divide, descend
 from shoal.knowledge.foreground.fitting import Likelihood
+from shoal.knowledge.foreground.mining import Target
 from shoal.knowledge.foreground.shapes import Shapes
 
 __all__ = ["PENALTIES", "CrossValidation", "choose_penalty", "fold_buckets"]
@@ -39,7 +40,7 @@ _MAX_STEPS = 200
 _LOWEST = -1e9
 """Stands for the logarithm of what a model takes to be impossible."""
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number that scatters bucket numbers over all 64 bits when they are multiplied by it."""
+"""An odd number whose multiples are scattered over all 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,11 @@ class CrossValidation:
         """By how much the best penalty predicted better than all alike."""
         return max(self.gains)
 
+    @property
+    def standard_error(self) -> float:
+        """The standard error of that gain."""
+        return self.standard_errors[int(np.argmax(self.gains))]
+
     def to_dict(self) -> dict[str, object]:
         """Return the table as JSON holds it; the infinite penalty is None."""
         return {
@@ -83,27 +89,38 @@ class CrossValidation:
         }
 
 
-def fold_buckets(n_carrying: Counts, n_folds: int) -> Codes:
-    """Divide buckets into folds that hold about as many carriers each, always in the same way.
+def fold_buckets(target: Target, n_folds: int) -> Codes:
+    """Divide buckets into folds that hold about as many carriers each.
+
+    The folds depend on who is in a bucket and not on its number, which is drawn at random: the
+    same buckets are always divided in the same way.
 
     Parameters
     ----------
-    n_carrying
-        How many rows of each bucket carry the value.
+    target
+        The value and the release.
     n_folds
         How many folds there are.
-
-    Examples
-    --------
-    >>> fold_buckets(np.array([1, 0, 1, 0]), 2).tolist()
-    [1, 1, 0, 0]
     """
-    number = np.arange(len(n_carrying), dtype=np.uint64)
-    order = np.lexsort((number * _MIXER, n_carrying))
+    exposed = target.exposed
+    # Sums and products of whole numbers of 64 bits wrap round, as a hash may.
+    look = np.zeros(exposed.looks.n_cells, dtype=np.uint64)
+    for column in exposed.looks.codes.T:
+        look = _scatter(look * _MIXER + column.astype(np.uint64) + np.uint64(1))
+    inside = np.zeros(len(target.n_carrying), dtype=np.uint64)
+    np.add.at(inside, exposed.bucket, look[exposed.look] * exposed.count.astype(np.uint64))
+    order = np.lexsort((_scatter(inside), target.n_carrying))
     fold = np.empty(len(order), dtype=np.int64)
     # Buckets with most carriers are dealt out first, so that every fold has one that carries.
     fold[order[::-1]] = np.arange(len(order)) % n_folds
     return fold
+
+
+def _scatter(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Scatter numbers over all 64 bits."""
+    mixed = (numbers ^ (numbers >> np.uint64(32))) * _MIXER
+    scattered: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(29))
+    return scattered
 
 
 def choose_penalty(
@@ -178,7 +195,7 @@ class _Folds:
 
     @classmethod
     def of(cls, problem: AdditiveProblem, n_folds: int) -> _Folds:
-        fold = fold_buckets(problem.target.n_carrying, n_folds)
+        fold = fold_buckets(problem.target, n_folds)
         fits = tuple(problem.take(fold != one) for one in range(n_folds))
         held_out = tuple(problem.take(fold == one) for one in range(n_folds))
         shapes = [one.likelihood.shapes for one in fits]
