@@ -150,7 +150,8 @@ def _measure(case: Case) -> Iterator[Row]:
         n_alike = sum(model.is_all_alike for model, _ in fits)
         shown = f"{name} ({n_alike} values all alike)" if n_alike else name
         yield Row.of(shown, case, np.array([found.p for _, found in fits]), seconds)
-    if len(case.aims) > 1:
+    held = np.flatnonzero(case.exposed.buckets.totals)
+    if sorted(code for aim in case.aims for code in aim) == held.tolist():
         start = time.process_time()
         chances = np.zeros((case.exposed.looks.n_cells, case.exposed.buckets.domain.size))
         for (code,), (model, _) in zip(case.aims, fits, strict=True):

@@ -296,7 +296,7 @@ def test_held_out_likelihood_is_that_of_fits_made_fold_by_fold(release):
     problem = AdditiveProblem.of(target, None, [Relation()] * len(exposed.looks.domains))
     place = problem.effects.place
     with pytest.MonkeyPatch.context() as patch:
-        for name, setting in (("PENALTIES", (10.0, 2.0)), ("_NEAR", 1e-9), ("_PATIENCE", 9)):
+        for name, setting in (("PENALTIES", (10.0, 2.0)), ("_ENOUGH", 1e-12), ("_PATIENCE", 9)):
             patch.setattr(f"shoal.knowledge.foreground.cross_validation.{name}", setting)
         _, table = choose_penalty(problem, problem.alike())
     fold = fold_buckets(target, table.n_folds)

