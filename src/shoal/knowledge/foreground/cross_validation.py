@@ -37,8 +37,9 @@ _MANY, _N_FOLDS_OF_MANY = 500, 3
 """Where so many buckets hold a carrier, fewer folds say as much."""
 _PATIENCE = 2
 """So many penalties in a row that predict worse than the best end the search."""
-_ENOUGH = 0.1
-"""Steps that promise to raise the log-likelihood of all fits by less are not worth taking."""
+_ENOUGH, _ENOUGH_OF_ALL = 0.1, 1e-3
+"""Steps that promise to raise the log-likelihood by less, or by a smaller part of it, are not worth
+taking."""
 _FEWEST_FOLDS = 2
 _MAX_STEPS = 200
 _LOWEST = -1e9
@@ -153,11 +154,13 @@ def choose_penalty(
     folds = _Folds.of(problem, n_folds)
     at = folds.alike()
     alike = folds.predict(at)
+    enough = min(_ENOUGH, _ENOUGH_OF_ALL * abs(float(alike.sum())))
     f = problem.chances(start)
     penalties, gains, best, best_at = [np.inf], [np.zeros(n_folds)], 0, start[np.newaxis]
     for penalty in PENALTIES:
         # The penalties descend, so each begins where the one before it ended.
-        at = folds.fit(penalty, at, problem.plain_divisor(f, penalty, share=1 - 1 / n_folds))
+        divide = problem.plain_divisor(f, penalty, share=1 - 1 / n_folds)
+        at = folds.fit(penalty, at, divide, enough=enough)
         penalties.append(penalty)
         gains.append(folds.predict(at) - alike)
         if gains[-1].sum() > gains[best].sum():
@@ -229,8 +232,8 @@ class _Folds:
         """Return the parameters of each fold without any effect."""
         return np.array([one.alike() for one in self.fits])
 
-    def fit(self, penalty: float, start: Floats, divide: Divide) -> Floats:
-        """Return the parameters of each fold by a penalty."""
+    def fit(self, penalty: float, start: Floats, divide: Divide, *, enough: float) -> Floats:
+        """Return the parameters of each fold by a penalty; see `descend`."""
 
         def objective(flat: Floats) -> tuple[float, Floats]:
             parameters = flat.reshape(start.shape)
@@ -247,7 +250,7 @@ class _Folds:
             lambda slope: divide(slope.reshape(start.shape)).ravel(),
             tolerance=0.0,
             max_steps=_MAX_STEPS,
-            enough=_ENOUGH,
+            enough=enough,
         )
         return found.reshape(start.shape)
 
