@@ -33,8 +33,9 @@ Floats = npt.NDArray[np.float64]
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """The penalties that are tried, beside the infinite one, in this order."""
 _N_FOLDS = 5
-_MANY, _N_FOLDS_OF_MANY = 500, 3
-"""Where so many buckets hold a carrier, fewer folds say as much."""
+_MANY, _MANY_LOOKS, _N_FOLDS_OF_MANY = 500, 5000, 3
+"""With so many buckets that hold a carrier fewer folds say as much; with so many distinct rows
+more would take long."""
 _PATIENCE = 2
 """So many penalties in a row that predict worse than the best end the search."""
 _ENOUGH, _ENOUGH_OF_ALL = 0.1, 1e-3
@@ -148,7 +149,8 @@ def choose_penalty(
         How well each penalty predicted; None if fewer than two buckets hold a carrier.
     """
     n_carrying = len(problem.target.carrying_buckets)
-    n_folds = _N_FOLDS_OF_MANY if n_carrying >= _MANY else min(_N_FOLDS, n_carrying)
+    is_large = n_carrying >= _MANY or len(problem.n_rows) >= _MANY_LOOKS
+    n_folds = min(_N_FOLDS_OF_MANY if is_large else _N_FOLDS, n_carrying)
     if n_folds < _FEWEST_FOLDS:
         return start, None
     folds = _Folds.of(problem, n_folds)
