@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations
 from math import comb, isclose, log
 
 import numpy as np
@@ -29,14 +29,14 @@ from shoal.knowledge.foreground import (
     expose,
     fit_additive,
     mine,
-    mine_jointly,
     posterior,
     profiles,
+    relate,
     sample_size,
     usable_sets,
 )
 from shoal.knowledge.foreground import law as law_module
-from shoal.knowledge.foreground.additive import _Problem
+from shoal.knowledge.foreground.additive_problem import AdditiveProblem
 from shoal.knowledge.foreground.fitting import Likelihood, fit
 from shoal.knowledge.foreground.information import information, invert
 from shoal.knowledge.foreground.law import condition, odds_of
@@ -600,18 +600,22 @@ def test_the_gradient_of_the_additive_model_is_that_of_its_likelihood(release):
     exposed, _ = exposed_of(release)
     target = Target.of(exposed, [1])
     assume(len(target.carrying_buckets))
-    problem = _Problem.of(target, None, 0.7)
-    at = np.linspace(-1, 1, problem.n_parameters)
-    height, slope = problem.objective(at)
-    for place in range(problem.n_parameters):
+    problem = AdditiveProblem.of(target, None, relate(exposed.looks, {}))
+    n_parameters = problem.effects.n_parameters
+    at = np.linspace(-1, 1, n_parameters)
+    # The last parameter is none.
+    at[-1] = 0
+    height, slope = problem.objective(at, 0.7)
+    assert slope[-1] == 0
+    for place in range(n_parameters - 1):
         step = np.zeros_like(at)
         step[place] = 1e-5
-        rise = problem.objective(at + step)[0] - problem.objective(at - step)[0]
+        rise = problem.objective(at + step, 0.7)[0] - problem.objective(at - step, 0.7)[0]
         assert isclose(slope[place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
     assert np.isfinite(height)
     model, _ = fit_additive(target, penalty=0.7)
-    parameters = np.concatenate([[model.level], *model.effects])
-    assert np.abs(problem.objective(parameters)[1]).max() < 1e-2
+    parameters = np.concatenate([[model.level], *model.effects, [0]])
+    assert np.abs(problem.objective(parameters, 0.7)[1]).max() < 1e-2
 
 
 @FEW
@@ -620,14 +624,15 @@ def test_information_is_that_of_sums_of_independent_rows(release):
     exposed, _ = exposed_of(release)
     target = Target.of(exposed, [1])
     assume(len(target.carrying_buckets))
-    problem = _Problem.of(target, None, 0.7)
-    at = np.linspace(-1, 1, problem.n_parameters)
+    problem = AdditiveProblem.of(target, None, relate(exposed.looks, {}))
+    size, place = problem.effects.n_parameters, problem.effects.place
+    at = np.linspace(-1, 1, size)
     f, shapes = problem.chances(at), problem.likelihood.shapes
-    design = np.zeros((len(f), problem.n_parameters))
+    design = np.zeros((len(f), size))
     design[:, 0] = 1
-    for look, places in enumerate(problem.place):
+    for look, places in enumerate(place):
         design[look, places] = 1
-    expected, seen = np.zeros((problem.n_parameters,) * 2), np.zeros(len(f))
+    expected, seen = np.zeros((size, size)), np.zeros(len(f))
     for shape, times in enumerate(shapes.multiplicity.tolist()):
         own = slice(shapes.start[shape], shapes.start[shape + 1])
         rows = np.repeat(shapes.which[own], shapes.count[own])
@@ -637,8 +642,7 @@ def test_information_is_that_of_sums_of_independent_rows(release):
         seen += times * np.bincount(rows, minlength=len(f))
     for look, n_others in enumerate(problem.n_rows - seen):
         expected += n_others * f[look] * (1 - f[look]) * np.outer(design[look], design[look])
-    size = problem.n_parameters
-    found = information(shapes, problem.place, f, problem.n_rows, size)
+    found = information(shapes, place, f, problem.n_rows, size)
     assert np.allclose(found, expected)
     positive = expected + np.eye(size)
     assert np.allclose(invert(positive) @ positive, np.eye(size), atol=1e-9)
@@ -649,35 +653,15 @@ def test_information_is_that_of_sums_of_independent_rows(release):
 def test_the_additive_model_is_the_same_by_either_way_to_it(release):
     exposed, _ = exposed_of(release)
     target = Target.of(exposed, [1])
-    together, _ = fit_additive(target)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.knowledge.foreground.additive.is_worthwhile", lambda *_: False)
-        one_by_one, _ = fit_additive(target)
+    fits = []
+    for answer in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            name = "shoal.knowledge.foreground.additive_problem.is_worthwhile"
+            patch.setattr(name, lambda *_, answer=answer: answer)
+            fits.append(fit_additive(target, penalty=1)[0])
+    together, one_by_one = fits
     assert np.allclose(together.f, one_by_one.f, atol=2e-3)
     assert isclose(together.log_likelihood, one_by_one.log_likelihood, abs_tol=1e-3)
-
-
-@FEW
-@given(release=releases(most=9), least=st.integers(1, 5))
-def test_all_values_at_once_are_weighed_as_assignments_are(release, least):
-    _, _, bucket, value = release
-    exposed, entry = exposed_of(release)
-    for one in usable_sets(exposed.looks, least)[:2]:
-        joint = mine_jointly(exposed, one)
-        assert np.allclose(joint.f.sum(axis=1), 1)
-        p = joint.p(exposed)[entry]
-        assert np.allclose(p.sum(axis=1), 1)
-        f = joint.f[one.class_of_look[exposed.look[entry]]]
-        for number in set(bucket.tolist()):
-            own = np.flatnonzero(bucket == number)
-            expected, total = np.zeros((len(own), 3)), 0.0
-            for given_out in set(permutations(value[own].tolist())):
-                weight = np.prod([f[row, v] for row, v in zip(own, given_out, strict=True)])
-                total += weight
-                for place, v in enumerate(given_out):
-                    expected[place, v] += weight
-            if total > 1e-100:
-                assert np.allclose(p[own], expected / total, atol=1e-9)
 
 
 # --- scores --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from shoal.core.guarantees import Guarantee
 from shoal.core.release import Meaning, People, Published
 from shoal.core.vocabulary import Vocabulary
 from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.foreground import Exposed, expose_sliced
+from shoal.knowledge.foreground import Exposed, Relation, expose_sliced, relate
 from shoal.knowledge.known import Knowledge
 from shoal.knowledge.location import Locations, match_lines, spread
 from shoal.knowledge.nodes import codes_in
@@ -30,6 +31,9 @@ __all__ = ["Scene", "attacked_buckets", "claimed"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+_RARE = 1e-6
+"""A prior belief is no nearer than this to what is impossible or certain."""
 
 
 def attacked_buckets(published: Published, value: tuple[str | None, ...] | None) -> Buckets | None:
@@ -183,6 +187,14 @@ class Scene:
             beliefs = (renamed, matches.person, matches.line, known.cells.counts)
         return cls(published, exposed, places, people, rules, beliefs, unresolved)
 
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """How the values of each quasi-identifier resemble one another, as far as is known."""
+        everybody = self.people.everybody
+        trees = self.people.trees or ({} if everybody is None else everybody.trees)
+        types = {column.name: column.type for column in self.published.manifest.columns}
+        return relate(self.exposed.looks, trees, self.published.meanings, types)
+
     @property
     def has_knowledge(self) -> bool:
         """Whether anything is known beside the release."""
@@ -191,15 +203,21 @@ class Scene:
     def forbidden(self, values: tuple[int, ...]) -> Flags | None:
         """Say which distinct rows can have none of the values."""
         if self.rules is None:
-            return None
+            believed = self._believed(values)
+            return None if believed is None else believed <= 0
         forbidden: Flags = np.all(self.rules.sets[:, list(values)], axis=1)
         return forbidden[self.rules.which]
 
     def prior(self, values: tuple[int, ...]) -> Floats | None:
-        """Give the mean prior belief in the values about each distinct row.
+        """Return the mean prior belief in the values about each distinct row.
 
-        Rows of which nothing was believed have the mean over all people.
+        Rows of which nothing was believed have the mean over all people. Nothing is quite certain
+        or impossible: what is impossible, `forbidden` says, and a bucket may contradict it.
         """
+        believed = self._believed(values)
+        return None if believed is None else np.clip(believed, _RARE, 1 - _RARE)
+
+    def _believed(self, values: tuple[int, ...]) -> Floats | None:
         if self.beliefs is None:
             return None
         renamed, cell, look, counts = self.beliefs

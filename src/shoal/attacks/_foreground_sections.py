@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,16 @@ from shoal.attacks._foreground_scene import Scene
 from shoal.core.attack import Section
 from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Codes
-from shoal.knowledge.foreground import AdditiveModel, Exposure, GlobalDistribution, Target
+from shoal.knowledge.foreground import (
+    AdditiveModel,
+    Exposure,
+    GlobalDistribution,
+    Target,
+    weigh_jointly,
+)
 from shoal.knowledge.foreground.scoring import is_above
 
-__all__ = ["Judged", "View"]
+__all__ = ["Judged", "View", "weigh_together"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -23,6 +29,8 @@ Flags = npt.NDArray[np.bool_]
 _N_WORST = 10
 _N_GROUPS = 15
 _N_BANDS = 10
+_FEWEST_VALUES = 3
+"""With two values, either of them says it all."""
 _FEWEST = 20
 """A subgroup of fewer people says little about its rate."""
 
@@ -43,6 +51,8 @@ class View:
         What they found out about kinds of people.
     beside
         What others believe: by their names.
+    is_joint
+        Whether the logit adversary has weighed all values together.
     """
 
     values: tuple[int, ...]
@@ -52,6 +62,7 @@ class View:
     distributions: tuple[GlobalDistribution, ...]
     model: AdditiveModel
     beside: Mapping[str, Exposure]
+    is_joint: bool = False
 
     @property
     def log_odds(self) -> Floats:
@@ -133,7 +144,8 @@ class Judged:
                 _exposure(view, self.adversary).p[entry],
                 group,
                 view.target.n_carrying,
-                view.log_odds[entry] if self.adversary == "logit" else None,
+                # Odds of one value alone are not what beliefs by all values rest on.
+                view.log_odds[entry] if self.adversary == "logit" and not view.is_joint else None,
             )
             for view in self.views
         )
@@ -173,7 +185,21 @@ class Judged:
             "average Delta": float(np.mean(deltas)) if deltas else 0.0,
             "sets that converged": f"{sum(fit.is_maximum for fit in fits)} of {len(fits)}",
         }
-        return figures | unique if sought else figures
+        return figures | self._model_figures() | (unique if sought else {})
+
+    def _model_figures(self) -> dict[str, object]:
+        """Return what the additive model has learned, in words."""
+        models = [view.model for view in self.views]
+        n_alike = sum(model.is_all_alike for model in models)
+        if len(models) == 1 and n_alike:
+            learned = "nothing: chances that are all alike predict held-out buckets best"
+        else:
+            learned = f"something about {len(models) - n_alike} of {len(models)} values"
+        is_joint = bool(self.views) and self.views[0].is_joint
+        return {
+            "learned by the additive model": learned,
+            "values weighed together": "yes" if is_joint else "no",
+        }
 
     def sections(self) -> tuple[Section, ...]:
         """Give the small tables; those without rows are left out."""
@@ -181,6 +207,7 @@ class Judged:
             self._adversaries(),
             self._sets(),
             self._signatures(),
+            self._models(),
             self._effects(),
             self._groups(),
             self._bands(),
@@ -274,6 +301,26 @@ class Judged:
         ]
         return f"people with {' and '.join(parts)} are {lift} to have {self._name(view)}"
 
+    def _models(self) -> Section:
+        """Say how the additive model of each value was chosen."""
+        rows = []
+        for view in self.views:
+            model, table = view.model, view.model.cross_validation
+            rows.append(
+                (
+                    self._name(view),
+                    "infinite: all alike" if model.is_all_alike else f"{model.penalty:g}",
+                    None if table is None else table.gain,
+                    None if table is None else table.standard_error,
+                    0 if table is None else table.n_folds,
+                )
+            )
+        columns = (
+            *("value", "penalty", "gain in held-out log-likelihood over all alike"),
+            *("standard error", "folds"),
+        )
+        return Section("how the additive model was chosen", columns, tuple(rows))
+
     def _effects(self) -> Section:
         """List the values that count most in the additive model."""
         rows: list[tuple[str, str | None, float, int, str]] = []
@@ -329,6 +376,34 @@ class Judged:
     def _name(self, view: View) -> str:
         domain = self.scene.exposed.buckets.domain
         return " or ".join(_shown(domain.text(code)) for code in view.values)
+
+
+def weigh_together(scene: Scene, views: Sequence[View]) -> list[View]:
+    """Let the logit adversary weigh all values together, if every value is attacked by itself.
+
+    Where buckets are too large for that the views are returned as they are.
+    """
+    buckets = scene.exposed.buckets
+    codes = [view.values[0] for view in views if len(view.values) == 1]
+    held = np.flatnonzero(buckets.totals)
+    if len(held) < _FEWEST_VALUES or sorted(codes) != held.tolist() or len(codes) < len(views):
+        return list(views)
+    chances = np.zeros((scene.exposed.looks.n_cells, buckets.domain.size))
+    for view in views:
+        forbidden = scene.forbidden(view.values)
+        chances[:, view.values[0]] = (
+            view.model.f if forbidden is None else view.model.f * ~forbidden
+        )
+    p = weigh_jointly(scene.exposed, chances)
+    if p is None:
+        return list(views)
+    return [_as_joint(view, p[:, view.values[0]]) for view in views]
+
+
+def _as_joint(view: View, p: Floats) -> View:
+    together = replace(view.logit, p=np.where(view.target.is_excluded, 0.0, p))
+    beside = {"logit, one value at a time": view.logit, **view.beside}
+    return replace(view, logit=together, beside=beside, is_joint=True)
 
 
 def _exposure(view: View, name: str) -> Exposure:

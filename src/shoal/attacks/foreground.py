@@ -89,7 +89,12 @@ class Foreground(Attack):
     -----
     The largest of many beliefs is no probability: of those whom `paper` flags many are flagged
     wrongly. The beliefs of `logit` add up to what every bucket holds, and hold to the degree that
-    they are believed, as far as the model is right.
+    they are believed, as far as the model is right. How far `logit` trusts what it sees is chosen
+    by how well it predicts buckets that it was not fitted to; where nothing predicts them better
+    than chances that are all alike, it believes no more than the counts of a bucket say. It takes
+    neighbouring numbers to be similar, and values of one group of a hierarchy: those that the
+    release's labels show, or the table's own, which are taken to be common knowledge. Where every
+    value is attacked by itself and buckets are small, all values are weighed together.
 
     In a sliced release a person's bucket is that of the rows that agree with them in the sensitive
     column. Who is in which bucket must be known of everybody; people who are looked for are all
@@ -232,6 +237,7 @@ class Foreground(Attack):
         # Whether chances are the only ones is looked into where that is done for one value.
         n_other_starts = 1 if len(attacked) == 1 else 0
         views = [self._look_at(scene, sets, values, n_other_starts) for values in attacked]
+        views = sections.weigh_together(scene, views)
         judged = sections.Judged.of(scene, views, self.adversary, float(bound))
         return Findings(
             attack="foreground",
@@ -266,12 +272,16 @@ class Foreground(Attack):
         paper, distributions = expose(
             target, sets, policy=self.policy, prior=prior, n_other_starts=n_other_starts
         )
-        model, logit = fit_additive(target, prior=prior)
+        model, logit = fit_additive(target, prior=prior, relations=scene.relations)
         bare = Target.of(scene.exposed, values)
         beside: dict[str, Exposure] = {"random worlds": expose_by(bare, 0.5)}
         if scene.has_knowledge:
             is_logit = self.adversary == "logit"
-            alone = fit_additive(bare)[1] if is_logit else expose(bare, sets, policy=self.policy)[0]
+            alone = (
+                fit_additive(bare, relations=scene.relations)[1]
+                if is_logit
+                else expose(bare, sets, policy=self.policy)[0]
+            )
             known = expose_by(target, 0.5 if prior is None else prior)
             beside |= {"foreground": alone, "background": known}
         return sections.View(values, target, paper, logit, distributions, model, beside)

@@ -23,6 +23,7 @@ from shoal.core.method import Shape
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
+from shoal.core.tree import Tree
 from shoal.core.vocabulary import Vocabulary
 
 __all__ = [
@@ -427,6 +428,9 @@ class People:
     cell_of_key
         The cell of each person whom a fact names by the key of their row; -1 for a person of the
         table who is not among those attacked. None where keys are not known.
+    trees
+        The hierarchies of quasi-identifiers, by column, where they are taken to be common
+        knowledge; none by default.
     """
 
     quasi: Cells
@@ -434,6 +438,7 @@ class People:
     line: Codes | None = None
     everybody: People | None = None
     cell_of_key: Mapping[str, int] | None = field(default=None, repr=False)
+    trees: Mapping[str, Tree] = field(default_factory=dict, repr=False)
 
     @property
     def n_people(self) -> int:

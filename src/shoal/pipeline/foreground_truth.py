@@ -120,12 +120,14 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
     place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
     codes = rows.codes[is_there].astype(np.int64)
     values = tuple(_numbered(rows, codes, *one) for one in _sensitive(published))
+    # Hierarchies are taken to be common knowledge: the digits of a postcode, a classification.
+    trees = {column: table.trees[column] for column in table.schema.quasi if column in table.trees}
     if published.sliced is not None:
-        return Located(people, place, values)
+        return Located(replace(people, trees=trees), place, values)
     people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
     line_of = _fetched(release, "line")
     line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
-    return Located(people, cell, values, line - 1)
+    return Located(replace(people, trees=trees), cell, values, line - 1)
 
 
 def _sensitive(published: Published) -> list[tuple[Domain, int]]:

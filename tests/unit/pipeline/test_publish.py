@@ -74,7 +74,7 @@ def test_foreground_is_attacked_with_a_file_of_knowledge_beside_the_configuratio
     (compared,) = [one for one in found.sections if one.title == "adversaries"]
     assert [row[0] for row in compared.rows] == [
         *("logit: foreground and background", "paper"),
-        *("random worlds", "foreground", "background"),
+        *("logit, one value at a time", "random worlds", "foreground", "background"),
     ]
 
 
@@ -96,12 +96,12 @@ def test_the_gate_says_how_right_the_foreground_attack_is(configured, tmp_path):
 
 def test_a_generalized_release_is_attacked_by_exact_values(configured, tmp_path):
     method = {"name": "mondrian", "k": 10, "ell": 2}
-    stated = {"value": "a", "r": 4, "epsilon": "1/4"}
+    stated = {"value": "a", "r": 4, "epsilon": "1/4", "adversary": "paper"}
     publication = publish(configured(method=method, attacks={"foreground": stated}))
     judged = {one.attack: one for one in publication.judgements}["foreground"]
     schema = shoal.Schema(quasi=["age", "zip"], sensitive="disease")
     table = shoal.read(tmp_path / "people.csv", schema)
-    attack = Foreground(value="a", r=4, epsilon="1/4")
+    attack = Foreground(value="a", r=4, epsilon="1/4", adversary="paper")
     (again,) = shoal.attack(publication.folder, attack, truth=table)
     assert (again.n_people, again.n_breached) == (judged.n_people, judged.n_at_risk)
     assert again.headline == pytest.approx(judged.figures)

@@ -18,9 +18,10 @@ from shoal.knowledge.foreground.attribute_sets import (
     sample_size,
     usable_sets,
 )
+from shoal.knowledge.foreground.cross_validation import CrossValidation
 from shoal.knowledge.foreground.exposed import Exposed
 from shoal.knowledge.foreground.fitting import Fit
-from shoal.knowledge.foreground.joint import JointDistribution, mine_jointly
+from shoal.knowledge.foreground.joint import weigh_jointly
 from shoal.knowledge.foreground.law import posterior
 from shoal.knowledge.foreground.mining import (
     Accuracy,
@@ -32,21 +33,24 @@ from shoal.knowledge.foreground.mining import (
     expose_by,
     mine,
 )
+from shoal.knowledge.foreground.relations import UNRELATED, Relation, relate
 from shoal.knowledge.foreground.scaled import ScaledChances, expose_scaled, log_odds
 from shoal.knowledge.foreground.scoring import Band, Score, score
 from shoal.knowledge.foreground.sliced_rows import expose_sliced
 
 __all__ = [
+    "UNRELATED",
     "Accuracy",
     "AdditiveModel",
     "AttributeSet",
     "Band",
+    "CrossValidation",
     "Exposed",
     "Exposure",
     "Fit",
     "GlobalDistribution",
-    "JointDistribution",
     "Policy",
+    "Relation",
     "ScaledChances",
     "Score",
     "Target",
@@ -57,10 +61,11 @@ __all__ = [
     "fit_additive",
     "log_odds",
     "mine",
-    "mine_jointly",
     "posterior",
     "profiles",
+    "relate",
     "sample_size",
     "score",
     "usable_sets",
+    "weigh_jointly",
 ]

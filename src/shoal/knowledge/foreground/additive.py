@@ -1,43 +1,43 @@
 """One coherent adversary: the chance of a person by all quasi-identifiers together.
 
 The largest p(t:x) over many attribute sets is no probability. This adversary has one model of
-everybody, an additive logit: the odds to carry x are a product of one factor for each value of each
-quasi-identifier. Her p(t:x) sum to the carriers in every bucket, and are calibrated as far as the
-model is right.
+everybody, an additive logit: the odds to carry x are a product of factors, one for each value of
+each quasi-identifier and one for each group of values that belong together. Her p(t:x) sum to the
+carriers in every bucket.
 
 The parameters maximise the same likelihood that EM climbs. Its gradient is what EM expects: the
-expected carriers of each value, given the buckets, less those that the model predicts. A weak
-normal prior on the parameters keeps values without a carrier from infinity.
+expected carriers of each value, given the buckets, less those that the model predicts. A normal
+prior draws effects to 0, and those of neighbouring numbers together (see
+`shoal.knowledge.foreground.relations`). How strongly it does so is what the adversary can find out
+without the truth: she fits the model to some buckets and takes the penalty that predicts the
+others best. Where none predicts them better than chances that are all alike, nobody is told from
+anybody else.
+
+What she believed before she saw the release is an offset: without any effect her chances are
+those of the prior, so the release can only add to what she knew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes
-from shoal.knowledge.foreground.descent import Divide, descend
-from shoal.knowledge.foreground.fitting import Likelihood
-from shoal.knowledge.foreground.information import information, invert, is_worthwhile
+from shoal.knowledge.foreground.additive_problem import AdditiveProblem
+from shoal.knowledge.foreground.cross_validation import CrossValidation, choose_penalty
 from shoal.knowledge.foreground.mining import Exposure, Target
+from shoal.knowledge.foreground.relations import Relation, relate
 
 __all__ = ["AdditiveModel", "fit_additive"]
 
 Floats = npt.NDArray[np.float64]
 
 PENALTY = 1.0
-"""The precision of the prior of each parameter: factors beyond e^2 either way are surprising."""
-_MAX_STEPS = 500
+"""The penalty where there are too few buckets to choose one: factors beyond e^2 are surprising."""
 _FLAT = 1e-6
 """The part of the carriers by which expected and predicted ones may still differ at the end."""
-_RARE = 1e-6
-"""A prior belief is no nearer than this to what is impossible or certain."""
-_HUGE = 500.0
-"""The largest logarithm of odds."""
-_LEAST = 1e-9
-"""The least that the slope of the level is taken to grow by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,20 @@ class AdditiveModel:
     level
         The logarithm of the odds of somebody whose every factor is 1.
     effects
-        For each quasi-identifier the logarithm of the factor of each of its codes.
+        For each quasi-identifier the logarithm of the factor of each of its codes, that of the
+        groups it belongs to included.
     f
-        The chance of each distinct row of the release.
+        The chance of each distinct row of the release, before the counts of the buckets are
+        conditioned on.
     log_likelihood
         The logarithm of the likelihood.
     n_steps, is_converged
         How many steps it took, and whether another would change nothing.
+    penalty
+        The precision of the prior of effects; infinite if there are none.
+    cross_validation
+        How well each penalty predicted buckets that were held out; None if the penalty was given
+        or there were too few buckets to choose one.
     """
 
     level: float
@@ -64,12 +71,23 @@ class AdditiveModel:
     log_likelihood: float
     n_steps: int
     is_converged: bool
+    penalty: float = PENALTY
+    cross_validation: CrossValidation | None = field(default=None, repr=False)
+
+    @property
+    def is_all_alike(self) -> bool:
+        """Whether the model tells nobody from anybody else, beyond what the prior says."""
+        return bool(np.isinf(self.penalty))
 
 
 def fit_additive(
-    target: Target, *, prior: Floats | None = None, penalty: float = PENALTY
+    target: Target,
+    *,
+    prior: Floats | None = None,
+    penalty: float | None = None,
+    relations: Sequence[Relation] | None = None,
 ) -> tuple[AdditiveModel, Exposure]:
-    """Fit the additive logit to a release, and give p(t:x) by it.
+    """Fit the additive logit to a release, and return p(t:x) by it.
 
     Parameters
     ----------
@@ -77,9 +95,14 @@ def fit_additive(
         The value and the release.
     prior
         For each distinct row of the release how likely whoever looks so was believed to have the
-        value; the model then says how the release departs from that.
+        value; the model then says how the release departs from that. Rows with a prior of 0
+        cannot have the value, except in buckets that contradict it.
     penalty
-        The precision of the normal prior of the parameters.
+        The precision of the prior of effects; infinity leaves everybody alike. By default the one
+        that predicts held-out buckets best.
+    relations
+        How the values of each quasi-identifier resemble one another. By default numbers and
+        ordered values by their order, others not at all.
 
     Examples
     --------
@@ -89,131 +112,54 @@ def fit_additive(
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> rows, bucket = np.array([[0], [1], [0], [0], [1], [1]]), np.array([0, 0, 1, 1, 2, 2])
     >>> exposed = Exposed.of_rows([sex], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
-    >>> model, found = fit_additive(Target.of(exposed, [1]))
+    >>> target = Target.of(exposed, [1])
+    >>> model, found = fit_additive(target, penalty=1)
     >>> model.is_converged, (found.p[0] > 0.5 > found.p[1]).item()
     (True, True)
+    >>> fit_additive(target, penalty=np.inf)[1].p.tolist()
+    [0.5, 0.5, 0.5, 0.0]
     """
-    problem = _Problem.of(target, prior, penalty)
-    begin = np.zeros(problem.n_parameters)
-    if prior is None and 0 < target.rate < 1:
-        begin[0] = np.log(target.rate / (1 - target.rate))
-    if len(target.carrying_buckets):
-        parameters, n_steps, is_converged = descend(
-            problem.objective,
-            begin,
-            problem.divisor(begin),
-            tolerance=_FLAT * max(float(target.n_carrying.sum()), 1.0),
-            max_steps=_MAX_STEPS,
-        )
-    else:
-        begin[0] = -np.inf
-        parameters, n_steps, is_converged = begin, 0, True
+    if prior is not None:
+        target = _exclude_impossible(target, prior)
+    if relations is None:
+        relations = relate(target.exposed.looks, {})
+    problem = AdditiveProblem.of(target, prior, relations)
+    if not len(target.carrying_buckets):
+        return _without_carriers(problem), problem.expose(np.zeros(len(problem.n_rows)))
+    begin, table = problem.alike(), None
+    if penalty is None:
+        begin, table = choose_penalty(problem, begin)
+        penalty = PENALTY if table is None else table.penalty
+    parameters, n_steps, is_converged = problem.solve(
+        penalty, begin, tolerance=_FLAT * max(float(target.n_carrying.sum()), 1.0)
+    )
     f = problem.chances(parameters)
     model = AdditiveModel(
         float(parameters[0]),
-        tuple(np.split(parameters[1:], problem.borders)),
+        problem.effects.by_column(parameters),
         f,
-        problem.likelihood.step(np.append(f, 0.0))[1],
+        problem.log_likelihood(parameters),
         n_steps,
         is_converged,
+        float(penalty),
+        table,
     )
     return model, problem.expose(f)
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """What is made as small as possible: the penalty less the log-likelihood.
+def _without_carriers(problem: AdditiveProblem) -> AdditiveModel:
+    """Return the model of a value that nobody carries."""
+    none = np.zeros(problem.effects.n_parameters)
+    f = np.zeros(len(problem.n_rows))
+    effects = problem.effects.by_column(none)
+    return AdditiveModel(-np.inf, effects, f, 0.0, 0, is_converged=True, penalty=np.inf)
 
-    Parameters
-    ----------
-    target
-        The value and the release.
-    likelihood, of_bucket, class_of_entry
-        Its likelihood, where every distinct row is a class; see `Target`.
-    n_rows
-        How many rows look like each distinct one, but for those excluded.
-    place, borders
-        The places of the parameters of each distinct row, beside the level, which is the first;
-        where those of each quasi-identifier end.
-    offset
-        What is added to the logarithm of the odds of each distinct row.
-    penalty
-        The precision of the normal prior of the parameters.
-    """
 
-    target: Target
-    likelihood: Likelihood
-    of_bucket: Codes
-    class_of_entry: Codes
-    n_rows: Floats
-    place: Codes
-    borders: Codes
-    n_parameters: int
-    offset: Floats
-    penalty: float
-
-    @classmethod
-    def of(cls, target: Target, prior: Floats | None, penalty: float) -> _Problem:
-        looks = target.exposed.looks
-        n_looks = looks.n_cells
-        which = target.classes(np.arange(n_looks), n_looks)
-        likelihood, of_bucket = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
-        rows = np.bincount(which, target.exposed.count, n_looks + 1)[:-1].astype(np.float64)
-        ends = np.cumsum([domain.size for domain in looks.domains]).astype(np.int64)
-        place = looks.codes + 1 + np.concatenate([[0], ends[:-1]]).astype(np.int64)
-        offset = np.zeros(n_looks)
-        if prior is not None:
-            likely = np.clip(prior, _RARE, 1 - _RARE)
-            offset = np.log(likely) - np.log1p(-likely)
-        size = 1 + int(ends[-1])
-        return cls(
-            target, likelihood, of_bucket, which, rows, place, ends[:-1], size, offset, penalty
-        )
-
-    def chances(self, parameters: Floats) -> Floats:
-        """Give the chance of each distinct row."""
-        logs = self.offset + parameters[0] + parameters[self.place].sum(axis=1)
-        f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
-        return f
-
-    def divisor(self, parameters: Floats) -> Divide:
-        """Give what divides a slope by about how fast slopes grow there."""
-        f = self.chances(parameters)
-        shapes = self.likelihood.shapes
-        if not is_worthwhile(shapes, self.place, self.n_parameters):
-            stiffness = self._stiffness(f)
-            return lambda slope: slope / stiffness
-        matrix = information(shapes, self.place, f, self.n_rows, self.n_parameters)
-        matrix[np.arange(1, len(matrix)), np.arange(1, len(matrix))] += self.penalty
-        matrix[0, 0] += _LEAST
-        inverse = invert(matrix)
-        return lambda slope: np.asarray((inverse * slope).sum(axis=1), dtype=np.float64)
-
-    def _stiffness(self, f: Floats) -> Floats:
-        """Give about how fast the slope of each parameter grows with it alone."""
-        weights = self.n_rows * f * (1 - f)
-        every = np.repeat(weights, self.place.shape[1])
-        stiffness: Floats = np.full(self.n_parameters, self.penalty)
-        stiffness += np.bincount(self.place.ravel(), every, self.n_parameters)
-        stiffness[0] = max(float(weights.sum()), _LEAST)
-        return stiffness
-
-    def objective(self, parameters: Floats) -> tuple[float, Floats]:
-        """Give what is to be made small, and its gradient."""
-        f = self.chances(parameters)
-        share, log_likelihood = self.likelihood.step(np.append(f, 0.0))
-        excess: Floats = self.n_rows * (f - share[:-1])
-        weights: Floats = np.repeat(excess, self.place.shape[1])
-        slope: Floats = self.penalty * parameters
-        slope += np.bincount(self.place.ravel(), weights, len(parameters))
-        slope[0] = excess.sum()
-        effects = parameters[1:]
-        return self.penalty / 2 * float((effects * effects).sum()) - log_likelihood, slope
-
-    def expose(self, f: Floats) -> Exposure:
-        """Give p(t:x) by chances."""
-        p = np.zeros(len(self.target.exposed.look))
-        p[self.target.entry] = self.target.posteriors(
-            self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)
-        )
-        return Exposure(self.target, p, np.full(len(p), -1, dtype=np.int64))
+def _exclude_impossible(target: Target, prior: Floats) -> Target:
+    """Exclude rows whose prior is 0, except where a bucket contradicts that."""
+    exposed = target.exposed
+    is_excluded = target.is_excluded | (prior[exposed.look] <= 0)
+    able = np.where(is_excluded, 0, exposed.count)
+    n_able = np.bincount(exposed.bucket, able, len(target.n_carrying))
+    is_kept = (n_able >= target.n_carrying)[exposed.bucket]
+    return replace(target, is_excluded=np.where(is_kept, is_excluded, target.is_excluded))

@@ -31,7 +31,13 @@ _MAX_HALVINGS = 40
 
 
 def descend(
-    objective: Objective, start: Floats, divide: Divide, *, tolerance: float, max_steps: int
+    objective: Objective,
+    start: Floats,
+    divide: Divide,
+    *,
+    tolerance: float,
+    max_steps: int,
+    enough: float = 0.0,
 ) -> tuple[Floats, int, bool]:
     """Find the lowest point.
 
@@ -48,6 +54,9 @@ def descend(
         The largest slope that counts as none.
     max_steps
         The most steps.
+    enough
+        The descent that a step must promise to be worth taking; default 0, so that only the slope
+        counts.
 
     Returns
     -------
@@ -78,6 +87,8 @@ def descend(
             moves.clear()
             direction = -divide(slope)
             promised = _product(slope, direction)
+        if -promised < enough:
+            return point, n_steps, True
         following = _search(objective, point, height, direction, promised)
         if following is None:
             # No step lowers it: what is left of the slope is rounding.

@@ -25,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_PARAMETERS = 400
 _MOST_PRODUCTS = 50_000_000
+_STEPS_SAVED = 400
+"""So many passes over the rows cost about what the matrix is allowed to."""
 
 
 def is_worthwhile(shapes: Shapes, place: Codes, n_parameters: int) -> bool:
@@ -39,8 +41,10 @@ def is_worthwhile(shapes: Shapes, place: Codes, n_parameters: int) -> bool:
     n_parameters
         How many parameters there are.
     """
+    if n_parameters > _MOST_PARAMETERS or n_parameters**3 > _STEPS_SAVED * place.size:
+        return False
     width = np.minimum(np.diff(shapes.start) * place.shape[1], n_parameters).astype(np.float64)
-    return n_parameters <= _MOST_PARAMETERS and float((width**2).sum()) <= _MOST_PRODUCTS
+    return float((width**2).sum()) <= _MOST_PRODUCTS
 
 
 def information(shapes: Shapes, place: Codes, f: Floats, n_rows: Floats, size: int) -> Floats:

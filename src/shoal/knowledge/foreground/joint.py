@@ -1,110 +1,89 @@
-"""All sensitive values at once: the chances of each signature to have each of them.
+"""All sensitive values at once: the values of a bucket are given to its rows one to one.
 
-A bucket's values are given to its rows one to one, so what is learned of one value bears on the
-others. Expected shares come from all assignments of a bucket's values, by the states of how many
-of each are used up, in buckets small enough for that; the Omega estimate serves in others.
+The additive adversary learns the chances of each value by itself. Weighed one value at a time,
+what she knows about a cold says nothing about who has the flu. Weighed together it does: an
+assignment of a bucket's values to its rows is as likely as the product of the chances of its rows
+to have what they are given. All assignments are added up by the states of how many of each value
+are used up, which is exact, and affordable in small buckets.
 
 References
 ----------
-[Wong11] (see `shoal.knowledge.foreground.law`) Sections 3 and 4, for any number of values.
+[Wong11] (see `shoal.knowledge.foreground.law`) Section 3, for any number of values.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.believed_rows import BelievedRows
-from shoal.core.cells import Codes
-from shoal.knowledge.foreground.attribute_sets import AttributeSet
+from shoal.core.cells import Buckets
+from shoal.knowledge.assignments import MAX_STEPS, find_small
 from shoal.knowledge.foreground.exposed import Exposed
-from shoal.knowledge.posteriors import Posteriors, posteriors
+from shoal.knowledge.posteriors import posteriors
 
-__all__ = ["JointDistribution", "mine_jointly"]
+__all__ = ["weigh_jointly"]
 
 Floats = npt.NDArray[np.float64]
 
-_MAX_STEPS = 300
+_MOST_STEPS = 2e8
+"""How many steps over all buckets are affordable: some seconds."""
+_RARE = 1e-12
+"""What a value counts that the chances rule out, so that no bucket is impossible."""
 
 
-@dataclass(frozen=True, eq=False)
-class JointDistribution:
-    """How likely each signature has each value, and what follows for everybody.
-
-    Parameters
-    ----------
-    attributes
-        The set and its signatures.
-    f
-        One row a class of `attributes`, one column a value: its chance. Rows sum to 1.
-    occupants
-        The rows of each bucket, by class.
-    posteriors
-        What is believed of them.
-    n_steps, is_converged
-        How many EM steps it took, and whether the last changed nothing any more.
-    """
-
-    attributes: AttributeSet
-    f: Floats
-    occupants: BelievedRows = field(repr=False)
-    posteriors: Posteriors
-    n_steps: int
-    is_converged: bool
-
-    def p(self, exposed: Exposed) -> Floats:
-        """Give p(t:x) for each entry of the release and each value."""
-        which = self.attributes.class_of_look[exposed.look].astype(np.int64)
-        keys = self.occupants.bucket * len(self.f) + self.occupants.prior
-        place = np.searchsorted(keys, exposed.bucket * len(self.f) + which)
-        found = np.zeros((self.occupants.n_entries, self.f.shape[1]))
-        found[self.posteriors.entry, self.posteriors.value] = self.posteriors.posterior
-        p: Floats = found[place]
-        return p
-
-
-def mine_jointly(
-    exposed: Exposed, attributes: AttributeSet, *, tolerance: float = 1e-7
-) -> JointDistribution:
-    """Find the chances of all values by EM, from one step of a constant start.
+def weigh_jointly(exposed: Exposed, chances: Floats, a: float = 1.0) -> Floats | None:
+    """Return how likely the rows of each entry have each value, by all values together.
 
     Parameters
     ----------
     exposed
         The release.
-    attributes
-        The set; signatures with too few rows share their chances.
-    tolerance
-        By how much a chance may still move at the end.
+    chances
+        For each distinct row, one row each, the chance to have each value, one column each: for
+        example `AdditiveModel.f` of one model per value. A value that can be ruled out has 0.
+    a
+        The power that chances are raised to; default 1, which leaves them as they are, while 0
+        makes everybody alike.
+
+    Returns
+    -------
+    One row per entry of the release and one column per value, or None where a bucket is too large
+    for the exact sum over its assignments, or all buckets together are. The rows add up to 1, and
+    over a bucket the columns add up to the counts of its values.
 
     Examples
     --------
     >>> from shoal.core.domain import Domain
-    >>> from shoal.knowledge.foreground.attribute_sets import usable_sets
     >>> sex = Domain.of_texts("sex", ["F", "M"])
-    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-    >>> rows, bucket = np.array([[0], [1], [0], [0], [1], [1]]), np.array([0, 0, 1, 1, 2, 2])
-    >>> exposed = Exposed.of_rows([sex], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
-    >>> (by_sex,) = usable_sets(exposed.looks, 3)
-    >>> mine_jointly(exposed, by_sex).f.round(6).tolist()
-    [[0.333333, 0.666667], [1.0, 0.0]]
+    >>> disease = Domain.of_texts("disease", ["cold", "flu", "ulcer"])
+    >>> exposed = Exposed.of_rows([sex], np.array([[0], [1]]), np.array([0, 0]), np.array([0, 1]),
+    ...                           disease)
+    >>> weigh_jointly(exposed, np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])).round(6).tolist()
+    [[0.714286, 0.285714, 0.0], [0.285714, 0.714286, 0.0]]
     """
-    which: Codes = attributes.class_of_look[exposed.look].astype(np.int64)
-    n_values, n_classes = exposed.buckets.domain.size, attributes.n_classes
-    n_rows = np.bincount(which, exposed.count, n_classes)
-    f = np.full((n_classes, n_values), 1.0 / n_values)
-    n_steps, is_converged = 0, False
-    while True:
-        occupants = BelievedRows.of_pairs(exposed.bucket, which, f, exposed.count)
-        found = posteriors(exposed.buckets, occupants)
-        if is_converged or n_steps >= _MAX_STEPS:
-            return JointDistribution(attributes, f, occupants, found, n_steps, is_converged)
-        entry = found.entry
-        key = occupants.prior[entry] * n_values + found.value
-        carriers = np.bincount(key, occupants.count[entry] * found.posterior, f.size)
-        following = carriers.reshape(f.shape) / np.maximum(n_rows, 1)[:, np.newaxis]
-        n_steps += 1
-        is_converged = bool(np.abs(following - f).max() <= tolerance)
-        f = following
+    if not _is_affordable(exposed.buckets):
+        return None
+    weights = np.where(chances > 0, np.maximum(chances, _RARE) ** a, _RARE)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    rows = BelievedRows.of_pairs(
+        exposed.bucket, exposed.look.astype(np.int64), weights, exposed.count
+    )
+    found = posteriors(exposed.buckets, rows)
+    p = np.zeros((rows.n_entries, weights.shape[1]))
+    p[found.entry, found.value] = found.posterior
+    n_looks = exposed.looks.n_cells
+    keys = rows.bucket * n_looks + rows.prior
+    place = np.searchsorted(keys, exposed.bucket * n_looks + exposed.look.astype(np.int64))
+    shares: Floats = p[place]
+    return shares
+
+
+def _is_affordable(buckets: Buckets) -> bool:
+    """Whether every bucket is small enough to be exact, and all of them together are."""
+    n_values = np.diff(np.append(buckets.starts, len(buckets.value)))
+    if not np.all(find_small(buckets, MAX_STEPS) | (n_values == 1)):
+        return False
+    states = np.exp2(np.add.reduceat(np.log2(buckets.count + 1.0), buckets.starts))
+    work = np.where(n_values > 1, states * buckets.sizes * n_values, 0.0)
+    return float(work.sum()) <= _MOST_STEPS

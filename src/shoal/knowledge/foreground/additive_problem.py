@@ -1,0 +1,214 @@
+"""The penalised likelihood of an additive logit, and the way to its maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.cells import Codes
+from shoal.knowledge.foreground.descent import Divide, descend
+from shoal.knowledge.foreground.effects import Effects
+from shoal.knowledge.foreground.fitting import Likelihood
+from shoal.knowledge.foreground.information import information, invert, is_worthwhile
+from shoal.knowledge.foreground.mining import Exposure, Target
+from shoal.knowledge.foreground.relations import Relation
+
+__all__ = ["AdditiveProblem"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+_MAX_STEPS = 500
+_RARE = 1e-6
+"""A prior belief is no nearer than this to what is impossible or certain."""
+_HUGE = 500.0
+"""The largest logarithm of odds."""
+_LEAST = 1e-9
+"""The least that the slope of the level is taken to grow by."""
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveProblem:
+    """What is made as small as possible: the penalty less the log-likelihood.
+
+    Parameters
+    ----------
+    target
+        The value and the release.
+    likelihood, of_bucket, class_of_entry
+        Its likelihood, where every distinct row is a class; see `Target`.
+    n_rows
+        How many rows look like each distinct one, but for those excluded.
+    effects
+        The parameters, and the prior that ties them together.
+    offset
+        What is added to the logarithm of the odds of each distinct row.
+    """
+
+    target: Target
+    likelihood: Likelihood
+    of_bucket: Codes
+    class_of_entry: Codes
+    n_rows: Floats
+    effects: Effects
+    offset: Floats
+
+    @classmethod
+    def of(
+        cls, target: Target, prior: Floats | None, relations: Sequence[Relation]
+    ) -> AdditiveProblem:
+        """Set up the problem; see `fit_additive`."""
+        looks = target.exposed.looks
+        n_looks = looks.n_cells
+        which = target.classes(np.arange(n_looks), n_looks)
+        likelihood, of_bucket = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
+        rows = likelihood.n_rows[:-1].astype(np.float64)
+        offset = np.zeros(n_looks)
+        if prior is not None:
+            likely = np.clip(prior, _RARE, 1 - _RARE)
+            offset = np.log(likely) - np.log1p(-likely)
+        effects = Effects.of(looks, relations)
+        return cls(target, likelihood, of_bucket, which, rows, effects, offset)
+
+    def take(self, is_chosen: Flags) -> AdditiveProblem:
+        """Keep some buckets of the release, to fit the model to them or to judge it by them."""
+        exposed = self.target.exposed
+        kept = is_chosen[exposed.bucket]
+        n_rows = np.bincount(
+            self.class_of_entry[kept], exposed.count[kept], len(self.n_rows) + 1
+        ).astype(np.int64)
+        carrying = np.flatnonzero(is_chosen[self.target.carrying_buckets])
+        shapes, _ = self.likelihood.shapes.take(carrying)
+        likelihood = Likelihood(shapes, n_rows, self.likelihood.fixed)
+        return replace(self, likelihood=likelihood, n_rows=n_rows[:-1].astype(np.float64))
+
+    def chances(self, parameters: Floats) -> Floats:
+        """Return the chance of each distinct row; of several sets of parameters one row each."""
+        logs = self.offset + parameters[..., :1] + self.effects.totals(parameters)
+        f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
+        return f
+
+    def log_likelihood(self, parameters: Floats) -> float:
+        """Return the logarithm of how likely the buckets hold as many carriers as they do."""
+        return self.likelihood.step(np.append(self.chances(parameters), 0.0))[1]
+
+    def objective(self, parameters: Floats, penalty: float) -> tuple[float, Floats]:
+        """Return what is to be made small, and its gradient."""
+        f = self.chances(parameters)
+        share, log_likelihood = self.likelihood.step(np.append(f, 0.0))
+        form, half = self.effects.form(parameters)
+        slope = penalty * half + self.effects.collect(self.n_rows * (f - share[:-1]))
+        return penalty / 2 * form - log_likelihood, slope
+
+    def alike(self) -> Floats:
+        """Return the parameters without any effect: the level alone fits the carriers."""
+        start = np.zeros(self.effects.n_parameters)
+        shapes = self.likelihood.shapes
+        n_carriers = float((shapes.multiplicity * shapes.n_carrying).sum())
+        share = (n_carriers + 0.5) / (float(self.n_rows.sum()) + 1)
+        start[0] = np.log(share / (1 - share)) if not self.offset.any() else 0.0
+        return self._fit_level(start, tolerance=1e-6 * max(n_carriers, 1.0))[0]
+
+    def _fit_level(self, start: Floats, *, tolerance: float) -> tuple[Floats, int, bool]:
+        """Fit the level alone."""
+
+        def objective(level: Floats) -> tuple[float, Floats]:
+            height, slope = self.objective(np.append(level, start[1:]), 0.0)
+            return height, slope[:1]
+
+        f = self.chances(start)
+        growth = max(float((self.n_rows * f * (1 - f)).sum()), _LEAST)
+        level, n_steps, is_converged = descend(
+            objective,
+            start[:1],
+            lambda slope: slope / growth,
+            tolerance=tolerance,
+            max_steps=_MAX_STEPS,
+        )
+        return np.append(level, start[1:]), n_steps, is_converged
+
+    def solve(
+        self, penalty: float, start: Floats, *, tolerance: float, divide: Divide | None = None
+    ) -> tuple[Floats, int, bool]:
+        """Find the parameters by a penalty.
+
+        Parameters
+        ----------
+        penalty
+            The precision of the prior; if infinite, there are no effects.
+        start
+            Where to begin.
+        tolerance
+            The largest slope that counts as none.
+        divide
+            See `descend`; by default as good as is worthwhile here.
+
+        Returns
+        -------
+        parameters, n_steps, is_converged
+            As `descend` returns them.
+        """
+        if np.isinf(penalty):
+            return self._fit_level(np.append(start[:1], 0 * start[1:]), tolerance=tolerance)
+        return descend(
+            lambda parameters: self.objective(parameters, penalty),
+            start,
+            self.divisor(start, penalty) if divide is None else divide,
+            tolerance=tolerance,
+            max_steps=_MAX_STEPS,
+        )
+
+    def divisor(self, parameters: Floats, penalty: float) -> Divide:
+        """Return what divides a slope by about how fast slopes grow there."""
+        f = self.chances(parameters)
+        shapes, effects = self.likelihood.shapes, self.effects
+        if not is_worthwhile(shapes, effects.place, effects.n_parameters):
+            return self.plain_divisor(f, penalty)
+        matrix = information(shapes, effects.place, f, self.n_rows, effects.n_parameters)
+        matrix[-1], matrix[:, -1] = 0.0, 0.0
+        matrix += penalty * effects.matrix()
+        matrix[0, 0] += _LEAST
+        inverse = invert(matrix)
+        return lambda slope: np.asarray((inverse * slope).sum(axis=1), dtype=np.float64)
+
+    def plain_divisor(self, f: Floats, penalty: float, share: float = 1.0) -> Divide:
+        """Return what takes parameters one by one, but for those along an order.
+
+        Parameters
+        ----------
+        f
+            The chance of each distinct row.
+        penalty
+            The precision of the prior.
+        share
+            The part of the rows that the likelihood counts.
+        """
+        effects = self.effects
+        growth = share * effects.collect(self.n_rows * f * (1 - f))
+        growth = np.maximum(growth + penalty * effects.diagonal(), _LEAST)
+        chains = []
+        for first, last, weight in effects.chains():
+            matrix = np.diag(growth[first:last])
+            place = np.arange(last - first - 1)
+            matrix[place, place + 1] -= penalty * weight
+            matrix[place + 1, place] -= penalty * weight
+            chains.append((first, last, invert(matrix)))
+
+        def divide(slope: Floats) -> Floats:
+            found: Floats = slope / growth
+            for first, last, inverse in chains:
+                found[..., first:last] = (slope[..., np.newaxis, first:last] * inverse).sum(axis=-1)
+            return found
+
+        return divide
+
+    def expose(self, f: Floats) -> Exposure:
+        """Return p(t:x) by chances."""
+        p = np.zeros(len(self.target.exposed.look))
+        p[self.target.entry] = self.target.posteriors(
+            self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)
+        )
+        return Exposure(self.target, p, np.full(len(p), -1, dtype=np.int64))
