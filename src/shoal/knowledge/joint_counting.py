@@ -11,6 +11,7 @@ so that few sums are open at a time.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,8 +21,10 @@ from shoal.core.work import Work
 
 __all__ = ["Component", "Counted", "count_worlds"]
 
-_COST = 500
+_COST = 1000
 """Operations that one step from a state counts as, so that the default limit takes seconds."""
+_COST_OF_SUM = 40
+"""What every open sum adds to that."""
 
 State = tuple[int, ...]
 
@@ -179,9 +182,10 @@ def _forward(steps: Sequence[_Step], work: Work) -> list[dict[State, int]]:
         reached: dict[State, int] = {}
         for state, n_ways in layers[-1].items():
             # The way back goes through the same moves.
-            work.spend(2 * _COST)
+            cost = 2 * (_COST + _COST_OF_SUM * len(state))
+            work.spend(cost)
             for _, weight, after in step.moves(state):
-                work.spend(2 * _COST)
+                work.spend(cost)
                 reached[after] = reached.get(after, 0) + n_ways * weight
         layers.append(reached)
     return layers
@@ -232,33 +236,37 @@ def _order(component: Component, nodes: Sequence[tuple[int, ...]]) -> list[int]:
     of_cell: dict[int, list[int]] = {}
     for variable, cell in enumerate(component.cell):
         of_cell.setdefault(cell, []).append(variable)
-    left = {
+    sums_of = {
         cell: {node for variable in variables for node in nodes[variable][1:]}
         for cell, variables in of_cell.items()
     }
-    n_cells_of: dict[int, int] = {}
-    cells_of: dict[int, list[int]] = {}
-    for cell, touched in left.items():
+    waiting: dict[int, set[int]] = {}
+    for cell, touched in sums_of.items():
         for node in touched:
-            n_cells_of[node] = n_cells_of.get(node, 0) + 1
-            cells_of.setdefault(node, []).append(cell)
+            waiting.setdefault(node, set()).add(cell)
+    # The sums that a cell would open, less those that it would close.
+    cost = {
+        cell: sum(1 - (len(waiting[node]) == 1) for node in touched)
+        for cell, touched in sums_of.items()
+    }
+    # Cells beside what is open come first; entries that a later one outdates are passed over.
+    queue = [(True, cost[cell], cell) for cell in sums_of]
+    heapq.heapify(queue)
     seen: set[int] = set()
-    near: set[int] = set()
     order: list[int] = []
-    while left:
-        candidates = [cell for cell in near if cell in left] or list(left)
-
-        def cost(cell: int) -> tuple[int, int]:
-            touched = left[cell]
-            opened = sum(node not in seen for node in touched)
-            closed = sum(n_cells_of[node] == 1 for node in touched)
-            return opened - closed, cell
-
-        chosen = min(candidates, key=cost)
-        for node in left.pop(chosen):
+    while queue:
+        _, noted, chosen = heapq.heappop(queue)
+        if chosen not in sums_of or noted != cost[chosen]:
+            continue
+        changed: set[int] = set()
+        for node in sums_of.pop(chosen):
+            waiting[node].discard(chosen)
+            changed |= waiting[node]
+            is_new, is_last = node not in seen, len(waiting[node]) == 1
             seen.add(node)
-            n_cells_of[node] -= 1
-            near.update(cells_of[node])
-        near.discard(chosen)
+            for cell in waiting[node]:
+                cost[cell] -= is_new + is_last
+        for cell in changed:
+            heapq.heappush(queue, (False, cost[cell], cell))
         order += of_cell[chosen]
     return order

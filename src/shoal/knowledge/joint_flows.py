@@ -58,7 +58,7 @@ def settle_by_flows(worlds: JointWorlds, bounds: Bounds) -> Bounds:
     n_releases = len(worlds.partitions)
     pairs = [(0, 1 + which) for which in range(n_releases)]
     # With more releases several cells lie between the same two buckets: parallel edges.
-    pairs += [(1, 2)] if n_releases == 2 else []  # noqa: PLR2004 - a pair of releases
+    pairs += [(1, 2)] if n_releases == 2 else []
     for one, other in pairs:
         bounds = _settle(worlds, bounds, one, other)
     return bounds
