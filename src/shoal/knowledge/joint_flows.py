@@ -114,7 +114,8 @@ def _left(entry: Codes, total: Counts, bounds: Bounds) -> Counts:
     """Return what each sum leaves when its variables are at their lowest."""
     inside = np.flatnonzero(entry >= 0)
     lowest = np.bincount(entry[inside], bounds.low[inside], len(total)).astype(np.int64)
-    return np.maximum(total - lowest, 0)
+    left: Counts = np.maximum(total - lowest, 0)
+    return left
 
 
 def _meet(transport: _Transport, capacity: Counts) -> tuple[Counts, Marks]:

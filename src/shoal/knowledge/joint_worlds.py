@@ -212,7 +212,8 @@ def joined(one: Codes, other: Codes, n_nodes: int) -> Codes:
     """Number the connected components of a graph and return that of each node."""
     ones = np.ones(len(one), dtype=np.int8)
     graph = coo_array((ones, (one, other)), shape=(n_nodes, n_nodes))
-    return connected_components(graph, directed=False)[1].astype(np.int64)
+    number: Codes = connected_components(graph, directed=False)[1].astype(np.int64)
+    return number
 
 
 @dataclass(frozen=True, eq=False)

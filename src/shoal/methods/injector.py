@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
@@ -166,6 +166,10 @@ class Injector(Method):
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
         """Name the columns that rules relate; rows with one value and forbidden set are a class."""
         return (*schema.quasi, *schema.sensitive)
+
+    def for_parts(self, problem: Problem) -> Injector:
+        """Return the method with the knowledge of the whole table, which parts do not mine."""
+        return replace(self, rules=self._knowledge(problem), mine=False, list_rules=False)
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets.

@@ -236,7 +236,7 @@ def _judge(
         cell, own, known = worlds.cell[chosen], belief[chosen], largest_alone[chosen]
         if claim.is_joint:
             # The protected values count as one; each release alone bounds their sum.
-            own = np.bincount(cell, own, n_cells)[cell]
+            own = np.bincount(cell, own, n_cells).astype(np.float64)[cell]
             sums = [np.bincount(cell, one[chosen], n_cells)[cell] for one in alone]
             known = np.max([np.zeros(len(own)), *sums], axis=0)
         bound = 1 - 1e-9 if claim.bound is None else float(claim.bound) * _TIE

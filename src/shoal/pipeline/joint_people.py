@@ -26,6 +26,7 @@ from shoal.pipeline.witnesses import kinds_of_release
 
 __all__ = [
     "Source",
+    "columns_of_placement",
     "common_sensitive",
     "internal_of",
     "join_placements",
@@ -159,7 +160,7 @@ def join_placements(engine: DuckDB, releases: Sequence[Release]) -> list[Codes]:
     DataError
         Where the first release has nobody in common with another one.
     """
-    names = [_columns(release) for release in releases]
+    names = [columns_of_placement(release) for release in releases]
     relations = [placement_of(release, engine) for release in releases]
     listed = ", ".join(
         f"coalesce(r{which}.{name}, 0) AS {name}_{which}"
@@ -184,7 +185,8 @@ def join_placements(engine: DuckDB, releases: Sequence[Release]) -> list[Codes]:
     return found
 
 
-def _columns(release: Release) -> tuple[str, ...]:
+def columns_of_placement(release: Release) -> tuple[str, ...]:
+    """Name the columns of a placement that say where a person is."""
     return ("kind", "bucket") if release.manifest.slices else ("line",)
 
 
