@@ -78,12 +78,16 @@ class EarlierPlaces:
 
     def to_witnesses(self, engine: DuckDB) -> dict[str, bytes]:
         """Return the internal files."""
-        places = {f"place_{number}": self.places[:, number] for number in range(self.n_views)}
+        # Numbers of one type, so that files which are read and written again stay the same.
+        places = {
+            f"place_{number}": self.places[:, number].astype(np.int64)
+            for number in range(self.n_views)
+        }
         values = {
-            "release": self.release,
-            "place": self.place,
+            "release": self.release.astype(np.int64),
+            "place": self.place.astype(np.int64),
             "value": self.value,
-            "count": self.count,
+            "count": self.count.astype(np.int64),
         }
         return {
             EARLIER: parquet_of_columns(engine, {"row_key": self.keys, **places}),
