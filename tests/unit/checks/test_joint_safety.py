@@ -42,8 +42,7 @@ def witness_of(own, places, values, others=(), earlier_values=None):
     witness = EarlierBuckets(own, places, release, place, value, count, others)
     inside = own >= 0
     buckets = Buckets.of_pairs(own[inside], np.array(values)[inside], ILLNESS)
-    evidence = Evidence(buckets, buckets.sizes, witnesses={"earlier releases": witness})
-    return evidence
+    return Evidence(buckets, buckets.sizes, witnesses={"earlier releases": witness})
 
 
 def claim(n_releases):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from two_releases import buckets_of, enumerate_worlds
 
 import shoal
 from shoal.pipeline import earlier as job
-from two_releases import buckets_of, enumerate_worlds
 
 N_ROWS = 200
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from two_releases import buckets_of, enumerate_worlds
 
 import shoal
 from shoal.core.guarantees import JointSafety
 from shoal.pipeline.config import configure
 from shoal.pipeline.publish import publish
-from two_releases import buckets_of, enumerate_worlds
 
 N_ROWS = 120
 SCHEMA = shoal.Schema(quasi=["age", "town"], sensitive="illness", key="no")
@@ -95,7 +95,7 @@ def test_buckets_that_cannot_be_cut_stay_as_they_were(table, earlier, tmp_path):
 
 
 def test_more_than_the_earlier_release_keeps_is_infeasible(table, earlier):
-    with pytest.raises(shoal.InfeasibleError, match="30 groups of people .* 30 break") as caught:
+    with pytest.raises(shoal.InfeasibleError, match=r"30 groups of people .* 30 break") as caught:
         shoal.anonymize(table, shoal.Anatomy(ell=6), earlier=[earlier["anatomy"]])
     assert caught.value.best == {"ell": "4"}
 
