@@ -145,7 +145,7 @@ def count_worlds(component: Component, work: Work) -> Counted:
     >>> count_worlds(pair, Work()).mean
     (Fraction(1, 2), Fraction(1, 2), Fraction(1, 2), Fraction(1, 2))
     """
-    steps = _steps(component)
+    steps = _steps(component, work)
     layers = _forward(steps, work)
     n_variables = len(component.cell)
     n_worlds = sum(layers[-1].values())
@@ -191,8 +191,9 @@ def _forward(steps: Sequence[_Step], work: Work) -> list[dict[State, int]]:
     return layers
 
 
-def _steps(component: Component) -> list[_Step]:
+def _steps(component: Component, work: Work) -> list[_Step]:
     """Put the variables in order, and say for each how it changes the state."""
+    work.spend(_COST * len(component.cell))
     nodes = [
         (cell, *(len(component.people) + one for one in sums))
         for cell, sums in zip(component.cell, component.sums, strict=True)
@@ -211,6 +212,7 @@ def _steps(component: Component) -> list[_Step]:
         own = nodes[variable]
         new = [node for node in own if node not in open_nodes]
         open_nodes += new
+        work.spend(5 * _COST_OF_SUM * len(open_nodes))
         for node in own:
             least[node] -= component.low[variable]
             most[node] -= component.high[variable]
