@@ -364,7 +364,7 @@ def test_no_repr_of_an_attack_or_its_findings_shows_a_value(attack, releases, va
 # --- guarantees ----------------------------------------------------------------------------------
 
 EASY = {"k": 1, "ell": 2, "c": 3, "t": 1, "alpha": 1, "delta": 1, "gamma": 1}
-EASY |= {"m": 2, "r": 1, "protect": ["flu"]}
+EASY |= {"m": 2, "r": 1, "protect": ["flu"], "earlier": ["0" * 64]}
 """A value for every parameter that some guarantee cannot do without."""
 
 

@@ -76,6 +76,7 @@ CHECKERS: Mapping[str, str] = {
     "no adversarial rule": "adversarial_rules",
     "sliced l-diversity": "sliced_diversity",
     "foreground safety": "foreground_safety",
+    "joint safety": "joint_safety",
 }
 """The module that checks each guarantee, by the guarantee's name."""
 

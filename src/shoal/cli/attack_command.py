@@ -9,9 +9,10 @@ import typer
 
 from shoal.cli import parsing
 from shoal.cli.command import command
-from shoal.cli.options import AttackNames, Memory, Parameters
+from shoal.cli.options import AttackNames, MaxWork, Memory, Parameters
 from shoal.cli.output import SHOWS_VALUES, Output
 from shoal.core.risk_words import in_words
+from shoal.core.work import DEFAULT_MAX_WORK
 
 if TYPE_CHECKING:
     from shoal.pipeline.attack import AttackReport
@@ -63,12 +64,14 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         earlier: Annotated[
-            Path | None,
+            list[Path] | None,
             typer.Option(
                 metavar="FOLDER",
-                help="Another release of the same table: what both say is intersected.",
+                help="Another release of the same table, attacked together with this one; may be "
+                "given several times. Default: none.",
             ),
         ] = None,
+        max_work: MaxWork = DEFAULT_MAX_WORK,
         truth: Annotated[
             Path | None,
             typer.Option(
@@ -99,7 +102,8 @@ def register(app: typer.Typer) -> None:
                     knowledge=known,
                     people=people,
                     key=people_key,
-                    earlier=earlier,
+                    earlier=earlier or None,
+                    max_work=max_work,
                     truth=table,
                     progress=progress,
                 )

@@ -15,6 +15,7 @@ __all__ = [
     "Delimiter",
     "Encoding",
     "EngineName",
+    "MaxWork",
     "Memory",
     "MethodName",
     "Parameters",
@@ -96,6 +97,15 @@ Memory = Annotated[
         metavar="4GB",
         help="What to stay within; what does not fit is spilled to disk. Half of what is free.",
         rich_help_panel=_READING,
+    ),
+]
+MaxWork = Annotated[
+    int,
+    typer.Option(
+        "--max-work",
+        metavar="NUMBER",
+        min=0,
+        help="Operations that an exact answer may take before it is given up.",
     ),
 ]
 Delimiter = Annotated[

@@ -19,6 +19,7 @@ from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.foreground_safety import ForegroundSafety
 from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee, protected_values
+from shoal.core.joint_safety import JointSafety
 from shoal.core.witnessed_guarantees import (
     BeliefGain,
     MatchingDiversity,
@@ -38,6 +39,7 @@ __all__ = [
     "ForegroundSafety",
     "FrequencyDiversity",
     "Guarantee",
+    "JointSafety",
     "KAnonymity",
     "MConfidentiality",
     "MatchingDiversity",
@@ -379,6 +381,7 @@ GUARANTEES: Mapping[str, type[Guarantee]] = {
             RuleProtection,
             SlicedDiversity,
             ForegroundSafety,
+            JointSafety,
         ),
     )
 }

@@ -128,6 +128,14 @@ class Method(ABC):
             Where no release can; it names the best reachable parameter.
         """
 
+    def for_parts(self, problem: Problem) -> Method:  # noqa: ARG002
+        """Return the method as it plans single parts of a table.
+
+        What it would learn from the whole table, `problem`, is fixed beforehand, so that it does
+        not learn something else from each part.
+        """
+        return self
+
     def settled(self, notes: Mapping[str, object]) -> Method:  # noqa: ARG002
         """Give the method with what a plan of it had to find out, by the plan's notes."""
         return self

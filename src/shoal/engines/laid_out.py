@@ -58,6 +58,7 @@ class LaidOut(PublishedFiles):
     def __init__(self, table: EngineTable, plan: Plan, shape: Shape, release: int) -> None:
         super().__init__(table.engine.publisher, published_queries(table, plan, shape, release))
         self._table, self._plan, self._release = table, plan, release
+        self._shape = shape
 
     def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
         """Give the query of a file as it is written in a format: in CSV, texts are canonical."""
@@ -106,6 +107,34 @@ class LaidOut(PublishedFiles):
             | {column: texts[column][fetched[name][place]] for column, name in names.items()}
             for place, key in enumerate(fetched["row_key"])
         }
+
+    def shown_of_everybody(self) -> tuple[Texts, dict[str, tuple[Codes, list[str | None]]]]:
+        """Return what buckets are known by, for every row: their numbers, or quasi-identifiers.
+
+        Returns
+        -------
+        keys
+            The keys of the rows.
+        shown
+            For each published column that buckets are known by the code of every row, and the
+            texts of the codes.
+        """
+        table, plan = self._table, self._plan
+        has_numbers = self._shape is Shape.BUCKETIZED
+        named = {column: f"p{table.schema.coded.index(column)}" for column in table.schema.quasi}
+        names = ["bucket"] if has_numbers else list(named.values())
+        fetched = self.engine.rows(
+            f"SELECT row_key, {', '.join(names)} FROM published_{self._release}"
+        )
+        keys: Texts = np.array([*texts_of(fetched["row_key"]), None], dtype=object)[:-1]
+        if not has_numbers:
+            shown = {
+                column: (fetched[name].astype(np.int64), shown_texts(table, plan, column))
+                for column, name in named.items()
+            }
+            return keys, shown
+        used, code = np.unique(fetched["bucket"].astype(np.int64), return_inverse=True)
+        return keys, {BUCKET: (code, [str(number) for number in used.tolist()])}
 
     def published(
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.cells import Cells, Counts
-from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain, Texts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import Rows
@@ -32,6 +32,7 @@ from shoal.engines.marking import mark_cells
 from shoal.engines.texts import texts_of
 
 __all__ = [
+    "PART",
     "EngineTable",
     "canonical_text",
     "carried_kind",
@@ -40,6 +41,8 @@ __all__ = [
     "whole_row",
 ]
 
+PART = "\x00part"
+"""The name of the column that says which part of the table a row is in; no other can have it."""
 _FEW = 3
 """A value that fewer rows than this share singles people out nearly as well as one of their own."""
 
@@ -73,6 +76,7 @@ class EngineTable:
         }
         self._stage_coded()
         self._n_releases = 0
+        self._parts: Domain | None = None
 
     @property
     def schema(self) -> Schema:
@@ -100,12 +104,13 @@ class EngineTable:
 
     def counts(self, columns: Sequence[str]) -> Cells:
         """Count the distinct cells of some quasi-identifying or sensitive columns."""
-        if len(columns) == 1:
+        if len(columns) == 1 and columns[0] != PART:
             # Counted already, when its values were coded.
             domain = self._domains[columns[0]]
             codes = np.arange(domain.size, dtype=np.int64)[:, np.newaxis]
             return Cells((domain,), codes, self._n_rows_of[columns[0]].copy())
         names = [self.code_name(column) for column in columns]
+        domains = tuple(self._domain_of(column) for column in columns)
         listed = ", ".join(dict.fromkeys(names))
         counted = f"SELECT {listed}{', ' if names else ''}count(*) AS n FROM coded"
         fetched = self.engine.arrays(
@@ -115,7 +120,49 @@ class EngineTable:
         codes = np.empty((len(fetched["n"]), len(names)), dtype=np.int64)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        return Cells(tuple(self._domains[column] for column in columns), codes, fetched["n"])
+        return Cells(domains, codes, fetched["n"])
+
+    def _domain_of(self, column: str) -> Domain:
+        if column == PART and self._parts is not None:
+            return self._parts
+        return self._domains[column]
+
+    @property
+    def keys(self) -> Texts:
+        """The keys of all rows, in no particular order."""
+        fetched = self.engine.rows("SELECT row_key FROM coded")["row_key"]
+        keys: Texts = np.array([*texts_of(fetched), None], dtype=object)[:-1]
+        return keys
+
+    def part_rows(self, keys: Texts, part: Counts) -> None:
+        """Say which part of the table each row is in; it is counted as the column `PART`.
+
+        Parameters
+        ----------
+        keys
+            The keys of all rows, in any order.
+        part
+            The part of each, numbered from 0 without gaps.
+        """
+        n_parts = int(part.max(initial=-1)) + 1
+        self._parts = NumberedDomain(PART, np.arange(1, n_parts + 1))
+        self.engine.push("part", {"row_key": keys, "part": part.astype(np.int32)})
+        own = ", ".join(f"t.{name}" for name in self._coded_names)
+        self.engine.stage(
+            "parted", f"SELECT {own}, p.part FROM coded t JOIN part p ON p.row_key = t.row_key"
+        )
+        self.engine.stage("coded", "SELECT * FROM parted")
+        self.engine.drop("parted")
+        self.engine.drop("part")
+
+    @property
+    def _coded_names(self) -> list[str]:
+        """The columns of `coded`, but for that of parts."""
+        return [
+            "row_key",
+            *(f"c{place}" for place in range(len(self._schema.coded))),
+            *(f"x{place}" for place in range(len(self._schema.insensitive))),
+        ]
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
         """Give the texts of some coded columns, row by row, in the order of their keys."""
@@ -209,6 +256,8 @@ class EngineTable:
 
     def code_name(self, column: str) -> str:
         """Give the name of a column's codes in the table `coded`."""
+        if column == PART:
+            return "part"
         return f"c{self._schema.coded.index(column)}"
 
     def __repr__(self) -> str:

@@ -190,6 +190,10 @@ class Injector(Method):
         """Name the columns that rules relate; rows with one value and forbidden set are a class."""
         return (*schema.quasi, *schema.sensitive)
 
+    def for_parts(self, problem: Problem) -> Injector:
+        """Return the method with the knowledge of the whole table, which parts do not mine."""
+        return replace(self, rules=self._knowledge(problem), mine=False, list_rules=False)
+
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from shoal import __version__
 from shoal.core.cells import Codes, Counts
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
+from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Label, Plan
 from shoal.core.private_cells import Marks
@@ -44,7 +46,12 @@ __all__ = [
 
 
 def anonymize(
-    table: Table, method: Method, seed: int | str | None = None, *, progress: Progress = silent
+    table: Table,
+    method: Method,
+    seed: int | str | None = None,
+    *,
+    earlier: Sequence[str | os.PathLike[str]] = (),
+    progress: Progress = silent,
 ) -> Release:
     """Anonymize a table and check what comes out of it.
 
@@ -57,6 +64,10 @@ def anonymize(
     seed
         Makes the release repeatable, and marks it as a test: whoever knows the seed can undo
         what is drawn from it. Without one, 256 secret bits are drawn.
+    earlier
+        The public folders of earlier releases of the same people, beside their internal folders.
+        What the release promises about sensitive values then also holds for a reader of all of
+        them (joint safety). Default: none.
     progress
         Called with the name of each step.
 
@@ -67,7 +78,8 @@ def anonymize(
     Raises
     ------
     InfeasibleError
-        Where the method cannot reach what was asked; it names the best that it can.
+        Where the method cannot reach what was asked, or not beside the earlier releases; it names
+        the best that it can.
 
     Examples
     --------
@@ -87,7 +99,14 @@ def anonymize(
             f"{type(method).__name__}."
         )
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
-    return anonymize_with(secret, table, method, progress=progress)
+    if not earlier:
+        return anonymize_with(secret, table, method, progress=progress)
+    # Imported here: what is joint needs this module.
+    from shoal.pipeline.joint import anonymize_beside, places_in  # noqa: PLC0415
+
+    folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
+    places = places_in(folders, table)
+    return anonymize_beside(places, secret, table, method, progress=progress)
 
 
 def anonymize_with(
@@ -127,6 +146,8 @@ def made_release(
     method: Method,
     problem: Problem,
     *,
+    plan: Plan | None = None,
+    further: Sequence[Guarantee] = (),
     step: Progress = silent,
     timings: Mapping[str, float] | None = None,
 ) -> Release:
@@ -136,6 +157,10 @@ def made_release(
     ----------
     table, method, problem
         What is published, how, and what of it the method sees.
+    plan
+        The plan, where it is not the method's own. Default: what the method plans.
+    further
+        What the release promises beyond the method's guarantees. Default: nothing.
     step
         Called with the name of each step.
     timings
@@ -143,10 +168,11 @@ def made_release(
     """
     secret = problem.secret
     step("plan")
-    plan = method.plan(problem)
+    plan = method.plan(problem) if plan is None else plan
     plan.check()
     plan = with_tables_written(plan, table.engine.publisher)
     manifest = _manifest(table, method, plan, secret)
+    manifest = replace(manifest, guarantees=(*manifest.guarantees, *further))
     step("place")
     number = apply_plan(table, plan, secret, method.shape)
     # The places of rows may take as much room as the rows, and the engine has them now.

@@ -25,6 +25,7 @@ from shoal.core.registry import snake_case
 from shoal.core.release import People, Published
 from shoal.core.schema import Role, Schema
 from shoal.core.table_attack import TableAttack
+from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.domains import retype
 from shoal.engines.table import EngineTable
 from shoal.knowledge.beliefs import Beliefs
@@ -90,7 +91,8 @@ def attack(
     knowledge: object = None,
     people: Any = None,
     key: str | None = None,
-    earlier: str | os.PathLike[str] | None = None,
+    earlier: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    max_work: int = DEFAULT_MAX_WORK,
     truth: EngineTable | None = None,
     progress: Progress = silent,
 ) -> AttackReport:
@@ -112,8 +114,11 @@ def attack(
     key
         The column of `people` with the keys by which facts name them. Default: its schema's key.
     earlier
-        The public folder of another release of the same table: what both say of people who are in
-        both is intersected. It takes both internal folders.
+        The public folders of other releases of the same table, or one of them: what all releases
+        together say of people is found by elimination. All internal folders are needed.
+    max_work
+        The operations that may be spent on counting worlds of several releases exactly; default
+        2e9. Beyond it beliefs are estimated, and certain people are a lower bound.
     truth
         The table that the release was made from: attacks that yield beliefs are held against it,
         and find people by their exact values. By default that of a release that was just made,
@@ -161,9 +166,10 @@ def attack(
         if release.folder is not None and release.internal is not None:
             _write_risk_anew(release, release.folder, release.internal)
     if earlier is not None:
-        progress("intersect with the earlier release")
-        joined = attack_with_earlier(release, earlier)
-        findings.append(replace(joined, risks=(Risk.LINKABILITY, Risk.INFERENCE)))
+        progress("compare with earlier releases")
+        folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
+        joined = attack_with_earlier(release, folders, max_work=max_work)
+        findings += [replace(one, risks=(Risk.LINKABILITY, Risk.INFERENCE)) for one in joined]
     return AttackReport(tuple(findings))
 
 

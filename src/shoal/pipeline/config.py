@@ -133,6 +133,11 @@ class Configuration:
         return self._file.release.replace
 
     @property
+    def earlier(self) -> tuple[Path, ...]:
+        """The public folders of earlier releases that the new one is to stay safe beside."""
+        return tuple(self.base / folder for folder in self._file.release.earlier)
+
+    @property
     def database(self) -> str | None:
         """The address of the database that the release is also written to."""
         return self._file.release.database

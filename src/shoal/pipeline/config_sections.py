@@ -94,6 +94,7 @@ class _Release(_Section):
     format: Literal["csv", "parquet"] = "csv"
     seed: int | None = None
     replace: bool = False
+    earlier: _Names = []
     database: str | None = None
     # `schema` alone is a method of pydantic's models.
     database_schema: Annotated[str | None, Field(alias="schema")] = None

@@ -1,174 +1,345 @@
-"""Attack two releases of one table together.
+"""Attack several releases of one table together.
 
-Who stands where in each, the internal folders say: the adversary is taken to know it, as in other
-attacks on everybody in a release.
+The internal folders say who is where in each release. The adversary is taken to know it, as in
+other attacks on everybody in a release.
 """
 
 from __future__ import annotations
 
 import os
-from fractions import Fraction
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.attack import Findings, Section
 from shoal.core.cells import Codes
-from shoal.core.domain import Domain
-from shoal.core.errors import DataError, ParameterError
-from shoal.core.exact import as_text
-from shoal.core.release import Manifest, Published
-from shoal.core.schema import Role
-from shoal.knowledge.intersection import Intersection, View, intersect
-from shoal.pipeline.release import PLACEMENT, Release, open_release
-from shoal.pipeline.witnesses import kinds_of_release
+from shoal.core.guarantees import (
+    DistinctDiversity,
+    Guarantee,
+    MatchingDiversity,
+    SlicedDiversity,
+)
+from shoal.core.work import DEFAULT_MAX_WORK, Work
+from shoal.knowledge.joint_beliefs import JointBeliefs, believe_jointly
+from shoal.knowledge.joint_worlds import JointWorlds, Marks, Partition
+from shoal.knowledge.random_worlds import Claim, claims_of, limit_text
+from shoal.pipeline.joint_people import (
+    common_sensitive,
+    join_placements,
+    partitions_of,
+    refuse_other_keys,
+    source_of_release,
+)
+from shoal.pipeline.release import Release, open_release
 
 __all__ = ["attack_with_earlier"]
 
+Floats = npt.NDArray[np.float64]
+
 _KNOWS = (
-    "the bucket of people who are in both releases; given a person's value, their two buckets are "
-    "independent to her"
+    "the bucket of everyone in each release, and that all releases are of one table; she takes "
+    "every assignment of sensitive values that fits all of them as equally likely"
 )
-_CERTAIN = 1 - 1e-9
+_KNOWS_SLICED = (
+    "; in a sliced release, which does not publish them, also everyone's bucket and the known "
+    "values that stand beside the sensitive one"
+)
 _TIE = 1 + 1e-12
 _MOST_LEFT = 5
 
 
-def attack_with_earlier(release: Release, earlier: str | os.PathLike[str]) -> Findings:
-    """Intersect what two releases say of the people who are in both.
+def attack_with_earlier(
+    release: Release,
+    earlier: Sequence[str | os.PathLike[str]],
+    *,
+    max_work: int = DEFAULT_MAX_WORK,
+) -> list[Findings]:
+    """Find what several releases of one table say together of the people in any of them.
 
     Parameters
     ----------
     release
         A release that was opened from its folder, or written to one.
     earlier
-        The public folder of another release of the same table.
+        The public folders of other releases of the same table.
+    max_work
+        The operations that may be spent on counting worlds exactly; default 2e9.
+
+    Returns
+    -------
+    One entry for each sensitive column that all releases share.
 
     Raises
     ------
     DataError
-        Where an internal folder is missing, or the releases have no people in common.
+        Where an internal folder is missing, the keys of rows are not comparable, or the releases
+        have no people in common.
     ParameterError
         Where they have no sensitive column in common, or one suppresses cells.
     """
-    other = open_release(earlier)
-    sensitive = _common(release.manifest, other.manifest)
-    one, first = _view(release, sensitive)
-    two, second = _view(other, sensitive)
-    mine, theirs = _in_both(release, other)
-    found = intersect(one, two, first[mine - 1], second[theirs - 1])
-    limit = _limit(release.manifest)
-    is_certain = found.posterior > _CERTAIN
-    breached = is_certain.copy()
-    if limit is not None:
-        is_about = _is_protected(release.manifest, one.domain)[found.value]
-        breached |= is_about & (found.posterior > float(limit) * _TIE)
+    releases = [release, *(open_release(folder) for folder in earlier)]
+    columns = common_sensitive(releases)
+    sources = [source_of_release(one) for one in releases]
+    for source in sources[1:]:
+        refuse_other_keys(sources[0], source)
+    found = join_placements(release.files.engine, releases)
+    work = Work(max_work)
+    return [
+        _attack_column(
+            _Column.of(column, releases, found), releases, work, is_only=len(columns) < 2
+        )
+        for column in columns
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One sensitive column as all releases show it.
+
+    Parameters
+    ----------
+    name
+        The column.
+    texts
+        The values.
+    worlds
+        The worlds that the releases leave.
+    release_of
+        For each partition of the worlds the release that it belongs to.
+    n_inside
+        For each cell in how many releases its people are.
+    """
+
+    name: str
+    texts: tuple[str | None, ...]
+    worlds: JointWorlds
+    release_of: tuple[int, ...]
+    n_inside: Codes
+
+    @classmethod
+    def of(cls, name: str, releases: Sequence[Release], found: Sequence[Codes]) -> _Column:
+        labels: dict[str | None, int] = {}
+        parts: list[tuple[Partition, Codes]] = []
+        release_of: list[int] = []
+        for which, (release, places) in enumerate(zip(releases, found, strict=True)):
+            own = partitions_of(release, places, name, labels)
+            parts += own
+            release_of += [which] * len(own)
+        places = np.column_stack([place for _, place in parts])
+        worlds, cell = JointWorlds.of_people([partition for partition, _ in parts], places)
+        inside = np.column_stack([places[:, 0] > 0 for places in found]).sum(axis=1)
+        n_inside = np.zeros(len(worlds.counts), dtype=np.int64)
+        n_inside[cell] = inside
+        return cls(name, tuple(labels), worlds, tuple(release_of), n_inside)
+
+    def alone(self, partition: int) -> Floats:
+        """Return for each variable the share of the value that one partition gives by itself."""
+        worlds, shown = self.worlds, self.worlds.partitions[partition]
+        place = worlds.places[worlds.cell, partition]
+        entry = worlds.sums[partition]
+        sizes = shown.sizes[np.maximum(place, 0)]
+        return np.where(entry >= 0, shown.count[entry] / sizes, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Beliefs held against what a guarantee allows, cell by cell.
+
+    Parameters
+    ----------
+    value, posterior
+        The protected value that is believed most, as its number, and how much.
+    is_over
+        Whether a belief exceeds the limit.
+    is_learned
+        Whether one does that no release alone gives.
+    """
+
+    value: Codes
+    posterior: Floats
+    is_over: Marks
+    is_learned: Marks
+
+
+def _attack_column(
+    column: _Column, releases: Sequence[Release], work: Work, *, is_only: bool
+) -> Findings:
+    guarantees = releases[0].manifest.guarantees
+    believed = believe_jointly(column.worlds, work)
+    belief = _or_alone(column, believed)
+    claims = claims_of(guarantees, None)
+    n_parts = len(column.worlds.partitions)
+    alone = [column.alone(which) for which in range(n_parts)]
+    judged = _judge(column, belief, claims, alone)
+    too_few = _too_few(column, believed, _least_values(guarantees))
+    breached = judged.is_learned | too_few
+    breached &= ~believed.is_contradicted
+    over_alone = np.zeros(len(breached), dtype=bool)
+    for share in alone:
+        over_alone |= _judge(column, share, claims, []).is_over
+    counts = column.worlds.counts
+    n_open = int(counts[~believed.is_exact & ~believed.is_contradicted].sum())
+    n_certain = int(counts[believed.is_certain].sum())
     return Findings(
-        attack="intersection",
-        knows=_KNOWS,
-        counts=found.counts,
-        value=found.value,
-        posterior=found.posterior,
+        attack="intersection" if is_only else f"intersection: {column.name}",
+        knows=_KNOWS + _KNOWS_SLICED * any(one.manifest.slices for one in releases),
+        counts=counts,
+        value=_codes(column, releases[0], judged.value),
+        posterior=judged.posterior,
         breached=breached,
-        limit="anything short of certainty" if limit is None else as_text(limit),
+        limit=_limit(claims, guarantees),
         headline={
-            "people in both": int(found.counts.sum()),
-            "people at risk": int(found.counts[breached].sum()),
-            "people certain": int(found.counts[is_certain].sum()),
-            "worst posterior": float(found.posterior.max(initial=0.0)),
-            "worst in this release alone": float(found.alone.max(initial=0.0)),
-            "people whom no value fits": int(found.counts[found.n_left == 0].sum()),
+            "people": int(counts.sum()),
+            "people in all releases": int(counts[column.n_inside == len(releases)].sum()),
+            "people at risk": int(counts[breached].sum()),
+            "people above the limit": int(counts[judged.is_over].sum()),
+            "people above the limit in one release alone": int(counts[over_alone].sum()),
+            "people certain": n_certain,
+            "people certain in one release alone": int(counts[_certain_alone(column)].sum()),
+            "people whose posterior is estimated": n_open,
+            "people whom no value fits": int(counts[believed.is_contradicted].sum()),
+            "worst posterior": float(judged.posterior.max(initial=0.0)),
+            **_worst_alone(column, claims, alone),
         },
-        sections=(_by_values_left(found),),
+        sections=(_by_values_left(column, believed, judged),),
+        cut_short=_cut_short(n_open, int(counts[believed.is_contradicted].sum())),
+        figure=f"{'at least ' if n_open else ''}{n_certain} of {int(counts.sum())} people certain",
     )
 
 
-def _common(one: Manifest, other: Manifest) -> str:
-    """Name the sensitive column of both."""
-    shared = [
-        name for name in one.columns_of(Role.SENSITIVE) if name in other.columns_of(Role.SENSITIVE)
-    ]
-    if not shared:
-        raise ParameterError("The two releases have no sensitive column in common.")
-    return shared[0]
+def _or_alone(column: _Column, believed: JointBeliefs) -> Floats:
+    """Return the beliefs; where no world fits, those of the first release that holds the person."""
+    worlds = column.worlds
+    belief, is_open = believed.belief, believed.is_contradicted[worlds.cell]
+    for which in range(len(worlds.partitions)):
+        chosen = is_open & (worlds.places[worlds.cell, which] >= 0)
+        belief = np.where(chosen, column.alone(which), belief)
+        is_open &= ~chosen
+    return belief
 
 
-def _view(release: Release, sensitive: str) -> tuple[View, Codes]:
-    """Give what a release says, and the place that each line, or kind, has in it."""
+def _judge(
+    column: _Column, belief: Floats, claims: Sequence[Claim], alone: Sequence[Floats]
+) -> _Judged:
+    """Hold every protected value against its bound; the worst one is kept for each cell."""
+    worlds = column.worlds
+    n_cells = len(worlds.counts)
+    value = np.full(n_cells, -1, dtype=np.int64)
+    posterior = np.zeros(n_cells)
+    is_over, is_learned = np.zeros(n_cells, dtype=bool), np.zeros(n_cells, dtype=bool)
+    largest_alone = np.max([np.zeros(len(belief)), *alone], axis=0)
+    for claim in claims:
+        protected = np.array([not claim.values or text in claim.values for text in column.texts])
+        chosen = np.flatnonzero(protected[worlds.value])
+        cell, own, known = worlds.cell[chosen], belief[chosen], largest_alone[chosen]
+        if claim.is_joint:
+            # The protected values count as one; each release alone bounds their sum.
+            own = np.bincount(cell, own, n_cells).astype(np.float64)[cell]
+            sums = [np.bincount(cell, one[chosen], n_cells)[cell] for one in alone]
+            known = np.max([np.zeros(len(own)), *sums], axis=0)
+        bound = 1 - 1e-9 if claim.bound is None else float(claim.bound) * _TIE
+        over = own > bound
+        is_over[cell[over]] = True
+        is_learned[cell[over & (own > known * _TIE)]] = True
+        np.maximum.at(posterior, cell, own)
+        best = own >= posterior[cell]
+        value[cell[best]] = worlds.value[chosen[best]]
+    return _Judged(value, posterior, is_over, is_learned)
+
+
+def _least_values(guarantees: Sequence[Guarantee]) -> int:
+    """Return how many values the guarantees leave everybody at least."""
+    least = [0]
+    for one in guarantees:
+        is_sliced = isinstance(one, SlicedDiversity) and one.diversity == "distinct"
+        if isinstance(one, DistinctDiversity | MatchingDiversity) or is_sliced:
+            least.append(int(getattr(one, "ell", 0)))
+    return max(least)
+
+
+def _too_few(column: _Column, believed: JointBeliefs, least: int) -> Marks:
+    """Mark the cells that keep fewer values than allowed and than each release leaves them."""
+    worlds = column.worlds
+    too_few = believed.n_left < least
+    for which, partition in enumerate(worlds.partitions):
+        place = worlds.places[:, which]
+        n_values = np.diff(partition.starts)[np.maximum(place, 0)]
+        too_few &= (place < 0) | (believed.n_left < n_values)
+    return too_few
+
+
+def _certain_alone(column: _Column) -> Marks:
+    certain = np.zeros(len(column.worlds.counts), dtype=bool)
+    for which, partition in enumerate(column.worlds.partitions):
+        place = column.worlds.places[:, which]
+        certain |= (place >= 0) & (np.diff(partition.starts)[np.maximum(place, 0)] == 1)
+    return certain
+
+
+def _limit(claims: Sequence[Claim], guarantees: Sequence[Guarantee]) -> str:
+    least = _least_values(guarantees)
+    has_bound = any(claim.bound is not None for claim in claims)
+    parts = [limit_text(claims)] if has_bound or not least else []
+    return " and ".join([*parts, *([f"at least {least} values"] if least else [])])
+
+
+def _codes(column: _Column, release: Release, value: Codes) -> Codes:
+    """Return values by the codes of a release; -1 for those that it does not have."""
     published = release.published
     if published.sliced is not None:
-        kinds = kinds_of_release(release, published.sliced)
-        return View.of_sliced(published.sliced, kinds.people, sensitive), kinds.entry
-    if published.buckets is None or published.rows is not None:
-        raise ParameterError("Releases are intersected by buckets of sensitive values.")
-    return View.of_buckets(published.buckets), _bucket_of_lines(release, published)
+        domain = published.sliced.domain(column.name)
+    else:
+        assert published.buckets is not None
+        domain = published.buckets.domain
+    own = domain.codes_of(list(column.texts))
+    return np.where(value >= 0, own[value], -1)
 
 
-def _bucket_of_lines(release: Release, published: Published) -> Codes:
-    opened = release
-    if release.making is not None:
-        assert release.folder is not None
-        opened = open_release(release.folder)
-    return np.asarray(published.lines.codes[opened.files.cell_of_lines(opened.published), 0])
+def _worst_alone(
+    column: _Column, claims: Sequence[Claim], alone: Sequence[Floats]
+) -> dict[str, object]:
+    worst: dict[str, object] = {}
+    for share, which in zip(alone, column.release_of, strict=True):
+        name = f"worst in {'this' if which == 0 else 'an earlier'} release alone"
+        largest = float(_judge(column, share, claims, []).posterior.max(initial=0.0))
+        worst[name] = max(largest, float(str(worst.get(name, 0.0))))
+    return worst
 
 
-def _in_both(one: Release, other: Release) -> tuple[Codes, Codes]:
-    """Give the line, or kind, of every person of both releases, by the keys of rows."""
-    engine = one.files.engine
-    columns = ["kind" if release.manifest.slices else "line" for release in (one, other)]
-    relations = [
-        engine.scan_own(_internal(release) / PLACEMENT, is_trusted=True).relation
-        for release in (one, other)
-    ]
-    fetched = engine.rows(
-        f"SELECT a.{columns[0]} AS one, b.{columns[1]} AS other "
-        f"FROM {relations[0]} a JOIN {relations[1]} b USING (row_key)"
-    )
-    if not len(fetched["one"]):
-        raise DataError(
-            "Nobody is in both releases by the keys of their rows.",
-            hint="were they made of the same table, with the same key?",
+def _cut_short(n_open: int, n_contradicted: int) -> str:
+    """Say what was not looked at; empty where everything was."""
+    parts = []
+    if n_open:
+        parts.append(
+            f"beliefs about {n_open} people are estimated and more of them may be certain, "
+            "because counting all worlds exceeds max_work"
         )
-    return fetched["one"].astype(np.int64), fetched["other"].astype(np.int64)
-
-
-def _internal(release: Release) -> Path:
-    if release.internal is None:
-        raise DataError(
-            "Whose place is whose in a release, its internal folder says; one is not there.",
-            hint="name the public folder that has its internal folder beside it.",
+    if n_contradicted:
+        parts.append(
+            f"the releases contradict each other about {n_contradicted} people, whose values must "
+            "have changed in between"
         )
-    return release.internal
+    return "; ".join(parts)
 
 
-def _limit(manifest: Manifest) -> Fraction | None:
-    bounds = [guarantee.posterior_bound for guarantee in manifest.guarantees]
-    return min((bound for bound in bounds if bound is not None), default=None)
-
-
-def _is_protected(manifest: Manifest, domain: Domain) -> npt.NDArray[np.bool_]:
-    """Say of each value whether a bound is about it; the last entry is for no value."""
-    bounding = [one for one in manifest.guarantees if one.posterior_bound is not None]
-    protected = {value for one in bounding for value in getattr(one, "protect", ())}
-    is_about_all = any(not getattr(one, "protect", ()) for one in bounding)
-    return np.array([is_about_all or text in protected for text in [*domain.labels()]] + [False])
-
-
-def _by_values_left(found: Intersection) -> Section:
-    left = np.minimum(found.n_left, _MOST_LEFT)
+def _by_values_left(column: _Column, believed: JointBeliefs, judged: _Judged) -> Section:
+    is_live = ~believed.is_contradicted
+    left = np.minimum(believed.n_left, _MOST_LEFT)
+    counts = column.worlds.counts
     rows = []
-    for number in np.unique(left).tolist():
-        chosen = left == number
+    for number in np.unique(left[is_live]).tolist():
+        chosen = is_live & (left == number)
         rows.append(
             (
                 f"{number} or more" if number == _MOST_LEFT else number,
-                int(found.counts[chosen].sum()),
-                float(found.posterior[chosen].max(initial=0.0)),
+                int(counts[chosen].sum()),
+                float(judged.posterior[chosen].max(initial=0.0)),
             )
         )
     return Section(
-        "people by sensitive values that both releases leave",
+        "people by number of sensitive values left by all releases",
         ("values", "people", "worst posterior"),
         tuple(rows),
         holds_values=False,

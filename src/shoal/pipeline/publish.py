@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -147,7 +147,7 @@ def publish(
         accepted = pass_gate(judgements, release.manifest, accept_risk)
         if chosen := configuration.measures() or default_measures(release.published):
             release.measured = measure(release, *chosen, progress=progress).measured
-        earlier = earlier_releases(place, scan)
+        earlier = _unsafe_beside(configuration, earlier_releases(place, scan))
         progress("write and seal")
         verdicts = {judgement.attack: str(judgement.outcome) for judgement in judgements}
         warned = gate_warnings(judgements)
@@ -185,7 +185,7 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
         claimed(path_of(place).resolve(), replace=configuration.replace) as held,
         _anonymized(configuration, progress) as (release, scan),
     ):
-        earlier = earlier_releases(place, scan)
+        earlier = _unsafe_beside(configuration, earlier_releases(place, scan))
         progress("write")
         seal(release, held, configuration.format, accept_risk=None)
     return Publication(
@@ -221,7 +221,13 @@ def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tu
     progress("read the table")
     table = configuration.read(schema)
     try:
-        release = anonymize(table, method, seed=configuration.seed, progress=progress)
+        release = anonymize(
+            table,
+            method,
+            seed=configuration.seed,
+            earlier=configuration.earlier,
+            progress=progress,
+        )
         if configuration.repair is not None:
             release = repair(release, **configuration.repair, progress=progress)
         assert release.making is not None
@@ -236,11 +242,17 @@ def place_of(folder: Path) -> Path:
     return folder if folder.name not in ("", "..") else folder.resolve()
 
 
+def _unsafe_beside(configuration: Configuration, names: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the earlier releases that the new one was made to stay safe beside."""
+    kept = {folder.resolve().name for folder in configuration.earlier}
+    return tuple(name for name in names if name not in kept)
+
+
 def _republished(name: str) -> str:
     return (
-        f"The release {name!r} was made of this same table. Two releases with different randomness "
-        "are two views that an adversary can intersect: make sure that only one of them is "
-        "shipped, or see what both say together: shoal attack NEW --earlier OLD. To have the same "
+        f"The release {name!r} was made of this same table, and an adversary who has both learns "
+        "more than from one. Ship only one of them, see what both say together (shoal attack NEW "
+        f"--earlier OLD), stay safe beside it ([release] earlier = [{name!r}]), or make the same "
         f"release again: shoal replay {name}{INTERNAL_SUFFIX}."
     )
 

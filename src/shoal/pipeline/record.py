@@ -25,11 +25,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from shoal import __version__
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError
+from shoal.core.guarantees import JointSafety
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Method
 from shoal.core.registry import snake_case
-from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX
+from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX, Manifest
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.engines.content import content_digest
@@ -154,6 +155,7 @@ class Recipe(_Part):
     columns: RecordedSchema
     method: RecordedMethod
     repairs: list[RecordedRepair]
+    earlier: list[_Digest] = []
     format: Literal["csv", "parquet"]
     versions: dict[str, str]
     files: dict[str, _Digest]
@@ -228,12 +230,19 @@ def record_of(
             "columns": _stated_schema(making.table.schema),
             "method": _stated_method(making),
             "repairs": list(making.repairs),
+            "earlier": _earlier(manifest),
             "format": ending,
             "versions": versions_of(making.table.engine),
             "files": dict(files),
         },
     }
     return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _earlier(manifest: Manifest) -> list[str]:
+    """Return the digests of the earlier releases that a release stays safe beside."""
+    joint = [one for one in manifest.guarantees if isinstance(one, JointSafety)]
+    return [digest for one in joint for digest in one.earlier]
 
 
 def _stated_table(table: EngineTable) -> dict[str, object]:

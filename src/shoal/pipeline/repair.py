@@ -17,7 +17,7 @@ from shoal.core.cells import Codes
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number
 from shoal.core.guarantee import BANDWIDTH
-from shoal.core.guarantees import BeliefGain, ForegroundSafety, Guarantee
+from shoal.core.guarantees import BeliefGain, ForegroundSafety, Guarantee, JointSafety
 from shoal.core.method import Shape
 from shoal.core.progress import Progress, silent
 from shoal.core.release import Published
@@ -157,7 +157,8 @@ def _stated(guarantee: BeliefGain | ForegroundSafety) -> dict[str, object]:
 
 def _confirm_mergeable(guarantees: tuple[Guarantee, ...]) -> None:
     """Refuse a release with a guarantee that merging may break."""
-    fragile = [one.name for one in guarantees if isinstance(one, BeliefGain | ForegroundSafety)]
+    breakable = BeliefGain | ForegroundSafety | JointSafety
+    fragile = [one.name for one in guarantees if isinstance(one, breakable)]
     if fragile:
         raise ParameterError(
             f"The release promises {fragile[0]}, which merging its buckets may break.",

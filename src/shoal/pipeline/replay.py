@@ -32,6 +32,8 @@ from shoal.engines.opening import is_postgres_address
 from shoal.engines.parquet_bytes import columns_of_parquet
 from shoal.engines.table import EngineTable
 from shoal.pipeline.anonymize import anonymize_with
+from shoal.pipeline.earlier_places import EARLIER, EARLIER_VALUES, EarlierPlaces
+from shoal.pipeline.joint import anonymize_beside
 from shoal.pipeline.placing import Place, claimed, internal_folder
 from shoal.pipeline.read import scan_source
 from shoal.pipeline.record import Record, RecordedTable, public_name, read_record, versions_of
@@ -322,11 +324,27 @@ def _made_again(record: Record, internal: Path, table: EngineTable, progress: Pr
     private = None
     if recipe.method.private is not None:
         private = _private_cells(internal, recipe.method.private, table.engine.publisher)
-    release = anonymize_with(record.bits, table, method, private=private, progress=progress)
+    if recipe.earlier:
+        places = _places(internal, tuple(recipe.earlier), table.engine.publisher)
+        release = anonymize_beside(places, record.bits, table, method, progress=progress)
+    else:
+        release = anonymize_with(record.bits, table, method, private=private, progress=progress)
     for stated in recipe.repairs:
         asked = stated.model_dump(exclude_none=True)
         release = repair(release, **asked, progress=progress)
     return release
+
+
+def _places(internal: Path, earlier: tuple[str, ...], engine: DuckDB) -> EarlierPlaces:
+    """Read where people are in earlier releases from the witnesses beside the record."""
+    try:
+        witnesses = {name: (internal / name).read_bytes() for name in (EARLIER, EARLIER_VALUES)}
+    except OSError:
+        raise DataError(
+            f"The record goes with {EARLIER} and {EARLIER_VALUES}, which are not beside it.",
+            hint="keep the internal folder together.",
+        ) from None
+    return EarlierPlaces.from_witnesses(engine, witnesses, earlier)
 
 
 def _private_cells(internal: Path, digest: str, engine: DuckDB) -> Callable[[Rows], Marks]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shoal.core.attack import Findings
+from shoal.core.guarantees import JointSafety
 from shoal.core.release import INTERNAL_SUFFIX, Manifest
 from shoal.engines.lookup import texts_in_source
 from shoal.pipeline.release import PLACEMENT, Making, Release
@@ -66,7 +67,9 @@ def refuse_leaking(
     wanted = frozenset().union(*(candidates(texts[name], known[name], name) for name in texts))
     keys, identifying = _held(making, manifest, wanted)
     unpublishable = replace(unpublishable, keys=keys, values=identifying)
-    digests = {*manifest.files.values(), *manifest.witnesses.values()}
+    joint = [one for one in manifest.guarantees if isinstance(one, JointSafety)]
+    earlier = {digest for one in joint for digest in one.earlier}
+    digests = {*manifest.files.values(), *manifest.witnesses.values(), *earlier}
     for name, text in texts.items():
         refuse_leaks(name, text, unpublishable, known[name], digests)
 

@@ -26,6 +26,7 @@ from shoal.pipeline.documents import (
     public_documents,
     steward_report,
 )
+from shoal.pipeline.earlier_places import EARLIER
 from shoal.pipeline.people_at_risk import AtRisk, people_at_risk
 from shoal.pipeline.placing import Place, claimed
 from shoal.pipeline.record import RECORD, GateRecord, record_of
@@ -151,8 +152,8 @@ def _write_internal(release: Release, making: Making, folder: Path) -> None:
     placement = folder / PLACEMENT
     release.files.engine.write(release.files.placement_query, placement, "parquet")
     written: dict[str, Path] = {}
-    if HiddenCells.FILE in manifest.witnesses:
-        # Which line a private cell stands in, it says alone.
+    if HiddenCells.FILE in manifest.witnesses or EARLIER in manifest.witnesses:
+        # Which line a private cell, or a person of an earlier release, stands in, it says alone.
         written[PLACEMENT] = placement
     if manifest.shape is Shape.SLICED:
         written[TUPLES] = folder / TUPLES

@@ -21,6 +21,7 @@ from shoal.checks.matching_diversity import Witness
 from shoal.core.cells import Codes
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.forbidden import Marks
+from shoal.core.guarantees import JointSafety
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.plan import Plan
 from shoal.core.release import Manifest, Published
@@ -30,6 +31,7 @@ from shoal.engines.duckdb import DuckDB
 from shoal.engines.parquet_bytes import parquet_of_columns
 from shoal.knowledge.belief_file import BELIEFS, beliefs_from_json, occupants_of_release
 from shoal.knowledge.known import Knowledge
+from shoal.pipeline.earlier_places import EARLIER, EARLIER_VALUES, earlier_evidence
 from shoal.pipeline.hidden_cells import uncover
 from shoal.pipeline.people import lines_of_keys
 from shoal.pipeline.release import PLACEMENT, Release
@@ -82,6 +84,9 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
         ("forbidden", KNOWLEDGE),
         (PRIVATE_CELLS, HiddenCells.FILE),
         (PRIVATE_CELLS, PLACEMENT),
+        (JointSafety.needs_witness, EARLIER),
+        (JointSafety.needs_witness, EARLIER_VALUES),
+        (JointSafety.needs_witness, PLACEMENT),
     ):
         if need in needed and name not in manifest.witnesses:
             raise DataError(f"The manifest does not name the witness {name} that it needs.")
@@ -148,6 +153,8 @@ def evidence_of(
         # Where labels leave open who is in which bucket, the claim stays unconfirmed.
         if occupants is not None:
             found["beliefs"] = occupants
+    if EARLIER in witnesses:
+        found[JointSafety.needs_witness] = earlier_evidence(release, published, witnesses)
     return found
 
 

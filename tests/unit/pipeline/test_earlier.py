@@ -1,19 +1,17 @@
-"""Two releases of one table, intersected."""
+"""Several releases of one table, attacked together."""
 
 from __future__ import annotations
 
-from collections import Counter
-from fractions import Fraction
+import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from two_releases import buckets_of, enumerate_worlds
 
 import shoal
-from shoal.core.cells import Buckets
-from shoal.core.domain import Domain
-from shoal.knowledge.intersection import View, intersect
+from shoal.pipeline import earlier as job
 
 N_ROWS = 200
 
@@ -32,8 +30,10 @@ def columns():
 SCHEMA = shoal.Schema(quasi=["age", "town"], sensitive="illness", key="no")
 METHODS = {
     "anatomy": shoal.Anatomy(ell=4),
-    "mondrian": shoal.Mondrian(k=4, ell=3),
+    "mondrian": shoal.Mondrian(k=4, ell=3, publish="bucketized"),
+    "generalized": shoal.Mondrian(k=10, ell=3),
     "slicing": shoal.Slicing(ell=3, columns="bucketized"),
+    "mixed": shoal.Slicing(ell=2, columns=[["age"], ["town", "illness"]]),
 }
 
 
@@ -48,114 +48,216 @@ def folders(columns, tmp_path_factory):
     }
 
 
-def values_by_row(folder, columns):
-    """Give for each row the illnesses of its bucket, by the internal placement alone."""
-    release = shoal.open_release(folder)
-    placed = release.files.engine.rows(
-        f"SELECT row_key, bucket FROM '{folder.with_name(folder.name + '.internal')}/"
-        "placement.parquet'"
-    )
-    bucket = dict(zip(placed["row_key"].tolist(), placed["bucket"].tolist(), strict=True))
-    held = {}
-    for key, illness in zip(columns["no"], columns["illness"], strict=True):
-        held.setdefault(bucket[key], Counter())[illness] += 1
-    return {key: held[bucket[key]] for key in columns["no"]}
+def intersect(release, *earlier, **more):
+    found = job.attack_with_earlier(shoal.open_release(release), earlier, **more)
+    assert len(found) == 1
+    return found[0]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (("anatomy", 1), ("anatomy", 2)),
-        (("anatomy", 1), ("mondrian", 1)),
-        (("slicing", 1), ("anatomy", 2)),
-        (("mondrian", 2), ("slicing", 2)),
-    ],
-)
-def test_both_releases_together_say_what_their_buckets_do(folders, columns, one, other):
-    report = shoal.attack(folders[one], *shoal_attacks(one[0]), earlier=folders[other])
-    found = report["intersection"]
-    mine, theirs = (values_by_row(folders[which], columns) for which in (one, other))
-    prior = Counter(columns["illness"])
-    worst, certain = Fraction(0), 0
-    for key in columns["no"]:
-        weights = {
-            value: Fraction(n * theirs[key][value], prior[value]) for value, n in mine[key].items()
+SMALL = {
+    "anatomy": shoal.Anatomy(ell=2),
+    "mondrian": shoal.Mondrian(k=2, ell=2, publish="bucketized"),
+    "generalized": shoal.Mondrian(k=2, ell=2),
+    "sliced": shoal.Slicing(ell=2, columns=[["age"], ["town", "illness"]]),
+}
+
+
+@st.composite
+def small_tables(draw):
+    n = draw(st.integers(4, 8))
+    rows = [
+        {
+            "no": f"p{row}",
+            "age": draw(st.integers(20, 23)),
+            "town": draw(st.sampled_from(["a", "b"])),
+            "illness": draw(st.sampled_from(["flu", "gout", "cold", "HIV"])),
         }
-        largest = max(weights.values()) / sum(weights.values())
-        worst = max(worst, largest)
-        certain += largest == 1
+        for row in range(n)
+    ]
+    shapes = draw(st.tuples(st.sampled_from(list(SMALL)), st.sampled_from(list(SMALL))))
+    left_out = draw(st.sets(st.integers(0, n - 1), max_size=1))
+    return rows, shapes, left_out
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(drawn=small_tables())
+def test_real_releases_say_what_all_worlds_say(drawn, tmp_path_factory):
+    rows, shapes, left_out = drawn
+    place = tmp_path_factory.mktemp("small")
+    parts = [[row for at, row in enumerate(rows) if at not in left_out], rows]
+    written = []
+    for seed, (shape, part) in enumerate(zip(shapes, parts, strict=True)):
+        given_columns = {name: [row[name] for row in part] for name in rows[0]}
+        try:
+            release = shoal.anonymize(shoal.read(given_columns, SCHEMA), SMALL[shape], seed=seed)
+        except shoal.InfeasibleError:
+            return
+        written.append(release.write(place / f"r{seed}"))
+    found = intersect(*written)
+    views = [buckets_of(folder, rows) for folder in written]
+    keys = [row["no"] for row in rows]
+    n_worlds, counted = enumerate_worlds(keys, views)
+    n_certain = sum(max(values.values()) == n_worlds for values in counted.values())
+    assert found.n_people == len(rows)
+    assert found.headline["people certain"] == n_certain
+    assert found.headline["people whose posterior is estimated"] == 0
+    worst = sorted(max(values.values()) / n_worlds for values in counted.values())
+    mine = np.sort(np.repeat(found.posterior, found.counts))
+    assert mine.tolist() == pytest.approx(worst)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_partition_twice_puts_nobody_at_risk(folders, name):
+    folder = folders[name, 1]
+    found = intersect(folder, folder)
     assert found.n_people == N_ROWS
-    assert found.worst == pytest.approx(float(worst))
-    assert found.headline["people certain"] == certain
-    assert found.headline["people whom no value fits"] == 0
+    assert found.n_breached == 0
+    assert found.headline["people in all releases"] == N_ROWS
+    assert found.worst == pytest.approx(found.headline["worst in this release alone"])
 
 
-def shoal_attacks(name):
-    one = shoal.attacks.SlicedLinkage() if name == "slicing" else shoal.attacks.Homogeneity()
-    return (one,)
+def test_two_draws_of_anatomy_are_taken_apart(folders):
+    """Values of single people alone leave many open; elimination between them does not."""
+    found = intersect(folders["anatomy", 1], folders["anatomy", 2])
+    assert found.headline["people certain in one release alone"] == 0
+    assert found.headline["people certain"] > 0.9 * N_ROWS
+    assert found.n_breached == found.headline["people above the limit"] > 0.9 * N_ROWS
+    assert found.figure == f"{found.headline['people certain']} of {N_ROWS} people certain"
+    assert not found.cut_short
 
 
-def test_a_release_and_itself_say_more_of_frequent_buckets_only(folders):
-    """Nothing is struck: the same values are left, only weighed twice."""
-    folder = folders["anatomy", 1]
-    found = shoal.attack(folder, shoal.attacks.Homogeneity(), earlier=folder)["intersection"]
-    (section,) = found.sections
-    assert section.rows[0][0] >= 4
+def test_three_releases_say_at_least_as_much_as_two(folders):
+    names = [("slicing", 1), ("mondrian", 1), ("generalized", 2)]
+    two = intersect(*(folders[name] for name in names[:2]))
+    three = intersect(*(folders[name] for name in names))
+    assert three.headline["people certain"] >= two.headline["people certain"]
 
 
-def test_only_values_that_are_protected_are_judged(columns, folders, tmp_path):
-    method = shoal.Anatomy(ell=2, protect=["i1"])
+def test_what_is_not_counted_is_said(folders):
+    one, other = folders["anatomy", 1], folders["mixed", 1]
+    whole = intersect(one, other)
+    assert whole.headline["people whose posterior is estimated"] == 0
+    found = intersect(one, other, max_work=0)
+    n_estimated = found.headline["people whose posterior is estimated"]
+    assert n_estimated > 0
+    assert found.figure.startswith("at least ")
+    assert f"beliefs about {n_estimated} people are estimated" in found.cut_short
+    # Counting makes some people certain whom elimination leaves open.
+    assert found.headline["people certain"] < whole.headline["people certain"]
+
+
+def test_estimates_are_near_to_what_is_counted(folders):
+    one, other = folders["generalized", 1], folders["slicing", 1]
+    whole, found = intersect(one, other), intersect(one, other, max_work=0)
+    assert found.headline["people whose posterior is estimated"] > 0
+    assert np.abs(found.posterior - whole.posterior).max() < 0.1
+
+
+@pytest.mark.parametrize("others", [(), ("i2",)])
+def test_every_protected_value_is_judged(columns, folders, tmp_path, others):
+    """A person is at risk by a protected value that is not the one believed most."""
+    method = shoal.Anatomy(ell=4, protect=["i1", *others])
     folder = shoal.anonymize(shoal.read(columns, SCHEMA), method, seed=1).write(tmp_path / "p")
-    homogeneity = shoal.attacks.Homogeneity()
-    found = shoal.attack(folder, homogeneity, earlier=folders["anatomy", 1])["intersection"]
-    (code,) = shoal.open_release(folder).published.buckets.domain.codes_of(["i1"]).tolist()
-    is_certain = found.posterior > 1 - 1e-9
-    assert set(found.value[found.breached & ~is_certain].tolist()) <= {code}
-    assert np.all(found.breached[(found.value == code) & (found.posterior > 0.51)])
+    second = shoal.anonymize(shoal.read(columns, SCHEMA), method, seed=2).write(tmp_path / "q")
+    found = intersect(folder, second)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    release = shoal.open_release(folder)
+    column = job._Column.of(
+        "illness",
+        [release, shoal.open_release(second)],
+        job.join_placements(release.files.engine, [release, shoal.open_release(second)]),
+    )
+    believed = job.believe_jointly(column.worlds, job.Work())
+    protected = [column.texts.index(value) for value in ("i1", *others)]
+    share = np.zeros(len(column.worlds.counts))
+    for value in protected:
+        chosen = column.worlds.value == value
+        share[column.worlds.cell[chosen]] += believed.belief[chosen]
+    over = int(column.worlds.counts[share > 0.25 + 1e-9].sum())
+    assert len(rows) == N_ROWS
+    assert found.headline["people above the limit"] == over > 0
+    assert found.worst == pytest.approx(share.max())
+    assert found.headline["worst in this release alone"] <= 0.25
+
+
+def test_a_promise_about_the_number_of_values_is_judged_by_it(columns, tmp_path):
+    table = shoal.read(columns, SCHEMA)
+    method = shoal.Mondrian(k=4, ell=3, diversity="distinct")
+    one = shoal.anonymize(table, method, seed=1).write(tmp_path / "one")
+    other = shoal.anonymize(table, shoal.Anatomy(ell=3), seed=1).write(tmp_path / "other")
+    found = intersect(one, other)
+    left = {row[0]: row[1] for row in found.sections[0].rows}
+    assert found.limit == "at least 3 values"
+    assert found.n_breached == left.get(1, 0) + left.get(2, 0) > 0
+
+
+def test_all_common_sensitive_columns_are_attacked(columns, tmp_path):
+    rng = np.random.default_rng(5)
+    given_columns = columns | {"income": [f"e{code}" for code in rng.integers(0, 6, N_ROWS)]}
+    schema = shoal.Schema(quasi=["age", "town"], sensitive=["illness", "income"], key="no")
+    table = shoal.read(given_columns, schema)
+    method = shoal.Slicing(ell=2, columns=[["age", "town"], ["illness"], ["income"]])
+    one, other = (
+        shoal.anonymize(table, method, seed=seed).write(tmp_path / f"r{seed}") for seed in (1, 2)
+    )
+    report = shoal.attack(one, shoal.attacks.SlicedLinkage(), earlier=other)
+    names = [found.attack for found in report]
+    assert names == ["sliced_linkage", "intersection: illness", "intersection: income"]
+    assert "in a sliced release, which does not publish them" in report.findings[1].knows
+
+
+def test_what_the_adversary_knows_speaks_of_slices_only_where_there_are_some(folders):
+    assert "sliced" not in intersect(folders["anatomy", 1], folders["mondrian", 1]).knows
+    assert "sliced" in intersect(folders["anatomy", 1], folders["slicing", 1]).knows
+
+
+def test_values_that_changed_in_between_are_not_reasoned_from(columns, folders, tmp_path):
+    changed = ["i7" if value == "i0" else value for value in columns["illness"]]
+    table = shoal.read(columns | {"illness": changed}, SCHEMA)
+    folder = shoal.anonymize(table, shoal.Anatomy(ell=3), seed=9).write(tmp_path / "o")
+    found = intersect(folder, folders["anatomy", 1])
+    assert found.headline["people whom no value fits"] > 0
+    assert "contradict" in found.cut_short
+    assert found.headline["people certain"] < N_ROWS
 
 
 def test_releases_of_other_people_are_refused(folders, columns, tmp_path):
     others = columns | {"no": [f"q{row}" for row in range(N_ROWS)]}
     folder = shoal.anonymize(shoal.read(others, SCHEMA), shoal.Anatomy(ell=2)).write(tmp_path / "o")
     with pytest.raises(shoal.DataError, match="Nobody is in both"):
-        shoal.attack(folders["anatomy", 1], earlier=folder)
+        intersect(folders["anatomy", 1], folder)
 
 
-def test_without_internal_folders_nothing_is_intersected(folders, columns, tmp_path):
+def test_lines_are_no_key_between_different_tables(folders, columns, tmp_path):
+    schema = shoal.Schema(quasi=["age", "town"], sensitive="illness", identifying=["no"])
+    folder = shoal.anonymize(shoal.read(columns, schema), shoal.Anatomy(ell=2)).write(
+        tmp_path / "o"
+    )
+    with pytest.raises(shoal.DataError, match="same key") as caught:
+        intersect(folders["anatomy", 1], folder)
+    assert "key" in caught.value.hint
+
+
+def test_without_internal_folders_nothing_is_attacked(folders, columns, tmp_path):
     folder = shoal.anonymize(shoal.read(columns, SCHEMA), shoal.Anatomy(ell=2)).write(
         tmp_path / "o"
     )
     (tmp_path / "o.internal").rename(tmp_path / "elsewhere")
     with pytest.raises(shoal.DataError, match="internal folder"):
-        shoal.attack(folders["anatomy", 1], shoal.attacks.Homogeneity(), earlier=folder)
+        intersect(folders["anatomy", 1], folder)
 
 
-pairs = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=12
-)
+def test_distorted_values_are_refused(folders, columns, tmp_path):
+    method = shoal.Mask(lenders="any", m=4, k=4, protect=["i1"])
+    folder = shoal.anonymize(shoal.read(columns, SCHEMA), method, seed=1).write(tmp_path / "m")
+    with pytest.raises(shoal.ParameterError, match="distorted"):
+        intersect(folders["anatomy", 1], folder)
 
 
-@settings(max_examples=500, deadline=None)
-@given(rows=pairs)
-def test_the_intersection_is_the_direct_one(rows):
-    first, second, value = (np.array(column) for column in zip(*rows, strict=True))
-    # Places without people stand for none.
-    _, first = np.unique(first, return_inverse=True)
-    _, second = np.unique(second, return_inverse=True)
-    domain = Domain.of_texts("s", ["a", "b", "c"], has_missing=True)
-    one, other = (View.of_buckets(Buckets.of_pairs(b, value, domain)) for b in (first, second))
-    found = intersect(one, other, first, second)
-    prior = Counter(value.tolist())
-    seen = {}
-    for a, b in zip(first.tolist(), second.tolist(), strict=True):
-        mine = Counter(value[first == a].tolist())
-        theirs = Counter(value[second == b].tolist())
-        weights = {s: Fraction(n * theirs[s], prior[s]) for s, n in mine.items() if theirs[s]}
-        seen[a, b] = weights
-    assert found.counts.sum() == len(rows)
-    for place, pair in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)):
-        weights = seen[pair]
-        largest = max(weights.values())
-        assert found.n_left[place] == len(weights)
-        assert found.posterior[place] == pytest.approx(float(largest / sum(weights.values())))
-        assert float(weights[int(found.value[place])]) == pytest.approx(float(largest))
+def test_findings_are_plain_json(folders):
+    found = intersect(folders["anatomy", 1], folders["slicing", 2])
+    stated = json.loads(json.dumps(found.to_dict()))
+    assert stated["figures"]["people certain"] == found.headline["people certain"]
+    assert not found.sections[0].holds_values
