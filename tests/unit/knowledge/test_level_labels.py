@@ -20,7 +20,9 @@ def domain_of(texts, kind=ColumnType.INTEGER):
 
 
 def labels_of(hierarchy, domain):
-    return {label.text: label for label in recode_to_level(domain, hierarchy.over(domain), 1).labels}
+    return {
+        label.text: label for label in recode_to_level(domain, hierarchy.over(domain), 1).labels
+    }
 
 
 def test_labels_of_whole_numbers_are_read_as_closed_intervals():
