@@ -31,7 +31,7 @@ NEAR = 1e-6
 
 
 def omega(priors, values):
-    """Give the Omega estimate of each row: its belief times how much more there is than foreseen."""
+    """Give the Omega estimate of each row: its belief times counted over foreseen rows."""
     counts = {value: values.count(value) for value in values}
     foreseen = {value: sum(prior[value] for prior in priors) for value in counts}
     odds = [

@@ -182,18 +182,16 @@ def test_mask_refuses_where_the_buckets_of_mondrian_have_too_few_to_lend(rows, m
             return
         buckets = mondrian_buckets(rows, k)
         assert not lends(buckets, m, lenders)
-        assert all(
-            lends(buckets, smaller, lenders) == (smaller <= error.best.get("m", 1))
-            for smaller in range(2, m)
-            if smaller >= error.best.get("m", 1)
-        )
+        reachable = [smaller for smaller in range(2, m) if lends(buckets, smaller, lenders)]
+        named = error.best.get("m", 1)
+        assert named == max(reachable, default=1)  # noqa: PT017 - infeasible is one of two answers
     else:
         assert shoal.verify(release).status.name == "VERIFIED"
         assert lends(mondrian_buckets(rows, k), m, lenders)
 
 
 def test_another_partition_may_do_where_mask_refuses():
-    """All rows together have a share of 1/3; Mondrian cuts them, and one bucket lends too little."""
+    """All rows together have a share of 1/3; of the buckets of Mondrian too few can lend."""
     rows = [(0, 0, 0), (0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 2), (1, 0, 1)]
     assert sum(row[2] == 0 for row in rows) * 3 <= len(rows)
     assert sorted(map(len, mondrian_buckets(rows, 3))) == [3, 3]
