@@ -42,7 +42,7 @@ _Key = tuple[tuple[str, bytes], ...]
 _CLOSE = 16
 """Frequencies that differ by less than one part of so many are not tried apart."""
 _N_SPLITS = 5
-"""How many halves are tried. One alone is lucky every second time."""
+"""How many halves are tried; a single one may be lucky."""
 
 
 @dataclass(frozen=True)
