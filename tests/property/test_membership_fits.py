@@ -23,6 +23,7 @@ from shoal.knowledge.membership import (
     fit_people,
     fit_sliced,
     tell_apart,
+    tell_apart_sliced,
 )
 
 VALUES = [None, "1", "2", "3", "ä", "x y"]
@@ -321,3 +322,51 @@ def test_the_rows_of_a_bucket_are_divided_among_those_who_match_it(case):
     assert np.allclose(found[cell_of], [float(one) for one in expected])
     # Everybody in the table is on the list, so that each row is somebody's.
     assert abs((found * cells.counts).sum() - len(rows)) < 1e-9
+
+
+def area(members, others):
+    """Compare every member with every other person, a tie counting one half."""
+    won = sum(Fraction((a > b) * 2 + (a == b), 2) for a in members for b in others)
+    return float(won / (len(members) * len(others)))
+
+
+def check_ties(layout, rows, bucket, people):
+    known = list(layout.known)
+    as_mapping = [dict(zip("abc", row, strict=True)) for row in rows]
+    shown = [tuple(one["abc".index(name)] for name in known) for one in people]
+    cells, cell_of = cells_of(known, shown)
+    members, others = (
+        Cells.of_rows(cells.domains, cells.codes[cell_of[part]])
+        for part in (slice(len(rows)), slice(len(rows), None))
+    )
+    means = [
+        mean_fits(layout, as_mapping, bucket, dict(zip(known, person, strict=True)))[1]
+        for person in shown
+    ]
+    found = tell_apart_sliced(slice_rows(layout, rows, bucket), members, others)
+    assert found.alone.auc == area(means[: len(rows)], means[len(rows) :])
+
+
+@settings(max_examples=300, deadline=None)
+@given(sliced_tables())
+def test_a_tie_of_fractions_is_a_tie_of_the_area(case):
+    layout, rows, bucket, people = case
+    if len(people) > len(rows):
+        check_ties(layout, rows, bucket, people)
+
+
+def test_rounding_breaks_no_tie():
+    """One person scores 1/5 + 2/5 and another 3/5, of which floats make different numbers."""
+    layout = Layout([["a"], ["b"], ["c"]])
+    firsts, seconds = ["xuuuu", "xxuuu", "wwwuu"], ["01111", "01111", "21111"]
+    rows = [
+        (first, second, "0")
+        for pair in zip(firsts, seconds, strict=True)
+        for first, second in zip(*pair, strict=True)
+    ]
+    release = slice_rows(layout, rows, [place // 5 for place in range(15)])
+    cells, cell_of = cells_of(["a", "b", "c"], [("x", "0", "0"), ("w", "2", "0")])
+    scores = fit_sliced(release, cells).n_rows[cell_of].tolist()
+    assert scores[0] != scores[1], "nothing is tested"
+    one, another = (Cells.of_rows(cells.domains, cells.codes[[place]]) for place in cell_of)
+    assert tell_apart_sliced(release, one, another).alone.auc == 0.5

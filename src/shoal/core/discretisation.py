@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.interval_grids import OPEN_BELOW, RULE_BY_KEY, Interval, Rule, Values
+from shoal.core.interval_grids import OPEN_BELOW, RULE_BY_KEY, Grid, Interval, Rule, Values
 from shoal.core.plan import Label
 
 __all__ = ["Cut", "Discretisation"]
@@ -134,7 +134,13 @@ class Discretisation:
         shown: dict[str, object] = {} if self.show == _MIDPOINT else {"show": self.show}
         return {**self.rule.to_config(), **shown}
 
-    def over(self, domain: Domain, counts: Integers | None = None) -> Cut:
+    def over(
+        self,
+        domain: Domain,
+        counts: Integers | None = None,
+        *,
+        basis: Values | None = None,
+    ) -> Cut:
         """Cut the values of a column.
 
         Parameters
@@ -143,6 +149,10 @@ class Discretisation:
             The values.
         counts
             The rows of each code, for quantiles; without them every value counts once.
+        basis
+            The values that the bounds follow from; default all. Where a value lies beyond the
+            outermost intervals of these, the bounds follow from all values after all, so that
+            every value lies in its interval.
 
         Raises
         ------
@@ -179,7 +189,7 @@ class Discretisation:
             raise self.refusal(domain)
         with localcontext(_EXACT):
             values = Values(domain, counts)
-            intervals = self._intervals(values) if values.exact else []
+            intervals = self._intervals(values, basis) if values.exact else []
             place_of = {interval: place for place, interval in enumerate(dict.fromkeys(intervals))}
             labels = [self._label(values, interval) for interval in place_of]
         index = [place_of[interval] for interval in intervals]
@@ -196,13 +206,14 @@ class Discretisation:
             hint="leave it as it is, or declare it integer, real or date.",
         )
 
-    def _intervals(self, values: Values) -> list[Interval]:
-        """Give the interval of every value."""
-        if self.show == _INTERVAL:
-            return [*map(self.rule.grid(values).around, values.exact)]
-        intervals = [*map(self.rule.bounded_grid(values).around, values.exact)]
+    def _intervals(self, values: Values, basis: Values | None) -> list[Interval]:
+        """Return the interval of every value."""
+        grid = self._grid(values if basis is None else basis)
+        if basis is not None and not _reaches(grid, basis, values):
+            grid = self._grid(values)
+        intervals = [*map(grid.around, values.exact)]
         n_beyond = len([interval for interval in intervals if None in interval])
-        if n_beyond:
+        if n_beyond and self.show == _MIDPOINT:
             raise ParameterError(
                 f"Column {values.column!r} has {n_beyond} distinct values beyond its cuts; an "
                 "unbounded interval has no mid-point.",
@@ -210,9 +221,18 @@ class Discretisation:
             )
         return intervals
 
+    def _grid(self, values: Values) -> Grid:
+        return self.rule.grid(values) if self.show == _INTERVAL else self.rule.bounded_grid(values)
+
     def _label(self, values: Values, interval: Interval) -> Label:
         low, high = values.bound_texts(interval)
         if self.show == _MIDPOINT:
             return Label(values.midpoint_text(interval), interval=(low, high))
         opening = "]" if low == OPEN_BELOW else "["
         return Label(f"{opening}{low}, {high}[", interval=(low, high))
+
+
+def _reaches(grid: Grid, basis: Values, values: Values) -> bool:
+    """Whether all values lie between the outermost intervals that hold some of the basis."""
+    low, high = grid.around(basis.least)[0], grid.around(basis.largest)[1]
+    return (low is None or low <= values.least) and (high is None or values.largest < high)

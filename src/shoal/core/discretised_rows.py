@@ -1,9 +1,11 @@
 """Rows as they are published, where nothing of that may follow from private cells.
 
 Cuts that follow from all values would follow from private ones too, and so do a column's type and
-the way in which its numbers are written. So a column is cut by rows that have no private cell, and
-a value that lies beyond goes with its neighbour: if only private cells have it, nobody sees it.
-Numbers are written by what is visible of the column, and texts in the order of texts.
+the way in which its numbers are written. So a column is cut by rows that have no private cell. A
+value of another row that lies beyond these moves the outer bounds, unless it is private itself:
+every cell that may be shown lies in its interval. A value that only private cells hold goes with
+its neighbour, for nobody sees it. Numbers are written by what is visible of the column, and texts
+in the order of texts.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from shoal.core.cells import Codes
 from shoal.core.discretisation import Discretisation
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import SchemaError
+from shoal.core.interval_grids import Values
 from shoal.core.plan import Label, Recode
 from shoal.core.private_cells import Marks
 from shoal.core.rows import RowCodes, Rows
@@ -69,9 +73,12 @@ def discretise_rows(
     is_complete = ~private.any(axis=1)
     for place, column in enumerate(rows.columns):
         if column in cuts:
-            # Where every row has a private cell, what is not private of the column must do.
-            is_seen = is_complete if is_complete.any() else ~private[:, place]
-            found = _recode(rows.domains[place], codes[is_seen, place], cuts[column])
+            found = _recode(
+                rows.domains[place],
+                codes[~private[:, place], place],
+                codes[is_complete, place],
+                cuts[column],
+            )
             if found is not None:
                 recode.append(found)
                 codes[:, place] = found.index[codes[:, place]]
@@ -105,22 +112,46 @@ def _short(text: str, *, is_whole: bool) -> str:
     return number if is_whole and not digits else f"{number}.{digits or '0'}"
 
 
-def _recode(domain: Domain, codes: RowCodes, cut: Discretisation) -> Recode | None:
+def _recode(
+    domain: Domain, shown: RowCodes, complete: RowCodes, cut: Discretisation
+) -> Recode | None:
+    """Return the labels of all values, by those that are not private.
+
+    Parameters
+    ----------
+    domain
+        The values of a column.
+    shown
+        Its codes in cells that are not private, which all lie in their intervals.
+    complete
+        Its codes in rows without a private cell, which decide where intervals begin.
+    cut
+        How the column is cut.
+    """
     if domain.numbers is None:
         raise cut.refusal(domain)
-    counts = np.bincount(codes, minlength=domain.size)
-    shown = np.flatnonzero(counts[: len(domain.texts)])
-    if not len(shown):
+    codes, values = _values(domain, shown)
+    if not len(codes):
         return None
-    numbers = domain.numbers[shown]
+    n_complete, basis = _values(domain, complete)
+    # Where every row has a private cell, what is not private of the column must do.
+    found = cut.over(values.domain, values.counts, basis=basis if len(n_complete) else None)
+    nearest = np.clip(np.searchsorted(codes, np.arange(len(domain.texts))), 0, len(codes) - 1)
+    index = found.index[np.append(nearest, np.arange(len(codes), values.domain.size))]
+    return Recode(domain.column, "value", index.astype(np.int64), found.labels)
+
+
+def _values(domain: Domain, codes: RowCodes) -> tuple[Codes, Values]:
+    """Return the codes that occur but for the missing one, and their values with counts."""
+    counts = np.bincount(codes, minlength=domain.size)
+    seen = np.flatnonzero(counts[: len(domain.texts)])
+    assert domain.numbers is not None
+    numbers = domain.numbers[seen]
     kind = domain.type
     if kind is ColumnType.REAL and np.all(numbers == np.floor(numbers)):
         kind = ColumnType.INTEGER
-    seen = Domain(domain.column, kind, domain.texts[shown], numbers, domain.has_missing)
-    found = cut.over(seen, np.append(counts[shown], counts[len(domain.texts) :]))
-    nearest = np.clip(np.searchsorted(shown, np.arange(len(domain.texts))), 0, len(shown) - 1)
-    index = found.index[np.append(nearest, np.arange(len(shown), seen.size))]
-    return Recode(domain.column, "value", index.astype(np.int64), found.labels)
+    held = Domain(domain.column, kind, domain.texts[seen], numbers, domain.has_missing)
+    return seen, Values(held, np.append(counts[seen], counts[len(domain.texts) :]))
 
 
 def _labelled(domain: Domain, recode: Recode) -> Domain:

@@ -8,12 +8,15 @@ import numpy as np
 
 from shoal.core.cells import Codes
 from shoal.core.domain import ColumnType, Domain
+from shoal.core.hierarchy_rules import day_of_date, iso_date
 from shoal.core.plan import Label, Recode
 from shoal.core.tree import Tree
 
-__all__ = ["recode_to_level"]
+__all__ = ["label_node", "recode_to_level"]
 
-_INTERVAL = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[")
+_HALF_OPEN = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[")
+_CLOSED = re.compile(r"(-?\d{1,15})-(-?\d{1,15})")
+_OPEN_ENDS = ("-inf", "+inf")
 
 
 def recode_to_level(domain: Domain, tree: Tree, level: int) -> Recode:
@@ -40,17 +43,40 @@ def recode_to_level(domain: Domain, tree: Tree, level: int) -> Recode:
     )
     # In the order of their first values; the missing one, where it is alone, is then last.
     order = np.argsort(first)
-    labels = tuple(_label(tree, domain, node) for node in nodes[order].tolist())
+    labels = tuple(label_node(tree, domain, node) for node in nodes[order].tolist())
     return Recode(domain.column, "value", np.argsort(order)[index], labels)
 
 
-def _label(tree: Tree, domain: Domain, node: int) -> Label:
-    members = np.sort(tree.members(node))
+def label_node(tree: Tree, domain: Domain, node: int, members: Codes | None = None) -> Label:
+    """Return the label of a node of a hierarchy, as an interval where it says that it is one.
+
+    An interval names no value of the table, and a reader knows of every number whether it lies
+    within. A list of members would have to leave out rare values, which could then stand behind
+    any label of the column.
+
+    Parameters
+    ----------
+    tree, domain
+        The hierarchy and the values of a column.
+    node
+        The node.
+    members
+        The codes that it stands for; default all under it.
+
+    Examples
+    --------
+    >>> from shoal.core.hierarchy import Hierarchy
+    >>> ages = Domain.of_texts("age", ["17", "23"], type=ColumnType.INTEGER, numbers=[17, 23])
+    >>> tree = Hierarchy.intervals(cuts=[0, 20, 40]).over(ages)
+    >>> label_node(tree, ages, int(tree.ancestors_at(1)[0]))
+    Label(text='[0, 20[', interval=('0', '20'), members=None, has_missing=False)
+    """
+    under = np.sort(tree.members(node))
+    interval = _interval(tree.labels[node] or "", domain, under[under < len(domain.texts)])
+    members = under if members is None else members
     present = members[members < len(domain.texts)]
-    interval = _interval(tree.labels[node] or "", domain, present)
     return Label(
         tree.labels[node],
-        # Readers go by what a label says, of values too that nobody has.
         interval=interval,
         members=tuple(present.tolist()) if interval is None else None,
         has_missing=len(present) < len(members),
@@ -59,15 +85,30 @@ def _label(tree: Tree, domain: Domain, node: int) -> Label:
 
 def _interval(text: str, domain: Domain, members: Codes) -> tuple[str, str] | None:
     """Read the interval that a label of numbers says it is, where its members are those in it."""
-    ends = _INTERVAL.fullmatch(text) if domain.type.is_numeric else None
+    ends = _ends(text, domain) if domain.type.is_numeric else None
     if ends is None or domain.numbers is None:
         return None
-    if domain.type is not ColumnType.DATE:
-        try:
-            low, high = float(ends[1]), float(ends[2])
-        except ValueError:
-            return None
-        is_within = (domain.numbers >= low) & (domain.numbers < high)
-        if not np.array_equal(np.flatnonzero(is_within), members):
-            return None
-    return ends[1], ends[2]
+    try:
+        low, high = (_number(end, domain) for end in ends)
+    except ValueError:
+        return None
+    is_within = (domain.numbers >= low) & (domain.numbers < high)
+    return ends if np.array_equal(np.flatnonzero(is_within), members) else None
+
+
+def _ends(text: str, domain: Domain) -> tuple[str, str] | None:
+    """Read both ends of ``[20, 30[``, or of ``20-29`` where all values are whole numbers."""
+    half_open = _HALF_OPEN.fullmatch(text)
+    if half_open is not None:
+        return half_open[1], half_open[2]
+    closed = _CLOSED.fullmatch(text) if domain.type is ColumnType.INTEGER else None
+    return None if closed is None else (str(int(closed[1])), str(int(closed[2]) + 1))
+
+
+def _number(end: str, domain: Domain) -> float:
+    if domain.type is not ColumnType.DATE or end in _OPEN_ENDS:
+        return float(end)
+    date = iso_date(end)
+    if date is None:
+        raise ValueError
+    return day_of_date(date)

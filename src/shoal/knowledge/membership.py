@@ -27,7 +27,7 @@ from shoal.core.cells import Cells, Counts
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
 from shoal.knowledge.location import match_lines, matching_buckets
-from shoal.knowledge.separation import Separation, separate
+from shoal.knowledge.separation import Separation, separate, tie_rounded
 from shoal.knowledge.sliced_matches import Labels, SlicedMatches, match_sliced
 
 __all__ = [
@@ -248,7 +248,7 @@ def _tell(
             member_counts=members.counts,
             other_counts=others.counts,
         )
-        for scores in score(everybody)
+        for scores in map(tie_rounded, score(everybody))
     )
     return Telling(alone, listed)
 

@@ -306,9 +306,21 @@ def _is_same(node: Node, label: str | None, meaning: Meaning) -> bool:
     if label != node.label:
         return False
     # The labels of a release are nodes of its hierarchies.
-    return (not node.is_defined or node.is_of_hierarchy) or (
-        meaning.has_other and all(_has_value(node, member) for member in meaning.members)
-    )
+    if not node.is_defined or node.is_of_hierarchy:
+        return True
+    if meaning.interval is not None:
+        # The node names the least and the largest value that occur, the label its own bounds.
+        return node.interval is not None and _lies_in(node, meaning.interval)
+    return meaning.has_other and all(_has_value(node, member) for member in meaning.members)
+
+
+def _lies_in(node: Node, interval: tuple[str, str]) -> bool:
+    """Tell whether a node of numbers lies between one bound (included) and another (not)."""
+    try:
+        first, end = map(number_of, interval)
+    except ParameterError:
+        return False
+    return first <= node.bounds[0] and node.bounds[1] < end
 
 
 def _covers(node: Node, meaning: Meaning, *, is_whole: bool) -> bool:

@@ -33,12 +33,12 @@ from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity, TCloseness
 from shoal.core.method import Method, Problem, Shape
 from shoal.core.plan import Drop, Plan, Recode, Segments
 from shoal.core.schema import Schema
+from shoal.knowledge.level_labels import label_node
 from shoal.methods.lattice.groups import Groups
 from shoal.methods.lattice.judging import Judge
 from shoal.methods.lattice.levels import Ladder, Lattice
 from shoal.methods.lattice.measures import Loss, measure_of
 from shoal.methods.lattice.search import Found, fewest_dropped, find_best
-from shoal.methods.partition.labels import label_node
 from shoal.methods.requirements.parameters import (
     Distance,
     Diversity,

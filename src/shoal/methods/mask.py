@@ -76,6 +76,11 @@ class Mask(Method):
     protected values are changed is drawn, and what each becomes is drawn from the unprotected
     values of the whole table.
 
+    `InfeasibleError` speaks of these buckets alone: either the table has fewer than k rows, or
+    Mondrian's buckets have too few with a share to lend. Another partition might have enough, or
+    need none; MASK does not look for one, for it must not choose buckets by sensitive values. The
+    m that it names as reachable is so with the same buckets.
+
     References
     ----------
     [Wong07] algorithm `MASK`, Section 5.

@@ -71,16 +71,18 @@ class RuleHiding(Method):
         Its least support: a number of rows if it is an integer, else a share of the rows. The
         default is that of the paper's experiments. Rules of lower support are left: with 1 none is.
     mode
-        ``public``: no rule fires at a private cell. ``paper``: as published; a rule may fire where
-        it is seldom right, and the choice of blanks by hidden values betrays some of them.
+        ``public``: no rule fires at a private cell. ``paper``: as published; a rule may fire at
+        private cells if it is right about a share below delta of them, which may be just below,
+        and the choice of blanks by hidden values betrays some of them.
         ``oblivious``: the same columns are blanked wherever a column is private, whatever the
         values are; most cells, and the least to learn from the pattern of blanks.
     blank_per_round
         How many cells to blank before weights are added up again: a number of cells, or a share of
         the table's. More is faster and blanks more.
     shrink
-        Whether to show cells again that are needless in the end. Refused in mode ``oblivious``,
-        where choosing by value is the leak; None for where it is possible.
+        Whether to show cells again that are needless in the end; default: in mode ``public``
+        only. In mode ``paper`` shrinking lets rules fire at more private cells, and be right more
+        often. In mode ``oblivious`` it is refused: choosing by value is the leak.
     discretise
         By column how numbers or dates are cut into intervals: ``{"bins": 10}``,
         ``{"width": 5}``, ``{"quantiles": 10}`` or ``{"cuts": [0, 18, 65]}``, published by
@@ -119,7 +121,7 @@ class RuleHiding(Method):
     deviations: ClassVar[tuple[str, ...]] = (
         "Mining and blanking take turns until no rule is left; a single pass does not end safe.",
         "Hidden values decide nothing unless mode is paper: choosing by them betrays them.",
-        "Blanked cells that turn out to be needless are shown again.",
+        "In mode public, blanked cells that turn out to be needless are shown again.",
     )
     example: ClassVar[Mapping[str, object]] = {
         "private": ("condition if age > 60",),
@@ -158,7 +160,7 @@ class RuleHiding(Method):
             "gamma": check_gamma(gamma),
             "mode": guarantee.mode,
             "blank_per_round": check_blank_per_round(blank_per_round),
-            "shrink": mode != Mode.OBLIVIOUS if shrink is None else bool(shrink),
+            "shrink": mode == Mode.PUBLIC if shrink is None else bool(shrink),
             "discretise": {
                 column: Discretisation.of(column, given)
                 for column, given in (discretise or {}).items()

@@ -80,15 +80,20 @@ class Slicing(Method):
     bucket_size
         The fewest rows of a bucket, and about their number where buckets are not cut.
     max_membership_auc
-        How well people in the table may be told from others, as the area under the ROC curve of a
-        trial with a random half of the rows: from 1/2, not at all, to 1, always. The least
-        frequency of values is raised from `min_frequency` until that holds.
+        How well people in the table may be told from others, as the area under the ROC curve:
+        from 1/2, not at all, to 1, always. The least frequency of values is raised from
+        `min_frequency` until the upper end of its 95 % interval, from trials with five random
+        halves of the rows, is no higher. It is a test and no guarantee.
     overlap
         Whether an attribute may be in several columns.
 
     Notes
     -----
     Guarantee: sliced l-diversity; bucket size where nothing is sensitive.
+
+    `InfeasibleError` means that not even the whole table as one bucket is diverse enough. With
+    strict cuts no other cuts would do then. Relaxed ones may meet the formula by parting equal
+    rows, which protects nobody, for anybody can put the buckets together again; they are refused.
 
     Publishes: a sliced table.
 

@@ -2,7 +2,9 @@
 
 An adversary guesses; here her guesses at private cells are compared with what stood there. The
 same adversary is shown the table with private cells blanked and nothing else: the difference is
-what the further blanks bought.
+what the further blanks bought. Where an attack has several adversaries, the most successful one is
+judged: who fills in most private cells rightly. She is known only after all were scored, so the
+intervals of their success allow for the choice.
 """
 
 from __future__ import annotations
@@ -59,20 +61,21 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
     bare, released = truth.rows(blank_private_only=True), truth.rows(blank_private_only=False)
     before = attack.guess(bare, manifest)
     after = attack.guess(released, manifest, _experiment(manifest, truth))
+    majority = _majority_values(released)
     scored = [
-        *(_Score.of(_UNPROTECTED, name, g, truth, threshold) for name, g in before.items()),
-        *(_Score.of(_RELEASED, name, g, truth, threshold) for name, g in after.items()),
+        _Score.of(table, name, guesses, truth, threshold, majority, len(found))
+        for table, found in ((_UNPROTECTED, before), (_RELEASED, after))
+        for name, guesses in found.items()
     ]
-    strongest = scored[-1]
-    majority = _majority(released, truth)
-    attacked = _columns_attacked(attack, truth)
+    strongest = _most_successful(scored, _RELEASED)
+    hits, attacked = _majority_hits(majority, truth), _columns_attacked(attack, truth)
     n_rows = released.n_rows
     posterior = np.zeros(n_rows)
     guesses = strongest.guesses
     np.maximum.at(posterior, guesses.row, guesses.belief)
     breached = np.zeros(n_rows, dtype=bool)
     breached[guesses.row[strongest.is_sure & strongest.is_right]] = True
-    unprotected = next(score for score in reversed(scored) if score.table == _UNPROTECTED)
+    unprotected = _most_successful(scored, _UNPROTECTED)
     return Findings(
         attack=snake_case(type(attack).__name__),
         knows=attack.knows,
@@ -84,19 +87,25 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
         headline={
             "columns attacked": ", ".join(truth.domains[place].column for place in attacked),
             "private cells there": int(n_private[attacked].sum()),
-            "filled in": strongest.n_sure,
-            "rightly": strongest.n_sure_right,
+            **strongest.figures,
             "filled in, were private cells blanked only": unprotected.n_sure,
             "rightly, were private cells blanked only": unprotected.n_sure_right,
         },
         sections=(
-            _summary(scored, truth, majority, attacked),
-            _by_column(strongest, truth, majority, attacked),
+            _summary(scored, truth, hits, attacked),
+            _by_column(strongest, truth, hits, attacked),
             *(_reasons(score) for score in (unprotected, strongest) if score.n_sure),
             *(section for section in attack.notes(released, manifest) if section.rows),
         ),
         is_by_line=True,
+        figure=strongest.line,
     )
+
+
+def _most_successful(scored: list[_Score], table: str) -> _Score:
+    """Return who fills in most private cells rightly; of several, who is right most often."""
+    rivals = [score for score in scored if score.table == table]
+    return max(rivals, key=lambda score: (score.n_sure_right, -score.n_sure))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +122,11 @@ class _Score:
         Which she is sure of.
     is_right
         Which are right.
+    is_majority
+        Which of these cells hold the value that is most frequent in their column: the guess
+        without an attack.
+    n_rivals
+        How many adversaries were shown the same; the most successful is chosen among them.
     """
 
     table: str
@@ -120,14 +134,31 @@ class _Score:
     guesses: Guesses
     is_sure: Marks
     is_right: Marks
+    is_majority: Marks
+    n_rivals: int
 
     @classmethod
     def of(
-        cls, table: str, adversary: str, guesses: Guesses, truth: Uncovered, threshold: Fraction
+        cls,
+        table: str,
+        adversary: str,
+        guesses: Guesses,
+        truth: Uncovered,
+        threshold: Fraction,
+        majority: npt.NDArray[np.int64],
+        n_rivals: int,
     ) -> _Score:
         kept = guesses.at(truth.is_private[guesses.row, guesses.column])
-        is_right = truth.codes[kept.row, kept.column] == kept.value
-        return cls(table, adversary, kept, kept.belief >= float(threshold), is_right)
+        held = truth.codes[kept.row, kept.column]
+        return cls(
+            table,
+            adversary,
+            kept,
+            is_sure=kept.belief >= float(threshold),
+            is_right=held == kept.value,
+            is_majority=held == majority[kept.column],
+            n_rivals=n_rivals,
+        )
 
     @property
     def n_sure(self) -> int:
@@ -138,6 +169,43 @@ class _Score:
     def n_sure_right(self) -> int:
         """How many of these she is right about."""
         return int((self.is_sure & self.is_right).sum())
+
+    @property
+    def share(self) -> tuple[float | None, float, float]:
+        """The share that she is right about of what she is sure of, with its interval."""
+        return _share(self.n_sure_right, self.n_sure, self.n_rivals)
+
+    @property
+    def baseline(self) -> float | None:
+        """How often the most frequent value of the column is right about the same cells."""
+        n_hits = int((self.is_sure & self.is_majority).sum())
+        return n_hits / self.n_sure if self.n_sure else None
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """What the summary says of her."""
+        share, low, high = self.share
+        return {
+            "most successful adversary": f"{self.adversary} (of {self.n_rivals})",
+            "filled in": self.n_sure,
+            "rightly": self.n_sure_right,
+            "share right": share,
+            "share right, 95 % from": low,
+            "share right, 95 % to": high,
+            "share right by majority": self.baseline,
+        }
+
+    @property
+    def line(self) -> str:
+        """The same in a few words."""
+        if not self.n_sure:
+            return "no private cell is filled in"
+        _, low, high = self.share
+        return (
+            f"{self.n_sure_right} of {self.n_sure} private cells filled in rightly by the "
+            f"adversary {self.adversary} ({low:.0%} to {high:.0%}; guessing the most frequent "
+            f"value: {self.baseline:.0%})"
+        )
 
 
 def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
@@ -165,15 +233,22 @@ def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
     return Experiment(publish, truth.is_private.mean(axis=0))
 
 
-def _majority(rows: Rows, truth: Uncovered) -> npt.NDArray[np.int64]:
-    """Count, by column, the private cells that have the value most frequent among visible ones."""
-    hits = np.zeros(len(rows.domains), dtype=np.int64)
+def _majority_values(rows: Rows) -> npt.NDArray[np.int64]:
+    """Return the most frequent visible value of each column; -1 where nothing is visible."""
+    values = np.full(len(rows.domains), -1, dtype=np.int64)
     for place, domain in enumerate(rows.domains):
         codes = rows.codes[:, place]
         counts = np.bincount(codes[codes != HIDDEN], minlength=domain.size)
         if counts.any():
-            hidden = truth.codes[truth.is_private[:, place], place]
-            hits[place] = np.count_nonzero(hidden == counts.argmax())
+            values[place] = counts.argmax()
+    return values
+
+
+def _majority_hits(majority: npt.NDArray[np.int64], truth: Uncovered) -> npt.NDArray[np.int64]:
+    """Count, by column, the private cells that hold its most frequent value."""
+    hits: npt.NDArray[np.int64] = np.count_nonzero(
+        (truth.codes == majority) & truth.is_private, axis=0
+    )
     return hits
 
 
@@ -213,7 +288,7 @@ def _summary(
                 n_cells,
                 score.n_sure,
                 score.n_sure_right,
-                *_share(score.n_sure_right, score.n_sure),
+                *score.share,
                 int(score.is_right.sum()),
                 n_majority,
             )
@@ -223,8 +298,9 @@ def _summary(
     )
 
 
-def _share(n_hits: int, n_tries: int) -> tuple[float | None, float, float]:
-    return (n_hits / n_tries if n_tries else None, *share_interval(n_hits, n_tries))
+def _share(n_hits: int, n_tries: int, n_rivals: int) -> tuple[float | None, float, float]:
+    share = n_hits / n_tries if n_tries else None
+    return (share, *share_interval(n_hits, n_tries, n_shares=n_rivals))
 
 
 def _by_column(
@@ -242,7 +318,7 @@ def _by_column(
                 int(n_private[place]),
                 n_sure,
                 n_right,
-                *_share(n_right, n_sure),
+                *_share(n_right, n_sure, score.n_rivals),
                 int(majority[place]) / int(n_private[place]),
             )
         )

@@ -28,9 +28,11 @@ __all__ = ["Unpublishable", "candidates", "is_distinctive", "leaks", "pieces", "
 _FEWEST_DIGITS = 32
 _HEX = re.compile(rf"(?<![0-9a-fA-F])[0-9a-fA-F]{{{_FEWEST_DIGITS},}}(?![0-9a-fA-F])")
 _SEPARATORS = re.compile(r"(?<!\\)\||\n")
-_MARKS = re.compile(r"^(#+|-|\*\*)\s*")
+# A dash is a mark only before a space: "-7" is a number.
+_MARKS = re.compile(r"^(#+|-(?=\s)|\*\*)\s*")
 _SQL = re.compile(r'"((?:[^"]|"")*)"|\'((?:[^\']|\'\')*)\'|\n')
-_WORDS = re.compile(r"\w+")
+# A sign belongs to its number, but the dash of "20-29" is none.
+_WORDS = re.compile(r"(?<!\w)-\d\w*|\w+")
 _TOKENS = re.compile(r"\S+")
 _PATH = re.compile(
     r"(?<![\w/.])/(?:home|root|Users|tmp|var|mnt|media|opt|srv)/[\w.-]+|\b[A-Z]:\\\w"

@@ -83,6 +83,62 @@ def test_private_values_move_no_label(people, given_cut, data):
     assert shown(ages, is_private, cut) == shown(others, is_private, cut)
 
 
+TOWNSPEOPLE = st.lists(
+    st.tuples(st.integers(-9, 40) | st.none(), st.booleans(), st.booleans()),
+    min_size=1,
+    max_size=12,
+)
+SHOWN = st.sampled_from(["midpoint", "interval"])
+RULES = st.sampled_from([{"bins": 3}, {"width": 7}, {"quantiles": 2}, {"cuts": [-10, 10, 99]}])
+
+
+def cut_rows(people, cut):
+    """Give the label of every age, of people whose age or town may be private."""
+    ages = [age for age, _, _ in people]
+    marks = np.array([hidden for _, *hidden in people], dtype=bool)
+    _, recode = discretise_rows(rows_of(ages), marks, {"age": cut})
+    codes = rows_of(ages).codes[:, 0]
+    return [[one.labels[place] for place in one.index[codes].tolist()] for one in recode]
+
+
+@settings(max_examples=600, deadline=None)
+@given(TOWNSPEOPLE, RULES, SHOWN)
+def test_every_age_that_is_not_private_lies_in_its_interval(people, rule, show):
+    cut = Discretisation.of("age", rule | {"show": show})
+    for labels in cut_rows(people, cut):
+        for (age, is_private, _), label in zip(people, labels, strict=True):
+            if age is not None and not is_private:
+                low, high = map(float, label.interval)
+                assert low <= age < high
+
+
+@settings(max_examples=300, deadline=None)
+@given(TOWNSPEOPLE, RULES, SHOWN, st.data())
+def test_private_ages_move_no_label_where_towns_are_private_too(people, rule, show, data):
+    cut = Discretisation.of("age", rule | {"show": show})
+    others = [
+        (data.draw(st.integers(-9, 98) | st.none()) if is_private else age, is_private, other)
+        for age, is_private, other in people
+    ]
+
+    def seen(everybody):
+        return [
+            [label for label, (_, is_private, _) in zip(labels, people, strict=True)
+             if not is_private]
+            for labels in cut_rows(everybody, cut)
+        ]  # fmt: skip
+
+    assert seen(people) == seen(others)
+
+
+def test_rows_without_a_private_cell_decide_where_intervals_begin_where_they_can():
+    complete = [(age, False, False) for age in range(40)]
+    within = [(17, False, True), (18, True, False)]
+    cut = Discretisation.of("age", {"quantiles": 4, "show": "interval"})
+    alone = {label.text for label in cut_rows(complete, cut)[0]}
+    assert {label.text for label in cut_rows([*complete, *within * 20], cut)[0]} == alone
+
+
 def test_columns_that_cannot_be_cut_are_refused():
     rows = rows_of([1, 2])
     nothing = np.zeros((2, 2), dtype=bool)

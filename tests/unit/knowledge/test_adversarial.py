@@ -183,6 +183,41 @@ def test_an_unknown_mode_is_refused():
         hide(CODES, STATE, delta=0.8, mode="safe")
 
 
+def n_fired_at(state, codes, private, delta):
+    """Count private cells at which a rule of what is visible fires."""
+    rules = mine(codes, state, delta=delta, gamma=5, use_hidden=False)
+    fired = set()
+    for rule in rules:
+        shows = np.ones(len(codes), dtype=bool)
+        for column, value in rule.antecedent.items():
+            shows &= (codes[:, column] == value) & (state[:, column] == 0)
+        rows = np.flatnonzero(shows & private[:, rule.column])
+        fired |= {(row, rule.column) for row in rows.tolist()}
+    return len(fired)
+
+
+def test_shrinking_in_mode_paper_is_off_unless_asked_for():
+    """It would let rules fire at more private cells, up to the share that is still allowed."""
+    generator = np.random.default_rng(0)
+    first = generator.integers(0, 3, 400)
+    codes = np.column_stack([
+        first,
+        np.where(generator.random(400) < 0.85, first, generator.integers(0, 3, 400)),
+        np.where(generator.random(400) < 0.85, first, generator.integers(0, 3, 400)),
+    ])  # fmt: skip
+    private = generator.random(codes.shape) < 0.1
+    state = private.astype(np.uint8)
+    by_default, shrunk, kept = (
+        hide(codes, state, delta=0.8, gamma=5, mode="paper", shrink=shrink)
+        for shrink in (None, True, False)
+    )
+    assert by_default.n_restored == 0
+    assert np.array_equal(by_default.state, kept.state)
+    assert shrunk.n_restored > 0
+    fired = [n_fired_at(one.state, codes, private, 0.8) for one in (kept, shrunk)]
+    assert fired[0] < fired[1]
+
+
 @pytest.mark.parametrize("parameters", [{"mode": "oblivious"}, {"single_pass": True}])
 def test_shrinking_is_refused_where_it_would_leak_or_not_be_safe(parameters):
     with pytest.raises(ParameterError, match="Shrinking is not possible"):

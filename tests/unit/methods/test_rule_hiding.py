@@ -212,8 +212,10 @@ def test_parameters_out_of_range_are_refused(parameters, message):
         shoal.RuleHiding(private="a", **parameters)
 
 
-def test_shrinking_is_the_default_where_it_is_possible():
+def test_shrinking_is_the_default_where_no_rule_may_fire():
     assert shoal.RuleHiding(private="a").shrink
+    assert not shoal.RuleHiding(private="a", mode="paper").shrink
+    assert shoal.RuleHiding(private="a", mode="paper", shrink=True).shrink
     assert not shoal.RuleHiding(private="a", mode="oblivious").shrink
     assert not shoal.RuleHiding(private="a", shrink=False).shrink
 

@@ -102,6 +102,21 @@ def test_a_short_number_is_a_value_only_by_itself():
         assert leaks(listed, UNPUBLISHABLE) == ("a value that too few people carry",)
 
 
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_negative_number_is_not_the_positive_one(document):
+    text, name = DOCUMENTS[document]("-7"), NAMES.get(document, "")
+    assert leaks(text, Unpublishable(rare=["7"]), name=name) == ()
+    long = DOCUMENTS[document]("-1234567")
+    assert leaks(long, Unpublishable(rare=["1234567"]), name=name) == ()
+
+
+@pytest.mark.parametrize("number", ["-7", "-1234567"])
+def test_a_negative_number_is_found_as_itself(number):
+    found = ("a value that too few people carry",)
+    for text, name in [(f"| a | {number} |\n", "x.md"), (f'{{"a": ["{number}"]}}', "labels.json")]:
+        assert leaks(text, Unpublishable(rare=[number]), name=name) == found
+
+
 def test_digests_of_files_may_be_there():
     digest = "ab" * 32
     text = json.dumps({"files": {"table.csv": digest}})

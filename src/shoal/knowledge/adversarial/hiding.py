@@ -67,7 +67,8 @@ class Fate(IntEnum):
     """Its public set is too small, or no longer confident."""
 
     MARGINALIZED = 2
-    """It fires at no private cell any more, or, where hidden values matter, seldom rightly."""
+    """It fires at no private cell any more; in mode ``paper``, it may fire and be right about a
+    share below delta of the cells."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +160,9 @@ def hide(
         (the paper's blanking factor k), else a share of the cells of the table (Figure 2, line 6).
     shrink
         Whether to show cells again that are needless in the end; afterwards every blanked cell is
-        needed: a rule comes back where it is shown. None for where that is possible.
+        needed: a rule comes back where it is shown. Default: in mode ``public`` only. In mode
+        ``paper`` it shows cells until rules are right about hardly less than delta of the private
+        cells at which they fire, and lets them fire at more of these.
     single_pass
         Whether to stop after the rules that were found first, as printed; rules may be left.
 
@@ -206,7 +209,8 @@ def hide(
     if chosen is Mode.OBLIVIOUS:
         return work.finish(table, chosen, 0, work.blank_columns())
     work.blank_cells(n_together)
-    n_restored = work.restore() if can_shrink and shrink is not False else 0
+    is_shrunk = chosen is Mode.PUBLIC if shrink is None else shrink
+    n_restored = work.restore() if can_shrink and is_shrunk else 0
     return work.finish(table, chosen, n_restored, _NO_COLUMNS)
 
 

@@ -19,11 +19,12 @@ from shoal.core.domain import Domain
 from shoal.core.plan import Label, Recode
 from shoal.core.secret import Secret
 from shoal.core.tree import Tree
+from shoal.knowledge.level_labels import label_node
 from shoal.methods.partition._kernels import CUT_FIELDS, trace_regions
 from shoal.methods.partition.axes import Axis
 from shoal.methods.partition.bounds import draw_bounds
 
-__all__ = ["Partition", "label_buckets", "label_node"]
+__all__ = ["Partition", "label_buckets"]
 
 _LOWEST, _HIGHEST = "-inf", "+inf"
 """The ends of intervals that no cut bounds: the table's smallest and largest value are not told."""
@@ -114,27 +115,6 @@ def _label_nodes(
     highest = np.maximum.reduceat(leaves, partition.begin)
     nodes, index = np.unique(tree.common_ancestors(lowest, highest), return_inverse=True)
     return index, [label_node(tree, domain, node) for node in nodes.tolist()]
-
-
-def label_node(tree: Tree, domain: Domain, node: int, members: Codes | None = None) -> Label:
-    """Give the label of a node of a hierarchy.
-
-    Parameters
-    ----------
-    tree, domain
-        The hierarchy and the values of a column.
-    node
-        The node.
-    members
-        The codes that it stands for, where these are not all under it.
-    """
-    members = tree.members(node) if members is None else members
-    present = members[members < len(domain.texts)]
-    return Label(
-        tree.labels[node],
-        members=tuple(present.tolist()),
-        has_missing=len(present) < len(members),
-    )
 
 
 # --- an interval ------------------------------------------------------------------------------

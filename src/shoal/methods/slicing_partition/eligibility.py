@@ -1,8 +1,11 @@
 """Whether a table can be sliced to some l at all.
 
-A cut inside a sensitive column is never made, so the whole table as one bucket is as diverse as
-a sliced table can be asked to be: where it is not l-diverse, nobody who shares its most telling u
-can be protected. [Slicing] Figure 1 does not look; it would return the whole table.
+A cut inside a sensitive column is never made. With strict cuts, rows that share a value of another
+attribute stay together, and no cuts make a table more diverse than the whole of it as one bucket
+is; the same holds for distinct diversity whatever the partition. Partitions that part equal rows
+may meet p(t, s) <= 1/l where the whole table does not. They are refused all the same: whoever puts
+the buckets together believes what the whole table says. [Slicing] Figure 1 does not look; it would
+return the whole table.
 """
 
 from __future__ import annotations
