@@ -24,6 +24,9 @@ from shoal.knowledge import (
 )
 from shoal.knowledge.nodes import Node
 from shoal.knowledge.resolving import Setting, resolve, resolve_facts
+from shoal.pipeline.config import load
+from shoal.pipeline.gate import GateError
+from shoal.pipeline.publish import publish
 
 WORK = [
     ["Federal", "Government"],
@@ -331,3 +334,52 @@ def test_min_conf_is_about_mined_rules_and_given_ones_go_by_their_own_confidence
     method = shoal.Injector(ell=2, rules=known, mine=False, min_conf=1)
     release = shoal.anonymize(table, method, seed=1)
     assert shoal.attack(release, Background())["background"].n_breached == 0
+
+
+# --- the gate ------------------------------------------------------------------------------------
+
+CONFIGURATION = """
+[table]
+source = "people.csv"
+key = "key"
+[columns]
+identifying = ["key"]
+quasi = ["work"]
+sensitive = ["disease"]
+[hierarchies]
+work = "work.csv"
+[method]
+name = "anatomy"
+ell = 2
+[attacks.background]
+rules = "rules.toml"
+ell = 2
+max_people = 0
+[release]
+folder = "release"
+"""
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "value", "match"),
+    [
+        ("work", "Government", "cold", "background: 20 "),
+        ("work", "Goverment", "cold", "1 parts of the adversary's knowledge"),
+        ("wrok", "Government", "cold", "1 parts of the adversary's knowledge"),
+        ("work", "Government", "clod", "1 parts of the adversary's knowledge"),
+    ],
+)
+def test_no_gate_passes_with_a_rule_that_is_not_resolved(tmp_path, column, label, value, match):
+    """Each of these rules was about nobody once, and the gate passed with 0 at risk."""
+    work = (["Federal", "State"] * 5) + (["Private", "Unpaid"] * 5)
+    disease = ["flu"] * 5 + ["gout"] * 5 + ["cold"] * 10
+    lines = [f"p{n},{w},{d}" for n, (w, d) in enumerate(zip(work, disease, strict=True))]
+    (tmp_path / "people.csv").write_text("\n".join(["key,work,disease", *lines]) + "\n")
+    (tmp_path / "work.csv").write_text("".join(f"{leaf};{node};*\n" for leaf, node in WORK))
+    rule = f'[[negative]]\nwhen = {{ {column} = "{label}" }}\nnever = "{value}"\n'
+    (tmp_path / "rules.toml").write_text(f'sensitive = "disease"\n{rule}')
+    (tmp_path / "shoal.toml").write_text(CONFIGURATION)
+    with pytest.raises(GateError, match=match) as caught:
+        publish(load(tmp_path / "shoal.toml"))
+    assert "Goverment" not in str(caught.value)
+    assert not (tmp_path / "release").exists()
