@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.cells import Cells, Counts
-from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain, Texts
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import Rows
@@ -76,7 +76,8 @@ class EngineTable:
         }
         self._stage_coded()
         self._n_releases = 0
-        self._parts: Domain | None = None
+        self.parts: Domain | None = None
+        """The parts of the table, where its rows are in some; see `shoal.engines.parting`."""
 
     @property
     def schema(self) -> Schema:
@@ -110,7 +111,7 @@ class EngineTable:
             codes = np.arange(domain.size, dtype=np.int64)[:, np.newaxis]
             return Cells((domain,), codes, self._n_rows_of[columns[0]].copy())
         names = [self.code_name(column) for column in columns]
-        domains = tuple(self._domain_of(column) for column in columns)
+        known = self._domains | ({} if self.parts is None else {PART: self.parts})
         listed = ", ".join(dict.fromkeys(names))
         counted = f"SELECT {listed}{', ' if names else ''}count(*) AS n FROM coded"
         fetched = self.engine.arrays(
@@ -120,49 +121,7 @@ class EngineTable:
         codes = np.empty((len(fetched["n"]), len(names)), dtype=np.int64)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        return Cells(domains, codes, fetched["n"])
-
-    def _domain_of(self, column: str) -> Domain:
-        if column == PART and self._parts is not None:
-            return self._parts
-        return self._domains[column]
-
-    @property
-    def keys(self) -> Texts:
-        """The keys of all rows, in no particular order."""
-        fetched = self.engine.rows("SELECT row_key FROM coded")["row_key"]
-        keys: Texts = np.array([*texts_of(fetched), None], dtype=object)[:-1]
-        return keys
-
-    def part_rows(self, keys: Texts, part: Counts) -> None:
-        """Say which part of the table each row is in; it is counted as the column `PART`.
-
-        Parameters
-        ----------
-        keys
-            The keys of all rows, in any order.
-        part
-            The part of each, numbered from 0 without gaps.
-        """
-        n_parts = int(part.max(initial=-1)) + 1
-        self._parts = NumberedDomain(PART, np.arange(1, n_parts + 1))
-        self.engine.push("part", {"row_key": keys, "part": part.astype(np.int32)})
-        own = ", ".join(f"t.{name}" for name in self._coded_names)
-        self.engine.stage(
-            "parted", f"SELECT {own}, p.part FROM coded t JOIN part p ON p.row_key = t.row_key"
-        )
-        self.engine.stage("coded", "SELECT * FROM parted")
-        self.engine.drop("parted")
-        self.engine.drop("part")
-
-    @property
-    def _coded_names(self) -> list[str]:
-        """The columns of `coded`, but for that of parts."""
-        return [
-            "row_key",
-            *(f"c{place}" for place in range(len(self._schema.coded))),
-            *(f"x{place}" for place in range(len(self._schema.insensitive))),
-        ]
+        return Cells(tuple(known[column] for column in columns), codes, fetched["n"])
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
         """Give the texts of some coded columns, row by row, in the order of their keys."""

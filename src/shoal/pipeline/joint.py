@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks.verdict import Evidence
-from shoal.core.cells import Buckets, Cells, Codes, group
+from shoal.core.cells import Buckets, Codes, group
 from shoal.core.domain import Texts
 from shoal.core.errors import GuaranteeError, InfeasibleError, ParameterError
 from shoal.core.guarantees import BeliefGain, ForegroundSafety, Guarantee, JointSafety
@@ -27,7 +27,8 @@ from shoal.core.plan import Plan
 from shoal.core.progress import Progress, silent
 from shoal.core.schema import Role
 from shoal.core.secret import Secret
-from shoal.engines.table import PART, EngineTable
+from shoal.engines.parting import PART, keys_of_rows, part_rows
+from shoal.engines.table import EngineTable
 from shoal.engines.texts import texts_of
 from shoal.methods.parts import plan_parts, plan_whole_parts
 from shoal.pipeline.anonymize import check_fits, made_release
@@ -152,12 +153,12 @@ def anonymize_beside(
     check_fits(table, method)
     _refuse_other_methods(method)
     _refuse_further_columns(method, places.quasi, table.schema.quasi)
-    keys = table.keys
-    part = _part_rows(table, keys, places.of_keys(keys))
+    keys = keys_of_rows(table)
+    n_parts = _part_rows(table, keys, places.of_keys(keys))
     progress("count")
     cells = table.counts((PART, *method.class_columns(table.schema)))
     problem = Problem(cells, table.schema, table.trees, secret)
-    _refuse_infeasible(table, method, cells, n_parts=part)
+    _refuse_infeasible(table, method, n_parts)
     joint = JointSafety(earlier=places.manifests)
     witnesses = places.to_witnesses(table.engine.publisher)
     faults: list[str] = []
@@ -221,20 +222,18 @@ def _part_rows(table: EngineTable, keys: Texts, places: Codes) -> int:
     columns = [places[:, which] + 1 for which in range(places.shape[1])]
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     first, part = group(columns, sizes, len(keys))
-    table.part_rows(keys, part)
+    part_rows(table, keys, part)
     return len(first)
 
 
-def _refuse_infeasible(table: EngineTable, method: Method, cells: Cells, *, n_parts: int) -> None:
+def _refuse_infeasible(table: EngineTable, method: Method, n_parts: int) -> None:
     """Refuse what an earlier bucket breaks by itself: then no cut of it keeps it either.
 
     Bounds on shares, numbers of values, sizes and distances hold in the union of buckets in which
     they hold, so a bucket that breaks one has a part that does, however it is cut.
     """
     (sensitive,) = table.schema.sensitive
-    held = cells.select((PART, sensitive)) if sensitive in cells.columns else None
-    if held is None:
-        held = table.counts((PART, sensitive))
+    held = table.counts((PART, sensitive))
     buckets = Buckets(n_parts, held.codes[:, 0], held.codes[:, 1], held.counts, held.domains[1])
     evidence = Evidence(buckets, buckets.sizes, table.trees.get(sensitive))
     for guarantee in method.guarantees:
