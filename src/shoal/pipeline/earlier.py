@@ -205,7 +205,8 @@ def _attack_column(
         },
         sections=(_by_values_left(column, believed, judged),),
         cut_short=_cut_short(n_open, int(counts[believed.is_contradicted].sum())),
-        figure=f"{'at least ' if n_open else ''}{n_certain} of {int(counts.sum())} people certain",
+        figure=f"{int(counts[breached].sum())} of {int(counts.sum())} people at risk, "
+        f"{'at least ' if n_open else ''}{n_certain} certain",
     )
 
 
