@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal import attacks as all_attacks
 from shoal.attacks.foreground import Foreground
-from shoal.core.attack import Attack, Findings, Risk
+from shoal.core.attack import Attack, Findings
 from shoal.core.cell_attack import CellAttack
 from shoal.core.cells import Cells, smallest_type
 from shoal.core.domain import ColumnType
@@ -81,8 +81,7 @@ class AttackReport:
         return {"attacks": [findings.to_dict() for findings in self.findings]}
 
     def __repr__(self) -> str:
-        lines = "; ".join(f"{found.attack}: {found.line}" for found in self.findings)
-        return f"AttackReport({lines})"
+        return f"AttackReport({'; '.join(f'{one.attack}: {one.line}' for one in self.findings)})"
 
 
 def attack(
@@ -114,15 +113,12 @@ def attack(
     key
         The column of `people` with the keys by which facts name them. Default: its schema's key.
     earlier
-        The public folders of other releases of the same table, or one of them: what all releases
-        together say of people is found by elimination. All internal folders are needed.
+        Public folders of other releases of the table, with internal ones; attacked together.
     max_work
-        The operations that may be spent on counting worlds of several releases exactly; default
-        2e9. Beyond it beliefs are estimated, and certain people are a lower bound.
+        The operations that counting the worlds of several releases may take; default 2e9.
     truth
-        The table that the release was made from: attacks that yield beliefs are held against it,
-        and find people by their exact values. By default that of a release that was just made,
-        where it has at most a million rows.
+        The table that the release was made from: beliefs are held against it and people found by
+        exact values. Default: that of a release just made, if it has at most a million rows.
     progress
         Called with the name of each step.
 
@@ -167,9 +163,7 @@ def attack(
             _write_risk_anew(release, release.folder, release.internal)
     if earlier is not None:
         progress("compare with earlier releases")
-        folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
-        joined = attack_with_earlier(release, folders, max_work=max_work)
-        findings += [replace(one, risks=(Risk.LINKABILITY, Risk.INFERENCE)) for one in joined]
+        findings += attack_with_earlier(release, earlier, max_work=max_work)
     return AttackReport(tuple(findings))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.attack import Findings, Section
+from shoal.core.attack import Findings, Risk, Section
 from shoal.core.cells import Codes
 from shoal.core.guarantees import (
     DistinctDiversity,
@@ -52,7 +52,7 @@ _MOST_LEFT = 5
 
 def attack_with_earlier(
     release: Release,
-    earlier: Sequence[str | os.PathLike[str]],
+    earlier: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     max_work: int = DEFAULT_MAX_WORK,
 ) -> list[Findings]:
@@ -63,7 +63,7 @@ def attack_with_earlier(
     release
         A release that was opened from its folder, or written to one.
     earlier
-        The public folders of other releases of the same table.
+        The public folders of other releases of the same table, or one of them.
     max_work
         The operations that may be spent on counting worlds exactly; default 2e9.
 
@@ -79,7 +79,8 @@ def attack_with_earlier(
     ParameterError
         Where they have no sensitive column in common, or one suppresses cells.
     """
-    releases = [release, *(open_release(folder) for folder in earlier)]
+    folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
+    releases = [release, *(open_release(folder) for folder in folders)]
     columns = common_sensitive(releases)
     sources = [source_of_release(one) for one in releases]
     for source in sources[1:]:
@@ -204,6 +205,7 @@ def _attack_column(
             **_worst_alone(column, claims, alone),
         },
         sections=(_by_values_left(column, believed, judged),),
+        risks=(Risk.LINKABILITY, Risk.INFERENCE),
         cut_short=_cut_short(n_open, int(counts[believed.is_contradicted].sum())),
         figure=f"{int(counts[breached].sum())} of {int(counts.sum())} people at risk, "
         f"{'at least ' if n_open else ''}{n_certain} certain",
