@@ -114,7 +114,7 @@ class Calibration:
         right.
     slope
         The calibration slope: 1 means calibrated, 0 worthless. None if too few people are
-        informative, in which case `exposed` falls back to `believed`.
+        informative; `believed` then takes the place of the count by the slope.
     n_informative
         The people who tell something about the slope.
     n_in_bands
