@@ -13,17 +13,16 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.core.cells import Buckets, Cells, Codes, Counts, smallest_type
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
 from shoal.core.method import Shape
+from shoal.core.people import People
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
-from shoal.core.tree import Tree
 from shoal.core.vocabulary import Vocabulary
 
 __all__ = [
@@ -406,49 +405,3 @@ class Published:
         fewest = np.full(self.n_buckets, self.lines.n_rows, dtype=np.int64)
         np.minimum.at(fewest, self.lines.codes[:, 0], alike[look])
         return fewest
-
-
-@dataclass(frozen=True, eq=False)
-class People:
-    """The people who are attacked: what the adversary knows to find them by.
-
-    Parameters
-    ----------
-    quasi
-        Their quasi-identifiers; one cell for all who look alike to her.
-    bucket
-        The bucket that each cell is known to be in (the worst case); None where she has to
-        find it by matching.
-    line
-        The line of the release, as an entry of `Published.lines`, that each cell is known to be;
-        None where none is known.
-    everybody
-        All who are in the release, each in their own bucket, where she knows that of others
-        than those attacked.
-    cell_of_key
-        The cell of each person whom a fact names by the key of their row; -1 for a person of the
-        table who is not among those attacked. None where keys are not known.
-    trees
-        The hierarchies of quasi-identifiers, by column, where they are taken to be common
-        knowledge; none by default.
-    """
-
-    quasi: Cells
-    bucket: Codes | None = None
-    line: Codes | None = None
-    everybody: People | None = None
-    cell_of_key: Mapping[str, int] | None = field(default=None, repr=False)
-    trees: Mapping[str, Tree] = field(default_factory=dict, repr=False)
-
-    @property
-    def n_people(self) -> int:
-        """How many people there are."""
-        return self.quasi.n_rows
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """How many people look like each cell."""
-        return self.quasi.counts
-
-    def __repr__(self) -> str:
-        return f"People({self.n_people} people, {self.quasi.n_cells} different ones)"
