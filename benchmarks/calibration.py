@@ -178,7 +178,9 @@ def try_one(shape: str, law: str, seed: int) -> tuple[int, int, int, int]:
     entry = np.searchsorted(entry_key, bucket * n_looks + place)
     carriers = np.bincount(entry, has, len(entry_key)).astype(np.int64)
     people = Cells(exposed.looks.domains, exposed.looks.codes[exposed.look], exposed.count)
-    judged, _ = calibrate(Suspicions((about,), LIMIT), exposed.count, [carriers], kinds=people)
+    judged, _ = calibrate(
+        Suspicions((about,), LIMIT, is_mined=True), exposed.count, [carriers], kinds=people
+    )
     true_chance = np.zeros(n_looks)
     true_chance[place] = chance
     truth = expose_by(target, true_chance).p

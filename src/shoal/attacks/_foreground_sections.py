@@ -149,7 +149,7 @@ class Judged:
             )
             for view in self.views
         )
-        return Suspicions(about, self.bound)
+        return Suspicions(about, self.bound, is_mined=True)
 
     @property
     def breached(self) -> Flags:

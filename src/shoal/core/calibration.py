@@ -65,11 +65,15 @@ class Suspicions:
     is_flagged
         For each cell of people whether it exceeds a bound that is not one on beliefs, such as
         their gain. Such people count as believed and as exposed, whatever the slope.
+    is_mined
+        Whether the beliefs come from how likely each kind of people has the value. They are then
+        also judged by the law of the table, which says that best.
     """
 
     about: tuple[Suspicion, ...]
     limit: float
     is_flagged: npt.NDArray[np.bool_] | None = None
+    is_mined: bool = False
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ _GRID = 0.05
 _STEEPEST = 4.0
 """The largest slope that is looked at."""
 _LEVEL = 0.05
-_SURE = 0.9
+_SURE = 0.85
 """The quantile, over laws that agree with the truth, that a person counts by."""
 _SURE_OF_MANY = 0.7
 """The same where many values are attacked, each of which is another chance to err upwards."""
@@ -94,8 +94,8 @@ def calibrate(
     names
         What to call the values.
     kinds
-        What is known of each cell of people; values that have odds of their own are then also
-        judged by the law of the table.
+        What is known of each cell of people; beliefs that were mined are then also judged by the
+        law of the table.
 
     Returns
     -------
@@ -282,15 +282,13 @@ def _by_law(
     Everybody counts by a high quantile, over laws that agree with the truth, of their posterior.
     """
     marks = np.zeros(beliefs.n_cells, dtype=bool)
-    if kinds is None or not len(beliefs.bucket):
+    if kinds is None or not suspicions.is_mined or not len(beliefs.bucket):
         return marks
     looks, look = kinds.select_with_inverse(kinds.columns)
     aims = beliefs.aim[beliefs.start[:-1]]
     sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) / len(suspicions.about)
-    for number, about in enumerate(suspicions.about):
-        if about.log_odds is None:
-            continue
-        own = beliefs.take(np.flatnonzero(aims == number))
+    for number in range(len(suspicions.about)):
+        own = beliefs.take(np.flatnonzero(aims == number)).with_odds()
         carriers = np.zeros(looks.n_cells, dtype=np.int64)
         np.add.at(carriers, look[own.cell], own.carriers)
         law = TableLaw.fit(looks, carriers)

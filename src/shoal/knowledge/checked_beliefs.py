@@ -148,6 +148,11 @@ class CheckedBeliefs:
             **{name: getattr(self, name)[pairs] for name in ("bucket", "n_carrying", "size")},
         )
 
+    def with_odds(self) -> CheckedBeliefs:
+        """Condition odds on the counts in all pairs; only what is impossible stays hard."""
+        is_hard = self.is_hard & (self.belief < 0.5)
+        return replace(self, base=np.full(len(self.base), np.nan), is_hard=is_hard)
+
     def mark(self, pairs: Codes) -> Flags:
         """Mark the cells of some pairs."""
         chosen = np.zeros(len(self.bucket), dtype=bool)
