@@ -50,7 +50,7 @@ _GRID = 0.05
 _STEEPEST = 4.0
 """The largest slope that is looked at."""
 _LEVEL = 0.05
-_SURE = 0.85
+_SURE = 0.88
 """The quantile, over laws that agree with the truth, that a person counts by."""
 _SURE_OF_MANY = 0.7
 """The same where many values are attacked, each of which is another chance to err upwards."""
@@ -127,10 +127,11 @@ def calibrate(
     slope: Estimate | None = None
     slopes: dict[int, Estimate] = {}
     limit = raised_limit(suspicions.limit)
+    has_law = kinds is not None and suspicions.is_mined
     calibrated = own
     if n_informative >= FEWEST_INFORMATIVE:
         slope, slopes = _fit_slopes(beliefs)
-        calibrated = _worst_case(beliefs, slope, slopes, limit)
+        calibrated = _worst_case(beliefs, slope, slopes, limit, is_certain=has_law)
     lawful = _by_law(beliefs, suspicions, kinds, limit)
     n_calibrated, n_by_law = (int(count[one].sum()) for one in (calibrated, lawful))
     larger = lawful if n_by_law > n_calibrated else calibrated
@@ -256,21 +257,32 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
 
 
 def _worst_case(
-    beliefs: CheckedBeliefs, slope: Estimate, slopes: dict[int, Estimate], limit: float
+    beliefs: CheckedBeliefs,
+    slope: Estimate,
+    slopes: dict[int, Estimate],
+    limit: float,
+    *,
+    is_certain: bool,
 ) -> Flags:
-    """Mark the people above a limit at the slope, within its interval, that marks the most."""
+    """Mark the people above a limit at the slope, within its interval, that marks the most.
+
+    Where the law of the table is asked as well, it says what is uncertain, and the slope is taken
+    as it was estimated.
+    """
     aim = beliefs.aim[beliefs.start[:-1]] if len(beliefs.bucket) else np.empty(0, dtype=np.int64)
     common = beliefs.take(np.flatnonzero(~np.isin(aim, list(slopes))))
-    marks = _largest(common, slope, limit)
+    marks = _largest(common, slope, limit, is_certain=is_certain)
     for number, own in slopes.items():
-        marks |= _largest(beliefs.take(np.flatnonzero(aim == number)), own, limit)
+        alone = beliefs.take(np.flatnonzero(aim == number))
+        marks |= _largest(alone, own, limit, is_certain=is_certain)
     return marks
 
 
-def _largest(beliefs: CheckedBeliefs, slope: Estimate, limit: float) -> Flags:
+def _largest(beliefs: CheckedBeliefs, slope: Estimate, limit: float, *, is_certain: bool) -> Flags:
     count = np.zeros(beliefs.n_cells, dtype=np.int64)
     count[beliefs.cell] = beliefs.count
-    found = (beliefs.flag(beliefs.at(one)[0], limit) for one in _slopes_within(slope))
+    tried = [slope.value] if is_certain else _slopes_within(slope)
+    found = (beliefs.flag(beliefs.at(one)[0], limit) for one in tried)
     return max(found, key=lambda marks: int(count[marks].sum()))
 
 
