@@ -1,0 +1,286 @@
+"""All maxima that the search reaches from a list of starts.
+
+The equations of [Wong11] have saddles and, on small releases, more than one maximum. None of them
+is the truth: an adversary who knows that weighs them by their likelihood. So every listed start is
+climbed from; a point that is no maximum is left; and maxima that differ in some chance by more than
+a millionth count as distinct.
+
+Where the first maximum is well determined (see `ENOUGH`) no other has a likelihood that counts,
+and the other starts are left out.
+
+References
+----------
+[Wong11] (see `shoal.knowledge.foreground.law`) Section 4.1, Equation (4).
+[Varadhan08] (see `shoal.knowledge.foreground.fitting`) scheme S3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.knowledge.foreground.batches import Batch
+from shoal.knowledge.foreground.curvature import FLOOR, Curvature, polish
+from shoal.knowledge.foreground.fitting import TOLERANCE, Fit, Likelihood
+from shoal.knowledge.foreground.starts import starting_points
+
+__all__ = ["ENOUGH", "WITHIN", "solve"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+ENOUGH = 8.0
+"""The least information (see `Curvature.information`) at which a maximum counts as the only one:
+every combination of log-odds is known with a standard error of at most 0.36."""
+WITHIN = 2.0
+"""A maximum is reported as the worst where its log-likelihood is within this of the highest."""
+_DISTINCT = 1e-6
+_ALIKE, _LEVEL = 1e-2, 1e-7
+"""Ends that are no maxima beyond doubt, so near in chances and in height, are one: on a ridge."""
+_HIGHER = 1e-7
+"""A point is left where a climb from beside it ends higher by this in log-likelihood."""
+_BESIDE = 0.05
+_NEAR = 0.02
+"""A climb that comes this near to a maximum beyond doubt, as a part of its chances, ends there."""
+_NEARER = 1e-3
+"""An extrapolation brings a chance nearer to a bound by this factor at most."""
+_N_PLAIN = 6
+"""The first steps are not extrapolated: they decide which maximum is above."""
+_MAX_CYCLES = 700
+_MAX_MAXIMA = 200
+_NEGLIGIBLE = 1e-12
+
+
+def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
+    """Find the maxima that are reached from the listed starts.
+
+    Parameters
+    ----------
+    likelihood
+        What is to be made as large as possible.
+    numbers
+        The pseudo-random numbers of the classes; see `shoal.knowledge.foreground.starts`.
+
+    Examples
+    --------
+    A bucket of one row of each of two classes and one carrier: it is the one or the other.
+
+    >>> from shoal.knowledge.foreground.shapes import Shapes
+    >>> shapes, _ = Shapes.of_buckets(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]),
+    ...                               np.array([1]), 2)
+    >>> numbers = np.random.default_rng(1).random((2, 8))
+    >>> found = solve(Likelihood(shapes, np.array([1, 1]), np.full(2, np.nan)), numbers)
+    >>> found.maxima.round(6).tolist(), found.weights.round(6).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5])
+    """
+    search = _Search.of(likelihood)
+    shapes = likelihood.shapes
+    carriers, n_rows = float(shapes.multiplicity @ shapes.n_carrying), likelihood.n_rows.sum()
+    if not search.is_free.any() or not 0 < carriers < n_rows:
+        return search.summed(search.settled[np.newaxis])
+    rate = carriers / float(n_rows)
+    points = np.where(
+        search.is_free, starting_points(numbers, likelihood.n_rows, rate), search.settled
+    )
+    search.climb(points[:1])
+    if not search.is_well_determined(rate):
+        search.climb(points[1:])
+    return search.summed()
+
+
+@dataclass(eq=False)
+class _Maximum:
+    """A point that no climb from beside it leaves.
+
+    Parameters
+    ----------
+    f, height
+        The point and its log-likelihood.
+    curvature
+        The curvature there.
+    is_definite
+        Whether it is a maximum beyond doubt, not a ridge.
+    """
+
+    f: Floats
+    height: float
+    curvature: Curvature
+    is_definite: bool
+
+
+@dataclass(eq=False)
+class _Search:
+    """Climbs from many points, and the maxima found so far.
+
+    Parameters
+    ----------
+    batch
+        The likelihood.
+    settled
+        The chances that are fixed, or that follow from the release at once.
+    is_free
+        The classes whose chances are sought.
+    """
+
+    batch: Batch
+    settled: Floats
+    is_free: Flags
+    maxima: list[_Maximum] = field(default_factory=list)
+    n_starts: int = 0
+    n_steps: int = 0
+    n_left: int = 0
+    n_cut_short: int = 0
+
+    @classmethod
+    def of(cls, likelihood: Likelihood) -> _Search:
+        even = likelihood.even()
+        # Who is never beside a carrier has chance 0, and who always is one has chance 1.
+        is_free = np.isnan(likelihood.fixed) & (even > 0) & (even < 1)
+        settled = np.where(np.isnan(likelihood.fixed), even, likelihood.fixed)
+        return cls(Batch(likelihood), np.where(settled < 1, settled, 1 - FLOOR), is_free)
+
+    def is_well_determined(self, rate: float) -> bool:
+        """Whether the first climb ended at a maximum beside which no other counts."""
+        if len(self.maxima) != 1 or not self.maxima[0].is_definite:
+            return False
+        return self.maxima[0].curvature.information(rate) >= ENOUGH
+
+    def climb(self, points: Floats) -> None:
+        """Climb from some points, and keep the maxima that are new."""
+        self.n_starts += len(points)
+        waiting = list(self._ends(points))
+        while waiting and len(self.maxima) < _MAX_MAXIMA:
+            f = waiting.pop(0)
+            if self._is_known(f):
+                continue
+            waiting.extend(self._take(f))
+
+    def _take(self, f: Floats) -> list[Floats]:
+        """Keep the end of a climb if it is a maximum; otherwise return where it leads."""
+        f, height, curvature = polish(self.batch, f, self.is_free)
+        if self._is_known(f):
+            return []
+        is_definite = curvature.is_definite
+        if not is_definite:
+            higher = self._ends_above(f, height)
+            if higher:
+                self.n_left += 1
+                return higher
+            if self._is_on_known_ridge(f, height):
+                return []
+        self.maxima.append(_Maximum(f, height, curvature, is_definite))
+        return []
+
+    def _is_known(self, f: Floats) -> bool:
+        return any(np.abs(f - one.f).max() <= _DISTINCT for one in self.maxima)
+
+    def _is_on_known_ridge(self, f: Floats, height: float) -> bool:
+        return any(
+            not one.is_definite
+            and abs(height - one.height) <= _LEVEL
+            and np.abs(f - one.f).max() <= _ALIKE
+            for one in self.maxima
+        )
+
+    def _ends_above(self, f: Floats, height: float) -> list[Floats]:
+        """Climb from points beside one, and return the ends that are higher."""
+        free = np.flatnonzero(self.is_free)
+        rate = float(np.mean(f[free]))
+        beside = np.repeat(f[np.newaxis], 2 * len(free), axis=0)
+        number = np.arange(len(free))
+        beside[2 * number, free] += _BESIDE * min(rate, 1 - rate) * (1 - f[free])
+        beside[2 * number + 1, free] *= 1 - _BESIDE
+        ends = self._ends(beside)
+        heights = self.batch.steps(ends)[1] if len(ends) else np.zeros(0)
+        return list(ends[heights > height + _HIGHER])
+
+    def _ends(self, points: Floats) -> Floats:
+        """Climb until nothing moves; leave out those that come to a known maximum."""
+        f, ends, is_free = self._within(points), [], self.is_free
+        for cycle in range(_MAX_CYCLES):
+            if not len(f):
+                break
+            first = self._step(f)[0]
+            is_settled = _has_settled(f, first, is_free)
+            ends.extend(f[is_settled])
+            f, first = f[~is_settled], first[~is_settled]
+            is_far = ~self._is_near_known(f)
+            f, first = f[is_far], first[is_far]
+            if not len(f):
+                break
+            second, middle = self._step(first)
+            if cycle < _N_PLAIN // 2:
+                f = second
+                continue
+            farther = self._within(_extrapolate(f, first, second, is_free))
+            peak = self._step(farther)[1]
+            is_better = (peak >= middle) & np.isfinite(peak)
+            f = np.where(is_better[:, np.newaxis], farther, second)
+        else:
+            self.n_cut_short += len(f)
+            ends.extend(f)
+        return np.array(ends).reshape(-1, len(self.settled))
+
+    def _step(self, f: Floats) -> tuple[Floats, Floats]:
+        self.n_steps += len(f)
+        following, heights = self.batch.steps(f)
+        return self._within(following), heights
+
+    def _within(self, f: Floats) -> Floats:
+        return np.where(self.is_free, np.clip(f, FLOOR, 1 - FLOOR), self.settled)
+
+    def _is_near_known(self, f: Floats) -> Flags:
+        is_near = np.zeros(len(f), dtype=bool)
+        for one in self.maxima:
+            if one.is_definite:
+                room = _NEAR * np.minimum(one.f, 1 - one.f) + _DISTINCT
+                is_near |= np.all(np.abs(f - one.f) <= room, axis=1)
+        return is_near
+
+    def summed(self, points: Floats | None = None) -> Fit:
+        """Weigh the maxima by their likelihood, and sum the search up."""
+        if points is None:
+            points = np.array([one.f for one in self.maxima])
+        following, heights = self.batch.steps(points)
+        weights = np.exp(heights - heights.max())
+        kept = np.flatnonzero(weights > _NEGLIGIBLE)
+        kept = kept[np.argsort(-weights[kept], kind="stable")]
+        best = kept[0]
+        moved = np.abs(following[best] - points[best])[self.is_free]
+        low, high = points[best] <= 1e-8, 1 - points[best] <= 1e-8
+        return Fit(
+            f=points[best],
+            log_likelihood=float(heights[best]),
+            n_steps=self.n_steps,
+            is_converged=self.n_cut_short == 0,
+            residual=float(moved.max(initial=0.0)),
+            is_maximum=True,
+            n_at_bound=int(np.count_nonzero((low | high) & self.is_free)),
+            n_starts=max(self.n_starts, 1),
+            n_saddles_left=self.n_left,
+            maxima=points[kept],
+            weights=weights[kept] / weights[kept].sum(),
+            heights=heights[kept],
+        )
+
+
+def _has_settled(f: Floats, following: Floats, is_free: Flags) -> Flags:
+    moved = np.abs(following - f)
+    is_still = moved <= TOLERANCE * np.minimum(f, 1 - f) + 1e-15 * (np.minimum(f, 1 - f) > FLOOR)
+    settled: Flags = np.all(is_still | ~is_free, axis=1)
+    return settled
+
+
+def _extrapolate(first: Floats, second: Floats, third: Floats, is_free: Flags) -> Floats:
+    """Go on in the direction of two steps ([Varadhan08] scheme S3), within bounds."""
+    stride = np.where(is_free, second - first, 0.0)
+    bend = np.where(is_free, third - second, 0.0) - stride
+    steepness = np.sqrt((bend * bend).sum(axis=1))
+    length = np.sqrt((stride * stride).sum(axis=1)) / np.maximum(steepness, 1e-300)
+    length = np.where(steepness > 0, np.maximum(length, 1.0), 1.0)[:, np.newaxis]
+    target = first + 2 * length * stride + length**2 * bend
+    # At a bound itself no step would ever lead away again.
+    farther: Floats = np.clip(target, _NEARER * third, 1 - _NEARER * (1 - third))
+    return farther
