@@ -15,6 +15,7 @@ from shoal.core.guarantees import Guarantee
 from shoal.core.rows import Rows
 from shoal.core.sliced import Sliced
 from shoal.core.tree import Tree
+from shoal.core.work import Work
 
 __all__ = ["Evidence", "Verdict"]
 
@@ -44,6 +45,8 @@ class Evidence:
     lines
         The distinct published lines, where the rows of buckets are published: the column of
         buckets, then the quasi-identifiers.
+    work
+        The operations that a checker may spend; default 2e9.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class Evidence:
     rows: Rows | None = None
     sliced: Sliced | None = None
     lines: Cells | None = None
+    work: Work = field(default_factory=Work, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
