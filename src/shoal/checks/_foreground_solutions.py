@@ -31,8 +31,8 @@ _HUNDREDTH = 0.01
 _LEAST = 1e-9
 """The least chance, and the least chance of the contrary, that the search goes to."""
 _AT_BOUND = 1e-7
-_SETTLED = 1e-9
-_PLAIN_STEPS = 12
+_SETTLED = 1e-7
+_PLAIN_STEPS = 400
 _MOST_STEPS = 1_500
 _LONGER = 1.4
 _DISTINCT = 1e-6

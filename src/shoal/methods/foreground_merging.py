@@ -229,7 +229,7 @@ class _Attack:
             # The share of a bucket does not depend on what was mined: it may reach the limit.
             fails |= target.n_carrying * r.numerator > sizes * r.denominator
             if r > 1:
-                fails[exposed.bucket[found.mined > float(1 / r) - _MARGIN]] = True
+                fails[exposed.bucket[found.at_most > float(1 / r) - _MARGIN]] = True
             order = np.lexsort((found.p, exposed.bucket))
             last = order[exposed.starts[1:] - 1]
             higher = found.p[last] > highest

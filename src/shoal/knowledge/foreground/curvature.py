@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.knowledge.foreground.batches import Batch
 
-__all__ = ["FLOOR", "Curvature", "polish"]
+__all__ = ["FLOOR", "Curvature", "Polished", "polish"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -97,62 +97,74 @@ class Curvature:
         return min(least, float(held.min(initial=1e300)))
 
 
-def polish(batch: Batch, f: Floats, is_free: Flags) -> tuple[Floats, float, Curvature]:
-    """Take Newton's steps to the maximum near a point.
+@dataclass(frozen=True, eq=False)
+class Polished:
+    """Where Newton's steps led.
 
-    Returns
-    -------
-    f
-        The maximum; the point itself where the curvature is in doubt.
-    height
-        The log-likelihood.
+    Parameters
+    ----------
+    f, height
+        The point and its log-likelihood; where the curvature was in doubt, as it was given.
     curvature
         The curvature there.
+    is_exact
+        Whether the last step changed nothing any more.
     """
+
+    f: Floats
+    height: float
+    curvature: Curvature
+    is_exact: bool
+
+
+def polish(batch: Batch, f: Floats, is_free: Flags) -> Polished:
+    """Take Newton's steps to the maximum near a point, while its curvature is that of one."""
     height = float(batch.steps(f[np.newaxis])[1][0])
     curvature = Curvature.at(batch, f, is_free)
+    is_exact = False
     for _ in range(_N_NEWTON):
-        if not curvature.is_open.any() or not curvature.is_definite:
+        if not curvature.is_definite:
             break
         following, above = _newton_step(batch, curvature, height)
         if following is None:
             break
-        moved = float(np.abs(following - curvature.f).max())
-        height = above
-        curvature = Curvature.at(batch, following, is_free)
-        f = following
-        if moved <= _EXACT:
+        is_exact = float(np.abs(following - curvature.f).max()) <= _EXACT
+        f, height = following, above
+        if is_exact:
             break
-    return np.where(is_free, _to_floor(f), f), height, curvature
+        curvature = Curvature.at(batch, following, is_free)
+    found = np.where(is_free, _to_floor(f), f)
+    return Polished(found, height, curvature, is_exact and curvature.is_definite)
 
 
-def _newton_step(
-    batch: Batch, curvature: Curvature, height: float
-) -> tuple[Floats | None, float]:
-    """Take one step within the bounds that does not lead down; None where there is none."""
+def _newton_step(batch: Batch, curvature: Curvature, height: float) -> tuple[Floats | None, float]:
+    """Take one short step within the bounds that does not lead down; None where there is none."""
+    step, is_open = _newton_direction(curvature)
+    longest = float(np.abs(step).max(initial=0.0))
+    step *= min(1.0, _FARTHEST / max(longest, _FARTHEST))
+    tried = np.where(is_open, np.clip(curvature.f + step, _EDGE, 1 - _EDGE), curvature.f)
+    above = float(batch.steps(tried[np.newaxis])[1][0])
+    if not above >= height - 1e-9 * (1 + abs(height) * 1e-3):
+        return None, height
+    return tried, above
+
+
+def _newton_direction(curvature: Curvature) -> tuple[Floats, Flags]:
+    """Solve for the step; open classes at a bound that it would leave stay there."""
     step = np.zeros_like(curvature.f)
     is_open = curvature.is_open.copy()
-    # An open class at a bound that the step would leave stays there.
-    for _ in range(len(step)):
-        matrix = curvature.matrix[np.ix_(is_open[curvature.is_open], is_open[curvature.is_open])]
+    while is_open.any():
+        chosen = is_open[curvature.is_open]
         step[:] = 0.0
+        matrix = curvature.matrix[np.ix_(chosen, chosen)]
         step[is_open] = np.linalg.solve(matrix, curvature.slope[is_open])
         outward = (curvature.f <= _AT_EDGE) & (step < 0)
         outward |= (1 - curvature.f <= _AT_EDGE) & (step > 0)
         if not (outward & is_open).any():
             break
         is_open &= ~outward
-        if not is_open.any():
-            return None, height
-    longest = float(np.abs(step).max(initial=0.0))
-    if longest > _FARTHEST:
-        return None, height
-    tried = np.clip(curvature.f + step, _EDGE, 1 - _EDGE)
-    tried = np.where(is_open, tried, curvature.f)
-    above = float(batch.steps(tried[np.newaxis])[1][0])
-    if not above >= height - 1e-9 * (1 + abs(height) * 1e-3):
-        return None, height
-    return tried, above
+        step[:] = 0.0
+    return step, is_open
 
 
 def _to_floor(f: Floats) -> Floats:

@@ -132,6 +132,9 @@ class Fit:
         From how many listed starts it was sought; 1 where the first maximum is well determined.
     n_saddles_left
         How many times a search ended at a point that was no maximum, and went on.
+    is_certain
+        Whether the curvature at every maximum leaves no doubt; otherwise one is on a ridge, along
+        which the likelihood hardly changes.
     maxima
         The distinct maxima, one row each, the highest first.
     weights
@@ -149,6 +152,7 @@ class Fit:
     n_at_bound: int
     n_starts: int
     n_saddles_left: int
+    is_certain: bool
     maxima: Floats
     weights: Floats
     heights: Floats

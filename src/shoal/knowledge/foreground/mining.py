@@ -45,6 +45,9 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+_ON_RIDGE = 0.01
+"""How far beliefs may be off where a maximum is on a ridge, along which the likelihood is flat."""
+
 Policy = Literal["pool", "prior", "half"]
 """What is assumed of signatures with too few rows: that they share one chance, which is found with
 the others; that of the whole table; or one half."""
@@ -272,9 +275,10 @@ class Exposure:
         For each entry of the release how likely its rows carry the value.
     by
         For each entry the attribute set that says so; -1 where none does.
-    mined
-        For each entry the largest p(t:x) over the sets by which the rows of its bucket differ; 0
-        where they differ by none. Elsewhere p(t:x) is the share of the bucket, whatever is mined.
+    at_most
+        For each entry what p(t:x) is at most over the sets by which the rows of its bucket differ,
+        as far as a computation tells; 0 where they differ by none. By other sets p(t:x) is the
+        share of the bucket, whatever is mined.
     worst
         For each entry the largest p(t:x) by a single solution whose log-likelihood is within 2 of
         the highest.
@@ -283,7 +287,7 @@ class Exposure:
     target: Target
     p: Floats
     by: Codes
-    mined: Floats = field(repr=False)
+    at_most: Floats = field(repr=False)
     worst: Floats = field(repr=False)
 
     @classmethod
@@ -408,17 +412,19 @@ def expose(
     """
     n_entries, entry = len(target.exposed.look), target.entry
     p, by = expose_by(target, 0.5).p, np.full(n_entries, -1, dtype=np.int64)
-    mined, worst = np.zeros(n_entries), p.copy()
+    at_most, worst = np.zeros(n_entries), p.copy()
     if sets:
         p[entry] = -1.0
     distributions = []
     for number, found in enumerate(_mine(target, sets, policy, prior)):
         by[entry[found.p > p[entry]]] = number
         p[entry] = np.maximum(p[entry], found.p)
-        mined[entry] = np.maximum(mined[entry], np.where(found.is_pure, 0.0, found.p))
+        # On a ridge another search ends a little farther on.
+        high = found.p + (0.0 if found.distribution.fit.is_certain else _ON_RIDGE)
+        at_most[entry] = np.maximum(at_most[entry], np.where(found.is_pure, 0.0, high))
         worst[entry] = np.maximum(worst[entry], found.worst)
         distributions.append(found.distribution)
-    return Exposure(target, p, by, mined, worst), tuple(distributions)
+    return Exposure(target, p, by, at_most, worst), tuple(distributions)
 
 
 def expose_by(target: Target, chance_of_look: Floats | float) -> Exposure:

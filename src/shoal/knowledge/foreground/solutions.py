@@ -46,8 +46,11 @@ _NEAR = 0.02
 """A climb that comes this near to a maximum beyond doubt, as a part of its chances, ends there."""
 _NEARER = 1e-3
 """An extrapolation brings a chance nearer to a bound by this factor at most."""
-_N_PLAIN = 6
-"""The first steps are not extrapolated: they decide which maximum is above."""
+_N_PLAIN = 400
+"""So many steps are not extrapolated: they decide which maximum a start leads to."""
+_EVERY, _SLOW = 8, 2e-3
+"""Every so many steps, where chances move by no more than this part of themselves, Newton's steps
+are tried."""
 _MAX_CYCLES = 700
 _MAX_MAXIMA = 200
 _NEGLIGIBLE = 1e-12
@@ -159,18 +162,18 @@ class _Search:
 
     def _take(self, f: Floats) -> list[Floats]:
         """Keep the end of a climb if it is a maximum; otherwise return where it leads."""
-        f, height, curvature = polish(self.batch, f, self.is_free)
-        if self._is_known(f):
+        found = polish(self.batch, f, self.is_free)
+        if self._is_known(found.f):
             return []
-        is_definite = curvature.is_definite
+        is_definite = found.curvature.is_definite
         if not is_definite:
-            higher = self._ends_above(f, height)
+            higher = self._ends_above(found.f, found.height)
             if higher:
                 self.n_left += 1
                 return higher
-            if self._is_on_known_ridge(f, height):
+            if self._is_on_known_ridge(found.f, found.height):
                 return []
-        self.maxima.append(_Maximum(f, height, curvature, is_definite))
+        self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite))
         return []
 
     def _is_known(self, f: Floats) -> bool:
@@ -197,31 +200,49 @@ class _Search:
         return list(ends[heights > height + _HIGHER])
 
     def _ends(self, points: Floats) -> Floats:
-        """Climb until nothing moves; leave out those that come to a known maximum."""
-        f, ends, is_free = self._within(points), [], self.is_free
+        """Climb until nothing moves; leave out those that come to a known maximum.
+
+        Maxima that Newton's steps find on the way are kept at once.
+        """
+        f, ends = self._within(points), []
         for cycle in range(_MAX_CYCLES):
-            if not len(f):
-                break
             first = self._step(f)[0]
-            is_settled = _has_settled(f, first, is_free)
+            is_settled = _moves_by_less(f, first, self.is_free, TOLERANCE)
             ends.extend(f[is_settled])
-            f, first = f[~is_settled], first[~is_settled]
-            is_far = ~self._is_near_known(f)
-            f, first = f[is_far], first[is_far]
+            goes_on = ~is_settled & ~self._is_near_known(f)
+            if cycle < _N_PLAIN and cycle % _EVERY == _EVERY - 1:
+                goes_on &= ~self._jump(f, goes_on & _moves_by_less(f, first, self.is_free, _SLOW))
+            f, first = f[goes_on], first[goes_on]
             if not len(f):
                 break
-            second, middle = self._step(first)
-            if cycle < _N_PLAIN // 2:
-                f = second
-                continue
-            farther = self._within(_extrapolate(f, first, second, is_free))
-            peak = self._step(farther)[1]
-            is_better = (peak >= middle) & np.isfinite(peak)
-            f = np.where(is_better[:, np.newaxis], farther, second)
+            f = first if cycle < _N_PLAIN else self._go_farther(f, first)
         else:
             self.n_cut_short += len(f)
             ends.extend(f)
         return np.array(ends).reshape(-1, len(self.settled))
+
+    def _jump(self, f: Floats, chosen: Flags) -> Flags:
+        """Try Newton's steps from some points; say from which they led to a maximum."""
+        has_arrived = np.zeros(len(f), dtype=bool)
+        for place in np.flatnonzero(chosen).tolist():
+            if self._is_near_known(f[[place]])[0]:
+                has_arrived[place] = True
+                continue
+            found = polish(self.batch, f[place], self.is_free)
+            has_arrived[place] = found.is_exact
+            if found.is_exact and not self._is_known(found.f):
+                self.maxima.append(
+                    _Maximum(found.f, found.height, found.curvature, is_definite=True)
+                )
+        return has_arrived
+
+    def _go_farther(self, f: Floats, first: Floats) -> Floats:
+        """Extrapolate two steps, where that leads up."""
+        second, middle = self._step(first)
+        farther = self._within(_extrapolate(f, first, second, self.is_free))
+        peak = self._step(farther)[1]
+        is_better = (peak >= middle) & np.isfinite(peak)
+        return np.where(is_better[:, np.newaxis], farther, second)
 
     def _step(self, f: Floats) -> tuple[Floats, Floats]:
         self.n_steps += len(f)
@@ -260,17 +281,18 @@ class _Search:
             n_at_bound=int(np.count_nonzero((low | high) & self.is_free)),
             n_starts=max(self.n_starts, 1),
             n_saddles_left=self.n_left,
+            is_certain=all(one.is_definite for one in self.maxima),
             maxima=points[kept],
             weights=weights[kept] / weights[kept].sum(),
             heights=heights[kept],
         )
 
 
-def _has_settled(f: Floats, following: Floats, is_free: Flags) -> Flags:
-    moved = np.abs(following - f)
-    is_still = moved <= TOLERANCE * np.minimum(f, 1 - f) + 1e-15 * (np.minimum(f, 1 - f) > FLOOR)
-    settled: Flags = np.all(is_still | ~is_free, axis=1)
-    return settled
+def _moves_by_less(f: Floats, following: Floats, is_free: Flags, part: float) -> Flags:
+    """Say at which points no chance moves by more than a part of itself."""
+    is_still = np.abs(following - f) <= part * np.minimum(f, 1 - f) + 1e-17
+    found: Flags = np.all(is_still | ~is_free, axis=1)
+    return found
 
 
 def _extrapolate(first: Floats, second: Floats, third: Floats, is_free: Flags) -> Floats:
