@@ -30,7 +30,6 @@ _TENFOLD = 10.0
 _HUNDREDTH = 0.01
 _LEAST = 1e-9
 """The least chance, and the least chance of the contrary, that the search goes to."""
-_AT_BOUND = 1e-7
 _SETTLED = 1e-7
 _PLAIN_STEPS = 400
 _MOST_STEPS = 1_500
@@ -40,10 +39,12 @@ _SAME_RIDGE, _SAME_HEIGHT = 1e-2, 1e-7
 _HIGHER = 1e-7
 _ASIDE = 0.05
 _ARRIVED = 0.02
-_CURVED = 1e-4
-_FALLING = 1e-3
-_WELL_KNOWN = 8.0
+_CURVED = 1e-6
+_FALLING = 1e-5
 _MOST_MAXIMA = 200
+_MOST_NEWTON = 30
+_STILL = 1e-11
+_EVERY, _SLOW = 32, 5e-3
 _CLOSE_CALL = 2.0
 
 
@@ -139,11 +140,10 @@ def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions
     if 0 < rate < 1 and len(search.sought):
         starts = _starts(numbers, model.rows, rate)
         search.climb(starts[:1])
-        if not search.is_well_known:
-            search.climb(starts[1:])
+        search.climb(starts[1:])
     else:
         point = search.inside(np.full((1, len(fixed)), rate))[0]
-        search.maxima.append(_Maximum(point, 0.0, is_certain=True, knowledge=np.inf))
+        search.maxima.append(_Maximum(point, 0.0, is_certain=True))
     heights = np.array([one.height for one in search.maxima])
     weights = np.exp(heights - heights.max())
     return Solutions(
@@ -163,15 +163,11 @@ class _Maximum:
         The point and its log-likelihood.
     is_certain
         Whether its curvature leaves no doubt.
-    knowledge
-        How well it is known: the precision of the worst known combination of log-odds, and for a
-        chance at a bound the log-likelihood that is lost where it is that of everybody.
     """
 
     chances: Floats
     height: float
     is_certain: bool
-    knowledge: float
 
 
 @dataclass(eq=False)
@@ -188,6 +184,10 @@ class _Search:
         The share of carriers in the whole release.
     work
         What may be spent.
+    maxima
+        The maxima so far.
+    reached
+        The heights of known maxima that climbs came to.
     """
 
     model: Model
@@ -195,6 +195,7 @@ class _Search:
     rate: float
     work: Work
     maxima: list[_Maximum] = field(default_factory=list)
+    reached: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: Model, fixed: Floats, rate: float, work: Work) -> _Search:
@@ -208,12 +209,6 @@ class _Search:
     def sought(self) -> npt.NDArray[np.intp]:
         """The classes whose chances are sought."""
         return np.flatnonzero(np.isnan(self.fixed))
-
-    @property
-    def is_well_known(self) -> bool:
-        """Whether the only maximum so far is known so well that no other counts."""
-        (first, *others) = self.maxima
-        return not others and first.is_certain and first.knowledge >= _WELL_KNOWN
 
     def inside(self, chances: Floats) -> Floats:
         """Keep chances off the bounds, and those that are given as they are."""
@@ -229,17 +224,18 @@ class _Search:
         """Climb from some starts, and keep every maximum that is new."""
         queue = self._ends(starts)
         while queue and len(self.maxima) < _MOST_MAXIMA:
-            point = self._refine(queue.pop(0))
-            if any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima):
+            found = self._refine(queue.pop(0))
+            if self._is_known(found.chances):
                 continue
-            height = float(self.step(point[np.newaxis])[1][0])
-            is_certain, knowledge = self._curvature(point)
-            if not is_certain:
-                higher = self._leave(point, height)
+            if not found.is_certain:
+                is_left, higher = self._leave(found.chances, found.height)
                 queue.extend(higher)
-                if higher or self._is_on_ridge(point, height):
+                if is_left or self._is_on_ridge(found.chances, found.height):
                     continue
-            self.maxima.append(_Maximum(point, height, is_certain, knowledge))
+            self.maxima.append(found)
+
+    def _is_known(self, point: Floats) -> bool:
+        return any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima)
 
     def _is_on_ridge(self, point: Floats, height: float) -> bool:
         return any(
@@ -249,8 +245,16 @@ class _Search:
             for one in self.maxima
         )
 
-    def _leave(self, point: Floats, height: float) -> list[Floats]:
-        """Climb from beside a point, class by class, and return the ends that are higher."""
+    def _leave(self, point: Floats, height: float) -> tuple[bool, list[Floats]]:
+        """Climb from beside a point, class by class.
+
+        Returns
+        -------
+        is_left
+            Whether some climb ended higher, so that the point is no maximum.
+        ends
+            The higher ends that are not known yet.
+        """
         sought = self.sought
         rate = float(point[sought].mean())
         beside = []
@@ -259,11 +263,12 @@ class _Search:
             up[place] += _ASIDE * min(rate, 1 - rate) * (1 - point[place])
             down[place] *= 1 - _ASIDE
             beside += [up, down]
+        self.reached.clear()
         ends = self._ends(np.array(beside))
-        if not ends:
-            return []
-        heights = self.step(np.array(ends))[1]
-        return [end for end, one in zip(ends, heights, strict=True) if one > height + _HIGHER]
+        heights = self.step(np.array(ends))[1] if ends else []
+        higher = [end for end, one in zip(ends, heights, strict=True) if one > height + _HIGHER]
+        is_left = bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER
+        return is_left, higher
 
     def _ends(self, starts: Floats) -> list[Floats]:
         """Iterate the equations, with longer strides while they lead up, until nothing moves."""
@@ -273,6 +278,8 @@ class _Search:
         stride = np.ones(len(now))
         for count in range(_MOST_STEPS):
             goes_on = self._goes_on(now, share, ends)
+            if count % _EVERY == _EVERY - 1:
+                goes_on &= ~self._arrive(now, share, goes_on)
             now, share = now[goes_on], share[goes_on]
             height, stride = height[goes_on], stride[goes_on]
             if not len(now):
@@ -301,67 +308,95 @@ class _Search:
         for one in self.maxima:
             if one.is_certain:
                 near = _ARRIVED * np.minimum(one.chances, 1 - one.chances) + _DISTINCT
-                goes_on &= ~np.all(np.abs(now - one.chances) <= near, axis=1)
+                is_there = np.all(np.abs(now - one.chances) <= near, axis=1)
+                goes_on &= ~is_there
+                self.reached.extend([one.height] * bool(is_there.any()))
         return goes_on
 
-    def _inner(self, point: Floats) -> npt.NDArray[np.intp]:
-        own = point[self.sought]
-        return self.sought[(own > _AT_BOUND) & (1 - own > _AT_BOUND)]
+    def _arrive(self, now: Floats, share: Floats, goes_on: Flags) -> Flags:
+        """Refine climbs that have become slow; say which of them were at a maximum."""
+        has_arrived = np.zeros(len(now), dtype=bool)
+        own, after = now[:, self.sought], share[:, self.sought]
+        room = np.maximum(np.minimum(own, 1 - own), 0.1 * own.mean(axis=1, keepdims=True))
+        is_slow = goes_on & np.all(np.abs(after - own) <= _SLOW * room, axis=1)
+        for place in np.flatnonzero(is_slow).tolist():
+            found = self._refine(now[place])
+            has_arrived[place] = found.is_certain
+            if found.is_certain:
+                self.reached.append(found.height)
+                if not self._is_known(found.chances):
+                    self.maxima.append(found)
+        return has_arrived
 
-    def _jacobian(self, point: Floats, inner: npt.NDArray[np.intp]) -> Floats:
-        """Return how the excess of expected carriers falls along the log-odds of inner classes."""
-        width = 1e-4
-        points = np.repeat(point[np.newaxis], 2 * len(inner), axis=0)
-        logs = _logit(point[inner])
-        places = np.arange(len(inner))
-        points[2 * places, inner] = _chance(logs + width)
-        points[2 * places + 1, inner] = _chance(logs - width)
-        share = self.step(points)[0]
-        excess = (self.model.rows * (share - points))[:, inner]
-        falls: Floats = -(excess[0::2] - excess[1::2]) / (2 * width)
-        return falls
+    def _slopes(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return the slope of the log-likelihood along every chance, and the height."""
+        share, height = self.step(points)
+        return self.model.rows * (share - points) / (points * (1 - points)), height
 
-    def _refine(self, point: Floats) -> Floats:
-        """Take Newton's steps along the classes that are off the bounds, while they are short."""
-        begin = point
-        inner = self._inner(point)
-        for _ in range(12):
-            if not len(inner):
+    def _refine(self, point: Floats) -> _Maximum:
+        """Take Newton's steps while they lead up and the likelihood is curved as at a maximum."""
+        slopes, heights = self._slopes(point[np.newaxis])
+        slope, height = slopes[0], float(heights[0])
+        last = np.inf
+        for _ in range(_MOST_NEWTON):
+            moving, bends = self._bends(point, slope)
+            if not _is_curved(point[moving], bends, self.model.rows[moving]):
                 break
-            share = self.step(point[np.newaxis])[0][0]
-            falls = self._jacobian(point, inner)
-            excess = (self.model.rows * (share - point))[inner]
-            if np.linalg.eigvalsh((falls + falls.T) / 2).min() <= 0:
-                return begin
-            change = np.linalg.solve(falls.T, excess)
-            if not np.all(np.abs(change) < 0.5):
-                return begin
-            following = point.copy()
-            following[inner] = _chance(_logit(point[inner]) + change)
-            point = self.inside(following[np.newaxis])[0]
-            if np.abs(change).max() < 1e-11:
+            if last <= _STILL:
+                return _Maximum(point, height, is_certain=True)
+            tried = self._newton(point, slope, moving, bends)
+            slopes, heights = self._slopes(tried[np.newaxis])
+            if heights[0] < height - 1e-10 * (1 + abs(height)):
                 break
-        before, after = self.step(np.array([begin, point]))[1]
-        return point if after >= before - 1e-9 else begin
+            last = float(np.abs(tried - point).max())
+            point, slope, height = tried, slopes[0], float(heights[0])
+        return _Maximum(point, height, is_certain=False)
 
-    def _curvature(self, point: Floats) -> tuple[bool, float]:
-        """Say whether a point is a maximum beyond doubt, and how well it is known."""
-        share = self.step(point[np.newaxis])[0][0]
-        rows, own = self.model.rows, np.isnan(self.fixed)
-        low, high = own & (point <= _AT_BOUND), own & (1 - point <= _AT_BOUND)
-        falls_low = (1 - share / point)[low]
-        falls_high = (1 - (1 - share) / (1 - point))[high]
-        is_held = min([1.0, *falls_low, *falls_high]) >= _FALLING
-        loss = [*rows[low] * self.rate * falls_low, *rows[high] * (1 - self.rate) * falls_high]
-        inner = self._inner(point)
-        if not len(inner):
-            return is_held, min([np.inf, *loss])
-        falls = self._jacobian(point, inner)
-        falls = (falls + falls.T) / 2
-        scale = 1 / np.sqrt((rows * point * (1 - point))[inner])
-        least = np.linalg.eigvalsh(falls * np.outer(scale, scale)).min()
-        knowledge = min([float(np.linalg.eigvalsh(falls).min()), *loss])
-        return bool(is_held and least > _CURVED), knowledge
+    def _bends(self, point: Floats, slope: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Return the classes that no slope holds at a bound, and minus the second derivatives."""
+        steep = _FALLING * self.model.rows
+        held = (point <= 2 * _LEAST) & (slope < -steep)
+        held |= (1 - point <= 2 * _LEAST) & (slope > steep)
+        moving = self.sought[~held[self.sought]]
+        room = np.minimum(point, 1 - point)[moving]
+        width = 1e-4 * np.maximum(room, 0.01 * min(self.rate, 1 - self.rate))
+        above = np.minimum(point[moving] + width, 1 - _LEAST)
+        below = np.maximum(point[moving] - width, _LEAST)
+        points = np.repeat(point[np.newaxis], 2 * len(moving), axis=0)
+        for place, one in enumerate(moving.tolist()):
+            points[2 * place, one], points[2 * place + 1, one] = above[place], below[place]
+        slopes = self._slopes(points)[0][:, moving] if len(moving) else np.zeros((0, 0))
+        bends = (slopes[1::2] - slopes[0::2]) / (above - below)[:, np.newaxis]
+        return moving, (bends + bends.T) / 2
+
+    def _newton(
+        self, point: Floats, slope: Floats, moving: npt.NDArray[np.intp], bends: Floats
+    ) -> Floats:
+        """Return where one step leads, at most a twentieth away and within the bounds."""
+        kept = np.ones(len(moving), dtype=bool)
+        change = np.zeros(len(moving))
+        while kept.any():
+            change[:] = 0.0
+            change[kept] = np.linalg.solve(bends[np.ix_(kept, kept)], slope[moving][kept])
+            leaves = (point[moving] <= 2 * _LEAST) & (change < 0)
+            leaves |= (1 - point[moving] <= 2 * _LEAST) & (change > 0)
+            if not leaves.any():
+                break
+            kept &= ~leaves
+            change[:] = 0.0
+        change /= max(1.0, float(np.abs(change).max(initial=0.0)) / _ASIDE)
+        following = point.copy()
+        following[moving] += change
+        return self.inside(following[np.newaxis])[0]
+
+
+def _is_curved(chances: Floats, bends: Floats, rows: Counts) -> bool:
+    """Whether the likelihood falls in every direction, beyond what rounding could feign."""
+    if not len(chances):
+        return True
+    spread = chances * (1 - chances)
+    scale = np.sqrt(np.maximum(spread, 0.01 * spread.max()) / rows)
+    return bool(np.linalg.eigvalsh(bends * np.outer(scale, scale)).min() > _CURVED)
 
 
 def _logit(chances: Floats) -> Floats:
@@ -370,5 +405,5 @@ def _logit(chances: Floats) -> Floats:
 
 
 def _chance(logs: Floats) -> Floats:
-    chances: Floats = 1 / (1 + np.exp(-logs))
+    chances: Floats = 1 / (1 + np.exp(-np.clip(logs, -700, 700)))
     return chances

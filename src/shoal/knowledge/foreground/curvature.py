@@ -25,10 +25,11 @@ FLOOR = 1e-12
 _EDGE = 1e-9
 """Newton's steps stay this far from the bounds, where slopes still have seven digits."""
 _AT_EDGE = 1e-8
-_STEEP = 1e-3
+_STEEP = 1e-5
 """A chance is held at a bound where a step brings it nearer by this part of itself."""
-_DEFINITE = 1e-4
+_DEFINITE = 1e-6
 """The least curvature, as a part of that of rows seen one by one, of a maximum beyond doubt."""
+_LITTLE = 0.01
 _DIFFERENCE = 1e-4
 _N_NEWTON = 30
 _FARTHEST = 0.05
@@ -79,22 +80,22 @@ class Curvature:
     @property
     def is_definite(self) -> bool:
         """Whether the point is a maximum beyond doubt, as far as curvature goes."""
-        scale = np.sqrt(_spread(self.f) / self.n_rows)[self.is_open]
+        if not self.is_open.any():
+            return True
+        spread = _spread(self.f)[self.is_open]
+        # A chance at a bound would otherwise count for nothing.
+        scale = np.sqrt(np.maximum(spread, _LITTLE * spread.max()) / self.n_rows[self.is_open])
         values = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
         return bool(values.min(initial=1.0) > _DEFINITE)
 
-    def information(self, rate: float) -> float:
-        """Return how well the worst known combination of chances is known.
-
-        That is the precision of the logarithms of the odds, in the direction in which it is least;
-        for a chance at a bound, by how much the log-likelihood falls where it is that of everybody
-        instead.
-        """
-        spread = _spread(self.f)[self.is_open]
-        least = float(np.linalg.eigvalsh(self.matrix * np.outer(spread, spread)).min(initial=1e300))
-        away = np.where(self.f < 0.5, rate, 1 - rate)
-        held = (np.abs(self.slope) * away)[self.is_held]
-        return min(least, float(held.min(initial=1e300)))
+    def fall(self, points: Floats) -> Floats:
+        """Return by how much the log-likelihood falls to each point, by curvature and slopes."""
+        away = points - self.f
+        inner = away[:, self.is_open]
+        bent = ((inner @ self.matrix) * inner).sum(axis=1) / 2
+        held = (np.abs(away) * np.abs(self.slope))[:, self.is_held].sum(axis=1)
+        found: Floats = bent + held
+        return found
 
 
 @dataclass(frozen=True, eq=False)

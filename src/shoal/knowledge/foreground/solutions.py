@@ -5,8 +5,9 @@ is the truth: an adversary who knows that weighs them by their likelihood. So ev
 climbed from; a point that is no maximum is left; and maxima that differ in some chance by more than
 a millionth count as distinct.
 
-Where the first maximum is well determined (see `ENOUGH`) no other has a likelihood that counts,
-and the other starts are left out.
+A climb is over as soon as it is in the bowl of a maximum that is known already: where the
+likelihood is lower by little, and by just as much as the curvature at that maximum foretells. On a
+large release, where one maximum stands out, most climbs end after a few steps.
 
 References
 ----------
@@ -22,18 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.knowledge.foreground.batches import Batch
-from shoal.knowledge.foreground.curvature import FLOOR, Curvature, polish
+from shoal.knowledge.foreground.curvature import FLOOR, Curvature, Polished, polish
 from shoal.knowledge.foreground.fitting import TOLERANCE, Fit, Likelihood
 from shoal.knowledge.foreground.starts import starting_points
 
-__all__ = ["ENOUGH", "WITHIN", "solve"]
+__all__ = ["WITHIN", "solve"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-ENOUGH = 8.0
-"""The least information (see `Curvature.information`) at which a maximum counts as the only one:
-every combination of log-odds is known with a standard error of at most 0.36."""
 WITHIN = 2.0
 """A maximum is reported as the worst where its log-likelihood is within this of the highest."""
 _DISTINCT = 1e-6
@@ -42,16 +40,19 @@ _ALIKE, _LEVEL = 1e-2, 1e-7
 _HIGHER = 1e-7
 """A point is left where a climb from beside it ends higher by this in log-likelihood."""
 _BESIDE = 0.05
-_NEAR = 0.02
-"""A climb that comes this near to a maximum beyond doubt, as a part of its chances, ends there."""
+_BOWL, _AS_FORETOLD = 1.0, 0.1
+"""A climb that is lower than a known maximum by so little, and by as much as foretold to within this
+part, ends there."""
 _NEARER = 1e-3
 """An extrapolation brings a chance nearer to a bound by this factor at most."""
-_N_PLAIN = 400
-"""So many steps are not extrapolated: they decide which maximum a start leads to."""
-_EVERY, _SLOW = 8, 2e-3
-"""Every so many steps, where chances move by no more than this part of themselves, Newton's steps
-are tried."""
+_N_PLAIN, _N_PLAIN_LARGE, _LARGE = 400, 24, 3_000
+"""So many steps are not extrapolated: they decide which maximum a start leads to. On releases with
+more entries than this, fewer."""
+_EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
+"""Every 8 steps, and later every 64, where chances move by no more than this part of themselves, Newton's steps
+are tried; chances below this part of the mean count as that."""
 _MAX_CYCLES = 700
+_SAME = 1e-10
 _MAX_MAXIMA = 200
 _NEGLIGIBLE = 1e-12
 
@@ -88,8 +89,7 @@ def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
         search.is_free, starting_points(numbers, likelihood.n_rows, rate), search.settled
     )
     search.climb(points[:1])
-    if not search.is_well_determined(rate):
-        search.climb(points[1:])
+    search.climb(points[1:])
     return search.summed()
 
 
@@ -125,12 +125,23 @@ class _Search:
         The chances that are fixed, or that follow from the release at once.
     is_free
         The classes whose chances are sought.
+    maxima
+        The maxima so far.
+    reached
+        The heights of known maxima that climbs came to.
+    n_starts, n_steps
+        How many starts were climbed from, and in how many steps.
+    n_left
+        How many ends were left because they were no maxima.
+    n_cut_short
+        How many climbs did not come to an end.
     """
 
     batch: Batch
     settled: Floats
     is_free: Flags
     maxima: list[_Maximum] = field(default_factory=list)
+    reached: list[float] = field(default_factory=list)
     n_starts: int = 0
     n_steps: int = 0
     n_left: int = 0
@@ -144,11 +155,10 @@ class _Search:
         settled = np.where(np.isnan(likelihood.fixed), even, likelihood.fixed)
         return cls(Batch(likelihood), np.where(settled < 1, settled, 1 - FLOOR), is_free)
 
-    def is_well_determined(self, rate: float) -> bool:
-        """Whether the first climb ended at a maximum beside which no other counts."""
-        if len(self.maxima) != 1 or not self.maxima[0].is_definite:
-            return False
-        return self.maxima[0].curvature.information(rate) >= ENOUGH
+    @property
+    def _n_plain(self) -> int:
+        n_entries = len(self.batch.likelihood.shapes.which)
+        return _N_PLAIN if n_entries <= _LARGE else _N_PLAIN_LARGE
 
     def climb(self, points: Floats) -> None:
         """Climb from some points, and keep the maxima that are new."""
@@ -167,14 +177,19 @@ class _Search:
             return []
         is_definite = found.curvature.is_definite
         if not is_definite:
-            higher = self._ends_above(found.f, found.height)
-            if higher:
+            is_left, higher = self._ends_above(found.f, found.height)
+            if is_left:
                 self.n_left += 1
                 return higher
             if self._is_on_known_ridge(found.f, found.height):
                 return []
         self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite))
         return []
+
+    def _keep(self, found: Polished) -> None:
+        """Keep a maximum beyond doubt, if it is new."""
+        if not self._is_known(found.f):
+            self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite=True))
 
     def _is_known(self, f: Floats) -> bool:
         return any(np.abs(f - one.f).max() <= _DISTINCT for one in self.maxima)
@@ -187,17 +202,27 @@ class _Search:
             for one in self.maxima
         )
 
-    def _ends_above(self, f: Floats, height: float) -> list[Floats]:
-        """Climb from points beside one, and return the ends that are higher."""
+    def _ends_above(self, f: Floats, height: float) -> tuple[bool, list[Floats]]:
+        """Climb from points beside one.
+
+        Returns
+        -------
+        is_left
+            Whether some climb ended higher, so that the point is no maximum.
+        ends
+            The higher ends that are not known yet.
+        """
         free = np.flatnonzero(self.is_free)
         rate = float(np.mean(f[free]))
         beside = np.repeat(f[np.newaxis], 2 * len(free), axis=0)
         number = np.arange(len(free))
         beside[2 * number, free] += _BESIDE * min(rate, 1 - rate) * (1 - f[free])
         beside[2 * number + 1, free] *= 1 - _BESIDE
+        self.reached.clear()
         ends = self._ends(beside)
         heights = self.batch.steps(ends)[1] if len(ends) else np.zeros(0)
-        return list(ends[heights > height + _HIGHER])
+        higher = list(ends[heights > height + _HIGHER])
+        return bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER, higher
 
     def _ends(self, points: Floats) -> Floats:
         """Climb until nothing moves; leave out those that come to a known maximum.
@@ -205,35 +230,43 @@ class _Search:
         Maxima that Newton's steps find on the way are kept at once.
         """
         f, ends = self._within(points), []
+        n_plain = self._n_plain
         for cycle in range(_MAX_CYCLES):
-            first = self._step(f)[0]
+            first, height = self._step(f)
             is_settled = _moves_by_less(f, first, self.is_free, TOLERANCE)
             ends.extend(f[is_settled])
-            goes_on = ~is_settled & ~self._is_near_known(f)
-            if cycle < _N_PLAIN and cycle % _EVERY == _EVERY - 1:
-                goes_on &= ~self._jump(f, goes_on & _moves_by_less(f, first, self.is_free, _SLOW))
+            goes_on = ~is_settled & ~self._is_in_known_bowl(f, height)
+            if (cycle + 1) % (_EVERY if cycle < _OFTEN else _OFTEN) == 0:
+                goes_on &= ~self._jump(f, height, goes_on & self._is_slow(f, first))
             f, first = f[goes_on], first[goes_on]
             if not len(f):
                 break
-            f = first if cycle < _N_PLAIN else self._go_farther(f, first)
+            f = first if cycle < n_plain else self._go_farther(f, first)
         else:
             self.n_cut_short += len(f)
             ends.extend(f)
         return np.array(ends).reshape(-1, len(self.settled))
 
-    def _jump(self, f: Floats, chosen: Flags) -> Flags:
+    def _is_slow(self, f: Floats, following: Floats) -> Flags:
+        """Say at which points chances move by little, but for those that are small already."""
+        free, after = f[:, self.is_free], following[:, self.is_free]
+        low, high = free.mean(axis=1, keepdims=True), 1 - free.mean(axis=1, keepdims=True)
+        room = np.maximum(np.minimum(free, 1 - free), _SMALL * np.minimum(low, high))
+        found: Flags = np.all(np.abs(after - free) <= _SLOW * room, axis=1)
+        return found
+
+    def _jump(self, f: Floats, height: Floats, chosen: Flags) -> Flags:
         """Try Newton's steps from some points; say from which they led to a maximum."""
         has_arrived = np.zeros(len(f), dtype=bool)
         for place in np.flatnonzero(chosen).tolist():
-            if self._is_near_known(f[[place]])[0]:
+            if self._is_in_known_bowl(f[[place]], height[[place]])[0]:
                 has_arrived[place] = True
                 continue
             found = polish(self.batch, f[place], self.is_free)
             has_arrived[place] = found.is_exact
-            if found.is_exact and not self._is_known(found.f):
-                self.maxima.append(
-                    _Maximum(found.f, found.height, found.curvature, is_definite=True)
-                )
+            if found.is_exact:
+                self.reached.append(found.height)
+                self._keep(found)
         return has_arrived
 
     def _go_farther(self, f: Floats, first: Floats) -> Floats:
@@ -252,13 +285,17 @@ class _Search:
     def _within(self, f: Floats) -> Floats:
         return np.where(self.is_free, np.clip(f, FLOOR, 1 - FLOOR), self.settled)
 
-    def _is_near_known(self, f: Floats) -> Flags:
-        is_near = np.zeros(len(f), dtype=bool)
+    def _is_in_known_bowl(self, f: Floats, height: Floats) -> Flags:
+        """Say which points are as much lower than a known maximum as its curvature foretells."""
+        is_in_bowl = np.zeros(len(f), dtype=bool)
         for one in self.maxima:
             if one.is_definite:
-                room = _NEAR * np.minimum(one.f, 1 - one.f) + _DISTINCT
-                is_near |= np.all(np.abs(f - one.f) <= room, axis=1)
-        return is_near
+                foretold = one.curvature.fall(f)
+                room = _AS_FORETOLD * foretold + _SAME
+                is_near = (foretold <= _BOWL) & (np.abs(one.height - height - foretold) <= room)
+                is_in_bowl |= is_near
+                self.reached.extend([one.height] * bool(is_near.any()))
+        return is_in_bowl
 
     def summed(self, points: Floats | None = None) -> Fit:
         """Weigh the maxima by their likelihood, and sum the search up."""
