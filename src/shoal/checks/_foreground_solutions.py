@@ -3,8 +3,8 @@
 Which of several solutions a search finds depends on where it begins, so the starts are published,
 and this module makes them anew from the names and values in the release: chances that are all
 alike, each class raised in turn, and eight from SHA-256. Every start is climbed from by iterating
-the equations, with longer strides while they lead up. An end that is no maximum is left; distinct
-maxima are weighed by their likelihood.
+the equations, and Newton's method finds the last digits. An end that is no maximum is left;
+distinct maxima are weighed by their likelihood.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ _HUNDREDTH = 0.01
 _LEAST = 1e-9
 """The least chance, and the least chance of the contrary, that the search goes to."""
 _SETTLED = 1e-7
-_PLAIN_STEPS = 400
-_MOST_STEPS = 1_500
-_LONGER = 1.4
+_MOST_STEPS = 400
 _DISTINCT = 1e-6
-_SAME_RIDGE, _SAME_HEIGHT = 1e-2, 1e-7
+_SAME_RIDGE = 1e-2
 _HIGHER = 1e-7
 _ASIDE = 0.05
 _ARRIVED = 0.02
@@ -43,7 +41,8 @@ _CURVED = 1e-6
 _FALLING = 1e-5
 _MOST_MAXIMA = 200
 _MOST_NEWTON = 30
-_STILL = 1e-11
+_STILL = 1e-9
+_NEAR_BOUND = 1e-4
 _EVERY, _SLOW = 32, 5e-3
 _CLOSE_CALL = 2.0
 
@@ -188,6 +187,8 @@ class _Search:
         The maxima so far.
     reached
         The heights of known maxima that climbs came to.
+    doubtful
+        The ends so far whose curvature leaves doubts.
     """
 
     model: Model
@@ -196,6 +197,7 @@ class _Search:
     work: Work
     maxima: list[_Maximum] = field(default_factory=list)
     reached: list[float] = field(default_factory=list)
+    doubtful: list[Floats] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: Model, fixed: Floats, rate: float, work: Work) -> _Search:
@@ -228,22 +230,17 @@ class _Search:
             if self._is_known(found.chances):
                 continue
             if not found.is_certain:
+                if any(np.abs(found.chances - one).max() <= _SAME_RIDGE for one in self.doubtful):
+                    continue
+                self.doubtful.append(found.chances)
                 is_left, higher = self._leave(found.chances, found.height)
                 queue.extend(higher)
-                if is_left or self._is_on_ridge(found.chances, found.height):
+                if is_left:
                     continue
             self.maxima.append(found)
 
     def _is_known(self, point: Floats) -> bool:
         return any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima)
-
-    def _is_on_ridge(self, point: Floats, height: float) -> bool:
-        return any(
-            not one.is_certain
-            and abs(one.height - height) <= _SAME_HEIGHT
-            and np.abs(one.chances - point).max() <= _SAME_RIDGE
-            for one in self.maxima
-        )
 
     def _leave(self, point: Floats, height: float) -> tuple[bool, list[Floats]]:
         """Climb from beside a point, class by class.
@@ -266,38 +263,27 @@ class _Search:
         self.reached.clear()
         ends = self._ends(np.array(beside))
         heights = self.step(np.array(ends))[1] if ends else []
-        higher = [end for end, one in zip(ends, heights, strict=True) if one > height + _HIGHER]
+        higher = [
+            end
+            for end, one in zip(ends, heights, strict=True)
+            if one > height + _HIGHER and np.abs(end - point).max() > _SAME_RIDGE
+        ]
         is_left = bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER
         return is_left, higher
 
     def _ends(self, starts: Floats) -> list[Floats]:
-        """Iterate the equations, with longer strides while they lead up, until nothing moves."""
+        """Iterate the equations until nothing moves."""
         ends: list[Floats] = []
         now = self.inside(starts)
-        share, height = self._equations(now)
-        stride = np.ones(len(now))
         for count in range(_MOST_STEPS):
+            share = self.inside(self.step(now)[0])
             goes_on = self._goes_on(now, share, ends)
             if count % _EVERY == _EVERY - 1:
                 goes_on &= ~self._arrive(now, share, goes_on)
-            now, share = now[goes_on], share[goes_on]
-            height, stride = height[goes_on], stride[goes_on]
+            now = share[goes_on]
             if not len(now):
                 return ends
-            logs, after = _logit(now), _logit(share)
-            tried = self.inside(_chance(logs + stride[:, np.newaxis] * (after - logs)))
-            found, above = self._equations(tried)
-            fails = ~(above >= height - 1e-12 * np.abs(height))
-            if fails.any():
-                tried[fails] = share[fails]
-                found[fails], above[fails] = self._equations(tried[fails])
-            stride = np.where(fails | (count < _PLAIN_STEPS), 1.0, stride * _LONGER)
-            now, share, height = tried, found, above
         return [*ends, *now]
-
-    def _equations(self, chances: Floats) -> tuple[Floats, Floats]:
-        share, height = self.step(chances)
-        return self.inside(share), height
 
     def _goes_on(self, now: Floats, share: Floats, ends: list[Floats]) -> Flags:
         """Say which climbs go on; those that ended somewhere new are added to the ends."""
@@ -339,12 +325,15 @@ class _Search:
         slope, height = slopes[0], float(heights[0])
         last = np.inf
         for _ in range(_MOST_NEWTON):
-            moving, bends = self._bends(point, slope)
+            held = self._held(point, slope)
+            moving = self.sought[~held[self.sought]]
+            bends = self._bends(point, moving)
             if not _is_curved(point[moving], bends, self.model.rows[moving]):
                 break
             if last <= _STILL:
                 return _Maximum(point, height, is_certain=True)
             tried = self._newton(point, slope, moving, bends)
+            tried[held] = np.where(tried[held] < 0.5, _LEAST, 1 - _LEAST)
             slopes, heights = self._slopes(tried[np.newaxis])
             if heights[0] < height - 1e-10 * (1 + abs(height)):
                 break
@@ -352,12 +341,16 @@ class _Search:
             point, slope, height = tried, slopes[0], float(heights[0])
         return _Maximum(point, height, is_certain=False)
 
-    def _bends(self, point: Floats, slope: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Return the classes that no slope holds at a bound, and minus the second derivatives."""
+    def _held(self, point: Floats, slope: Floats) -> Flags:
+        """Say which chances are near a bound that their slope leads to."""
         steep = _FALLING * self.model.rows
-        held = (point <= 2 * _LEAST) & (slope < -steep)
-        held |= (1 - point <= 2 * _LEAST) & (slope > steep)
-        moving = self.sought[~held[self.sought]]
+        held = (point <= _NEAR_BOUND) & (slope < -steep)
+        held |= (1 - point <= _NEAR_BOUND) & (slope > steep)
+        found: Flags = held & np.isnan(self.fixed)
+        return found
+
+    def _bends(self, point: Floats, moving: npt.NDArray[np.intp]) -> Floats:
+        """Return minus the second derivatives along some classes."""
         room = np.minimum(point, 1 - point)[moving]
         width = 1e-4 * np.maximum(room, 0.01 * min(self.rate, 1 - self.rate))
         above = np.minimum(point[moving] + width, 1 - _LEAST)
@@ -367,7 +360,8 @@ class _Search:
             points[2 * place, one], points[2 * place + 1, one] = above[place], below[place]
         slopes = self._slopes(points)[0][:, moving] if len(moving) else np.zeros((0, 0))
         bends = (slopes[1::2] - slopes[0::2]) / (above - below)[:, np.newaxis]
-        return moving, (bends + bends.T) / 2
+        found: Floats = (bends + bends.T) / 2
+        return found
 
     def _newton(
         self, point: Floats, slope: Floats, moving: npt.NDArray[np.intp], bends: Floats
@@ -397,13 +391,3 @@ def _is_curved(chances: Floats, bends: Floats, rows: Counts) -> bool:
     spread = chances * (1 - chances)
     scale = np.sqrt(np.maximum(spread, 0.01 * spread.max()) / rows)
     return bool(np.linalg.eigvalsh(bends * np.outer(scale, scale)).min() > _CURVED)
-
-
-def _logit(chances: Floats) -> Floats:
-    logs: Floats = np.log(chances) - np.log1p(-chances)
-    return logs
-
-
-def _chance(logs: Floats) -> Floats:
-    chances: Floats = 1 / (1 + np.exp(-np.clip(logs, -700, 700)))
-    return chances

@@ -24,7 +24,8 @@ FLOOR = 1e-12
 """Free chances stay this far from 0 and 1: at a bound itself no step would lead away again."""
 _EDGE = 1e-9
 """Newton's steps stay this far from the bounds, where slopes still have seven digits."""
-_AT_EDGE = 1e-8
+_AT_EDGE, _NEAR_EDGE = 1e-8, 1e-4
+"""Chances this near to a bound are there; this near, they go there where the slope says so."""
 _STEEP = 1e-5
 """A chance is held at a bound where a step brings it nearer by this part of itself."""
 _DEFINITE = 1e-6
@@ -33,7 +34,7 @@ _LITTLE = 0.01
 _DIFFERENCE = 1e-4
 _N_NEWTON = 30
 _FARTHEST = 0.05
-_EXACT = 1e-12
+_EXACT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +70,8 @@ class Curvature:
         inner = np.where(is_free, np.clip(f, _EDGE, 1 - _EDGE), f)
         slope = _slopes(batch, inner[np.newaxis], is_free)[0]
         n_rows = batch.n_rows.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low = (f <= _AT_EDGE) & (slope < -_STEEP * n_rows)
-            high = (1 - f <= _AT_EDGE) & (slope > _STEEP * n_rows)
+        low = (f <= _NEAR_EDGE) & (slope < -_STEEP * n_rows)
+        high = (1 - f <= _NEAR_EDGE) & (slope > _STEEP * n_rows)
         is_held = is_free & (low | high)
         is_open = is_free & ~is_held
         matrix = _second(batch, inner, is_free, np.flatnonzero(is_open))
@@ -120,8 +120,8 @@ class Polished:
 
 def polish(batch: Batch, f: Floats, is_free: Flags) -> Polished:
     """Take Newton's steps to the maximum near a point, while its curvature is that of one."""
-    height = float(batch.steps(f[np.newaxis])[1][0])
     curvature = Curvature.at(batch, f, is_free)
+    height = float(batch.steps(curvature.f[np.newaxis])[1][0])
     is_exact = False
     for _ in range(_N_NEWTON):
         if not curvature.is_definite:
@@ -135,7 +135,8 @@ def polish(batch: Batch, f: Floats, is_free: Flags) -> Polished:
             break
         curvature = Curvature.at(batch, following, is_free)
     found = np.where(is_free, _to_floor(f), f)
-    return Polished(found, height, curvature, is_exact and curvature.is_definite)
+    height = float(batch.steps(found[np.newaxis])[1][0])
+    return Polished(found, height, curvature, is_exact)
 
 
 def _newton_step(batch: Batch, curvature: Curvature, height: float) -> tuple[Floats | None, float]:
@@ -144,6 +145,7 @@ def _newton_step(batch: Batch, curvature: Curvature, height: float) -> tuple[Flo
     longest = float(np.abs(step).max(initial=0.0))
     step *= min(1.0, _FARTHEST / max(longest, _FARTHEST))
     tried = np.where(is_open, np.clip(curvature.f + step, _EDGE, 1 - _EDGE), curvature.f)
+    tried = np.where(curvature.is_held, np.where(tried < 0.5, _EDGE, 1 - _EDGE), tried)
     above = float(batch.steps(tried[np.newaxis])[1][0])
     if not above >= height - 1e-9 * (1 + abs(height) * 1e-3):
         return None, height

@@ -12,7 +12,6 @@ large release, where one maximum stands out, most climbs end after a few steps.
 References
 ----------
 [Wong11] (see `shoal.knowledge.foreground.law`) Section 4.1, Equation (4).
-[Varadhan08] (see `shoal.knowledge.foreground.fitting`) scheme S3.
 """
 
 from __future__ import annotations
@@ -35,23 +34,20 @@ Flags = npt.NDArray[np.bool_]
 WITHIN = 2.0
 """A maximum is reported as the worst where its log-likelihood is within this of the highest."""
 _DISTINCT = 1e-6
-_ALIKE, _LEVEL = 1e-2, 1e-7
-"""Ends that are no maxima beyond doubt, so near in chances and in height, are one: on a ridge."""
+_ALIKE = 1e-2
+"""Ends that are no maxima beyond doubt, and so near in chances, are one."""
 _HIGHER = 1e-7
 """A point is left where a climb from beside it ends higher by this in log-likelihood."""
 _BESIDE = 0.05
 _BOWL, _AS_FORETOLD = 1.0, 0.1
 """A climb that is lower than a known maximum by so little, and by as much as foretold to within this
 part, ends there."""
-_NEARER = 1e-3
-"""An extrapolation brings a chance nearer to a bound by this factor at most."""
-_N_PLAIN, _N_PLAIN_LARGE, _LARGE = 400, 24, 3_000
-"""So many steps are not extrapolated: they decide which maximum a start leads to. On releases with
-more entries than this, fewer."""
+_MAX_STEPS = 400
+"""A climb that has not come to an end by then is taken for ended: only ridges and degenerate saddles
+take longer. No step is extrapolated: that could lead to another maximum."""
 _EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
 """Every 8 steps, and later every 64, where chances move by no more than this part of themselves, Newton's steps
 are tried; chances below this part of the mean count as that."""
-_MAX_CYCLES = 700
 _SAME = 1e-10
 _MAX_MAXIMA = 200
 _NEGLIGIBLE = 1e-12
@@ -129,6 +125,8 @@ class _Search:
         The maxima so far.
     reached
         The heights of known maxima that climbs came to.
+    doubtful
+        The ends so far that are no maxima beyond doubt.
     n_starts, n_steps
         How many starts were climbed from, and in how many steps.
     n_left
@@ -142,6 +140,7 @@ class _Search:
     is_free: Flags
     maxima: list[_Maximum] = field(default_factory=list)
     reached: list[float] = field(default_factory=list)
+    doubtful: list[Floats] = field(default_factory=list)
     n_starts: int = 0
     n_steps: int = 0
     n_left: int = 0
@@ -154,11 +153,6 @@ class _Search:
         is_free = np.isnan(likelihood.fixed) & (even > 0) & (even < 1)
         settled = np.where(np.isnan(likelihood.fixed), even, likelihood.fixed)
         return cls(Batch(likelihood), np.where(settled < 1, settled, 1 - FLOOR), is_free)
-
-    @property
-    def _n_plain(self) -> int:
-        n_entries = len(self.batch.likelihood.shapes.which)
-        return _N_PLAIN if n_entries <= _LARGE else _N_PLAIN_LARGE
 
     def climb(self, points: Floats) -> None:
         """Climb from some points, and keep the maxima that are new."""
@@ -173,17 +167,18 @@ class _Search:
     def _take(self, f: Floats) -> list[Floats]:
         """Keep the end of a climb if it is a maximum; otherwise return where it leads."""
         found = polish(self.batch, f, self.is_free)
-        if self._is_known(found.f):
+        if found.is_exact:
+            self._keep(found)
             return []
-        is_definite = found.curvature.is_definite
-        if not is_definite:
-            is_left, higher = self._ends_above(found.f, found.height)
-            if is_left:
-                self.n_left += 1
-                return higher
-            if self._is_on_known_ridge(found.f, found.height):
-                return []
-        self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite))
+        is_known = self._is_known(found.f)
+        if is_known or any(np.abs(found.f - one).max() <= _ALIKE for one in self.doubtful):
+            return []
+        self.doubtful.append(found.f)
+        is_left, higher = self._ends_above(found.f, found.height)
+        if is_left:
+            self.n_left += 1
+            return higher
+        self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite=False))
         return []
 
     def _keep(self, found: Polished) -> None:
@@ -193,14 +188,6 @@ class _Search:
 
     def _is_known(self, f: Floats) -> bool:
         return any(np.abs(f - one.f).max() <= _DISTINCT for one in self.maxima)
-
-    def _is_on_known_ridge(self, f: Floats, height: float) -> bool:
-        return any(
-            not one.is_definite
-            and abs(height - one.height) <= _LEVEL
-            and np.abs(f - one.f).max() <= _ALIKE
-            for one in self.maxima
-        )
 
     def _ends_above(self, f: Floats, height: float) -> tuple[bool, list[Floats]]:
         """Climb from points beside one.
@@ -220,8 +207,9 @@ class _Search:
         beside[2 * number + 1, free] *= 1 - _BESIDE
         self.reached.clear()
         ends = self._ends(beside)
-        heights = self.batch.steps(ends)[1] if len(ends) else np.zeros(0)
-        higher = list(ends[heights > height + _HIGHER])
+        heights = self.batch.steps(ends)[1]
+        is_elsewhere = np.abs(ends - f).max(axis=1) > _ALIKE
+        higher = list(ends[is_elsewhere & (heights > height + _HIGHER)])
         return bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER, higher
 
     def _ends(self, points: Floats) -> Floats:
@@ -230,18 +218,16 @@ class _Search:
         Maxima that Newton's steps find on the way are kept at once.
         """
         f, ends = self._within(points), []
-        n_plain = self._n_plain
-        for cycle in range(_MAX_CYCLES):
-            first, height = self._step(f)
-            is_settled = _moves_by_less(f, first, self.is_free, TOLERANCE)
+        for count in range(_MAX_STEPS):
+            following, height = self._step(f)
+            is_settled = _moves_by_less(f, following, self.is_free, TOLERANCE)
             ends.extend(f[is_settled])
             goes_on = ~is_settled & ~self._is_in_known_bowl(f, height)
-            if (cycle + 1) % (_EVERY if cycle < _OFTEN else _OFTEN) == 0:
-                goes_on &= ~self._jump(f, height, goes_on & self._is_slow(f, first))
-            f, first = f[goes_on], first[goes_on]
+            if (count + 1) % (_EVERY if count < _OFTEN else _OFTEN) == 0:
+                goes_on &= ~self._jump(f, height, goes_on & self._is_slow(f, following))
+            f = following[goes_on]
             if not len(f):
                 break
-            f = first if cycle < n_plain else self._go_farther(f, first)
         else:
             self.n_cut_short += len(f)
             ends.extend(f)
@@ -268,14 +254,6 @@ class _Search:
                 self.reached.append(found.height)
                 self._keep(found)
         return has_arrived
-
-    def _go_farther(self, f: Floats, first: Floats) -> Floats:
-        """Extrapolate two steps, where that leads up."""
-        second, middle = self._step(first)
-        farther = self._within(_extrapolate(f, first, second, self.is_free))
-        peak = self._step(farther)[1]
-        is_better = (peak >= middle) & np.isfinite(peak)
-        return np.where(is_better[:, np.newaxis], farther, second)
 
     def _step(self, f: Floats) -> tuple[Floats, Floats]:
         self.n_steps += len(f)
@@ -330,16 +308,3 @@ def _moves_by_less(f: Floats, following: Floats, is_free: Flags, part: float) ->
     is_still = np.abs(following - f) <= part * np.minimum(f, 1 - f) + 1e-17
     found: Flags = np.all(is_still | ~is_free, axis=1)
     return found
-
-
-def _extrapolate(first: Floats, second: Floats, third: Floats, is_free: Flags) -> Floats:
-    """Go on in the direction of two steps ([Varadhan08] scheme S3), within bounds."""
-    stride = np.where(is_free, second - first, 0.0)
-    bend = np.where(is_free, third - second, 0.0) - stride
-    steepness = np.sqrt((bend * bend).sum(axis=1))
-    length = np.sqrt((stride * stride).sum(axis=1)) / np.maximum(steepness, 1e-300)
-    length = np.where(steepness > 0, np.maximum(length, 1.0), 1.0)[:, np.newaxis]
-    target = first + 2 * length * stride + length**2 * bend
-    # At a bound itself no step would ever lead away again.
-    farther: Floats = np.clip(target, _NEARER * third, 1 - _NEARER * (1 - third))
-    return farther
