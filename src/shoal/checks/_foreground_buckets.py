@@ -110,7 +110,7 @@ class Mixed:
         found, log = self.each(logs)
         place = self.which + logs.shape[1] * np.arange(len(logs))[:, np.newaxis, np.newaxis]
         carriers = (found * self.alike[:, np.newaxis]).ravel()
-        expected = np.bincount(place.ravel(), carriers, logs.size).reshape(logs.shape)
+        expected: Floats = np.bincount(place.ravel(), carriers, logs.size).reshape(logs.shape)
         return expected, (log * self.alike).sum(axis=1)
 
     def beliefs(self, logs: Floats, weights: Floats) -> tuple[Codes, Floats]:
@@ -153,7 +153,8 @@ class Mixed:
         """
         rows = self.rows[:, :, np.newaxis]
         number = np.broadcast_to(
-            np.arange(int(self.carriers.max()) + 1), (*self.rows.shape, int(self.carriers.max()) + 1)
+            np.arange(int(self.carriers.max()) + 1),
+            (*self.rows.shape, int(self.carriers.max()) + 1),
         )
         rest = np.maximum(rows - number, 0)
         top = max(int(self.rows.max()), int(self.carriers.max()) + 1)
@@ -170,7 +171,7 @@ def _shift(logs: Floats, rows: Counts, carriers: Counts) -> Floats:
     """
     even = np.log(carriers / (rows.sum(axis=1) - carriers + 0.5))
     low, high = even - logs.max(axis=1), even - logs.min(axis=1)
-    middle = (low + high) / 2
+    middle: Floats = (low + high) / 2
     for _ in range(_MOST_HALVINGS):
         middle = (low + high) / 2
         exponent = np.clip(logs + middle[:, np.newaxis], -700, 700)
@@ -232,7 +233,11 @@ class Listed:
         n_classes: int,
     ) -> Listed:
         """List the ways of kinds of buckets: classes, rows of each, and carriers."""
-        way_of, class_of, number_of, ways, start = [], [], [], [], []
+        way_of: list[int] = []
+        class_of: list[int] = []
+        number_of: list[int] = []
+        ways: list[float] = []
+        start: list[int] = []
         for which, rows, carriers in kinds:
             start.append(len(ways))
             for way in _ways_to_share(rows, carriers):
@@ -322,9 +327,7 @@ def _n_ways(rows: Counts, carriers: Counts, most: int) -> Counts:
     for place in range(rows.shape[1]):
         total = np.cumsum(table, axis=1)
         before = np.arange(width) - rows[:, place : place + 1] - 1
-        gone = np.where(
-            before >= 0, np.take_along_axis(total, np.maximum(before, 0), axis=1), 0
-        )
+        gone = np.where(before >= 0, np.take_along_axis(total, np.maximum(before, 0), axis=1), 0)
         table = np.minimum(total - gone, most + 1)
     found: Counts = np.take_along_axis(table, carriers[:, np.newaxis], axis=1)[:, 0]
     return found

@@ -230,7 +230,8 @@ class _Search:
             if self._is_known(found.chances):
                 continue
             if not found.is_certain:
-                if any(np.abs(found.chances - one).max() <= _SAME_RIDGE for one in self.doubtful):
+                near = [*self.doubtful, *(one.chances for one in self.maxima)]
+                if any(np.abs(found.chances - one).max() <= _SAME_RIDGE for one in near):
                     continue
                 self.doubtful.append(found.chances)
                 is_left, higher = self._leave(found.chances, found.height)
@@ -262,7 +263,7 @@ class _Search:
             beside += [up, down]
         self.reached.clear()
         ends = self._ends(np.array(beside))
-        heights = self.step(np.array(ends))[1] if ends else []
+        heights = self.step(np.array(ends))[1].tolist() if ends else []
         higher = [
             end
             for end, one in zip(ends, heights, strict=True)
@@ -290,7 +291,7 @@ class _Search:
         room = np.minimum(now, 1 - now)
         is_still = np.all(np.abs(share - now) <= _SETTLED * room, axis=1)
         ends.extend(now[is_still])
-        goes_on = ~is_still
+        goes_on: Flags = ~is_still
         for one in self.maxima:
             if one.is_certain:
                 near = _ARRIVED * np.minimum(one.chances, 1 - one.chances) + _DISTINCT
@@ -381,7 +382,8 @@ class _Search:
         change /= max(1.0, float(np.abs(change).max(initial=0.0)) / _ASIDE)
         following = point.copy()
         following[moving] += change
-        return self.inside(following[np.newaxis])[0]
+        found: Floats = self.inside(following[np.newaxis])[0]
+        return found
 
 
 def _is_curved(chances: Floats, bends: Floats, rows: Counts) -> bool:

@@ -156,7 +156,7 @@ def merge_until_safe(
 
 
 def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
-    """Return, for each distinct row, the logarithm of its odds to carry the value, by an additive model."""
+    """Return the log-odds of each distinct row to carry the value, by an additive model."""
     f = fit_additive(Target.of(exposed, aim))[0].f
     clipped = np.clip(f, 1e-12, 1 - 1e-12)
     score: Floats = np.log(clipped) - np.log1p(-clipped)
@@ -237,9 +237,7 @@ class _Attack:
             look_of[higher] = exposed.look[last][higher]
             highest = np.maximum(highest, found.p[last])
         worst = float(highest.max(initial=0.0))
-        return _Judged(
-            fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution
-        )
+        return _Judged(fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution)
 
     def infeasible(self, exposed: Exposed) -> InfeasibleError:
         """Say which r one bucket of all rows keeps."""

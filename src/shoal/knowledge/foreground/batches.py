@@ -52,7 +52,12 @@ class Batch:
         n_classes = int(np.diff(shapes.start).max(initial=0)) + 1
         if width > _WIDEST:
             return None
-        return np.empty((2, n_classes)), np.empty(width), np.empty(width * n_classes), np.empty(width)
+        return (
+            np.empty((2, n_classes)),
+            np.empty(width),
+            np.empty(width * n_classes),
+            np.empty(width),
+        )
 
     @cached_property
     def _tiles(self) -> dict[int, Shapes]:
@@ -127,7 +132,7 @@ class Batch:
         tiles = self._tiled(len(odds))
         share, log = condition(tiles, odds.ravel())
         carriers = tiles.multiplicity[tiles.shape] * tiles.count * share
-        expected = np.bincount(tiles.which, carriers, odds.size).reshape(odds.shape)
+        expected: Floats = np.bincount(tiles.which, carriers, odds.size).reshape(odds.shape)
         return expected, (tiles.multiplicity * log).reshape(len(odds), -1).sum(axis=1)
 
     def _tiled(self, n_points: int) -> Shapes:

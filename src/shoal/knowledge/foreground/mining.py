@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -25,11 +24,11 @@ from shoal.core.cells import Codes, Counts
 from shoal.core.errors import ParameterError
 from shoal.knowledge.foreground.attribute_sets import AttributeSet
 from shoal.knowledge.foreground.exposed import Exposed
-from shoal.knowledge.foreground.fitting import Fit, Likelihood
-from shoal.knowledge.foreground.law import condition, odds_of
-from shoal.knowledge.foreground.shapes import Shapes
+from shoal.knowledge.foreground.fitting import Fit
+from shoal.knowledge.foreground.informed_chances import fit_to_prior
 from shoal.knowledge.foreground.solutions import WITHIN, solve
 from shoal.knowledge.foreground.starts import N_RANDOM, numbers_of
+from shoal.knowledge.foreground.target import Target
 
 __all__ = [
     "Accuracy",
@@ -51,139 +50,6 @@ _ON_RIDGE = 0.01
 Policy = Literal["pool", "prior", "half"]
 """What is assumed of signatures with too few rows: that they share one chance, which is found with
 the others; that of the whole table; or one half."""
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A value, or values that count as one, in a release.
-
-    Parameters
-    ----------
-    exposed
-        The release.
-    n_carrying
-        How many rows of each bucket carry the value.
-    is_excluded
-        For each entry of the release whether its rows are known not to carry the value.
-    values
-        The codes of the values, which count as one.
-    """
-
-    exposed: Exposed
-    n_carrying: Counts
-    is_excluded: Flags = field(repr=False)
-    values: tuple[int, ...] = ()
-
-    @classmethod
-    def of(
-        cls, exposed: Exposed, values: Sequence[int] | Codes, forbidden: Flags | None = None
-    ) -> Target:
-        """Aim at some values.
-
-        Parameters
-        ----------
-        exposed
-            The release.
-        values
-            The codes of the values, which count as one.
-        forbidden
-            For each distinct row of the release whether whoever looks so cannot have the value.
-            In a bucket that contradicts it, the adversary learns that she was wrong and
-            excludes nobody.
-
-        Examples
-        --------
-        >>> from shoal.core.domain import Domain
-        >>> sex = Domain.of_texts("sex", ["F", "M"])
-        >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-        >>> exposed = Exposed.of_rows([sex], np.array([[0], [1]]), np.array([0, 0]),
-        ...                           np.array([0, 1]), disease)
-        >>> Target.of(exposed, [1])
-        Target(1 of 2 rows in 1 of 1 buckets)
-        """
-        n_carrying = exposed.n_carrying(values)
-        is_excluded = np.zeros(len(exposed.look), dtype=bool)
-        if forbidden is not None:
-            is_excluded = forbidden[exposed.look]
-            able = np.where(is_excluded, 0, exposed.count)
-            n_able = np.bincount(exposed.bucket, able, len(n_carrying))
-            is_excluded &= (n_able >= n_carrying)[exposed.bucket]
-        return cls(exposed, n_carrying, is_excluded, tuple(int(code) for code in values))
-
-    @cached_property
-    def rate(self) -> float:
-        """The share of the release's rows that carry the value."""
-        return float(self.n_carrying.sum()) / max(self.exposed.n_rows, 1)
-
-    @cached_property
-    def carrying_buckets(self) -> Codes:
-        """The buckets with a carrier."""
-        return np.flatnonzero(self.n_carrying)
-
-    @cached_property
-    def entry(self) -> Codes:
-        """The entries of buckets with a carrier; all others have p(t:x) = 0."""
-        return np.flatnonzero(self.n_carrying[self.exposed.bucket] > 0)
-
-    @cached_property
-    def bucket(self) -> Codes:
-        """For each of these the place of its bucket among those with a carrier."""
-        return np.searchsorted(self.carrying_buckets, self.exposed.bucket[self.entry])
-
-    def classes(self, class_of_look: npt.NDArray[np.signedinteger], n_classes: int) -> Codes:
-        """Give the class of each entry; those excluded have one of their own, the last."""
-        found: Codes = class_of_look[self.exposed.look].astype(np.int64)
-        found[self.is_excluded] = n_classes
-        return found
-
-    def likelihood(
-        self, class_of_entry: Codes, fixed: Floats, *, is_shared: bool = True
-    ) -> tuple[Likelihood, Codes]:
-        """Set up the likelihood of chances by class.
-
-        Parameters
-        ----------
-        class_of_entry
-            See `classes`.
-        fixed
-            The chances that are given, not a number where one is sought; one a class but those
-            excluded.
-        is_shared
-            Whether buckets of one shape are looked for.
-
-        Returns
-        -------
-        likelihood
-            With a further class for those excluded.
-        of_bucket
-            The shape of each bucket with a carrier.
-        """
-        n_classes = len(fixed) + 1
-        which, count = class_of_entry[self.entry], self.exposed.count[self.entry]
-        carrying = self.n_carrying[self.carrying_buckets]
-        if is_shared:
-            shapes, of_bucket = Shapes.of_buckets(self.bucket, which, count, carrying, n_classes)
-        else:
-            shapes = Shapes.one_by_one(self.bucket, which, count, carrying, n_classes)
-            of_bucket = np.arange(len(carrying))
-        n_rows = np.bincount(class_of_entry, self.exposed.count, n_classes).astype(np.int64)
-        return Likelihood(shapes, n_rows, np.append(fixed, 0.0)), of_bucket
-
-    def posteriors(
-        self, likelihood: Likelihood, of_bucket: Codes, class_of_entry: Codes, f: Floats
-    ) -> Floats:
-        """Give p(t:x) of the rows of every entry in a bucket with a carrier."""
-        share, _ = condition(likelihood.shapes, odds_of(f))
-        place = likelihood.shapes.entry_of(
-            of_bucket[self.bucket], class_of_entry[self.entry], len(f)
-        )
-        return share[place]
-
-    def __repr__(self) -> str:
-        return (
-            f"Target({int(self.n_carrying.sum())} of {self.exposed.n_rows} rows in "
-            f"{len(self.carrying_buckets)} of {len(self.n_carrying)} buckets)"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,12 +227,22 @@ def _mine(
         fixed = np.full(one.n_classes, np.nan)
         if one.has_rare and policy != "pool":
             fixed[-1] = target.rate if policy == "prior" else 0.5
-        yield _mine_set(target, one, fixed, prior)
+        if prior is None:
+            yield _mine_set(target, one, fixed)
+        else:
+            yield _mine_with_prior(target, one, fixed, prior)
 
 
-def _mine_set(
-    target: Target, one: AttributeSet, fixed: Floats, prior: Floats | None
-) -> _Mined:
+def _mine_with_prior(target: Target, one: AttributeSet, fixed: Floats, prior: Floats) -> _Mined:
+    """Find how the release departs from a prior; its maximum is the one above the prior."""
+    found, p = fit_to_prior(target, one, fixed, prior)
+    class_of_entry = target.classes(one.class_of_look, one.n_classes)
+    delta = _delta(target.exposed, found.f[class_of_entry])
+    distribution = GlobalDistribution(one, found.f[:-1], target.rate, delta, found)
+    return _Mined(distribution, p, p, np.zeros(len(p), dtype=bool))
+
+
+def _mine_set(target: Target, one: AttributeSet, fixed: Floats) -> _Mined:
     class_of_entry = target.classes(one.class_of_look, one.n_classes)
     likelihood, of_bucket = target.likelihood(class_of_entry, fixed)
     exposed = target.exposed

@@ -40,14 +40,14 @@ _HIGHER = 1e-7
 """A point is left where a climb from beside it ends higher by this in log-likelihood."""
 _BESIDE = 0.05
 _BOWL, _AS_FORETOLD = 1.0, 0.1
-"""A climb that is lower than a known maximum by so little, and by as much as foretold to within this
-part, ends there."""
+"""A climb that is lower than a known maximum by so little, and by as much as foretold to within
+this part, ends there."""
 _MAX_STEPS = 400
-"""A climb that has not come to an end by then is taken for ended: only ridges and degenerate saddles
-take longer. No step is extrapolated: that could lead to another maximum."""
+"""A climb that has not come to an end by then is taken for ended: only ridges and degenerate
+saddles take longer. No step is extrapolated: that could lead to another maximum."""
 _EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
-"""Every 8 steps, and later every 64, where chances move by no more than this part of themselves, Newton's steps
-are tried; chances below this part of the mean count as that."""
+"""Every 8 steps, and later every 64, where chances move by no more than this part of themselves,
+Newton's steps are tried; chances below this part of the mean count as that."""
 _SAME = 1e-10
 _MAX_MAXIMA = 200
 _NEGLIGIBLE = 1e-12
@@ -170,8 +170,8 @@ class _Search:
         if found.is_exact:
             self._keep(found)
             return []
-        is_known = self._is_known(found.f)
-        if is_known or any(np.abs(found.f - one).max() <= _ALIKE for one in self.doubtful):
+        near = [*self.doubtful, *(one.f for one in self.maxima)]
+        if any(np.abs(found.f - one).max() <= _ALIKE for one in near):
             return []
         self.doubtful.append(found.f)
         is_left, higher = self._ends_above(found.f, found.height)
@@ -217,7 +217,8 @@ class _Search:
 
         Maxima that Newton's steps find on the way are kept at once.
         """
-        f, ends = self._within(points), []
+        ends: list[Floats] = []
+        f = self._within(points)
         for count in range(_MAX_STEPS):
             following, height = self._step(f)
             is_settled = _moves_by_less(f, following, self.is_free, TOLERANCE)
