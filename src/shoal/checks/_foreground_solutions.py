@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checks._foreground_buckets import Floats, Model
+from shoal.checks._foreground_buckets import Floats
+from shoal.checks._foreground_model import Model
 from shoal.core.cells import Counts
 from shoal.core.work import Work
 

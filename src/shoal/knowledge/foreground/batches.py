@@ -132,8 +132,10 @@ class Batch:
         tiles = self._tiled(len(odds))
         share, log = condition(tiles, odds.ravel())
         carriers = tiles.multiplicity[tiles.shape] * tiles.count * share
-        expected: Floats = np.bincount(tiles.which, carriers, odds.size).reshape(odds.shape)
-        return expected, (tiles.multiplicity * log).reshape(len(odds), -1).sum(axis=1)
+        expected = np.bincount(tiles.which, carriers, odds.size).astype(np.float64)
+        return expected.reshape(odds.shape), (tiles.multiplicity * log).reshape(len(odds), -1).sum(
+            axis=1
+        )
 
     def _tiled(self, n_points: int) -> Shapes:
         """Return the buckets repeated for each point, with classes of its own."""

@@ -69,7 +69,8 @@ def fit_to_prior(
     >>> exposed = Exposed.of_rows([sex, job], rows, bucket, np.array([0, 1, 0, 0]), disease)
     >>> by_sex = usable_sets(exposed.looks, 2)[0]
     >>> prior = np.array([0.2, 0.5, 0.1])
-    >>> fit_to_prior(Target.of(exposed, [1]), by_sex, np.full(2, np.nan), prior)[1].round(6).tolist()
+    >>> _, p = fit_to_prior(Target.of(exposed, [1]), by_sex, np.full(2, np.nan), prior)
+    >>> p.round(6).tolist()
     [0.2, 0.8]
     """
     target = target.without_impossible(prior)
@@ -156,8 +157,7 @@ class _Problem:
         """About how fast the slope of each factor grows with it."""
         f = self.chances(np.zeros(int(self.of_kind.max(initial=-1)) + 1))[:-1]
         rows = self.likelihood.n_rows[:-1]
-        found: Floats = _PRECISION + np.bincount(self.of_kind, rows * f * (1 - f))
-        return found
+        return _PRECISION + np.bincount(self.of_kind, rows * f * (1 - f)).astype(np.float64)
 
     def objective(self, logs: Floats) -> tuple[float, Floats]:
         """Return what is to be made small, and its gradient."""

@@ -60,7 +60,7 @@ def numbers_of(
     >>> looks = Cells.of_rows([Domain.of_texts("sex", ["F", "M"])], np.array([[0], [1]]))
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> numbers_of(looks, usable_sets(looks, 1)[0], disease, [1])[:, 0].round(6).tolist()
-    [0.0, 0.0]
+    [0.935559, 0.394119]
     """
     order = sorted(range(len(attributes.columns)), key=lambda place: attributes.columns[place])
     columns = [attributes.columns[place] for place in order]
