@@ -171,8 +171,9 @@ class Judged:
         fits = [one.fit for view in self.views for one in view.distributions]
         deltas = [one.delta for view in self.views for one in view.distributions]
         n_people = max(int(counts.sum()), 1)
-        sought = [fit for fit in fits if fit.n_other_starts]
-        unique = {"sets with another maximum": sum(not fit.is_unique for fit in sought)}
+        one_solution = np.zeros(self.scene.places.n_people)
+        for view in self.views:
+            one_solution = np.maximum(one_solution, self.scene.of_people(view.paper.worst))
         figures: dict[str, object] = {
             "people believed above the limit": int(counts[self.breached].sum()),
             "worst posterior": float(self.posterior.max(initial=0.0)),
@@ -183,9 +184,11 @@ class Judged:
             "people not found": self.scene.people.n_people - self.scene.n_found,
             "attribute sets": len(self.views[0].distributions) if self.views else 0,
             "average Delta": float(np.mean(deltas)) if deltas else 0.0,
-            "sets that converged": f"{sum(fit.is_maximum for fit in fits)} of {len(fits)}",
+            "sets that converged": f"{sum(fit.is_converged for fit in fits)} of {len(fits)}",
+            "sets with several solutions": sum(not fit.is_unique for fit in fits),
+            "worst posterior by one solution": float(one_solution.max(initial=0.0)),
         }
-        return figures | self._model_figures() | (unique if sought else {})
+        return figures | self._model_figures()
 
     def _model_figures(self) -> dict[str, object]:
         """Return what the additive model has learned, in words."""
@@ -251,7 +254,7 @@ class Judged:
                         float(one.lift.max(initial=0.0)),
                         one.delta,
                         one.fit.n_steps,
-                        one.fit.is_maximum,
+                        one.fit.n_maxima,
                     )
                 )
         rows.sort(key=lambda row: (-row[0], row[1], row[2]))
@@ -262,7 +265,7 @@ class Judged:
                 "value",
                 "largest ratio to the whole",
             ),
-            *("Delta", "steps", "at a maximum"),
+            *("Delta", "steps", "solutions"),
         )
         return Section("attribute sets that did most damage", columns, tuple(rows[:_N_WORST]))
 

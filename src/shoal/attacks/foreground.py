@@ -234,9 +234,7 @@ class Foreground(Attack):
         most_sets = max(_MOST_FITS // max(len(attacked), 1), len(scene.exposed.looks.domains))
         # Short sets come first; who names a value has them all.
         sets = usable if len(attacked) == 1 else usable[:most_sets]
-        # Whether chances are the only ones is looked into where that is done for one value.
-        n_other_starts = 1 if len(attacked) == 1 else 0
-        views = [self._look_at(scene, sets, values, n_other_starts) for values in attacked]
+        views = [self._look_at(scene, sets, values) for values in attacked]
         views = sections.weigh_together(scene, views)
         judged = sections.Judged.of(scene, views, self.adversary, float(bound))
         return Findings(
@@ -260,18 +258,12 @@ class Foreground(Attack):
         )
 
     def _look_at(
-        self,
-        scene: Scene,
-        sets: Sequence[AttributeSet],
-        values: tuple[int, ...],
-        n_other_starts: int,
+        self, scene: Scene, sets: Sequence[AttributeSet], values: tuple[int, ...]
     ) -> sections.View:
         """Let both adversaries attack some values, which count as one."""
         target = Target.of(scene.exposed, values, scene.forbidden(values))
         prior = scene.prior(values)
-        paper, distributions = expose(
-            target, sets, policy=self.policy, prior=prior, n_other_starts=n_other_starts
-        )
+        paper, distributions = expose(target, sets, policy=self.policy, prior=prior)
         model, logit = fit_additive(target, prior=prior, relations=scene.relations)
         bare = Target.of(scene.exposed, values)
         beside: dict[str, Exposure] = {"random worlds": expose_by(bare, 0.5)}

@@ -4,6 +4,9 @@ A checker is one module with a function ``check(guarantee, evidence)``, found by
 name through `CHECKERS`. It shares no code with the methods, so that a bug in one shows against the
 other, and it decides exactly: a tie at the threshold is a tie.
 
+A release may come from a stranger, so every checker counts its operations against the evidence's
+`Work`. If there would be too many, the verdict is *not checked: too large*.
+
 Beside `check`, each module has a function that gives the strongest parameter of any release, such
 as `distinct_diversity` or `closeness`.
 """
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from shoal.core.errors import ParameterError
 from shoal.core.registry import lazy_exports
+from shoal.core.work import TooMuchWork
 
 if TYPE_CHECKING:
     from shoal.checks.adversarial_rules import remaining_rules
@@ -115,6 +119,11 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
     evidence
         What its published files hold.
 
+    Returns
+    -------
+    The verdict; one that says *not checked* if the check takes more operations than
+    `evidence.work` has left.
+
     Raises
     ------
     ParameterError
@@ -135,4 +144,11 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
             hint=f"there is one for each of {', '.join(CHECKERS)}.",
         )
     checker = import_module(f"{__name__}.{module}").check
-    return cast("Callable[[Guarantee, Evidence], Verdict]", checker)(guarantee, evidence)
+    try:
+        # Every checker goes over its evidence at least once.
+        evidence.work.spend(evidence.n_entries)
+        return cast("Callable[[Guarantee, Evidence], Verdict]", checker)(guarantee, evidence)
+    except TooMuchWork:
+        from shoal.checks.verdict import Verdict  # noqa: PLC0415 - help imports no numpy
+
+        return Verdict.not_checked(guarantee, len(evidence.sizes), evidence.work.limit)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from shoal.checks._entries import Marks, count_values, largest_counts
 from shoal.core.cells import Buckets, Codes, group
+from shoal.core.work import Work
 
 __all__ = ["effective_numbers", "falls_short", "has_entropy", "strongest"]
 
@@ -32,8 +33,15 @@ _DECIMALS = 10**6
 _FIRST_PRECISION = 40
 
 
-def falls_short(buckets: Buckets, ell: Fraction) -> Marks:
-    """Say of each bucket whether its entropy is less than log(ell)."""
+def falls_short(buckets: Buckets, ell: Fraction, work: Work | None = None) -> Marks:
+    """Say of each bucket whether its entropy is less than log(ell).
+
+    Raises
+    ------
+    TooMuchWork
+        If too many buckets are too near to a tie; default 2e9 operations.
+    """
+    work = work or Work()
     numerator, denominator = math.log(ell.numerator), math.log(ell.denominator)
     surplus = _entropies(buckets) - (numerator - denominator)
     fails: Marks = surplus < 0
@@ -42,7 +50,7 @@ def falls_short(buckets: Buckets, ell: Fraction) -> Marks:
     tied = np.flatnonzero(is_close & is_even)
     fails[tied] = count_values(buckets)[tied] < math.ceil(ell)
     uneven = np.flatnonzero(is_close & ~is_even)
-    fails[uneven] = _fall_short_exactly(buckets, uneven, ell)
+    fails[uneven] = _fall_short_exactly(buckets, uneven, ell, work)
     return fails
 
 
@@ -52,15 +60,17 @@ def effective_numbers(buckets: Buckets) -> Floats:
     return np.where(_has_equal_counts(buckets), count_values(buckets), powers)
 
 
-def strongest(buckets: Buckets) -> Fraction:
-    """Give the largest ell of six decimals that every bucket has the entropy for."""
+def strongest(buckets: Buckets, work: Work | None = None) -> Fraction:
+    """Return the largest ell of six decimals that every bucket has the entropy for."""
     steps = round(float(effective_numbers(buckets).min()) * _DECIMALS)
-    while falls_short(buckets, Fraction(steps, _DECIMALS)).any():
+    work = work or Work()
+    while falls_short(buckets, Fraction(steps, _DECIMALS), work).any():
+        work.spend(len(buckets.value))
         steps -= 1
     return Fraction(steps, _DECIMALS)
 
 
-def has_entropy(counts: Sequence[int], ell: Fraction) -> bool:
+def has_entropy(counts: Sequence[int], ell: Fraction, work: Work | None = None) -> bool:
     """Decide whether the entropy of positive counts is at least log(ell), without rounding.
 
     Examples
@@ -78,11 +88,14 @@ def has_entropy(counts: Sequence[int], ell: Fraction) -> bool:
     for number in reduced:
         exponents[number] -= number
     precision = _FIRST_PRECISION
+    work = work or Work()
+    work.spend(len(exponents) * precision**2)
     sign = _sign_of_logarithm(exponents, precision)
     if sign == 0 and _is_one(exponents.items()):
         return True
     while sign == 0:
         precision *= 2
+        work.spend(len(exponents) * precision**2)
         sign = _sign_of_logarithm(exponents, precision)
     return sign > 0
 
@@ -109,7 +122,7 @@ def _has_equal_counts(buckets: Buckets) -> Marks:
     return np.asarray(smallest == largest_counts(buckets))
 
 
-def _fall_short_exactly(buckets: Buckets, chosen: Codes, ell: Fraction) -> Marks:
+def _fall_short_exactly(buckets: Buckets, chosen: Codes, ell: Fraction, work: Work) -> Marks:
     """Decide some buckets exactly, once for all that have the same counts."""
     fails = np.empty(len(chosen), dtype=bool)
     n_values = count_values(buckets)[chosen]
@@ -120,7 +133,9 @@ def _fall_short_exactly(buckets: Buckets, chosen: Codes, ell: Fraction) -> Marks
         distinct = np.unique(counts)
         columns = list(np.searchsorted(distinct, counts).T)
         first, inverse = group(columns, [len(distinct)] * number, len(counts))
-        decided = np.array([not has_entropy(profile, ell) for profile in counts[first].tolist()])
+        decided = np.array(
+            [not has_entropy(profile, ell, work) for profile in counts[first].tolist()]
+        )
         fails[is_member] = decided[inverse]
     return fails
 

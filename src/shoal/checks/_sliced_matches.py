@@ -8,20 +8,28 @@ import numpy as np
 
 from shoal.core.cells import Codes
 from shoal.core.sliced import Sliced, SlicedColumn
+from shoal.core.work import TooMuchWork, Work
 
 __all__ = ["is_matched_once", "is_matched_twice"]
 
 _MOST_PAIRS = 5_000_000
 _ENTRIES_A_TIME = 1_000_000
+_LOOKUP = 20
+"""About how many operations it takes to look one value up."""
 
 
-def is_matched_once(sliced: Sliced, sensitive: str) -> bool:
+def is_matched_once(sliced: Sliced, sensitive: str, work: Work | None = None) -> bool:
     """Whether no combination of published known values matches two buckets.
 
     Two buckets are matched by one combination where they share a value in every column. Where
     there are too many pairs of buckets to compare, the answer is no.
+
+    Raises
+    ------
+    TooMuchWork
+        If comparing them takes more operations than allowed; default 2e9.
     """
-    n_shared = _n_matched_together(sliced, sensitive)
+    n_shared = _n_matched_together(sliced, sensitive, work or Work())
     return n_shared == 0
 
 
@@ -30,10 +38,13 @@ def is_matched_twice(sliced: Sliced, sensitive: str | None) -> bool:
 
     Where equal values stay in one bucket, as of strict cuts, none does.
     """
-    return bool(_n_matched_together(sliced, sensitive))
+    try:
+        return bool(_n_matched_together(sliced, sensitive, Work()))
+    except TooMuchWork:
+        return False
 
 
-def _n_matched_together(sliced: Sliced, sensitive: str | None) -> int | None:
+def _n_matched_together(sliced: Sliced, sensitive: str | None, work: Work) -> int | None:
     """Count the pairs of buckets that one combination matches; None where they are too many."""
     known = sliced.layout.known_for(sensitive)
     found = [_held(column, known) for column in sliced.columns]
@@ -45,8 +56,11 @@ def _n_matched_together(sliced: Sliced, sensitive: str | None) -> int | None:
     held.sort(key=lambda values: _n_pairs(values[1]))
     if _n_pairs(held[0][1]) > _MOST_PAIRS:
         return None
+    work.spend(_n_pairs(held[0][1]))
     pairs = _pairs(*held[0], sliced.n_buckets)
     for bucket, value in held[1:]:
+        lengths = np.bincount(bucket, minlength=sliced.n_buckets)
+        work.spend(_LOOKUP * int(lengths[pairs[:, 0]].sum()))
         pairs = _that_share(pairs, bucket, value)
     return len(pairs)
 

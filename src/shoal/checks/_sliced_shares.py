@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts, group
 from shoal.core.sliced import Sliced, SlicedColumn
+from shoal.core.work import Work
 
 __all__ = ["Shares", "estimate_shares"]
 
@@ -22,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_PAIRS = 1 << 20
 """So many pairs of a tuple and a bucket are looked at together."""
+_LOOKUP = 20
+"""About how many operations a pair takes."""
 _TINY = 1e-200
 """Products below this may have lost digits, or all of them."""
 
@@ -43,7 +46,9 @@ class Shares:
     n_values: Counts
 
 
-def estimate_shares(sliced: Sliced, people: Codes, sensitive: str) -> Shares:
+def estimate_shares(
+    sliced: Sliced, people: Codes, sensitive: str, work: Work | None = None
+) -> Shares:
     """Find about how large the largest p(t, s) of each tuple is.
 
     Parameters
@@ -55,7 +60,15 @@ def estimate_shares(sliced: Sliced, people: Codes, sensitive: str) -> Shares:
         domains, -1 where the release does not have the value.
     sensitive
         The sensitive attribute.
+    work
+        What may be spent; default 2e9 operations.
+
+    Raises
+    ------
+    TooMuchWork
+        If people and buckets are too many.
     """
+    work = work or Work()
     sides = [_Side.of_column(sliced, column, people, sensitive) for column in sliced.columns]
     # The column with the fewest pairs of a tuple and a bucket says which are looked at.
     sides.sort(key=lambda side: int(side.n_buckets_of_people.sum()))
@@ -65,7 +78,8 @@ def estimate_shares(sliced: Sliced, people: Codes, sensitive: str) -> Shares:
         np.zeros(len(people), dtype=np.int64),
     )
     for rows in _parts(sides[0].n_buckets_of_people):
-        _find(sliced, sides, rows, found)
+        work.spend(_LOOKUP * len(sides) * int(sides[0].n_buckets_of_people[rows].sum()))
+        _find(sliced, sides, rows, found, work)
     return found
 
 
@@ -147,7 +161,7 @@ class _Side:
         return self.held[place] == asked, place
 
 
-def _find(sliced: Sliced, sides: list[_Side], rows: Codes, found: Shares) -> None:
+def _find(sliced: Sliced, sides: list[_Side], rows: Codes, found: Shares, work: Work) -> None:
     """Find the shares of some tuples: link the columns of each bucket that they match."""
     owner, bucket = sides[0].expand(rows)
     for side in sides:
@@ -161,7 +175,9 @@ def _find(sliced: Sliced, sides: list[_Side], rows: Codes, found: Shares) -> Non
         else:
             last, at = side, place
     assert last.starts is not None
-    term, entry = _ranges(last.starts[at], np.diff(last.starts)[at])
+    n_entries = np.diff(last.starts)[at]
+    work.spend(_LOOKUP * int(n_entries.sum()))
+    term, entry = _ranges(last.starts[at], n_entries)
     amount = weight[term] * last.value_count[entry]
     _sum_up(owner[term], last.value[entry], amount, len(sides), found)
 

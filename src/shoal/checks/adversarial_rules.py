@@ -30,12 +30,14 @@ from shoal.core.guarantees import Guarantee, RuleProtection
 from shoal.core.private_cells import Marks
 from shoal.core.rows import RowCodes, Rows
 from shoal.core.rule_thresholds import read_gamma
+from shoal.core.work import Work
 
 __all__ = ["RemainingRules", "Witnessed", "check", "remaining_rules"]
 
 _VISIBLE, _PRIVATE, _BLANKED = 0, 1, 2
 _KEYS_A_ROW = 8
-_MOST_SETS = 2**21
+_SET, _ROW = 1_000, 10
+"""About how many operations a set of columns takes, and a row of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +74,21 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
         raise ParameterError(f"{guarantee.name} is about suppressed cells; the release has none.")
     witness = evidence.witnesses.get(str(guarantee.needs_witness))
     if witness is None:
-        return _check_public(guarantee, evidence.rows)
+        return _check_public(guarantee, evidence.rows, evidence.work)
     if not isinstance(witness, Witnessed) or witness.codes.shape != evidence.rows.codes.shape:
         raise DataError("The witness of private cells does not fit the release.")
     is_hidden = evidence.rows.is_hidden
     if np.any(witness.is_private & ~is_hidden):
         raise DataError("A private cell is not suppressed.")
     is_paper = guarantee.mode == "paper"
-    found = _remaining(guarantee, witness.codes, witness.is_private, is_hidden, use_hidden=is_paper)
+    found = _remaining(
+        guarantee,
+        witness.codes,
+        witness.is_private,
+        is_hidden,
+        use_hidden=is_paper,
+        work=evidence.work,
+    )
     n_uneven = 0
     if guarantee.mode == "oblivious":
         n_uneven = _n_uneven(witness.is_private, is_hidden)
@@ -100,10 +109,10 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
     )
 
 
-def _check_public(guarantee: RuleProtection, rows: Rows) -> Verdict:
+def _check_public(guarantee: RuleProtection, rows: Rows, work: Work) -> Verdict:
     """Take every suppressed cell for a private one."""
     is_hidden = rows.is_hidden
-    found = _remaining(guarantee, rows.codes, is_hidden, is_hidden, use_hidden=False)
+    found = _remaining(guarantee, rows.codes, is_hidden, is_hidden, use_hidden=False, work=work)
     return Verdict(
         guarantee=guarantee,
         holds=True,
@@ -117,7 +126,13 @@ def _check_public(guarantee: RuleProtection, rows: Rows) -> Verdict:
 
 
 def _remaining(
-    guarantee: RuleProtection, codes: RowCodes, private: Marks, hidden: Marks, *, use_hidden: bool
+    guarantee: RuleProtection,
+    codes: RowCodes,
+    private: Marks,
+    hidden: Marks,
+    *,
+    use_hidden: bool,
+    work: Work,
 ) -> RemainingRules:
     state = np.where(private, _PRIVATE, np.where(hidden, _BLANKED, _VISIBLE))
     # Hidden codes that are not known must still be codes.
@@ -127,6 +142,7 @@ def _remaining(
         delta=guarantee.delta,
         gamma=read_gamma(guarantee.gamma, len(codes)),
         use_hidden=use_hidden,
+        work=work,
     )
 
 
@@ -170,6 +186,7 @@ def remaining_rules(
     delta: Fraction,
     gamma: int,
     use_hidden: bool,
+    work: Work | None = None,
 ) -> RemainingRules:
     """Count the rules that betray private cells.
 
@@ -186,9 +203,13 @@ def remaining_rules(
         The fewest rows that show a rule's antecedent and its column, at least 1.
     use_hidden
         Whether hidden values count.
+    work
+        What may be spent; default 2e9 operations.
 
     Raises
     ------
+    TooMuchWork
+        If rules go by too many sets of columns.
     ParameterError
         Where codes and states differ in shape, or a threshold is out of range.
 
@@ -202,7 +223,7 @@ def remaining_rules(
         raise ParameterError("Codes and states must be tables of one shape.")
     if not 0 < delta <= 1 or gamma < 1:
         raise ParameterError("delta must be above 0 and at most 1, and gamma at least 1.")
-    search = _Search(codes, state, delta, gamma, use_hidden)
+    search = _Search(codes, state, delta, gamma, use_hidden, work or Work())
     everybody = np.arange(len(codes))
     search.extend(everybody, np.zeros(len(codes), dtype=np.int64), ())
     return RemainingRules(
@@ -222,6 +243,7 @@ class _Search:
         delta: Fraction,
         gamma: int,
         use_hidden: bool,
+        work: Work,
     ) -> None:
         self.n_columns = codes.shape[1]
         self.values = [_numbered(codes[:, column])[0] for column in range(self.n_columns)]
@@ -233,20 +255,14 @@ class _Search:
         share = (delta.numerator, delta.denominator)
         # For so many rows the fewest hits that are a share delta of them.
         self.least = np.array([-(-share[0] * n // share[1]) for n in range(len(codes) + 1)])
-        self.n_sets = 0
+        self.work = work
         self.by_column: dict[int, int] = {}
         self.examples: dict[int, tuple[int, ...]] = {}
 
     def extend(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
         """Name one more column, after those named: group the rows that show it, and ask them."""
         for column in range(named[-1] + 1 if named else 0, self.n_columns):
-            self.n_sets += 1
-            if self.n_sets > _MOST_SETS:
-                raise DataError(
-                    f"Rules over {self.n_columns} columns go by more sets of columns than can be "
-                    f"checked, {_MOST_SETS}.",
-                    hint="publish fewer columns, or ask for more support.",
-                )
+            self.work.spend(_SET + _ROW * len(rows))
             shows = self.is_visible[column][rows]
             values = self.values[column]
             key = group[shows] * (int(values.max(initial=0)) + 1) + values[rows[shows]]
@@ -269,6 +285,7 @@ class _Search:
         for column in range(self.n_columns):
             if column in named:
                 continue
+            self.work.spend(_ROW * len(rows))
             is_private = self.is_private[column][rows]
             n_hidden = np.bincount(group[is_private], minlength=int(group.max()) + 1)
             asked = (n_hidden > 0)[group]

@@ -36,6 +36,8 @@ _Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-12
 """Divergences are floats, and a sum of logarithms that cancel: so much above a bound is a tie."""
 _MILLION = 10**6
+_OPERATIONS = 20
+"""About how many operations one value of one row takes."""
 
 
 def check(guarantee: BeliefGain, evidence: Evidence) -> Verdict:
@@ -78,6 +80,8 @@ def check(guarantee: BeliefGain, evidence: Evidence) -> Verdict:
             f"The witness {guarantee.needs_witness!r} must be BelievedRows, not a "
             f"{type(witness).__name__}."
         )
+    # Every kind of row of a bucket is compared in every value of the domain.
+    evidence.work.spend(_OPERATIONS * witness.n_entries * buckets.domain.size)
     divergences = _divergences(buckets, witness)
     return Verdict.of_failures(
         guarantee,

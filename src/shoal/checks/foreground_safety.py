@@ -1,14 +1,11 @@
 """Foreground safety: what the release says of kinds of people links nobody to a value.
 
-The checker mines the release anew, as slowly and plainly as it is described. For every set of
-quasi-identifiers with enough rows it iterates the equations: the chance of a signature is the
-expected share of carriers among its rows, given the buckets. A bucket whose rows are all of one
-class needs none of that: whatever the chance, everybody is a carrier with n/N.
-
-In a bucket of several classes the number of carriers of each is binomial, given that they add up to
-n. The iteration starts from chances that are all equal and ends where none moves by more than a
-millionth of itself, or after a thousand steps: beliefs are within rounding of the limit then, and
-what exceeds it by a millionth of it is a tie.
+The checker mines the release anew. For every set of quasi-identifiers with enough rows it solves
+the equations: the chance of a signature is the expected share of carriers among its rows, given the
+buckets. Where they have several solutions, the belief about a person is the mean over the maxima
+that are reached from the published list of starts, weighted by their likelihood. A bucket whose
+rows are all of one class needs none of that: whatever the chance, everybody is a carrier with n/N,
+which is compared with 1/r in whole numbers.
 
 References
 ----------
@@ -22,28 +19,25 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.checks._entries import confirm_occupied
+from shoal.checks._foreground_buckets import Floats
+from shoal.checks._foreground_model import Model
+from shoal.checks._foreground_solutions import seed_numbers, solve
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.exact import as_text
 from shoal.core.guarantees import ForegroundSafety
+from shoal.core.work import Work
 
 __all__ = ["check", "largest_link"]
 
-_Floats = npt.NDArray[np.float64]
-
-_SETTLED = 1e-6
-_MOST_STEPS = 1_000
-_TIE = 1e-6
+_TIE = 1e-9
+"""Beliefs are floats: what exceeds 1/r by no more is rounding."""
 _MILLION = 10**6
-_MOST_HALVINGS = 60
-_NEAR = 0.5
 
 
 def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
@@ -65,18 +59,25 @@ def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
     """
     buckets = evidence.buckets_for(guarantee)
     aims = _aims(guarantee, buckets)
-    if evidence.lines is None:
-        highest = _shares(buckets, aims)
-    else:
-        highest = _links(buckets, evidence.lines, aims, guarantee.n_enough, guarantee.policy)
-    limit = float(1 / guarantee.r)
-    worst = float(highest.max(initial=0.0))
-    is_kept = worst <= limit * (1 + _TIE)
+    r = guarantee.r
+    fails = np.zeros(buckets.n_buckets, dtype=bool)
+    for values in aims:
+        fails |= _carriers(buckets, values) * r.numerator > buckets.sizes * r.denominator
+    links = _Links.none(buckets.n_buckets)
+    if evidence.lines is not None:
+        links = _links(
+            buckets, evidence.lines, aims, guarantee.n_enough, guarantee.policy, evidence.work
+        )
+    fails |= links.mean > float(1 / r) + _TIE
+    worst = max(float(_shares(buckets, aims).max(initial=0.0)), float(links.mean.max(initial=0.0)))
+    kept = None if fails.any() else r
+    alone = max(worst, float(links.alone.max(initial=0.0)))
+    beside = f"; by one solution alone, up to {alone:.4f}" if alone > worst + _TIE else ""
     return Verdict.of_failures(
         guarantee,
-        highest > limit * (1 + _TIE),
-        f"link somebody to a protected value with more than 1/{as_text(guarantee.r)}",
-        {"r": _reached(worst, guarantee.r if is_kept else None)} if worst > 0 else {},
+        fails,
+        f"link somebody to a protected value with more than 1/{as_text(r)}{beside}",
+        {"r": _reached(worst, kept)} if worst > 0 else {},
         is_partial=evidence.lines is None,
     )
 
@@ -84,7 +85,7 @@ def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
 def largest_link(
     buckets: Buckets, lines: Cells, values: tuple[int, ...], n_enough: int, policy: str = "pool"
 ) -> float:
-    """Give the largest belief that somebody carries one of some values.
+    """Return the largest belief that somebody carries one of some values.
 
     Parameters
     ----------
@@ -108,8 +109,10 @@ def largest_link(
     >>> largest_link(buckets, Cells.of_rows([number, sex], np.array([[0, 0], [0, 1]])), (1,), 1)
     0.5
     """
-    links = _links(confirm_occupied(buckets), lines, [values], n_enough, policy)
-    return float(links.max(initial=0.0))
+    buckets = confirm_occupied(buckets)
+    links = _links(buckets, lines, [values], n_enough, policy, Work())
+    # The mean belief of a bucket is the share, by whichever set.
+    return float(np.maximum(links.mean, _shares(buckets, [values])).max(initial=0.0))
 
 
 def _reached(worst: float, kept: Fraction | None) -> str:
@@ -132,199 +135,145 @@ def _carriers(buckets: Buckets, values: tuple[int, ...]) -> Counts:
     return counts
 
 
-def _shares(buckets: Buckets, aims: list[tuple[int, ...]]) -> _Floats:
-    """Give the largest share of an aim in each bucket."""
+def _shares(buckets: Buckets, aims: list[tuple[int, ...]]) -> Floats:
+    """Return the largest share of an aim in each bucket."""
     largest = np.zeros(buckets.n_buckets)
     for values in aims:
         largest = np.maximum(largest, _carriers(buckets, values) / buckets.sizes)
     return largest
 
 
-def _links(
-    buckets: Buckets, lines: Cells, aims: list[tuple[int, ...]], n_enough: int, policy: str
-) -> _Floats:
-    """Give the largest belief about a row of each bucket."""
-    # The mean belief of a bucket is the share, by whichever set.
-    largest = _shares(buckets, aims)
-    for classes, n_classes in _usable_sets(lines, n_enough):
-        rows = np.bincount(classes, lines.counts, n_classes + 1)
-        for values in aims:
-            carriers = _carriers(buckets, values)
-            if not carriers.any():
-                continue
-            fixed = {"pool": np.nan, "prior": carriers.sum() / lines.n_rows, "half": 0.5}[policy]
-            mixed = _mixed_buckets(lines, classes, carriers, n_classes + 1)
-            known = _known_carriers(mixed, lines, classes, carriers, n_classes + 1)
-            chances = _mine(mixed, rows, known, fixed)
-            for part in mixed:
-                belief = part.expect(chances) / part.rows
-                np.maximum.at(largest, part.bucket, belief.max(axis=1))
-    return largest
-
-
-def _usable_sets(lines: Cells, n_enough: int) -> Iterator[tuple[Codes, int]]:
-    """Give, for every set with a signature of enough rows, the class of each line.
-
-    Signatures are numbered from 0; the last number stands for all that are too rare.
-    """
-    n_columns = len(lines.domains) - 1
-    usable: set[tuple[int, ...]] = {()}
-    for size in range(1, n_columns + 1):
-        for chosen in combinations(range(n_columns), size):
-            if not all(shorter in usable for shorter in combinations(chosen, size - 1)):
-                continue
-            signature = np.zeros(len(lines.counts), dtype=np.int64)
-            for place in chosen:
-                key = signature * lines.domains[place + 1].size + lines.codes[:, place + 1]
-                signature = np.unique(key, return_inverse=True)[1]
-            frequent = np.flatnonzero(np.bincount(signature, lines.counts) >= n_enough)
-            if len(frequent):
-                usable.add(chosen)
-                number = np.full(int(signature.max()) + 1, len(frequent), dtype=np.int64)
-                number[frequent] = np.arange(len(frequent))
-                yield number[signature], len(frequent)
-
-
 @dataclass(frozen=True, eq=False)
-class _Mixed:
-    """Buckets with carriers and rows of several classes, of about the same size.
+class _Links:
+    """What is believed about the rows of each bucket that differ by some attribute set.
 
     Parameters
     ----------
-    bucket
-        The buckets.
-    which, rows
-        For each, its classes, and how many rows of each it has.
-    carriers
-        How many rows of each bucket carry the value.
+    mean
+        The largest belief: the mean over all solutions.
+    alone
+        The largest by a single solution that is about as likely as the best.
     """
 
-    bucket: Codes
-    which: Codes
-    rows: Counts
-    carriers: Counts
+    mean: Floats
+    alone: Floats
 
-    def expect(self, chances: _Floats) -> _Floats:
-        """Give the expected number of carriers of each class of each bucket."""
-        odds = np.clip(chances, 1e-300, 1 - 1e-15)
-        odds = (odds / (1 - odds))[self.which]
-        if np.all(self.carriers == 1):
-            weight = self.rows * odds
-            single: _Floats = weight / weight.sum(axis=1, keepdims=True)
-            return single
-        binomial = self._binomials(odds)
-        n_classes, highest = self.which.shape[1], int(self.carriers.max())
-        nobody = np.zeros((len(self.bucket), highest + 1))
-        nobody[:, 0] = 1.0
-        before, after = [nobody], [nobody]
-        for place in range(n_classes - 1):
-            before.append(_add(before[-1], binomial[:, place]))
-            after.append(_add(after[-1], binomial[:, n_classes - 1 - place]))
-        expected = np.empty(self.which.shape)
-        number = np.arange(highest + 1)
-        left = self.carriers[:, np.newaxis] - number
-        for place in range(n_classes):
-            others = _add(before[place], after[n_classes - 1 - place])
-            rest = np.take_along_axis(others, np.maximum(left, 0), axis=1)
-            weight = np.where(left >= 0, binomial[:, place] * rest, 0.0)
-            expected[:, place] = (weight * number).sum(axis=1) / weight.sum(axis=1)
-        return expected
-
-    def _binomials(self, odds: _Floats) -> _Floats:
-        """Give the chance of 0, 1, 2, ... carriers of each class.
-
-        All odds of a bucket may be multiplied by one number; it is chosen so that as many carriers
-        are expected as there are.
-        """
-        logs = np.log(odds)
-        even = np.log(self.carriers / (self.rows.sum(axis=1) - self.carriers + 0.5))
-        low, high = even - logs.max(axis=1), even - logs.min(axis=1)
-        for _ in range(_MOST_HALVINGS):
-            middle = (low + high) / 2
-            exponent = np.clip(logs + middle[:, np.newaxis], -700, 700)
-            excess = (self.rows / (1 + np.exp(-exponent))).sum(axis=1) - self.carriers
-            # Near is enough: the number itself changes nothing but how small the chances are.
-            if np.all(np.abs(excess) <= _NEAR):
-                break
-            low, high = np.where(excess < 0, middle, low), np.where(excess < 0, high, middle)
-        exponent = exponent[:, :, np.newaxis]
-        yes, no = -np.logaddexp(0, -exponent), -np.logaddexp(0, exponent)
-        number, rest, ways = self._ways
-        binomials: _Floats = np.exp(ways + number * yes + rest * no)
-        return binomials
-
-    @cached_property
-    def _ways(self) -> tuple[Codes, Counts, _Floats]:
-        """Give 0, 1, 2, ..., the rows left of each class, and the logarithm of the ways to choose.
-
-        There is no way to choose more rows than a class has.
-        """
-        rows = self.rows[:, :, np.newaxis]
-        number = np.arange(int(self.carriers.max()) + 1)
-        rest = np.maximum(rows - number, 0)
-        top = max(int(self.rows.max()), len(number))
-        factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, top + 1)))])
-        ways = factorial[rows] - factorial[number] - factorial[rest]
-        return number, rest, np.where(number <= rows, ways, -np.inf)
+    @classmethod
+    def none(cls, n_buckets: int) -> _Links:
+        return cls(np.zeros(n_buckets), np.zeros(n_buckets))
 
 
-def _add(one: _Floats, other: _Floats) -> _Floats:
-    """Give the distribution of the sum of two numbers, as far as it is kept."""
-    width = one.shape[1]
-    length = 2 * width
-    product = np.fft.rfft(one, length) * np.fft.rfft(other, length)
-    total: _Floats = np.fft.irfft(product, length)[:, :width]
-    return total
+def _links(
+    buckets: Buckets,
+    lines: Cells,
+    aims: list[tuple[int, ...]],
+    n_enough: int,
+    policy: str,
+    work: Work,
+) -> _Links:
+    """Mine every usable set for every aim.
+
+    Raises
+    ------
+    TooMuchWork
+        If that takes more operations than `work` has left.
+    """
+    links = _Links.none(buckets.n_buckets)
+    for one in _usable_sets(lines, n_enough, work):
+        for values in aims:
+            carriers = _carriers(buckets, values)
+            if carriers.any():
+                _mine(links, one, lines, carriers, _texts(buckets, values), policy, work)
+    return links
 
 
-def _mixed_buckets(lines: Cells, classes: Codes, carriers: Counts, n_classes: int) -> list[_Mixed]:
-    """Find the buckets in which not all rows are of one class, those of about one size together."""
-    bucket = lines.codes[:, 0]
-    pairs, inverse = np.unique(bucket * n_classes + classes, return_inverse=True)
-    rows = np.bincount(inverse, lines.counts).astype(np.int64)
-    owner, which = pairs // n_classes, pairs % n_classes
-    n_own = np.bincount(owner, minlength=len(carriers))
-    size = np.ceil(np.log2(np.maximum(carriers, 1)) / 2).astype(np.int64)
-    is_mixed = (n_own > 1) & (carriers > 0)
-    kinds = np.unique(np.column_stack([n_own, size])[is_mixed], axis=0)
-    found = []
-    for n_there, about in kinds.tolist():
-        chosen = np.flatnonzero(is_mixed & (n_own == n_there) & (size == about))
-        entry = np.isin(owner, chosen)
-        shape = (len(chosen), n_there)
-        found.append(
-            _Mixed(
-                chosen, which[entry].reshape(shape), rows[entry].reshape(shape), carriers[chosen]
-            )
-        )
-    return found
+def _texts(buckets: Buckets, values: tuple[int, ...]) -> list[str | None]:
+    return [buckets.domain.text(code) for code in values]
 
 
-def _known_carriers(
-    mixed: list[_Mixed], lines: Cells, classes: Codes, carriers: Counts, n_classes: int
-) -> _Floats:
-    """Count the carriers of each class in buckets of that class alone."""
-    left = carriers.copy()
-    for part in mixed:
-        left[part.bucket] = 0
-    only = np.zeros(len(carriers), dtype=np.int64)
-    only[lines.codes[:, 0]] = classes
-    known: _Floats = np.bincount(only, left, n_classes).astype(np.float64)
-    return known
+def _mine(
+    links: _Links,
+    one: _UsableSet,
+    lines: Cells,
+    carriers: Counts,
+    values: list[str | None],
+    policy: str,
+    work: Work,
+) -> None:
+    """Raise the links of each bucket to what one set says about one aim."""
+    n_classes = len(one.signatures)
+    work.spend(2 * len(lines.counts))
+    model = Model.of(lines, one.classes, carriers, n_classes)
+    fixed = np.full(n_classes, np.nan)
+    if one.signatures[-1] is None and policy != "pool":
+        fixed[-1] = carriers.sum() / lines.n_rows if policy == "prior" else 0.5
+    if not model.parts:
+        return
+    found = solve(model, seed_numbers(one.columns, values, one.signatures), fixed, work)
+    work.spend(len(found.chances) * model.n_operations)
+    logs = np.log(found.chances) - np.log1p(-found.chances)
+    close = np.flatnonzero(found.is_close)
+    for part in model.parts:
+        bucket, mean = part.beliefs(logs, found.weights)
+        np.maximum.at(links.mean, bucket, mean)
+        for point in close.tolist():
+            np.maximum.at(links.alone, bucket, part.beliefs(logs[[point]], np.ones(1))[1])
 
 
-def _mine(mixed: list[_Mixed], rows: Counts, known: _Floats, rare: float) -> _Floats:
-    """Iterate the equations: each chance is the expected share of carriers among its rows."""
-    chances = np.full(len(rows), 0.5)
-    for step in range(_MOST_STEPS):
-        expected = known.copy()
-        for part in mixed:
-            np.add.at(expected, part.which, part.expect(chances))
-        following = expected / np.maximum(rows, 1)
-        if not np.isnan(rare):
-            following[-1] = rare
-        moved = np.abs(following - chances)
-        chances = following
-        if step and np.all(moved <= _SETTLED * np.minimum(following, 1 - following)):
-            break
-    return chances
+@dataclass(frozen=True, eq=False)
+class _UsableSet:
+    """A set of quasi-identifiers with a signature of enough rows.
+
+    Parameters
+    ----------
+    columns
+        Their names.
+    classes
+        The class of each line: its signature.
+    signatures
+        The texts of the signatures; None, the last, stands for all that are too rare.
+    """
+
+    columns: list[str]
+    classes: Codes
+    signatures: list[list[str | None] | None]
+
+
+def _usable_sets(lines: Cells, n_enough: int, work: Work) -> Iterator[_UsableSet]:
+    """Find the sets level by level: a longer signature never has more rows than a shorter one."""
+    level: list[tuple[int, ...]] = [()]
+    while level:
+        usable = set(level)
+        level = []
+        for shorter in sorted(usable):
+            for place in range(shorter[-1] + 1 if shorter else 0, len(lines.domains) - 1):
+                chosen = (*shorter, place)
+                if not all(one in usable for one in combinations(chosen, len(shorter))):
+                    continue
+                work.spend(len(chosen) * len(lines.counts))
+                found = _signatures(lines, chosen, n_enough)
+                if found is not None:
+                    level.append(chosen)
+                    yield found
+
+
+def _signatures(lines: Cells, chosen: tuple[int, ...], n_enough: int) -> _UsableSet | None:
+    """Number the lines by their signatures; None where no signature has enough rows."""
+    signature = np.zeros(len(lines.counts), dtype=np.int64)
+    for place in chosen:
+        key = signature * lines.domains[place + 1].size + lines.codes[:, place + 1]
+        signature = np.unique(key, return_inverse=True)[1]
+    frequent = np.flatnonzero(np.bincount(signature, lines.counts) >= n_enough)
+    if not len(frequent):
+        return None
+    number = np.full(int(signature.max()) + 1, len(frequent), dtype=np.int64)
+    number[frequent] = np.arange(len(frequent))
+    classes = number[signature]
+    first = np.unique(signature, return_index=True)[1][frequent]
+    texts: list[list[str | None] | None] = [
+        [lines.domains[place + 1].text(int(lines.codes[line, place + 1])) for place in chosen]
+        for line in first.tolist()
+    ]
+    if (classes == len(frequent)).any():
+        texts.append(None)
+    return _UsableSet([lines.domains[place + 1].column for place in chosen], classes, texts)

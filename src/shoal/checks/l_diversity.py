@@ -154,8 +154,8 @@ def _frequent_counts(buckets: Buckets, protect: Sequence[str | None]) -> Counts:
 @check.register
 def _check_entropy(guarantee: EntropyDiversity, evidence: Evidence) -> Verdict:
     buckets = evidence.buckets_for(guarantee)
-    fails = falls_short(buckets, guarantee.ell)
-    reached = strongest(buckets) if buckets.n_buckets else guarantee.ell
+    fails = falls_short(buckets, guarantee.ell, evidence.work)
+    reached = strongest(buckets, evidence.work) if buckets.n_buckets else guarantee.ell
     # What is reached is told to six decimals, and the guarantee may ask for more of them.
     if not fails.any():
         reached = max(reached, guarantee.ell)

@@ -33,12 +33,15 @@ from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Buckets, Codes, Counts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import MatchingDiversity
+from shoal.core.work import Work
 
 __all__ = ["Witness", "check", "fewest_valid_values", "valid_values"]
 
 _FEW = 14
 """Up to so many values in a bucket, all their sets are looked at."""
 
+_STEP = 50
+"""About how many operations one step of a chain takes."""
 _ROOM = 1 << 18
 """For how many sets of values, of one bucket or of many, numbers are held at once."""
 
@@ -157,7 +160,7 @@ def check(guarantee: MatchingDiversity, evidence: Evidence) -> Verdict:
             f"The witness {guarantee.needs_witness!r} must be a Witness, not a "
             f"{type(witness).__name__}."
         )
-    fewest = _fewest_by_bucket(buckets, witness)
+    fewest = _fewest_by_bucket(buckets, witness, evidence.work)
     return Verdict.of_failures(
         guarantee,
         fewest < guarantee.ell,
@@ -202,11 +205,11 @@ def fewest_valid_values(buckets: Buckets, witness: Witness) -> int:
     >>> fewest_valid_values(buckets, known)
     1
     """
-    return int(_fewest_by_bucket(confirm_occupied(buckets), witness).min())
+    return int(_fewest_by_bucket(confirm_occupied(buckets), witness, Work()).min())
 
 
-def _fewest_by_bucket(buckets: Buckets, witness: Witness) -> Counts:
-    """Give the smallest number of valid values of a row, bucket by bucket."""
+def _fewest_by_bucket(buckets: Buckets, witness: Witness, work: Work) -> Counts:
+    """Return the smallest number of valid values of a row, bucket by bucket."""
     witness.confirm(buckets)
     n_values = count_values(buckets)
     # Buckets with as many values stand side by side, and so do the rows of each.
@@ -220,7 +223,11 @@ def _fewest_by_bucket(buckets: Buckets, witness: Witness) -> Counts:
         kinds = by_rank[start[first] : start[last]]
         values = buckets.starts[order[first:last], np.newaxis] + np.arange(n_values[order[first]])
         part = _Part.of(buckets, witness, values, kinds)
-        counts = part.count_by_sets() if part.n_values <= _FEW else part.count_by_assignment()
+        if part.n_values <= _FEW:
+            work.spend(len(part.n_copies) * part.n_values << part.n_values)
+            counts = part.count_by_sets()
+        else:
+            counts = part.count_by_assignment(work)
         starts = start[first:last] - start[first]
         fewest[order[first:last]] = np.minimum.reduceat(counts, starts)
     return fewest
@@ -287,7 +294,7 @@ class _Part:
         counts: Counts = is_valid.sum(axis=1, dtype=np.int64)
         return counts
 
-    def count_by_assignment(self) -> Counts:
+    def count_by_assignment(self, work: Work) -> Counts:
         """Count the valid values of each kind, bucket by bucket."""
         counts = np.zeros(len(self.bucket), dtype=np.int64)
         packed = np.packbits(self.is_allowed, axis=1, bitorder="little")
@@ -297,7 +304,7 @@ class _Part:
             n_rows: Counter[int] = Counter()
             for kind, count in zip(kinds, self.count[here].tolist(), strict=True):
                 n_rows[kind] += count
-            valid = _find_valid(n_rows, n_copies)
+            valid = _find_valid(n_rows, n_copies, work)
             counts[here] = [valid[kind].bit_count() for kind in kinds]
         return counts
 
@@ -355,17 +362,17 @@ def valid_values(
     kinds = [full & ~sum(bits.get(value, 0) for value in set(one)) for one in forbidden]
     valid = {
         kind: frozenset(value for value, bit in bits.items() if found & bit)
-        for kind, found in _find_valid(Counter(kinds), list(n_copies.values())).items()
+        for kind, found in _find_valid(Counter(kinds), list(n_copies.values()), Work()).items()
     }
     return [valid[kind] for kind in kinds]
 
 
-def _find_valid(n_rows: Mapping[int, int], n_copies: Sequence[int]) -> dict[int, int]:
+def _find_valid(n_rows: Mapping[int, int], n_copies: Sequence[int], work: Work) -> dict[int, int]:
     """Find the valid values of each kind of row.
 
     A kind is the set of values that it can have; bit v of a set is value v.
     """
-    holders = _assign(n_rows, n_copies)
+    holders = _assign(n_rows, n_copies, work)
     if holders is None:
         return dict.fromkeys(n_rows, 0)
     held = dict.fromkeys(n_rows, 0)
@@ -374,6 +381,7 @@ def _find_valid(n_rows: Mapping[int, int], n_copies: Sequence[int]) -> dict[int,
         for kind in kinds:
             held[kind] |= 1 << value
             swaps[value] |= kind
+    work.spend(_STEP * len(n_copies) * (len(n_copies) + len(n_rows)))
     ends = [_reach(value, swaps) for value in range(len(n_copies))]
     return {
         kind: sum(1 << value for value in _members(kind) if ends[value] & held[kind])
@@ -392,13 +400,17 @@ def _reach(value: int, swaps: Sequence[int]) -> int:
     return reached
 
 
-def _assign(n_rows: Mapping[int, int], n_copies: Sequence[int]) -> list[dict[int, int]] | None:
+def _assign(
+    n_rows: Mapping[int, int], n_copies: Sequence[int], work: Work
+) -> list[dict[int, int]] | None:
     """Find an assignment: for each value how many rows of each kind have it; None for none."""
     holders: list[dict[int, int]] = [{} for _ in n_copies]
     room = list(n_copies)
     for kind in sorted(n_rows, key=int.bit_count):
         left = n_rows[kind]
         while left:
+            # A chain passes every value and every kind of its holders at most once.
+            work.spend(_STEP * (len(n_copies) + sum(map(len, holders))))
             chain = _find_chain(kind, holders, room)
             if chain is None:
                 return None

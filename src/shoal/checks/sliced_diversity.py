@@ -35,6 +35,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import Number, as_text, exact
 from shoal.core.guarantees import Guarantee, SlicedDiversity
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
+from shoal.core.work import Work
 
 __all__ = ["SlicedFinding", "check", "check_sliced", "is_matched_once", "is_matched_twice"]
 
@@ -42,7 +43,8 @@ Diversity = Literal["frequency", "distinct"]
 Basis = Literal["values", "tuples", "bound"]
 Part = tuple[int, ...]
 
-_MOST_COMBINATIONS = 1_000_000
+_COMBINATION = 1_000
+"""About how many operations a combination of values takes: fractions are slow."""
 _NO_MATCH = "A person's tuple matches no bucket of the release."
 
 
@@ -108,7 +110,9 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
     tuples = evidence.witnesses.get(str(guarantee.needs_witness))
     known = tuples if isinstance(tuples, Cells) else None
     diversity: Diversity = "distinct" if guarantee.diversity == "distinct" else "frequency"
-    found = check_sliced(evidence.sliced, guarantee.ell, known, diversity=diversity)
+    found = check_sliced(
+        evidence.sliced, guarantee.ell, known, diversity=diversity, work=evidence.work
+    )
     is_open = found.basis == "bound" and not found.holds
     what = {"values": "pairs of a bucket and known values", "tuples": "kinds of people",
             "bound": "combinations that could be people"}[found.basis]  # fmt: skip
@@ -130,6 +134,7 @@ def check_sliced(
     tuples: Cells | None = None,
     *,
     diversity: Diversity = "frequency",
+    work: Work | None = None,
 ) -> SlicedFinding:
     """Check sliced l-diversity of every sensitive attribute.
 
@@ -142,6 +147,8 @@ def check_sliced(
         (``distinct``).
     tuples
         What is known of the people in the release, where that may be looked at.
+    work
+        What may be spent; default 2e9 operations.
 
     Returns
     -------
@@ -150,7 +157,9 @@ def check_sliced(
     Raises
     ------
     ParameterError
-        Where no attribute is sensitive, or a bound would need too many combinations.
+        Where no attribute is sensitive.
+    TooMuchWork
+        If the release is too large, or a bound would need too many combinations.
     DataError
         Where the release is empty, or a tuple is not in it.
 
@@ -173,22 +182,27 @@ def check_sliced(
     if not sliced.n_buckets:
         raise DataError("A release without rows has no strongest parameter.")
     findings = [
-        _check_one(sliced, bound, tuples, diversity, sensitive)
+        _check_one(sliced, bound, tuples, diversity, sensitive, work or Work())
         for sensitive in sliced.layout.sensitive
     ]
     return min(findings, key=lambda finding: (finding.holds, finding.reached))
 
 
 def _check_one(
-    sliced: Sliced, ell: Fraction, tuples: Cells | None, diversity: Diversity, sensitive: str
+    sliced: Sliced,
+    ell: Fraction,
+    tuples: Cells | None,
+    diversity: Diversity,
+    sensitive: str,
+    work: Work,
 ) -> SlicedFinding:
     is_joined = sliced.layout.is_linked_by_unknown(sensitive)
-    if not is_joined and is_matched_once(sliced, sensitive):
+    if not is_joined and is_matched_once(sliced, sensitive, work):
         return _by_bucket(sliced, ell, diversity, sensitive, "values")
     if tuples is not None:
-        return _by_tuples(sliced, ell, tuples, diversity, sensitive)
+        return _by_tuples(sliced, ell, tuples, diversity, sensitive, work)
     if is_joined:
-        judged = _Lookup.of_release(sliced, sensitive).judge_combinations()
+        judged = _Lookup.of_release(sliced, sensitive, work).judge_combinations()
         return _sum_up(judged, ell, diversity, "bound")
     return _by_bucket(sliced, ell, diversity, sensitive, "bound")
 
@@ -248,14 +262,19 @@ def _total(owner: Codes, counts: Counts, n_owners: int) -> Counts:
 
 
 def _by_tuples(
-    sliced: Sliced, ell: Fraction, tuples: Cells, diversity: Diversity, sensitive: str
+    sliced: Sliced,
+    ell: Fraction,
+    tuples: Cells,
+    diversity: Diversity,
+    sensitive: str,
+    work: Work,
 ) -> SlicedFinding:
     """Judge people: floats decide what is clear, fractions what is near a limit."""
     names, people = sliced.layout.known_for(sensitive), people_of(sliced, tuples, sensitive)
     if sliced.layout.is_overlapping:
-        judged = _Lookup.of_release(sliced, sensitive).judge(names, people)
+        judged = _Lookup.of_release(sliced, sensitive, work).judge(names, people)
         return _sum_up(judged, ell, diversity, "tuples")
-    found = estimate_shares(sliced, people, sensitive)
+    found = estimate_shares(sliced, people, sensitive, work)
     if not found.n_values.all():
         raise DataError(_NO_MATCH)
     if diversity == "distinct":
@@ -266,7 +285,7 @@ def _by_tuples(
         fails = found.low > limit
         is_open = ~fails & (found.high >= limit)
         near = np.flatnonzero(is_open | (found.high >= found.low.max()))
-        judged = _Lookup.of_release(sliced, sensitive).judge(names, people[near])
+        judged = _Lookup.of_release(sliced, sensitive, work).judge(names, people[near])
         shares = [share for share, _ in judged]
         fails[near] = [share * ell > 1 for share in shares]
         reached = 1 / max(shares)
@@ -310,15 +329,16 @@ class _Lookup:
     sensitive: str
     sizes: Sequence[int]
     sides: tuple[_Side, ...]
+    work: Work
 
     @classmethod
-    def of_release(cls, sliced: Sliced, sensitive: str) -> _Lookup:
+    def of_release(cls, sliced: Sliced, sensitive: str, work: Work) -> _Lookup:
         layout = sliced.layout
         sides = tuple(
             _side(sliced.columns[link.column], layout, sensitive, link.separator)
             for link in layout.links()
         )
-        return cls(sensitive, sliced.sizes.tolist(), sides)
+        return cls(sensitive, sliced.sizes.tolist(), sides, work)
 
     def judge(self, names: Sequence[str], people: Codes) -> Iterator[tuple[Fraction, int]]:
         """Give of each tuple its largest p(t, s) and how many values have one above 0."""
@@ -337,11 +357,7 @@ class _Lookup:
                 # The other columns say nothing about what is hidden.
                 if side.hidden
             ]
-            if np.prod([float(len(part)) for part in parts]) > _MOST_COMBINATIONS:
-                raise ParameterError(
-                    "There are too many combinations of published values to bound p(t, s) by.",
-                    hint="give the people's own tuples.",
-                )
+            self.work.spend(_COMBINATION * math.prod(map(len, parts)))
             for chosen in itertools.product(*parts):
                 amounts = self._combined(bucket, chosen)
                 if amounts:
@@ -374,6 +390,7 @@ class _Lookup:
         for place, side in enumerate(sides):
             entries = side.found.get(_part(known, side.known), {}).get(bucket, {})
             extended = []
+            self.work.spend(_COMBINATION * len(rows) * len(entries))
             for (values, amount), (hidden, count) in itertools.product(rows, entries.items()):
                 more = dict(zip(side.hidden, hidden, strict=True))
                 if all(values.get(name, code) == code for name, code in more.items()):

@@ -65,6 +65,9 @@ def check(guarantee: TCloseness, evidence: Evidence) -> Verdict:
     Verdict(t-closeness fails in 2 of 2 buckets, reached t=0.25)
     """
     buckets = evidence.buckets_for(guarantee)
+    # The hierarchical distance goes over all entries once for every level.
+    n_levels = evidence.tree.height if evidence.tree is not None else 1
+    evidence.work.spend(n_levels * (len(buckets.value) + buckets.domain.size))
     distances = _distances(buckets, guarantee.distance, evidence.tree, guarantee.protect)
     return Verdict.of_failures(
         guarantee,

@@ -15,6 +15,7 @@ from shoal.core.guarantees import Guarantee
 from shoal.core.rows import Rows
 from shoal.core.sliced import Sliced
 from shoal.core.tree import Tree
+from shoal.core.work import Work
 
 __all__ = ["Evidence", "Verdict"]
 
@@ -44,6 +45,8 @@ class Evidence:
     lines
         The distinct published lines, where the rows of buckets are published: the column of
         buckets, then the quasi-identifiers.
+    work
+        The operations that a checker may spend; default 2e9.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class Evidence:
     rows: Rows | None = None
     sliced: Sliced | None = None
     lines: Cells | None = None
+    work: Work = field(default_factory=Work, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
@@ -101,6 +105,20 @@ class Evidence:
             )
         return self.buckets
 
+    @property
+    def n_entries(self) -> int:
+        """About how many numbers the evidence consists of."""
+        parts: list[int] = [len(self.sizes)]
+        if self.buckets is not None:
+            parts.append(len(self.buckets.value))
+        if self.rows is not None:
+            parts.append(int(self.rows.codes.size))
+        if self.sliced is not None:
+            parts += [len(column.bucket) for column in self.sliced.columns]
+        if self.lines is not None:
+            parts.append(len(self.lines.counts))
+        return sum(parts)
+
     def __repr__(self) -> str:
         about = "no sensitive values" if self.buckets is None else self.buckets.domain.column
         hierarchy = "" if self.tree is None else ", with a hierarchy"
@@ -127,6 +145,9 @@ class Verdict:
     is_partial
         Whether a witness was missing, so that only a part was checked: where that part holds, the
         guarantee may still be broken.
+    is_checked
+        Whether it was checked at all; False if that would take more operations than allowed.
+        Nothing holds then.
     unit
         What is counted: buckets, unless the guarantee is about something else.
 
@@ -145,7 +166,31 @@ class Verdict:
     n_failing: int
     detail: str
     is_partial: bool = False
+    is_checked: bool = True
     unit: str = "buckets"
+
+    @classmethod
+    def not_checked(cls, guarantee: Guarantee, n_buckets: int, max_work: int) -> Verdict:
+        """Say that a check was given up because it would take too many operations.
+
+        Parameters
+        ----------
+        guarantee
+            The guarantee that was not checked.
+        n_buckets
+            How many buckets there are.
+        max_work
+            How many operations were allowed.
+        """
+        return cls(
+            guarantee=guarantee,
+            holds=False,
+            reached={},
+            n_buckets=n_buckets,
+            n_failing=0,
+            detail=f"not checked: too large for {max_work:,} operations",
+            is_checked=False,
+        )
 
     @classmethod
     def of_failures(
@@ -188,6 +233,7 @@ class Verdict:
         return {
             "guarantee": self.guarantee.to_dict(),
             "holds": self.holds,
+            "checked": self.is_checked,
             "partial": self.is_partial,
             "reached": dict(self.reached),
             "buckets": self.n_buckets,
@@ -196,6 +242,8 @@ class Verdict:
         }
 
     def __repr__(self) -> str:
+        if not self.is_checked:
+            return f"Verdict({self.guarantee.name} {self.detail})"
         where = "holds in all" if self.holds else f"fails in {self.n_failing} of"
         extent = " as far as checked" if self.is_partial else ""
         reached = ", ".join(f"{name}={value}" for name, value in self.reached.items())

@@ -81,8 +81,7 @@ def check(guarantee: WeightedMatchingDiversity, evidence: Evidence) -> Verdict:
             f"The witness {guarantee.needs_witness!r} must be a Witness, not a "
             f"{type(witness).__name__}."
         )
-    work = getattr(evidence, "work", None) or Work()
-    largest = _largest_by_bucket(buckets, witness, work)
+    largest = _largest_by_bucket(buckets, witness, evidence.work)
     bound = Fraction(1, guarantee.ell)
     return Verdict.of_failures(
         guarantee,

@@ -7,8 +7,12 @@
 | 3 to 8 | an error of Shoal by its class: parameter, schema, data, infeasible, guarantee, engine |
 | 7 | also of `verify`: failed; of `replay`: the sealed folder was changed |
 | 9 | of `verify`: partly verified |
+| 10 | of `verify`: verified, but a test or not sealed |
+| 11 | of `verify`: not checked, because it is too large |
 | 70 | a bug in Shoal |
 | 130, 143 | interrupted, terminated |
+
+Of several answers of `verify`, 7 outweighs 11, 11 outweighs 9, and 9 outweighs 10.
 
 No message holds a value of the table, and there is no traceback unless `--debug` asks for it.
 """
@@ -26,9 +30,11 @@ from shoal.cli import interruption
 from shoal.cli.output import Output
 from shoal.core.errors import EngineError, InfeasibleError, InternalError, ShoalError
 
-__all__ = ["PARTLY_VERIFIED", "run_guarded"]
+__all__ = ["NOT_CHECKED", "NOT_FOR_OTHERS", "PARTLY_VERIFIED", "run_guarded"]
 
 PARTLY_VERIFIED = 9
+NOT_FOR_OTHERS = 10
+NOT_CHECKED = 11
 
 
 def run_guarded(command: Callable[..., None], output: Output, given: dict[str, Any]) -> None:

@@ -9,12 +9,14 @@ import typer
 
 from shoal.cli import parsing
 from shoal.cli.command import command
-from shoal.cli.failures import PARTLY_VERIFIED
-from shoal.cli.options import ColumnNames, Memory
+from shoal.cli.failures import NOT_CHECKED, NOT_FOR_OTHERS, PARTLY_VERIFIED
+from shoal.cli.options import ColumnNames, MaxWork, Memory
 from shoal.cli.output import Mark, Output
 from shoal.core.errors import GuaranteeError
+from shoal.core.work import DEFAULT_MAX_WORK
 
 if TYPE_CHECKING:
+    from shoal.checks.verdict import Verdict
     from shoal.pipeline.claims import Claims
     from shoal.pipeline.verify import Verification
 
@@ -108,6 +110,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         memory: Memory = None,
+        max_work: MaxWork = DEFAULT_MAX_WORK,
     ) -> None:
         """Derive the guarantees of a release anew from its published files."""
         from shoal.pipeline.claims import Claims  # noqa: PLC0415 - help imports no engine
@@ -127,22 +130,25 @@ def register(app: typer.Typer) -> None:
         )
         with output.progress() as progress:
             progress("verify")
-            found = _verify(path, internal, claims, memory)
+            found = _verify(path, internal, claims, memory, max_work)
         output.document(found.to_dict())
         _show(output, found)
         if found.status == "partly verified":
             _explain_part(output, found, is_internal_given=internal is not None)
+        _explain_rest(output, found)
         _leave(found)
 
 
-def _verify(path: Path, internal: Path | None, claims: Claims, memory: str | None) -> Verification:
+def _verify(
+    path: Path, internal: Path | None, claims: Claims, memory: str | None, max_work: int
+) -> Verification:
     from shoal.pipeline.verify import verify  # noqa: PLC0415 - help imports no engine
 
     is_release = (path / "manifest.json").exists() or not claims.quasi
     if is_release and not path.is_file():
         claims.refuse_any()
-        return verify(path, internal=internal, memory=memory)
-    return claims.verify(path, memory=memory)
+        return verify(path, internal=internal, memory=memory, max_work=max_work)
+    return claims.verify(path, memory=memory, max_work=max_work)
 
 
 def _show(output: Output, found: Verification) -> None:
@@ -151,7 +157,7 @@ def _show(output: Output, found: Verification) -> None:
         [
             (
                 f"{verdict.guarantee.name}: {verdict.guarantee.statement}",
-                Mark("yes" if verdict.holds else "no", verdict.holds),
+                Mark(_answer(verdict), verdict.holds),
                 ", ".join(f"{name}={value}" for name, value in verdict.reached.items()),
                 verdict.detail,
             )
@@ -170,6 +176,22 @@ def _show(output: Output, found: Verification) -> None:
     output.line(f"{str(found.status).capitalize()}: {found.n_rows} rows, {extent}.")
 
 
+def _answer(verdict: Verdict) -> str:
+    if not verdict.is_checked:
+        return "not checked"
+    return "yes" if verdict.holds else "no"
+
+
+def _explain_rest(output: Output, found: Verification) -> None:
+    """Say what was too large to check, and whether the release is meant for others."""
+    for one in found.unchecked:
+        output.line(f"Not checked: {one}. Allow more operations with --max-work.", style="yellow")
+    if found.is_test:
+        output.line("The release is a test: whoever knows its seed can undo what is drawn from it.")
+    elif found.is_sealed is False:
+        output.line("The release is not sealed, so it is not meant for others.")
+
+
 def _explain_part(output: Output, found: Verification, *, is_internal_given: bool) -> None:
     """Say why a release is verified in part only, and what to do about it."""
     names = ", ".join(verdict.guarantee.name for verdict in found.verdicts if verdict.is_partial)
@@ -184,5 +206,10 @@ def _explain_part(output: Output, found: Verification, *, is_internal_given: boo
 def _leave(found: Verification) -> None:
     from shoal.pipeline.verify import Status  # noqa: PLC0415 - help imports no engine
 
-    codes = {Status.FAILED: GuaranteeError.exit_code, Status.PARTLY: PARTLY_VERIFIED}
-    raise typer.Exit(codes.get(found.status, 0))
+    codes = {
+        Status.FAILED: GuaranteeError.exit_code,
+        Status.NOT_CHECKED: NOT_CHECKED,
+        Status.PARTLY: PARTLY_VERIFIED,
+        Status.VERIFIED: 0 if found.is_for_others else NOT_FOR_OTHERS,
+    }
+    raise typer.Exit(codes[found.status])

@@ -3,8 +3,8 @@
 Problem: a release says how likely each kind of people has a value, and whoever weighs the worlds of
 a bucket by that finds its carriers.
 Idea: attack, let every bucket in which somebody is found take in others whose people are about as
-likely to carry the value and few of whom do, and attack again. In the end there is one
-bucket, in which nothing tells people apart.
+likely to carry the value and few of whom do, and attack again. In the end there is one bucket of
+all rows; where even that gives somebody away, the request is infeasible.
 Guarantee: foreground safety, and frequency l-diversity of the same bound, which it implies.
 
 References
@@ -37,16 +37,16 @@ from shoal.knowledge.foreground import (
     fit_additive,
 )
 
-__all__ = ["Merged", "confirm_share", "merge_until_safe", "rank_looks"]
+__all__ = ["Aim", "Merged", "merge_until_safe", "rank_looks"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Aim = tuple[int, ...]
 
 _ROUNDING = 1e-9
-_MARGIN = 1e-4
-"""So far below the limit, as a part of it, beliefs must stay that depend on what was mined: another
-computation of the same may differ in its last digits."""
+_MARGIN = 1e-6
+"""So far below 1/r beliefs must stay that depend on what was mined: another computation of the same
+may differ in its last digits."""
 _THOUSAND = 1000
 _BOLDER = 1.5
 """By how much more each further round takes in at once."""
@@ -66,12 +66,15 @@ class Merged:
         How often it was attacked.
     worst
         The largest p(t:x) left.
+    worst_solution
+        The largest by a single solution whose log-likelihood is within 2 of the highest.
     """
 
     target: Codes
     exposed: Exposed
     n_rounds: int
     worst: float
+    worst_solution: float
 
     def __repr__(self) -> str:
         return (
@@ -109,10 +112,15 @@ def merge_until_safe(
     Raises
     ------
     InfeasibleError
-        Where even one bucket with all rows gives somebody away; it names the best r on the way.
+        Where even one bucket with all rows gives somebody away; it names the largest r that this
+        bucket keeps.
 
     Notes
     -----
+    A belief of a bucket whose rows are all alike by an attribute set is its share, compared with
+    1/r in whole numbers. Every other one must stay below 1/r by a millionth. Merging is a
+    heuristic: other buckets may be safe where these are not.
+
     A bucket takes in those first whose people are most nearly as likely to carry the value as
     the person that was found, by an additive model of the release, and in which the value has a
     share below 1/r. How many rows it takes is what an equally likely row more would need.
@@ -128,54 +136,31 @@ def merge_until_safe(
     >>> merge_until_safe(exposed, [(1,)], Fraction(2), usable_sets(exposed.looks, 3))
     Merged(3 buckets into 1 in 3 rounds, largest belief 0.333)
     """
+    attack = _Attack(tuple(aims), r, tuple(sets), policy, n_least)
     for aim in aims:
-        confirm_share(int(exposed.n_carrying(aim).sum()), exposed.n_rows, r)
+        if int(exposed.n_carrying(aim).sum()) * r > exposed.n_rows:
+            raise attack.infeasible(exposed)
     scores = np.stack([rank_looks(exposed, aim) for aim in aims]) if aims else np.zeros((1, 0))
     target = np.arange(exposed.buckets.n_buckets)
-    lowest, n_rounds = 1.0, 0
+    n_rounds = 0
     while True:
         now = _merged(exposed, target)
         n_rounds += 1
-        judged = _Judged.of(now, aims, r, sets, policy, n_least)
-        lowest = min(lowest, judged.worst)
+        judged = attack.judge(now)
         if not judged.fails.any():
-            return Merged(target, now, n_rounds, judged.worst)
+            return Merged(target, now, n_rounds, judged.worst, judged.worst_solution)
         if now.buckets.n_buckets == 1:
-            if judged.worst <= 1 / r + _ROUNDING:
-                return Merged(target, now, n_rounds, judged.worst)
-            raise _infeasible(r, lowest)
+            raise attack.infeasible(exposed)
         joined = _join(now, judged, scores, r, _BOLDER ** (n_rounds - 1))
         target = joined[target]
 
 
-def confirm_share(n_carrying: int, n_rows: int, r: Fraction) -> None:
-    """Refuse values that more than 1/r of all rows carry: one bucket of all tells as much.
-
-    Raises
-    ------
-    InfeasibleError
-        It names the largest r.
-    """
-    if n_carrying * r > n_rows:
-        raise _infeasible(r, n_carrying / n_rows)
-
-
 def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
-    """Give each distinct row the logarithm of its odds to carry the value, by an additive model."""
+    """Return the log-odds of each distinct row to carry the value, by an additive model."""
     f = fit_additive(Target.of(exposed, aim))[0].f
     clipped = np.clip(f, 1e-12, 1 - 1e-12)
     score: Floats = np.log(clipped) - np.log1p(-clipped)
     return score
-
-
-def _infeasible(r: Fraction, least: float) -> InfeasibleError:
-    best = Fraction(math.floor(_THOUSAND / least - _ROUNDING), _THOUSAND) if least else r
-    return InfeasibleError(
-        f"No buckets keep every belief within 1/r for r = {as_text(r)}; the lowest bound that was "
-        f"met is {least:.4f}.",
-        hint=f"r = {as_text(best)} can be reached.",
-        best={"r": as_text(best)},
-    )
 
 
 def _merged(exposed: Exposed, target: Codes) -> Exposed:
@@ -205,8 +190,8 @@ class _Judged:
         For each bucket how many times 1/r that is.
     carrying
         For each aim how many rows of each bucket carry it.
-    worst
-        The largest p(t:x).
+    worst, worst_solution
+        The largest p(t:x), and the largest by a single solution.
     """
 
     fails: Flags
@@ -215,41 +200,56 @@ class _Judged:
     excess: Floats
     carrying: Counts
     worst: float
+    worst_solution: float
 
-    @classmethod
-    def of(
-        cls,
-        exposed: Exposed,
-        aims: Sequence[Aim],
-        r: Fraction,
-        sets: Sequence[AttributeSet],
-        policy: Policy,
-        n_least: int,
-    ) -> _Judged:
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """The adversary whom buckets are to withstand; see `merge_until_safe`."""
+
+    aims: tuple[Aim, ...]
+    r: Fraction
+    sets: tuple[AttributeSet, ...]
+    policy: Policy
+    n_least: int
+
+    def judge(self, exposed: Exposed) -> _Judged:
+        """Attack a release."""
         sizes = exposed.buckets.sizes
-        n_buckets = len(sizes)
-        fails = sizes < n_least
+        n_buckets, r = len(sizes), self.r
+        fails = sizes < self.n_least
         aim_of, look_of = (np.zeros(n_buckets, dtype=np.int64) for _ in range(2))
-        highest, worst = np.full(n_buckets, -1.0), 0.0
-        carrying = np.zeros((len(aims), n_buckets), dtype=np.int64)
-        for number, aim in enumerate(aims):
+        highest, worst_solution = np.full(n_buckets, -1.0), 0.0
+        carrying = np.zeros((len(self.aims), n_buckets), dtype=np.int64)
+        for number, aim in enumerate(self.aims):
             target = Target.of(exposed, aim)
             carrying[number] = target.n_carrying
-            p = expose(target, sets, policy=policy)[0].p
-            worst = max(worst, float(p.max(initial=0.0)))
-            share = (target.n_carrying / sizes)[exposed.bucket]
-            limit = float(1 / r)
-            above = p > limit + _ROUNDING
-            # What does not depend on what was mined may reach the limit.
-            above |= (p > limit * (1 - _MARGIN)) & (np.abs(p - share) > _ROUNDING)
-            fails[exposed.bucket[above]] = True
-            order = np.lexsort((p, exposed.bucket))
+            found = expose(target, self.sets, policy=self.policy)[0]
+            worst_solution = max(worst_solution, float(found.worst.max(initial=0.0)))
+            # The share of a bucket does not depend on what was mined: it may reach the limit.
+            fails |= target.n_carrying * r.numerator > sizes * r.denominator
+            if r > 1:
+                fails[exposed.bucket[found.at_most > float(1 / r) - _MARGIN]] = True
+            order = np.lexsort((found.p, exposed.bucket))
             last = order[exposed.starts[1:] - 1]
-            higher = p[last] > highest
+            higher = found.p[last] > highest
             aim_of[higher] = number
             look_of[higher] = exposed.look[last][higher]
-            highest = np.maximum(highest, p[last])
-        return cls(fails, aim_of, look_of, highest * float(r), carrying, worst)
+            highest = np.maximum(highest, found.p[last])
+        worst = float(highest.max(initial=0.0))
+        return _Judged(fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution)
+
+    def infeasible(self, exposed: Exposed) -> InfeasibleError:
+        """Say which r one bucket of all rows keeps."""
+        whole = _merged(exposed, np.zeros(exposed.buckets.n_buckets, dtype=np.int64))
+        worst = self.judge(whole).worst
+        best = max(Fraction(math.floor(_THOUSAND / (worst + 2 * _MARGIN)), _THOUSAND), Fraction(1))
+        return InfeasibleError(
+            f"No buckets were found that keep every belief within 1/r for r = {as_text(self.r)}; "
+            f"one bucket of all rows gives {worst:.4f}.",
+            hint=f"r = {as_text(best)} can be reached.",
+            best={"r": as_text(best)},
+        )
 
 
 def _join(exposed: Exposed, judged: _Judged, scores: Floats, r: Fraction, boldness: float) -> Codes:

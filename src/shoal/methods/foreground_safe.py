@@ -44,7 +44,6 @@ from shoal.knowledge.foreground import (
 from shoal.methods.foreground_merging import (
     Aim,
     Merged,
-    confirm_share,
     merge_until_safe,
     rank_looks,
 )
@@ -180,7 +179,7 @@ class ForegroundSafe(Method):
         """
         cells = problem.cells
         confirm_countable(cells)
-        table = _Table.of(problem, self.value, self.r)
+        table = _Table.of(problem, self.value)
         sets = usable_sets(table.looks, sample_size(self.epsilon, self.sigma))
         profile, _ = profiles(sets, table.looks.n_cells)
         cell, bucket = table.bucketize(profile, math.ceil(self.r), self.r, problem.secret)
@@ -206,6 +205,7 @@ class ForegroundSafe(Method):
                 "buckets_of_one_profile": n_pure,
                 "rounds": merged.n_rounds,
                 "largest_belief": merged.worst,
+                "largest_belief_by_one_solution": merged.worst_solution,
             },
         )
 
@@ -239,7 +239,7 @@ class _Table:
     is_joint: bool
 
     @classmethod
-    def of(cls, problem: Problem, named: tuple[str | None, ...] | None, r: Fraction) -> _Table:
+    def of(cls, problem: Problem, named: tuple[str | None, ...] | None) -> _Table:
         cells = problem.cells
         (column,) = problem.schema.sensitive
         looks, look = cells.select_with_inverse(problem.schema.quasi)
@@ -251,8 +251,6 @@ class _Table:
             )
         else:
             aims = tuple((code,) for code in there.tolist())
-        for aim in aims:
-            confirm_share(int(cells.counts[np.isin(value, aim)].sum()), cells.n_rows, r)
         return cls(cells, looks, look, value, column, aims, named is not None)
 
     def bucketize(

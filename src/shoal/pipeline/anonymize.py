@@ -25,6 +25,7 @@ from shoal.core.schema import Role, Schema
 from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.tree import Tree
+from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.apply import apply_plan
 from shoal.engines.domains import infer_type
 from shoal.engines.laid_out import LaidOut, without_places
@@ -32,7 +33,7 @@ from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
 from shoal.pipeline.people import cells_of_keys
 from shoal.pipeline.release import Making, Release
-from shoal.pipeline.verify import verify
+from shoal.pipeline.verify import Status, too_large, verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
 __all__ = [
@@ -51,6 +52,7 @@ def anonymize(
     seed: int | str | None = None,
     *,
     earlier: Sequence[str | os.PathLike[str]] = (),
+    max_work: int = DEFAULT_MAX_WORK,
     progress: Progress = silent,
 ) -> Release:
     """Anonymize a table and check what comes out of it.
@@ -68,6 +70,9 @@ def anonymize(
         The public folders of earlier releases of the same people, beside their internal folders.
         What the release promises about sensitive values then also holds for a reader of all of
         them (joint safety). Default: none.
+    max_work
+        The operations that verifying the release may take, now and when it is written; default
+        2e9. A release that cannot be verified within them is refused.
     progress
         Called with the name of each step.
 
@@ -100,13 +105,13 @@ def anonymize(
         )
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     if not earlier:
-        return anonymize_with(secret, table, method, progress=progress)
+        return anonymize_with(secret, table, method, max_work=max_work, progress=progress)
     # Imported here: what is joint needs this module.
     from shoal.pipeline.joint import anonymize_beside, places_in  # noqa: PLC0415
 
     folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
     places = places_in(folders, table)
-    return anonymize_beside(places, secret, table, method, progress=progress)
+    return anonymize_beside(places, secret, table, method, max_work=max_work, progress=progress)
 
 
 def anonymize_with(
@@ -115,6 +120,7 @@ def anonymize_with(
     method: Method,
     *,
     private: Callable[[Rows], Marks] | None = None,
+    max_work: int = DEFAULT_MAX_WORK,
     progress: Progress = silent,
 ) -> Release:
     """Anonymize a table by a secret that is known already.
@@ -123,7 +129,7 @@ def anonymize_with(
     ----------
     secret
         Where draws come from.
-    table, method, progress
+    table, method, max_work, progress
         As for `anonymize`.
     private
         Marks the private cells of rows, where that is not found out from the table.
@@ -138,7 +144,7 @@ def anonymize_with(
 
     step("count")
     problem = problem_of(table, method, secret, private)
-    return made_release(table, method, problem, step=step, timings=timings)
+    return made_release(table, method, problem, max_work=max_work, step=step, timings=timings)
 
 
 def made_release(
@@ -148,6 +154,7 @@ def made_release(
     *,
     plan: Plan | None = None,
     further: Sequence[Guarantee] = (),
+    max_work: int = DEFAULT_MAX_WORK,
     step: Progress = silent,
     timings: Mapping[str, float] | None = None,
 ) -> Release:
@@ -161,6 +168,8 @@ def made_release(
         The plan, where it is not the method's own. Default: what the method plans.
     further
         What the release promises beyond the method's guarantees. Default: nothing.
+    max_work
+        The operations that verifying it may take. Default: 2e9.
     step
         Called with the name of each step.
     timings
@@ -185,6 +194,7 @@ def made_release(
         timings={} if timings is None else timings,
         hierarchies=_published_hierarchies(table, method, plan),
         method=method,
+        max_work=max_work,
     )
     return checked_release(making, manifest, step)
 
@@ -231,7 +241,9 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
         making=making,
     )
     step("verify")
-    verification = verify(release)
+    verification = verify(release, max_work=making.max_work)
+    if verification.status is Status.NOT_CHECKED:
+        raise too_large(verification)
     if not verification.holds:
         raise GuaranteeError(
             "The release fails the check of its own guarantee; this is a bug in Shoal.",

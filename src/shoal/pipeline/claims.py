@@ -20,6 +20,7 @@ from shoal.core.guarantees import (
     TCloseness,
 )
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.pipeline.verify import Verification, verify_file
 
 __all__ = ["Claims"]
@@ -118,7 +119,12 @@ class Claims:
                 hint="to check another claim, name a data file in the folder.",
             )
 
-    def verify(self, path: str | os.PathLike[str], memory: str | None = None) -> Verification:
+    def verify(
+        self,
+        path: str | os.PathLike[str],
+        memory: str | None = None,
+        max_work: int = DEFAULT_MAX_WORK,
+    ) -> Verification:
         """Check a table for what is claimed.
 
         Raises
@@ -145,6 +151,7 @@ class Claims:
             hierarchy=self._hierarchy(),
             order=self.order or None,
             memory=memory,
+            max_work=max_work,
         )
 
     def _hierarchy(self) -> Hierarchy | None:

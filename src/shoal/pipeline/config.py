@@ -133,6 +133,11 @@ class Configuration:
         return self._file.release.replace
 
     @property
+    def max_work(self) -> int:
+        """The operations that verifying the release may take."""
+        return self._file.release.max_work
+
+    @property
     def earlier(self) -> tuple[Path, ...]:
         """The public folders of earlier releases that the new one is to stay safe beside."""
         return tuple(self.base / folder for folder in self._file.release.earlier)

@@ -15,6 +15,7 @@ from shoal.core.errors import ParameterError, SchemaError, ShoalError
 from shoal.core.guarantee import BANDWIDTH
 from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role, role_of
+from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.limits import Limits, bytes_of
 from shoal.pipeline.make import suggestion
 
@@ -95,6 +96,7 @@ class _Release(_Section):
     seed: int | None = None
     replace: bool = False
     earlier: _Names = []
+    max_work: Annotated[int, Field(ge=0)] = DEFAULT_MAX_WORK
     database: str | None = None
     # `schema` alone is a method of pydantic's models.
     database_schema: Annotated[str | None, Field(alias="schema")] = None

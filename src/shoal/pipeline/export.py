@@ -190,7 +190,7 @@ def _check_release(folder: os.PathLike[str], manifest: Manifest) -> None:
     if not verification.holds:
         raise GuaranteeError(
             "The release fails its verification; nothing was written to the database.",
-            hint="; ".join(verification.problems),
+            hint="; ".join((*verification.problems, *verification.unchecked)),
         )
 
 

@@ -27,6 +27,7 @@ from shoal.core.plan import Plan
 from shoal.core.progress import Progress, silent
 from shoal.core.schema import Role
 from shoal.core.secret import Secret
+from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.parting import PART, keys_of_rows, part_rows
 from shoal.engines.table import EngineTable
 from shoal.engines.texts import texts_of
@@ -131,6 +132,7 @@ def anonymize_beside(
     table: EngineTable,
     method: Method,
     *,
+    max_work: int = DEFAULT_MAX_WORK,
     progress: Progress = silent,
 ) -> Release:
     """Anonymize a table so that earlier releases add nothing to what is published of it.
@@ -139,7 +141,7 @@ def anonymize_beside(
     ----------
     places
         Where people are in the earlier releases.
-    secret, table, method, progress
+    secret, table, method, max_work, progress
         As for `shoal.pipeline.anonymize.anonymize_with`.
 
     Raises
@@ -166,7 +168,15 @@ def anonymize_beside(
         try:
             plan = planned()
             plan = replace(plan, witnesses={**plan.witnesses, **witnesses})
-            return made_release(table, method, problem, plan=plan, further=(joint,), step=progress)
+            return made_release(
+                table,
+                method,
+                problem,
+                plan=plan,
+                further=(joint,),
+                max_work=max_work,
+                step=progress,
+            )
         except InfeasibleError as error:
             faults.append(error.fact)
         except GuaranteeError as error:

@@ -226,6 +226,7 @@ def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tu
             method,
             seed=configuration.seed,
             earlier=configuration.earlier,
+            max_work=configuration.max_work,
             progress=progress,
         )
         if configuration.repair is not None:

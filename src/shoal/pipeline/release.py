@@ -20,6 +20,7 @@ from shoal.core.plan import Plan
 from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
 from shoal.core.secret import Secret
 from shoal.core.vocabulary import Vocabulary
+from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.duckdb_errors import guarded
 from shoal.engines.published import PublishedFiles, open_files
@@ -56,6 +57,8 @@ class Making:
         What was done to the buckets after the method: the parameters of each `shoal.repair`.
     replayed_from
         The name of the release that this one is a replay of.
+    max_work
+        The operations that verifying the release may take; default 2e9.
     """
 
     table: EngineTable
@@ -68,6 +71,7 @@ class Making:
     configuration: Mapping[str, object] = field(default_factory=dict)
     repairs: tuple[Mapping[str, object], ...] = ()
     replayed_from: str | None = None
+    max_work: int = DEFAULT_MAX_WORK
 
 
 class Release:

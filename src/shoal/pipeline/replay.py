@@ -46,6 +46,8 @@ __all__ = ["Replay", "ReplayError", "replay"]
 IDENTICAL, DIFFERENT, MISSING, ADDED = "identical", "different", "missing", "added"
 """What a file may be beside the one that was sealed."""
 _SUFFIX = "-replayed"
+_ANY_WORK = 10**18
+"""What was sealed was verified within a bound of its own."""
 _CHANGED = "was it changed after it was written?"
 _OTHER_TABLE = "The table is not the one that the release was made of: its {} is another."
 _FIND_IT = (
@@ -326,9 +328,13 @@ def _made_again(record: Record, internal: Path, table: EngineTable, progress: Pr
         private = _private_cells(internal, recipe.method.private, table.engine.publisher)
     if recipe.earlier:
         places = _places(internal, tuple(recipe.earlier), table.engine.publisher)
-        release = anonymize_beside(places, record.bits, table, method, progress=progress)
+        release = anonymize_beside(
+            places, record.bits, table, method, max_work=_ANY_WORK, progress=progress
+        )
     else:
-        release = anonymize_with(record.bits, table, method, private=private, progress=progress)
+        release = anonymize_with(
+            record.bits, table, method, private=private, max_work=_ANY_WORK, progress=progress
+        )
     for stated in recipe.repairs:
         asked = stated.model_dump(exclude_none=True)
         release = repair(release, **asked, progress=progress)

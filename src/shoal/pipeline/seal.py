@@ -34,7 +34,7 @@ from shoal.pipeline.release import PLACEMENT, Making, Release, open_release
 from shoal.pipeline.risk_file import write_risk
 from shoal.pipeline.sliced_people import TUPLES
 from shoal.pipeline.syncing import sync
-from shoal.pipeline.verify import verify_opened
+from shoal.pipeline.verify import Status, too_large, verify_opened
 from shoal.pipeline.witnesses import seal_witnesses
 
 __all__ = ["check_writing", "digests_of", "seal", "write_release"]
@@ -131,9 +131,11 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
     # Within the memory of the engine that wrote it.
     written = open_release(folder, internal=internal, engine=release.files.engine)
     _refuse_identifying(making, written)
-    verification = verify_opened(written, internal)
+    verification = verify_opened(written, internal, making.max_work)
     if not verification.holds:
         (folder / MANIFEST).stat()
+        if verification.status is Status.NOT_CHECKED:
+            raise too_large(verification)
         raise GuaranteeError(
             "What was written fails the check of its own guarantee; nothing was sealed.",
             hint="; ".join(verification.problems),

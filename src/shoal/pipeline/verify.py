@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,13 +14,20 @@ import numpy as np
 from shoal import checks
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.domain import ColumnType
-from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
+from shoal.core.errors import (
+    DataError,
+    GuaranteeError,
+    ParameterError,
+    SchemaError,
+    ShoalError,
+)
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Published, PublishedColumn
 from shoal.core.schema import Role, Schema
 from shoal.core.tree import Tree
+from shoal.core.work import DEFAULT_MAX_WORK, Work
 from shoal.engines.domains import infer_type
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.published import PublishedFiles
@@ -35,7 +42,7 @@ from shoal.pipeline.release import (
 )
 from shoal.pipeline.witnesses import evidence_of, read_witnesses
 
-__all__ = ["Status", "Verification", "verify", "verify_file", "verify_opened"]
+__all__ = ["Status", "Verification", "too_large", "verify", "verify_file", "verify_opened"]
 
 _CHECKED_ROLES = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
 
@@ -46,6 +53,7 @@ class Status(StrEnum):
     VERIFIED = "verified"
     FAILED = "failed"
     PARTLY = "partly verified"
+    NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True)
@@ -55,11 +63,17 @@ class Verification:
     Parameters
     ----------
     status
-        Verified, failed, or partly verified where an internal witness was not given.
+        Verified; failed; partly verified if an internal witness was not given; not checked if a
+        check would take too many operations.
     verdicts
         What each guarantee's checker said.
     problems
-        What is wrong, in words; empty where nothing is.
+        What is wrong, in words; empty if nothing is.
+    unchecked
+        What was not checked because it is too large, in words.
+    is_test, is_sealed
+        Whether the release is marked as a test, and whether it is sealed. Both are None for a
+        file that is no release.
     n_rows, n_buckets
         How much was checked.
     n_suppressed
@@ -76,11 +90,19 @@ class Verification:
     n_buckets: int
     roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict)
     n_suppressed: int | None = None
+    unchecked: tuple[str, ...] = ()
+    is_test: bool | None = None
+    is_sealed: bool | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether nothing that was checked is wrong."""
-        return self.status is not Status.FAILED
+        """Whether nothing is wrong, and nothing was left unchecked because it is too large."""
+        return self.status not in (Status.FAILED, Status.NOT_CHECKED)
+
+    @property
+    def is_for_others(self) -> bool:
+        """Whether the release is sealed and no test; True for a file that is no release."""
+        return self.is_test is not True and self.is_sealed is not False
 
     def to_dict(self) -> dict[str, object]:
         """Give the verification as JSON holds it."""
@@ -91,6 +113,9 @@ class Verification:
             "roles": {str(role): list(columns) for role, columns in self.roles.items()},
             "guarantees": [verdict.to_dict() for verdict in self.verdicts],
             "problems": list(self.problems),
+            "unchecked": list(self.unchecked),
+            "test": self.is_test,
+            "sealed": self.is_sealed,
         }
 
 
@@ -99,6 +124,7 @@ def verify(
     *,
     internal: str | os.PathLike[str] | None = None,
     memory: str | None = None,
+    max_work: int = DEFAULT_MAX_WORK,
 ) -> Verification:
     """Check a release against its own manifest, from the published files.
 
@@ -115,6 +141,9 @@ def verify(
     memory
         The memory that counting is to stay within, such as ``"4GB"``; half of what is free where
         none is given.
+    max_work
+        The operations that checking may take, over all guarantees; default 2e9. A guarantee that
+        would take more is *not checked*.
 
     Examples
     --------
@@ -125,11 +154,12 @@ def verify(
     """
     folder = _folder_of(release) if isinstance(release, Release) else path_of(release)
     if folder is not None:
-        return _verify_folder(folder, internal, memory)
+        return _verify_folder(folder, internal, memory, max_work)
     assert isinstance(release, Release)
     try:
         making = release.making
-        return _verify_content(release, {} if making is None else making.plan.witnesses)
+        witnesses = {} if making is None else making.plan.witnesses
+        return _verify_content(release, witnesses, max_work)
     except (DataError, ParameterError, SchemaError) as error:
         # The manifest claims what its own columns or hierarchies cannot bear out.
         return _failed(release.manifest, error.fact)
@@ -141,7 +171,7 @@ def _folder_of(release: Release) -> Path | None:
 
 
 def _verify_folder(
-    folder: Path, internal: str | os.PathLike[str] | None, memory: str | None
+    folder: Path, internal: str | os.PathLike[str] | None, memory: str | None, max_work: int
 ) -> Verification:
     """Answer for a folder, whatever somebody did to it, once its manifest can be read."""
     if internal is not None and not path_of(internal).is_dir():
@@ -154,7 +184,7 @@ def _verify_folder(
         release = open_release(folder, internal=internal, memory=memory)
         with contextlib.closing(release.files.engine):
             witnesses = {} if internal is None else read_witnesses(path_of(internal), manifest)
-            return _verify_content(release, witnesses)
+            return _verify_content(release, witnesses, max_work)
     except ShoalError as error:
         return _failed(manifest, error.fact)
     except OSError as error:
@@ -162,28 +192,50 @@ def _verify_folder(
         return _failed(manifest, f"the release cannot be read: {reason}")
 
 
-def verify_opened(release: Release, internal: Path) -> Verification:
+def verify_opened(
+    release: Release, internal: Path, max_work: int = DEFAULT_MAX_WORK
+) -> Verification:
     """Check a release that is open and whose digests were just taken, from its files."""
     try:
         faults = manifest_faults(release.manifest)
         if faults:
             return _failed(release.manifest, *faults)
-        return _verify_content(release, read_witnesses(internal, release.manifest))
+        witnesses = read_witnesses(internal, release.manifest)
+        return _verify_content(release, witnesses, max_work)
     except (DataError, ParameterError, SchemaError) as error:
         return _failed(release.manifest, error.fact)
 
 
-def _verify_content(release: Release, witnesses: Mapping[str, bytes]) -> Verification:
+def _verify_content(
+    release: Release, witnesses: Mapping[str, bytes], max_work: int
+) -> Verification:
     published = release.published
     faults = content_faults(published)
     if faults:
         return _failed(release.manifest, *faults)
     evidence = evidence_of(release, published, witnesses)
-    return _judge(published, release.manifest.guarantees, _tree(release, published), evidence)
+    found = _judge(
+        published,
+        release.manifest.guarantees,
+        _tree(release, published),
+        evidence,
+        Work(max_work),
+    )
+    manifest = release.manifest
+    return replace(found, is_test=manifest.is_test, is_sealed=manifest.is_sealed)
 
 
 def _failed(manifest: Manifest, *problems: str) -> Verification:
-    return Verification(Status.FAILED, (), problems, 0, 0, _roles(manifest))
+    return Verification(
+        Status.FAILED,
+        (),
+        problems,
+        0,
+        0,
+        _roles(manifest),
+        is_test=manifest.is_test,
+        is_sealed=manifest.is_sealed,
+    )
 
 
 def _roles(manifest: Manifest) -> dict[Role, tuple[str, ...]]:
@@ -199,6 +251,7 @@ def verify_file(
     hierarchy: Hierarchy | None = None,
     order: Sequence[str] | None = None,
     memory: str | None = None,
+    max_work: int = DEFAULT_MAX_WORK,
 ) -> Verification:
     """Check any table of named columns, whoever made it, for guarantees.
 
@@ -220,6 +273,9 @@ def verify_file(
         dates.
     memory
         The memory that counting is to stay within, such as ``"4GB"``.
+    max_work
+        The operations that checking may take, over all guarantees; default 2e9. A guarantee that
+        would take more is *not checked*.
     """
     # The schema checks that there are quasi-identifiers, that no column is named twice and that
     # the order is sound.
@@ -260,7 +316,7 @@ def verify_file(
         tree = None
         if hierarchy is not None and published.buckets is not None:
             tree = hierarchy.over(published.buckets.domain)
-        return _judge(published, guarantees, tree, {})
+        return _judge(published, guarantees, tree, {}, Work(max_work))
     finally:
         engine.close()
 
@@ -278,6 +334,7 @@ def _judge(
     guarantees: Sequence[Guarantee],
     tree: Tree | None,
     witnesses: Mapping[str, object],
+    work: Work,
 ) -> Verification:
     is_bucketized = published.manifest.shape is Shape.BUCKETIZED
     # Other guarantees do not ask for it, and it takes room.
@@ -292,21 +349,46 @@ def _judge(
         published.rows,
         published.sliced,
         published.lines if is_bucketized else None,
+        work,
     )
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
     problems = tuple(
-        f"{verdict.guarantee.name}: {verdict.detail}" for verdict in verdicts if not verdict.holds
+        f"{verdict.guarantee.name}: {verdict.detail}"
+        for verdict in verdicts
+        if verdict.is_checked and not verdict.holds
     )
-    is_partial = any(verdict.is_partial for verdict in verdicts)
     return Verification(
-        Status.FAILED if problems else Status.PARTLY if is_partial else Status.VERIFIED,
+        _status(verdicts),
         verdicts,
         problems,
         published.lines.n_rows,
         published.n_buckets,
         _roles(published.manifest),
         None if published.rows is None else int(published.rows.is_hidden.sum()),
+        tuple(
+            f"{verdict.guarantee.name}: {verdict.detail}"
+            for verdict in verdicts
+            if not verdict.is_checked
+        ),
     )
+
+
+def too_large(verification: Verification) -> GuaranteeError:
+    """Return the error of a release of one's own that cannot be verified within the bound."""
+    return GuaranteeError(
+        "The release was not checked within max_work: " + "; ".join(verification.unchecked) + ".",
+        hint="allow more operations (max_work, or [release] max_work), or promise less.",
+    )
+
+
+def _status(verdicts: Sequence[Verdict]) -> Status:
+    """Sum verdicts up: one that fails outweighs one not checked, and that a partial one."""
+    if any(verdict.is_checked and not verdict.holds for verdict in verdicts):
+        return Status.FAILED
+    if not all(verdict.is_checked for verdict in verdicts):
+        return Status.NOT_CHECKED
+    is_partial = any(verdict.is_partial for verdict in verdicts)
+    return Status.PARTLY if is_partial else Status.VERIFIED
 
 
 def _tree(release: Release, published: Published) -> Tree | None:

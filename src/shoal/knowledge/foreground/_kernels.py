@@ -11,7 +11,12 @@ try:
 except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
-__all__ = ["include"]
+if cython.compiled:
+    from cython.cimports.libc.math import exp, log, log1p
+else:
+    from math import exp, log, log1p
+
+__all__ = ["expect", "include"]
 
 
 def include(
@@ -123,3 +128,201 @@ def add_rows(
         for j in range(width, 0, -1):
             table[at + j] = table[at + j] * miss + table[at + j - 1] * hit
         table[at] = table[at] * miss
+
+
+def expect(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    odds: cython.double[:, ::1],
+    expected: cython.double[:, ::1],
+    height: cython.double[::1],
+    room: cython.double[:, ::1],
+    prefix: cython.double[::1],
+    suffix: cython.double[::1],
+    terms: cython.double[::1],
+) -> None:
+    """Add up, at each point, the expected carriers of each class over all buckets.
+
+    A point is a row of `odds`, which are finite and not negative. `expected` becomes the number of
+    carriers of each class, and `height` the sum of the logarithms of the weights of all worlds.
+    The invariant of a bucket is that its expected carriers add up to `n_carrying`; its plain twin
+    is `law.condition`, for one point at a time. Where a bucket is impossible the height is minus
+    infinity. `room` is for three numbers per class of a bucket; `prefix`, `suffix` and `terms` are
+    as in `include`.
+    """
+    n_points: cython.Py_ssize_t = odds.shape[0]
+    n_buckets: cython.Py_ssize_t = n_carrying.shape[0]
+    p: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    n: cython.longlong
+    n_able: cython.longlong
+    total: cython.double
+    weight: cython.double
+    sum_logs: cython.double
+
+    for p in range(n_points):
+        height[p] = 0.0
+        for e in range(expected.shape[1]):
+            expected[p, e] = 0.0
+        for b in range(n_buckets):
+            n = n_carrying[b]
+            weight = multiplicity[b]
+            n_able = 0
+            total = 0.0
+            for e in range(start[b], start[b + 1]):
+                if odds[p, which[e]] > 0:
+                    n_able += count[e]
+                    total += count[e] * odds[p, which[e]]
+            if n_able < n:
+                height[p] = -float("inf")
+                continue
+            if n == 1:
+                for e in range(start[b], start[b + 1]):
+                    expected[p, which[e]] += weight * count[e] * odds[p, which[e]] / total
+                height[p] += weight * log(total)
+            elif n_able == n:
+                sum_logs = 0.0
+                for e in range(start[b], start[b + 1]):
+                    if odds[p, which[e]] > 0:
+                        expected[p, which[e]] += weight * count[e]
+                        sum_logs += count[e] * log(odds[p, which[e]])
+                height[p] += weight * sum_logs
+            else:
+                height[p] += weight * expect_bucket(
+                    start[b], start[b + 1], which, count, n, n_able, weight,
+                    odds, p, expected, room, prefix, suffix, terms,
+                )  # fmt: skip
+
+
+@cython.cfunc
+def expect_bucket(
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n: cython.longlong,
+    n_able: cython.longlong,
+    weight: cython.double,
+    odds: cython.double[:, ::1],
+    p: cython.Py_ssize_t,
+    expected: cython.double[:, ::1],
+    room: cython.double[:, ::1],
+    prefix: cython.double[::1],
+    suffix: cython.double[::1],
+    terms: cython.double[::1],
+) -> cython.double:
+    """Add the expected carriers of one bucket; return the logarithm of the weight of its worlds."""
+    e: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    n_classes: cython.Py_ssize_t = last - first
+    counts_carriers: cython.bint = 2 * n <= n_able
+    width: cython.Py_ssize_t = n if counts_carriers else n_able - n
+    stride: cython.Py_ssize_t = width + 1
+    target: cython.Py_ssize_t = width - 1 if counts_carriers else width
+    shift: cython.double = find_shift(first, last, which, count, n, n_able, odds, p)
+    scale: cython.double = exp(shift)
+    scaled: cython.double
+    rest: cython.double = 0.0
+    ways: cython.double
+    total: cython.double
+
+    # As in `include`: the tables count the rarer of those who carry the value and who lack it.
+    for i in range(n_classes):
+        scaled = odds[p, which[first + i]] * scale
+        room[0, i] = scaled / (1 + scaled)
+        room[1, i] = 1 / (1 + scaled)
+        rest += count[first + i] * log1p(scaled)
+    at = n_classes * stride
+    for j in range(stride):
+        suffix[at + j] = 0.0
+        prefix[j] = 0.0
+    suffix[at] = 1.0
+    prefix[0] = 1.0
+    for i in range(n_classes - 1, -1, -1):
+        e = first + i
+        at = i * stride
+        for j in range(stride):
+            suffix[at + j] = suffix[at + stride + j]
+        if room[0, i] > 0:
+            add_rows(
+                suffix, at, width, room[0 if counts_carriers else 1, i],
+                room[1 if counts_carriers else 0, i], count[e], terms,
+            )  # fmt: skip
+    total = suffix[width]
+    for i in range(n_classes):
+        e = first + i
+        if room[0, i] > 0:
+            add_rows(
+                prefix, 0, width, room[0 if counts_carriers else 1, i],
+                room[1 if counts_carriers else 0, i], count[e] - 1, terms,
+            )  # fmt: skip
+            at = (i + 1) * stride
+            ways = 0.0
+            for j in range(target + 1):
+                ways += prefix[j] * suffix[at + target - j]
+            expected[p, which[e]] += weight * count[e] * room[0, i] * ways / total
+            add_rows(
+                prefix, 0, width, room[0 if counts_carriers else 1, i],
+                room[1 if counts_carriers else 0, i], 1, terms,
+            )  # fmt: skip
+    return log(total) + rest - n * shift
+
+
+@cython.cfunc
+def find_shift(
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n: cython.longlong,
+    n_able: cython.longlong,
+    odds: cython.double[:, ::1],
+    p: cython.Py_ssize_t,
+) -> cython.double:
+    """Return what to add to the logarithms of odds so that chances sum to about n."""
+    e: cython.Py_ssize_t
+    least: cython.double = 0.0
+    most: cython.double = 0.0
+    mean: cython.double = 0.0
+    one: cython.double
+    is_first: cython.bint = True
+    for e in range(first, last):
+        if odds[p, which[e]] > 0:
+            one = log(odds[p, which[e]])
+            mean += count[e] * one / n_able
+            if is_first or one < least:
+                least = one
+            if is_first or one > most:
+                most = one
+            is_first = False
+    even: cython.double = log(cython.cast(cython.double, n) / (n_able - n))
+    low: cython.double = even - most
+    high: cython.double = even - least
+    shift: cython.double = even - mean
+    excess: cython.double
+    slope: cython.double
+    scaled: cython.double
+    following: cython.double
+    for _ in range(80):
+        excess = -n
+        slope = 0.0
+        for e in range(first, last):
+            scaled = odds[p, which[e]] * exp(shift)
+            excess += count[e] * scaled / (1 + scaled)
+            slope += count[e] * scaled / (1 + scaled) / (1 + scaled)
+        if -0.1 <= excess <= 0.1:
+            break
+        if excess < 0:
+            low = max(low, shift)
+        else:
+            high = min(high, shift)
+        following = shift - excess / max(slope, 1e-300)
+        # A step of Newton that leaves the interval is replaced by its middle.
+        shift = following if low < following < high else (low + high) / 2
+    return shift

@@ -20,7 +20,7 @@ those of the prior, so the release can only add to what she knew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -120,7 +120,7 @@ def fit_additive(
     [0.5, 0.5, 0.5, 0.0]
     """
     if prior is not None:
-        target = _exclude_impossible(target, prior)
+        target = target.without_impossible(prior)
     if relations is None:
         relations = relate(target.exposed.looks, {})
     problem = AdditiveProblem.of(target, prior, relations)
@@ -153,13 +153,3 @@ def _without_carriers(problem: AdditiveProblem) -> AdditiveModel:
     f = np.zeros(len(problem.n_rows))
     effects = problem.effects.by_column(none)
     return AdditiveModel(-np.inf, effects, f, 0.0, 0, is_converged=True, penalty=np.inf)
-
-
-def _exclude_impossible(target: Target, prior: Floats) -> Target:
-    """Exclude rows whose prior is 0, except where a bucket contradicts that."""
-    exposed = target.exposed
-    is_excluded = target.is_excluded | (prior[exposed.look] <= 0)
-    able = np.where(is_excluded, 0, exposed.count)
-    n_able = np.bincount(exposed.bucket, able, len(target.n_carrying))
-    is_kept = (n_able >= target.n_carrying)[exposed.bucket]
-    return replace(target, is_excluded=np.where(is_kept, is_excluded, target.is_excluded))

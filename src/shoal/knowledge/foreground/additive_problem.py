@@ -211,4 +211,4 @@ class AdditiveProblem:
         p[self.target.entry] = self.target.posteriors(
             self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)
         )
-        return Exposure(self.target, p, np.full(len(p), -1, dtype=np.int64))
+        return Exposure.known(self.target, p)

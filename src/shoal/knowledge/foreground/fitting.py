@@ -15,7 +15,6 @@ convergence of any EM algorithm. Scandinavian Journal of Statistics 35(2), 2008.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -30,20 +29,12 @@ from shoal.knowledge.foreground.shapes import Shapes
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["Fit", "Likelihood", "fit"]
+__all__ = ["TOLERANCE", "Fit", "Likelihood"]
 
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-9
 """By how much of itself a chance may still move at the end."""
-_MAX_STEPS = 5_000
-_NEARER = 1e-3
-"""An extrapolation brings a chance nearer to a bound by this factor at most."""
-_AT_BOUND = 1e-6
-"""Chances within this part of the whole table's of a bound are taken for being there."""
-_SAME = 1e-4
-"""Chances this near, as a part of the larger, are the same maximum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +56,13 @@ class Likelihood:
     fixed: Floats
 
     @cached_property
-    def _is_single(self) -> bool:
+    def is_single(self) -> bool:
+        """Whether every bucket has one carrier."""
         return bool(np.all(self.shapes.n_carrying == 1)) and self.shapes.n_shapes > 0
 
     @cached_property
-    def _matrices(self) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """How many rows each shape has of each class, and the same the other way round."""
+    def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """The number of rows of each class in each shape, and the transposed matrix."""
         from scipy import sparse  # noqa: PLC0415 - it takes long to import
 
         shapes = self.shapes
@@ -86,9 +78,9 @@ class Likelihood:
         That of `f`, not of what is given; fixed chances stay as they are.
         """
         odds = odds_of(f)
-        if self._is_single and np.isfinite(odds).all():
+        if self.is_single and np.isfinite(odds).all():
             # One carrier a bucket, as Anatomy has it: sums alone.
-            matrix, transposed = self._matrices
+            matrix, transposed = self.matrices
             total = matrix @ odds
             with np.errstate(divide="ignore"):
                 log = np.log(total)
@@ -123,24 +115,32 @@ class Fit:
     Parameters
     ----------
     f
-        The chance of each class.
+        The chance of each class, at the highest maximum.
     log_likelihood
         The logarithm of the likelihood there.
     n_steps
         How many EM steps it took.
     is_converged
-        Whether the last step changed nothing any more.
+        Whether no search was cut short.
     residual
         The largest change of a chance by another step.
     is_maximum
-        Whether the boundary conditions hold: another step does not lead away from 0 or 1 where a
-        chance is there, and changes no other.
+        Whether no point beside it is higher: saddles are left, and do not count.
     n_at_bound
         How many chances are 0 or 1, or as good as that.
-    n_other_starts, n_other_maxima
-        From how many other starts it was sought, and how many of them led elsewhere.
-    better_by
-        By how much the best of those surpasses the log-likelihood; 0 where none does.
+    n_starts
+        From how many listed starts it was sought; 1 where the first maximum is well determined.
+    n_saddles_left
+        How many times a search ended at a point that was no maximum, and went on.
+    is_certain
+        Whether the curvature at every maximum leaves no doubt; otherwise one is on a ridge, along
+        which the likelihood hardly changes.
+    maxima
+        The distinct maxima, one row each, the highest first.
+    weights
+        Their likelihoods, as shares of the sum.
+    heights
+        The logarithms of their likelihoods.
     """
 
     f: Floats
@@ -150,176 +150,29 @@ class Fit:
     residual: float
     is_maximum: bool
     n_at_bound: int
-    n_other_starts: int = 0
-    n_other_maxima: int = 0
-    better_by: float = 0.0
+    n_starts: int
+    n_saddles_left: int
+    is_certain: bool
+    maxima: Floats
+    weights: Floats
+    heights: Floats
+
+    @property
+    def n_maxima(self) -> int:
+        """The number of distinct maxima."""
+        return len(self.weights)
 
     @property
     def is_unique(self) -> bool:
-        """Whether no other start led elsewhere."""
-        return self.n_other_maxima == 0
+        """Whether no start led to another maximum."""
+        return self.n_maxima == 1
 
     def to_dict(self) -> dict[str, object]:
-        """Give the diagnostics as JSON holds them."""
-        return {name: value for name, value in vars(self).items() if name != "f"}
+        """Return the diagnostics as JSON holds them."""
+        left_out = ("f", "maxima", "weights", "heights")
+        stated = {name: value for name, value in vars(self).items() if name not in left_out}
+        return stated | {"n_maxima": self.n_maxima}
 
     def __repr__(self) -> str:
         state = "converged" if self.is_converged else "not converged"
-        return f"Fit({len(self.f)} chances, {state} in {self.n_steps} steps)"
-
-
-def fit(
-    likelihood: Likelihood,
-    start: Floats | None = None,
-    *,
-    n_other_starts: int = 0,
-    tolerance: float = TOLERANCE,
-    watch: Callable[[Floats, float], None] | None = None,
-) -> Fit:
-    """Find the chances by EM.
-
-    Parameters
-    ----------
-    likelihood
-        What is to be made as large as possible.
-    start
-        Where to begin, one step before; the local random-worlds estimate where none is given.
-    n_other_starts
-        From how many other points to begin as well, to see whether they lead elsewhere.
-    tolerance
-        By how much of itself a chance may still move at the end.
-    watch
-        Called with every point that is accepted and its log-likelihood.
-
-    Examples
-    --------
-    [Wong11] Example 2: buckets with rows of both signatures and a carrier, two rows of the first
-    and a carrier, two rows of the second and none.
-
-    >>> shapes, _ = Shapes.of_buckets(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([1, 1, 2]),
-    ...                               np.array([1, 1]), 2)
-    >>> found = fit(Likelihood(shapes, np.array([3, 3]), np.full(2, np.nan)))
-    >>> found.f.round(6).tolist(), found.is_maximum
-    ([0.666667, 0.0], True)
-    """
-    fixed = likelihood.fixed
-    even = likelihood.even()
-    # Who is never beside a carrier has chance 0, and who is always one has chance 1.
-    is_free = np.isnan(fixed) & (even > 0) & (even < 1)
-    settled = np.where(np.isnan(fixed), even, fixed)
-    begin = settled
-    if start is not None:
-        begin, _ = likelihood.step(np.where(is_free, np.clip(start, 1e-12, 1 - 1e-12), settled))
-    found = _climb(likelihood, np.where(is_free, begin, settled), is_free, tolerance, watch)
-    if not n_other_starts or not is_free.any():
-        return found
-    return _compare(likelihood, found, settled, is_free, n_other_starts, tolerance)
-
-
-def _compare(
-    likelihood: Likelihood,
-    found: Fit,
-    settled: Floats,
-    is_free: Flags,
-    n_other_starts: int,
-    tolerance: float,
-) -> Fit:
-    """Begin elsewhere, at points that are the same whenever this is run."""
-    random = np.random.default_rng(0)
-    n_elsewhere, better_by = 0, 0.0
-    scale = np.maximum(found.f, likelihood.shapes.multiplicity.sum() / likelihood.n_rows.sum())
-    for _ in range(n_other_starts):
-        logs = _logit(np.clip(settled, 1e-6, 1 - 1e-6)) + random.normal(0, 1.5, len(settled))
-        start = np.where(is_free, 1 / (1 + np.exp(-logs)), settled)
-        other = _climb(likelihood, start, is_free, tolerance, None)
-        n_elsewhere += bool((np.abs(other.f - found.f) > _SAME * scale)[is_free].any())
-        better_by = max(better_by, other.log_likelihood - found.log_likelihood)
-    return Fit(
-        **(
-            vars(found)
-            | {
-                "n_other_starts": n_other_starts,
-                "n_other_maxima": n_elsewhere,
-                "better_by": better_by,
-            }
-        )
-    )
-
-
-def _climb(
-    likelihood: Likelihood,
-    f: Floats,
-    is_free: Flags,
-    tolerance: float,
-    watch: Callable[[Floats, float], None] | None,
-) -> Fit:
-    """Take EM steps, two at a time with an extrapolation after them, until nothing moves."""
-    n_steps = 1
-    following, height = likelihood.step(f)
-    while True:
-        if watch is not None:
-            watch(f, height)
-        if _has_settled(f, following, is_free, tolerance) or n_steps >= _MAX_STEPS:
-            break
-        second, middle = likelihood.step(following)
-        n_steps += 2
-        farther = _extrapolate(f, following, second, is_free)
-        after, peak = likelihood.step(farther)
-        if peak >= middle and np.isfinite(peak):
-            f, following, height = farther, after, peak
-        else:
-            n_steps += 1
-            f = second
-            following, height = likelihood.step(second)
-    residual = float(np.abs(following - f)[is_free].max(initial=0.0))
-    is_converged = _has_settled(f, following, is_free, tolerance)
-    low, high = _bounds(likelihood, f)
-    return Fit(
-        f=f,
-        log_likelihood=height,
-        n_steps=n_steps,
-        is_converged=is_converged,
-        residual=residual,
-        is_maximum=is_converged and _keeps_bounds(f, following, is_free, low, high),
-        n_at_bound=int(np.count_nonzero(low | high)),
-    )
-
-
-def _has_settled(f: Floats, following: Floats, is_free: Flags, tolerance: float) -> bool:
-    moved = np.abs(following - f)[is_free]
-    return bool(np.all(moved <= tolerance * np.minimum(f, 1 - f)[is_free] + 1e-15))
-
-
-def _extrapolate(first: Floats, second: Floats, third: Floats, is_free: Flags) -> Floats:
-    """Go on in the direction of two EM steps ([Varadhan08] scheme S3), within bounds."""
-    stride = (second - first)[is_free]
-    bend = (third - second)[is_free] - stride
-    steepness = float(np.sqrt((bend * bend).sum()))
-    length = float(np.sqrt((stride * stride).sum())) / steepness if steepness > 0 else 1.0
-    length = max(length, 1.0)
-    target = first[is_free] + 2 * length * stride + length**2 * bend
-    farther = third.copy()
-    # At a bound itself no EM step would ever lead away again.
-    nearest = _NEARER * third[is_free], 1 - _NEARER * (1 - third[is_free])
-    farther[is_free] = np.clip(target, *nearest)
-    return farther
-
-
-def _logit(f: Floats) -> Floats:
-    logs: Floats = np.log(f) - np.log1p(-f)
-    return logs
-
-
-def _bounds(likelihood: Likelihood, f: Floats) -> tuple[Flags, Flags]:
-    shapes = likelihood.shapes
-    rate = float(shapes.multiplicity @ shapes.n_carrying) / float(likelihood.n_rows.sum())
-    is_free = np.isnan(likelihood.fixed)
-    return is_free & (f <= _AT_BOUND * rate), is_free & (1 - f <= _AT_BOUND * (1 - rate))
-
-
-def _keeps_bounds(f: Floats, following: Floats, is_free: Flags, low: Flags, high: Flags) -> bool:
-    """Whether a step at a bound leads no farther from it than rounding does."""
-    slack = 1 + 1e-6
-    leaves_zero = following[low & is_free] > f[low & is_free] * slack
-    leaves_one = 1 - following[high & is_free] > (1 - f[high & is_free]) * slack
-    return not leaves_zero.any() and not leaves_one.any()
+        return f"Fit({len(self.f)} chances, {self.n_maxima} maxima, {state})"

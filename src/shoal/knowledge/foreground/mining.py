@@ -2,7 +2,8 @@
 
 For every set of quasi-identifiers with enough rows the chances of its signatures are found from
 the whole release, and with them p(t:x) of everybody. The adversary of [Wong11] believes the
-largest p(t:x) over all sets. Of signatures with too few rows the paper says that a uniform
+largest p(t:x) over all sets. Where the chances have several solutions, p(t:x) is the mean over
+them, weighted by likelihood. Of signatures with too few rows the paper says that a uniform
 distribution is assumed; three readings of that are offered as policies.
 
 References
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,9 +24,11 @@ from shoal.core.cells import Codes, Counts
 from shoal.core.errors import ParameterError
 from shoal.knowledge.foreground.attribute_sets import AttributeSet
 from shoal.knowledge.foreground.exposed import Exposed
-from shoal.knowledge.foreground.fitting import TOLERANCE, Fit, Likelihood, fit
-from shoal.knowledge.foreground.law import condition, odds_of
-from shoal.knowledge.foreground.shapes import Shapes
+from shoal.knowledge.foreground.fitting import Fit
+from shoal.knowledge.foreground.informed_chances import fit_to_prior
+from shoal.knowledge.foreground.solutions import WITHIN, solve
+from shoal.knowledge.foreground.starts import N_RANDOM, numbers_of
+from shoal.knowledge.foreground.target import Target
 
 __all__ = [
     "Accuracy",
@@ -42,139 +44,12 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+_ON_RIDGE = 0.01
+"""How far beliefs may be off where a maximum is on a ridge, along which the likelihood is flat."""
+
 Policy = Literal["pool", "prior", "half"]
 """What is assumed of signatures with too few rows: that they share one chance, which is found with
 the others; that of the whole table; or one half."""
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A value, or values that count as one, in a release.
-
-    Parameters
-    ----------
-    exposed
-        The release.
-    n_carrying
-        How many rows of each bucket carry the value.
-    is_excluded
-        For each entry of the release whether its rows are known not to carry the value.
-    """
-
-    exposed: Exposed
-    n_carrying: Counts
-    is_excluded: Flags = field(repr=False)
-
-    @classmethod
-    def of(
-        cls, exposed: Exposed, values: Sequence[int] | Codes, forbidden: Flags | None = None
-    ) -> Target:
-        """Aim at some values.
-
-        Parameters
-        ----------
-        exposed
-            The release.
-        values
-            The codes of the values, which count as one.
-        forbidden
-            For each distinct row of the release whether whoever looks so cannot have the value.
-            In a bucket that contradicts it, the adversary learns that she was wrong and
-            excludes nobody.
-
-        Examples
-        --------
-        >>> from shoal.core.domain import Domain
-        >>> sex = Domain.of_texts("sex", ["F", "M"])
-        >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-        >>> exposed = Exposed.of_rows([sex], np.array([[0], [1]]), np.array([0, 0]),
-        ...                           np.array([0, 1]), disease)
-        >>> Target.of(exposed, [1])
-        Target(1 of 2 rows in 1 of 1 buckets)
-        """
-        n_carrying = exposed.n_carrying(values)
-        is_excluded = np.zeros(len(exposed.look), dtype=bool)
-        if forbidden is not None:
-            is_excluded = forbidden[exposed.look]
-            able = np.where(is_excluded, 0, exposed.count)
-            n_able = np.bincount(exposed.bucket, able, len(n_carrying))
-            is_excluded &= (n_able >= n_carrying)[exposed.bucket]
-        return cls(exposed, n_carrying, is_excluded)
-
-    @cached_property
-    def rate(self) -> float:
-        """The share of the release's rows that carry the value."""
-        return float(self.n_carrying.sum()) / max(self.exposed.n_rows, 1)
-
-    @cached_property
-    def carrying_buckets(self) -> Codes:
-        """The buckets with a carrier."""
-        return np.flatnonzero(self.n_carrying)
-
-    @cached_property
-    def entry(self) -> Codes:
-        """The entries of buckets with a carrier; all others have p(t:x) = 0."""
-        return np.flatnonzero(self.n_carrying[self.exposed.bucket] > 0)
-
-    @cached_property
-    def bucket(self) -> Codes:
-        """For each of these the place of its bucket among those with a carrier."""
-        return np.searchsorted(self.carrying_buckets, self.exposed.bucket[self.entry])
-
-    def classes(self, class_of_look: npt.NDArray[np.signedinteger], n_classes: int) -> Codes:
-        """Give the class of each entry; those excluded have one of their own, the last."""
-        found: Codes = class_of_look[self.exposed.look].astype(np.int64)
-        found[self.is_excluded] = n_classes
-        return found
-
-    def likelihood(
-        self, class_of_entry: Codes, fixed: Floats, *, is_shared: bool = True
-    ) -> tuple[Likelihood, Codes]:
-        """Set up the likelihood of chances by class.
-
-        Parameters
-        ----------
-        class_of_entry
-            See `classes`.
-        fixed
-            The chances that are given, not a number where one is sought; one a class but those
-            excluded.
-        is_shared
-            Whether buckets of one shape are looked for.
-
-        Returns
-        -------
-        likelihood
-            With a further class for those excluded.
-        of_bucket
-            The shape of each bucket with a carrier.
-        """
-        n_classes = len(fixed) + 1
-        which, count = class_of_entry[self.entry], self.exposed.count[self.entry]
-        carrying = self.n_carrying[self.carrying_buckets]
-        if is_shared:
-            shapes, of_bucket = Shapes.of_buckets(self.bucket, which, count, carrying, n_classes)
-        else:
-            shapes = Shapes.one_by_one(self.bucket, which, count, carrying, n_classes)
-            of_bucket = np.arange(len(carrying))
-        n_rows = np.bincount(class_of_entry, self.exposed.count, n_classes).astype(np.int64)
-        return Likelihood(shapes, n_rows, np.append(fixed, 0.0)), of_bucket
-
-    def posteriors(
-        self, likelihood: Likelihood, of_bucket: Codes, class_of_entry: Codes, f: Floats
-    ) -> Floats:
-        """Give p(t:x) of the rows of every entry in a bucket with a carrier."""
-        share, _ = condition(likelihood.shapes, odds_of(f))
-        place = likelihood.shapes.entry_of(
-            of_bucket[self.bucket], class_of_entry[self.entry], len(f)
-        )
-        return share[place]
-
-    def __repr__(self) -> str:
-        return (
-            f"Target({int(self.n_carrying.sum())} of {self.exposed.n_rows} rows in "
-            f"{len(self.carrying_buckets)} of {len(self.n_carrying)} buckets)"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +81,8 @@ class GlobalDistribution:
     attributes
         The set and its signatures.
     f
-        The chance of each signature; then that of the rare ones together, where there are any.
+        The chance of each signature, at the highest maximum; then that of the rare ones together,
+        where there are any.
     rate
         The share of the whole release.
     delta
@@ -265,11 +141,25 @@ class Exposure:
         For each entry of the release how likely its rows carry the value.
     by
         For each entry the attribute set that says so; -1 where none does.
+    at_most
+        For each entry what p(t:x) is at most over the sets by which the rows of its bucket differ,
+        as far as a computation tells; 0 where they differ by none. By other sets p(t:x) is the
+        share of the bucket, whatever is mined.
+    worst
+        For each entry the largest p(t:x) by a single solution whose log-likelihood is within 2 of
+        the highest.
     """
 
     target: Target
     p: Floats
     by: Codes
+    at_most: Floats = field(repr=False)
+    worst: Floats = field(repr=False)
+
+    @classmethod
+    def known(cls, target: Target, p: Floats) -> Exposure:
+        """Return beliefs that do not come from attribute sets."""
+        return cls(target, p, np.full(len(p), -1, dtype=np.int64), np.zeros(len(p)), p)
 
     def __repr__(self) -> str:
         return f"Exposure({self.target!r}, largest {self.p.max(initial=0.0):.3g})"
@@ -280,9 +170,7 @@ def mine(
     sets: Sequence[AttributeSet],
     *,
     policy: Policy = "pool",
-    n_other_starts: int = 0,
     prior: Floats | None = None,
-    tolerance: float = TOLERANCE,
 ) -> Iterator[tuple[GlobalDistribution, Floats]]:
     """Find the global distribution of each set, and p(t:x) by it.
 
@@ -293,14 +181,10 @@ def mine(
     sets
         The sets; see `usable_sets`.
     policy
-        What is assumed of signatures with too few rows.
-    n_other_starts
-        From how many other points to begin as well, to see whether the maximum is the only one.
+        What is assumed of signatures with too few rows; default ``"pool"``.
     prior
         For each distinct row of the release how likely whoever looks so was believed to have the
-        value; EM begins there.
-    tolerance
-        See `fit`.
+        value. Chances then say how the release departs from it; default none.
 
     Yields
     ------
@@ -309,19 +193,74 @@ def mine(
     p
         p(t:x) of the entries `target.entry`.
     """
+    for found in _mine(target, sets, policy, prior):
+        yield found.distribution, found.p
+
+
+@dataclass(frozen=True, eq=False)
+class _Mined:
+    """What one attribute set says.
+
+    Parameters
+    ----------
+    distribution
+        The chances of its signatures.
+    p, worst
+        p(t:x) of the entries `target.entry`: the mean over all solutions, and the largest by one
+        that is about as likely as the best.
+    is_pure
+        Whether all rows of an entry's bucket are the same by this set.
+    """
+
+    distribution: GlobalDistribution
+    p: Floats
+    worst: Floats
+    is_pure: Flags
+
+
+def _mine(
+    target: Target, sets: Sequence[AttributeSet], policy: Policy, prior: Floats | None
+) -> Iterator[_Mined]:
     if policy not in get_args(Policy):
         raise ParameterError(f"policy must be one of {', '.join(get_args(Policy))}.")
     for one in sets:
-        class_of_entry = target.classes(one.class_of_look, one.n_classes)
         fixed = np.full(one.n_classes, np.nan)
         if one.has_rare and policy != "pool":
             fixed[-1] = target.rate if policy == "prior" else 0.5
-        likelihood, of_bucket = target.likelihood(class_of_entry, fixed)
-        begin = None if prior is None else _means(target, class_of_entry, prior, len(fixed) + 1)
-        found = fit(likelihood, begin, n_other_starts=n_other_starts, tolerance=tolerance)
-        p = target.posteriors(likelihood, of_bucket, class_of_entry, found.f)
-        delta = _delta(target.exposed, found.f[class_of_entry])
-        yield GlobalDistribution(one, found.f[:-1], target.rate, delta, found), p
+        if prior is None:
+            yield _mine_set(target, one, fixed)
+        else:
+            yield _mine_with_prior(target, one, fixed, prior)
+
+
+def _mine_with_prior(target: Target, one: AttributeSet, fixed: Floats, prior: Floats) -> _Mined:
+    """Find how the release departs from a prior; its maximum is the one above the prior."""
+    found, p = fit_to_prior(target, one, fixed, prior)
+    class_of_entry = target.classes(one.class_of_look, one.n_classes)
+    delta = _delta(target.exposed, found.f[class_of_entry])
+    distribution = GlobalDistribution(one, found.f[:-1], target.rate, delta, found)
+    return _Mined(distribution, p, p, np.zeros(len(p), dtype=bool))
+
+
+def _mine_set(target: Target, one: AttributeSet, fixed: Floats) -> _Mined:
+    class_of_entry = target.classes(one.class_of_look, one.n_classes)
+    likelihood, of_bucket = target.likelihood(class_of_entry, fixed)
+    exposed = target.exposed
+    numbers = numbers_of(exposed.looks, one, exposed.buckets.domain, target.values)
+    # Those excluded have no number of their own: their chance is 0.
+    found = solve(likelihood, np.concatenate([numbers, np.full((1, N_RANDOM), 0.5)]))
+    p, worst = np.zeros(len(target.entry)), np.zeros(len(target.entry))
+    for f, weight, height in zip(found.maxima, found.weights, found.heights, strict=True):
+        share = target.posteriors(likelihood, of_bucket, class_of_entry, f)
+        p += weight * share
+        if height >= found.log_likelihood - WITHIN:
+            worst = np.maximum(worst, share)
+    shapes = likelihood.shapes
+    n_rows = np.bincount(shapes.shape, shapes.count, shapes.n_shapes)
+    is_pure = (np.diff(shapes.start) == 1) | (shapes.n_carrying == n_rows)
+    delta = _delta(exposed, found.f[class_of_entry])
+    distribution = GlobalDistribution(one, found.f[:-1], target.rate, delta, found)
+    return _Mined(distribution, p, worst, is_pure[of_bucket[target.bucket]])
 
 
 def expose(
@@ -329,10 +268,9 @@ def expose(
     sets: Sequence[AttributeSet],
     *,
     policy: Policy = "pool",
-    n_other_starts: int = 0,
     prior: Floats | None = None,
 ) -> tuple[Exposure, tuple[GlobalDistribution, ...]]:
-    """Give the largest p(t:x) over all sets; see `mine`.
+    """Return the largest p(t:x) over all sets; see `mine`.
 
     Where there is no set, every world of a bucket is as likely as any other.
 
@@ -348,18 +286,21 @@ def expose(
     >>> by_sex.f.round(6).tolist(), found.p.round(6).tolist()
     ([0.666667, 0.0], [1.0, 0.0, 0.5, 0.0])
     """
-    n_entries = len(target.exposed.look)
+    n_entries, entry = len(target.exposed.look), target.entry
     p, by = expose_by(target, 0.5).p, np.full(n_entries, -1, dtype=np.int64)
+    at_most, worst = np.zeros(n_entries), p.copy()
     if sets:
-        p[target.entry] = -1.0
+        p[entry] = -1.0
     distributions = []
-    mined = mine(target, sets, policy=policy, n_other_starts=n_other_starts, prior=prior)
-    for number, (distribution, share) in enumerate(mined):
-        higher = target.entry[share > p[target.entry]]
-        by[higher] = number
-        p[target.entry] = np.maximum(p[target.entry], share)
-        distributions.append(distribution)
-    return Exposure(target, p, by), tuple(distributions)
+    for number, found in enumerate(_mine(target, sets, policy, prior)):
+        by[entry[found.p > p[entry]]] = number
+        p[entry] = np.maximum(p[entry], found.p)
+        # On a ridge another search ends a little farther on.
+        high = found.p + (0.0 if found.distribution.fit.is_certain else _ON_RIDGE)
+        at_most[entry] = np.maximum(at_most[entry], np.where(found.is_pure, 0.0, high))
+        worst[entry] = np.maximum(worst[entry], found.worst)
+        distributions.append(found.distribution)
+    return Exposure(target, p, by, at_most, worst), tuple(distributions)
 
 
 def expose_by(target: Target, chance_of_look: Floats | float) -> Exposure:
@@ -383,16 +324,7 @@ def expose_by(target: Target, chance_of_look: Floats | float) -> Exposure:
     likelihood, of_bucket = target.likelihood(class_of_entry, different)
     p = np.zeros(len(target.exposed.look))
     p[target.entry] = target.posteriors(likelihood, of_bucket, class_of_entry, likelihood.fixed)
-    return Exposure(target, p, np.full(len(p), -1, dtype=np.int64))
-
-
-def _means(target: Target, class_of_entry: Codes, prior: Floats, n_classes: int) -> Floats:
-    """Give the mean prior of each class."""
-    count = target.exposed.count
-    rows = np.bincount(class_of_entry, count, n_classes)
-    total = np.bincount(class_of_entry, count * prior[target.exposed.look], n_classes)
-    means: Floats = total / np.maximum(rows, 1)
-    return means
+    return Exposure.known(target, p)
 
 
 def _delta(exposed: Exposed, f: Floats) -> float:

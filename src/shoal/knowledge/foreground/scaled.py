@@ -95,7 +95,7 @@ class ScaledChances:
         """Return p(t:x) of everybody, with all odds raised to the power `a`."""
         p = np.zeros(len(self.target.exposed.look))
         p[self.target.entry] = self._condition(a)[0][self.place]
-        return Exposure(self.target, p, np.full(len(p), -1, dtype=np.int64))
+        return Exposure.known(self.target, p)
 
     def log_worlds(self, a: float) -> Floats:
         """Return the logarithm of the total weight of the worlds of each bucket with a carrier.

@@ -120,7 +120,6 @@ def _example_2() -> Figure:
     found, (mined,) = expose(
         Target.of(exposed, value.codes_of(["x"])),
         usable_sets(exposed.looks, _ENOUGH),
-        n_other_starts=3,
     )
     first, second = mined.f.tolist()
     return Figure(

@@ -1,0 +1,396 @@
+"""The solutions of the foreground equations, by a checker's own search.
+
+Which of several solutions a search finds depends on where it begins, so the starts are published,
+and this module makes them anew from the names and values in the release: chances that are all
+alike, each class raised in turn, and eight from SHA-256. Every start is climbed from by iterating
+the equations, and Newton's method finds the last digits. An end that is no maximum is left;
+distinct maxima are weighed by their likelihood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.checks._foreground_buckets import Floats
+from shoal.checks._foreground_model import Model
+from shoal.core.cells import Counts
+from shoal.core.work import Work
+
+__all__ = ["Solutions", "seed_numbers", "solve"]
+
+Flags = npt.NDArray[np.bool_]
+
+_N_WORDS = 8
+_N_RAISED = 32
+_TENFOLD = 10.0
+_HUNDREDTH = 0.01
+_LEAST = 1e-9
+"""The least chance, and the least chance of the contrary, that the search goes to."""
+_SETTLED = 1e-7
+_MOST_STEPS = 400
+_DISTINCT = 1e-6
+_SAME_RIDGE = 1e-2
+_HIGHER = 1e-7
+_ASIDE = 0.05
+_ARRIVED = 0.02
+_CURVED = 1e-6
+_FALLING = 1e-5
+_MOST_MAXIMA = 200
+_MOST_NEWTON = 30
+_STILL = 1e-9
+_NEAR_BOUND = 1e-4
+_EVERY, _SLOW = 32, 5e-3
+_CLOSE_CALL = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """The distinct maxima.
+
+    Parameters
+    ----------
+    chances
+        One row per maximum, one column per class.
+    weights
+        Their likelihoods, as shares of the sum.
+    is_close
+        Whether the log-likelihood is within 2 of the highest.
+    """
+
+    chances: Floats
+    weights: Floats
+    is_close: Flags
+
+
+def seed_numbers(
+    columns: list[str], values: list[str | None], signatures: list[list[str | None] | None]
+) -> Floats:
+    """Return the eight published pseudo-random numbers of each class.
+
+    Parameters
+    ----------
+    columns
+        The names of the attribute set.
+    values
+        The values that count as one.
+    signatures
+        The texts of each signature, in the order of `columns`; None for all that are too rare.
+    """
+    order = sorted(range(len(columns)), key=lambda place: columns[place])
+    by_name = [columns[place] for place in order]
+    ordered = sorted(values, key=lambda text: (text is not None, text or ""))
+    numbers = []
+    for texts in signatures:
+        own = None if texts is None else [texts[place] for place in order]
+        stated = json.dumps(
+            ["shoal foreground start", by_name, ordered, own],
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        digest = hashlib.sha256(stated.encode("utf-8")).digest()
+        numbers.append(
+            [
+                (int.from_bytes(digest[4 * word : 4 * word + 4], "big") + 0.5) / 2**32
+                for word in range(_N_WORDS)
+            ]
+        )
+    return np.array(numbers)
+
+
+def _starts(numbers: Floats, rows: Counts, rate: float) -> Floats:
+    """List the starts, one row each."""
+    level = np.log(rate / (1 - rate))
+    alike = level + _HUNDREDTH * (2 * numbers[:, 0] - 1)
+    logs = [alike]
+    fewest = sorted(range(len(rows)), key=lambda place: (rows[place], numbers[place, 0]))
+    for place in fewest[:_N_RAISED]:
+        raised = alike.copy()
+        raised[place] += np.log(_TENFOLD)
+        logs.append(raised)
+    chances = [1 / (1 + np.exp(-one)) for one in logs]
+    return np.array([*chances, *(numbers[:, word] for word in range(_N_WORDS))])
+
+
+def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions:
+    """Search from every listed start.
+
+    Parameters
+    ----------
+    model
+        The likelihood.
+    numbers
+        See `seed_numbers`.
+    fixed
+        The chances that are given; not a number for those that are sought.
+    work
+        What may be spent.
+
+    Raises
+    ------
+    TooMuchWork
+        If the search would take more.
+    """
+    rate = model.total / float(model.rows.sum())
+    search = _Search.of(model, fixed, rate, work)
+    if 0 < rate < 1 and len(search.sought):
+        starts = _starts(numbers, model.rows, rate)
+        search.climb(starts[:1])
+        search.climb(starts[1:])
+    else:
+        point = search.inside(np.full((1, len(fixed)), rate))[0]
+        search.maxima.append(_Maximum(point, 0.0, is_certain=True))
+    heights = np.array([one.height for one in search.maxima])
+    weights = np.exp(heights - heights.max())
+    return Solutions(
+        np.array([one.chances for one in search.maxima]),
+        weights / weights.sum(),
+        heights >= heights.max() - _CLOSE_CALL,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Maximum:
+    """A maximum.
+
+    Parameters
+    ----------
+    chances, height
+        The point and its log-likelihood.
+    is_certain
+        Whether its curvature leaves no doubt.
+    """
+
+    chances: Floats
+    height: float
+    is_certain: bool
+
+
+@dataclass(eq=False)
+class _Search:
+    """Climbs, and the maxima that they ended at.
+
+    Parameters
+    ----------
+    model
+        The likelihood.
+    fixed
+        The chances that are given.
+    rate
+        The share of carriers in the whole release.
+    work
+        What may be spent.
+    maxima
+        The maxima so far.
+    reached
+        The heights of known maxima that climbs came to.
+    doubtful
+        The ends so far whose curvature leaves doubts.
+    """
+
+    model: Model
+    fixed: Floats
+    rate: float
+    work: Work
+    maxima: list[_Maximum] = field(default_factory=list)
+    reached: list[float] = field(default_factory=list)
+    doubtful: list[Floats] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Model, fixed: Floats, rate: float, work: Work) -> _Search:
+        """Set the search up: classes that are never beside a carrier, or always one, are known."""
+        work.spend(model.n_operations)
+        share = model.step(np.full((1, len(fixed)), 0.5))[0][0]
+        is_known = np.isnan(fixed) & ((share <= 0) | (share >= 1 - 1e-12) | (model.rows == 0))
+        return cls(model, np.where(is_known, share, fixed), rate, work)
+
+    @property
+    def sought(self) -> npt.NDArray[np.intp]:
+        """The classes whose chances are sought."""
+        return np.flatnonzero(np.isnan(self.fixed))
+
+    def inside(self, chances: Floats) -> Floats:
+        """Keep chances off the bounds, and those that are given as they are."""
+        found: Floats = np.where(np.isnan(self.fixed), chances, self.fixed)
+        return np.clip(found, _LEAST, 1 - _LEAST)
+
+    def step(self, chances: Floats) -> tuple[Floats, Floats]:
+        """Apply the equations once, and count it."""
+        self.work.spend(len(chances) * self.model.n_operations)
+        return self.model.step(chances)
+
+    def climb(self, starts: Floats) -> None:
+        """Climb from some starts, and keep every maximum that is new."""
+        queue = self._ends(starts)
+        while queue and len(self.maxima) < _MOST_MAXIMA:
+            found = self._refine(queue.pop(0))
+            if self._is_known(found.chances):
+                continue
+            if not found.is_certain:
+                near = [*self.doubtful, *(one.chances for one in self.maxima)]
+                if any(np.abs(found.chances - one).max() <= _SAME_RIDGE for one in near):
+                    continue
+                self.doubtful.append(found.chances)
+                is_left, higher = self._leave(found.chances, found.height)
+                queue.extend(higher)
+                if is_left:
+                    continue
+            self.maxima.append(found)
+
+    def _is_known(self, point: Floats) -> bool:
+        return any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima)
+
+    def _leave(self, point: Floats, height: float) -> tuple[bool, list[Floats]]:
+        """Climb from beside a point, class by class.
+
+        Returns
+        -------
+        is_left
+            Whether some climb ended higher, so that the point is no maximum.
+        ends
+            The higher ends that are not known yet.
+        """
+        sought = self.sought
+        rate = float(point[sought].mean())
+        beside = []
+        for place in sought.tolist():
+            up, down = point.copy(), point.copy()
+            up[place] += _ASIDE * min(rate, 1 - rate) * (1 - point[place])
+            down[place] *= 1 - _ASIDE
+            beside += [up, down]
+        self.reached.clear()
+        ends = self._ends(np.array(beside))
+        heights = self.step(np.array(ends))[1].tolist() if ends else []
+        higher = [
+            end
+            for end, one in zip(ends, heights, strict=True)
+            if one > height + _HIGHER and np.abs(end - point).max() > _SAME_RIDGE
+        ]
+        is_left = bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER
+        return is_left, higher
+
+    def _ends(self, starts: Floats) -> list[Floats]:
+        """Iterate the equations until nothing moves."""
+        ends: list[Floats] = []
+        now = self.inside(starts)
+        for count in range(_MOST_STEPS):
+            share = self.inside(self.step(now)[0])
+            goes_on = self._goes_on(now, share, ends)
+            if count % _EVERY == _EVERY - 1:
+                goes_on &= ~self._arrive(now, share, goes_on)
+            now = share[goes_on]
+            if not len(now):
+                return ends
+        return [*ends, *now]
+
+    def _goes_on(self, now: Floats, share: Floats, ends: list[Floats]) -> Flags:
+        """Say which climbs go on; those that ended somewhere new are added to the ends."""
+        room = np.minimum(now, 1 - now)
+        is_still = np.all(np.abs(share - now) <= _SETTLED * room, axis=1)
+        ends.extend(now[is_still])
+        goes_on: Flags = ~is_still
+        for one in self.maxima:
+            if one.is_certain:
+                near = _ARRIVED * np.minimum(one.chances, 1 - one.chances) + _DISTINCT
+                is_there = np.all(np.abs(now - one.chances) <= near, axis=1)
+                goes_on &= ~is_there
+                self.reached.extend([one.height] * bool(is_there.any()))
+        return goes_on
+
+    def _arrive(self, now: Floats, share: Floats, goes_on: Flags) -> Flags:
+        """Refine climbs that have become slow; say which of them were at a maximum."""
+        has_arrived = np.zeros(len(now), dtype=bool)
+        own, after = now[:, self.sought], share[:, self.sought]
+        room = np.maximum(np.minimum(own, 1 - own), 0.1 * own.mean(axis=1, keepdims=True))
+        is_slow = goes_on & np.all(np.abs(after - own) <= _SLOW * room, axis=1)
+        for place in np.flatnonzero(is_slow).tolist():
+            found = self._refine(now[place])
+            has_arrived[place] = found.is_certain
+            if found.is_certain:
+                self.reached.append(found.height)
+                if not self._is_known(found.chances):
+                    self.maxima.append(found)
+        return has_arrived
+
+    def _slopes(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return the slope of the log-likelihood along every chance, and the height."""
+        share, height = self.step(points)
+        return self.model.rows * (share - points) / (points * (1 - points)), height
+
+    def _refine(self, point: Floats) -> _Maximum:
+        """Take Newton's steps while they lead up and the likelihood is curved as at a maximum."""
+        slopes, heights = self._slopes(point[np.newaxis])
+        slope, height = slopes[0], float(heights[0])
+        last = np.inf
+        for _ in range(_MOST_NEWTON):
+            held = self._held(point, slope)
+            moving = self.sought[~held[self.sought]]
+            bends = self._bends(point, moving)
+            if not _is_curved(point[moving], bends, self.model.rows[moving]):
+                break
+            if last <= _STILL:
+                return _Maximum(point, height, is_certain=True)
+            tried = self._newton(point, slope, moving, bends)
+            tried[held] = np.where(tried[held] < 0.5, _LEAST, 1 - _LEAST)
+            slopes, heights = self._slopes(tried[np.newaxis])
+            if heights[0] < height - 1e-10 * (1 + abs(height)):
+                break
+            last = float(np.abs(tried - point).max())
+            point, slope, height = tried, slopes[0], float(heights[0])
+        return _Maximum(point, height, is_certain=False)
+
+    def _held(self, point: Floats, slope: Floats) -> Flags:
+        """Say which chances are near a bound that their slope leads to."""
+        steep = _FALLING * self.model.rows
+        held = (point <= _NEAR_BOUND) & (slope < -steep)
+        held |= (1 - point <= _NEAR_BOUND) & (slope > steep)
+        found: Flags = held & np.isnan(self.fixed)
+        return found
+
+    def _bends(self, point: Floats, moving: npt.NDArray[np.intp]) -> Floats:
+        """Return minus the second derivatives along some classes."""
+        room = np.minimum(point, 1 - point)[moving]
+        width = 1e-4 * np.maximum(room, 0.01 * min(self.rate, 1 - self.rate))
+        above = np.minimum(point[moving] + width, 1 - _LEAST)
+        below = np.maximum(point[moving] - width, _LEAST)
+        points = np.repeat(point[np.newaxis], 2 * len(moving), axis=0)
+        for place, one in enumerate(moving.tolist()):
+            points[2 * place, one], points[2 * place + 1, one] = above[place], below[place]
+        slopes = self._slopes(points)[0][:, moving] if len(moving) else np.zeros((0, 0))
+        bends = (slopes[1::2] - slopes[0::2]) / (above - below)[:, np.newaxis]
+        found: Floats = (bends + bends.T) / 2
+        return found
+
+    def _newton(
+        self, point: Floats, slope: Floats, moving: npt.NDArray[np.intp], bends: Floats
+    ) -> Floats:
+        """Return where one step leads, at most a twentieth away and within the bounds."""
+        kept = np.ones(len(moving), dtype=bool)
+        change = np.zeros(len(moving))
+        while kept.any():
+            change[:] = 0.0
+            change[kept] = np.linalg.solve(bends[np.ix_(kept, kept)], slope[moving][kept])
+            leaves = (point[moving] <= 2 * _LEAST) & (change < 0)
+            leaves |= (1 - point[moving] <= 2 * _LEAST) & (change > 0)
+            if not leaves.any():
+                break
+            kept &= ~leaves
+            change[:] = 0.0
+        change /= max(1.0, float(np.abs(change).max(initial=0.0)) / _ASIDE)
+        following = point.copy()
+        following[moving] += change
+        found: Floats = self.inside(following[np.newaxis])[0]
+        return found
+
+
+def _is_curved(chances: Floats, bends: Floats, rows: Counts) -> bool:
+    """Whether the likelihood falls in every direction, beyond what rounding could feign."""
+    if not len(chances):
+        return True
+    spread = chances * (1 - chances)
+    scale = np.sqrt(np.maximum(spread, 0.01 * spread.max()) / rows)
+    return bool(np.linalg.eigvalsh(bends * np.outer(scale, scale)).min() > _CURVED)
