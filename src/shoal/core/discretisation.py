@@ -110,6 +110,9 @@ class Discretisation:
         >>> Discretisation.of("age", {"width": 5, "show": "interval"}).to_config()
         {'width': 5, 'show': 'interval'}
         """
+        if isinstance(given, cls):
+            # A method that is made again, some parameters changed, hands over what was read.
+            return given
         is_number = isinstance(given, numbers.Integral) and not isinstance(given, bool)
         stated = {"bins": given} if is_number else given
         if not isinstance(stated, Mapping):

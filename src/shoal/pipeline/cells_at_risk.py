@@ -203,7 +203,7 @@ class _Score:
         _, low, high = self.share
         return (
             f"{self.n_sure_right} of {self.n_sure} private cells filled in rightly by the "
-            f"adversary {self.adversary} ({low:.0%} to {high:.0%}; guessing the most frequent "
+            f"{self.adversary} adversary ({low:.0%} to {high:.0%}; guessing the most frequent "
             f"value: {self.baseline:.0%})"
         )
 

@@ -430,3 +430,8 @@ def test_numpy_numbers_are_numbers():
 
 def test_a_cut_shows_counts_only():
     assert repr(cut(3, integers(86753))) == "Cut(1 values under 1 labels)"
+
+
+def test_what_was_read_is_taken_as_it_is():
+    cut = Discretisation.of("age", {"bins": 3})
+    assert Discretisation.of("age", cut) is cut

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -355,3 +356,9 @@ def test_which_of_equal_rows_is_blanked_is_drawn():
         blanked.add(tuple(sorted((c, k) for c, texts in keys.items() for k in texts)))
     assert {len(cells) for cells in blanked} == {9}
     assert len(blanked) > 1
+
+
+def test_a_method_is_made_again_with_its_cuts():
+    """The held-out test of membership publishes a part by the same method."""
+    method = shoal.RuleHiding(private="a", discretise={"age": {"bins": 3}})
+    assert replace(method, gamma=5).discretise == method.discretise
