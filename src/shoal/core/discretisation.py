@@ -153,9 +153,9 @@ class Discretisation:
         counts
             The rows of each code, for quantiles; without them every value counts once.
         basis
-            The values that the bounds follow from; default all. Where a value lies beyond the
-            outermost intervals of these, the bounds follow from all values after all, so that
-            every value lies in its interval.
+            The values that the bounds follow from; default all. A value beyond the outermost
+            intervals of these lies in a further interval, of which there may then be more than
+            were asked for.
 
         Raises
         ------
@@ -212,8 +212,6 @@ class Discretisation:
     def _intervals(self, values: Values, basis: Values | None) -> list[Interval]:
         """Return the interval of every value."""
         grid = self._grid(values if basis is None else basis)
-        if basis is not None and not _reaches(grid, basis, values):
-            grid = self._grid(values)
         intervals = [*map(grid.around, values.exact)]
         n_beyond = len([interval for interval in intervals if None in interval])
         if n_beyond and self.show == _MIDPOINT:
@@ -233,9 +231,3 @@ class Discretisation:
             return Label(values.midpoint_text(interval), interval=(low, high))
         opening = "]" if low == OPEN_BELOW else "["
         return Label(f"{opening}{low}, {high}[", interval=(low, high))
-
-
-def _reaches(grid: Grid, basis: Values, values: Values) -> bool:
-    """Whether all values lie between the outermost intervals that hold some of the basis."""
-    low, high = grid.around(basis.least)[0], grid.around(basis.largest)[1]
-    return (low is None or low <= values.least) and (high is None or values.largest < high)

@@ -2,10 +2,10 @@
 
 Cuts that follow from all values would follow from private ones too, and so do a column's type and
 the way in which its numbers are written. So a column is cut by rows that have no private cell. A
-value of another row that lies beyond these moves the outer bounds, unless it is private itself:
-every cell that may be shown lies in its interval. A value that only private cells hold goes with
-its neighbour, for nobody sees it. Numbers are written by what is visible of the column, and texts
-in the order of texts.
+value of another row that lies beyond these is in a further interval, which is published only if
+such a cell is shown: every cell that may be shown lies in its interval, and none that is not moves
+a bound. A value that only private cells hold goes with its neighbour, for nobody sees it. Numbers
+are written by what is visible of the column, and texts in the order of texts.
 """
 
 from __future__ import annotations

@@ -203,6 +203,20 @@ class _Gaps:
 
 
 @dataclass(frozen=True)
+class _BoundedGaps:
+    """Intervals between bounds; beyond the outermost ones, intervals of one width."""
+
+    gaps: _Gaps
+    width: Decimal
+
+    def around(self, value: Decimal) -> Interval:
+        first, last = self.gaps.bounds[0], self.gaps.bounds[-1]
+        if first <= value < last:
+            return self.gaps.around(value)
+        return _Steps(first if value < first else last, self.width).around(value)
+
+
+@dataclass(frozen=True)
 class EqualWidths(Rule):
     """So many intervals of equal width."""
 
@@ -298,6 +312,7 @@ class EqualShares(Rule):
         """End the outer intervals at round bounds.
 
         They reach no further out than they reach in from there, or than half an average interval.
+        Values beyond, which the bounds do not follow from, lie in intervals of average width.
         """
         cuts = self._cuts(values)
         if not cuts:
@@ -307,7 +322,7 @@ class EqualShares(Rule):
         half = max(half // 1, Decimal(1)) if values.is_whole else half
         low = values.roundest(least - max(cuts[0] - least, half), least)
         high = values.roundest(largest, largest + max(largest - cuts[-1], half))
-        return _Gaps((low, *cuts, high))
+        return _BoundedGaps(_Gaps((low, *cuts, high)), 2 * half)
 
     def _cuts(self, values: Values) -> tuple[Decimal, ...]:
         """Read the cuts between the shares off the labels of the hierarchy that has them."""

@@ -131,7 +131,20 @@ def test_private_ages_move_no_label_where_towns_are_private_too(people, rule, sh
     assert seen(people) == seen(others)
 
 
-def test_rows_without_a_private_cell_decide_where_intervals_begin_where_they_can():
+@pytest.mark.parametrize("rule", [{"bins": 3}, {"quantiles": 3}, {"width": 7}])
+@pytest.mark.parametrize("show", ["midpoint", "interval"])
+def test_numbers_of_rows_with_a_private_cell_move_no_bound(rule, show):
+    complete = [(age, False, False) for age in range(20, 30)]
+    cut = Discretisation.of("age", rule | {"show": show})
+    alone = cut_rows(complete, cut)[0]
+    for age in (-500, 3, 25, 90, 1000):
+        labels = cut_rows([*complete, (age, False, True)], cut)[0]
+        assert labels[:-1] == alone
+        low, high = map(float, labels[-1].interval)
+        assert low <= age < high
+
+
+def test_rows_without_a_private_cell_decide_where_intervals_begin():
     complete = [(age, False, False) for age in range(40)]
     within = [(17, False, True), (18, True, False)]
     cut = Discretisation.of("age", {"quantiles": 4, "show": "interval"})
