@@ -38,6 +38,7 @@ VALUES = {
     ("shoal", "__version__"),
     ("shoal.checks", "CHECKERS"),
     ("shoal.knowledge.foreground", "Policy"),
+    ("shoal.knowledge.foreground", "UNRELATED"),
 }
 """The public names that are values, or types spelled out of others."""
 NAMES = [(package, name) for package in CATALOGUES for name in import_module(package).__all__]

@@ -16,7 +16,6 @@ from shoal.core.errors import GuaranteeError
 from shoal.core.work import DEFAULT_MAX_WORK
 
 if TYPE_CHECKING:
-    from shoal.checks.verdict import Verdict
     from shoal.pipeline.claims import Claims
     from shoal.pipeline.verify import Verification
 
@@ -157,7 +156,7 @@ def _show(output: Output, found: Verification) -> None:
         [
             (
                 f"{verdict.guarantee.name}: {verdict.guarantee.statement}",
-                Mark(_answer(verdict), verdict.holds),
+                Mark(_answer(verdict.holds if verdict.is_checked else None), verdict.holds),
                 ", ".join(f"{name}={value}" for name, value in verdict.reached.items()),
                 verdict.detail,
             )
@@ -176,10 +175,10 @@ def _show(output: Output, found: Verification) -> None:
     output.line(f"{str(found.status).capitalize()}: {found.n_rows} rows, {extent}.")
 
 
-def _answer(verdict: Verdict) -> str:
-    if not verdict.is_checked:
+def _answer(holds: bool | None) -> str:
+    if holds is None:
         return "not checked"
-    return "yes" if verdict.holds else "no"
+    return "yes" if holds else "no"
 
 
 def _explain_rest(output: Output, found: Verification) -> None:
