@@ -14,6 +14,9 @@ from shoal.core.work import Work
 
 __all__ = ["find_valid", "valid_values"]
 
+_STEP = 50
+"""About how many operations one step of a chain takes."""
+
 
 def valid_values(
     values: Sequence[Hashable], forbidden: Sequence[Iterable[Hashable]]

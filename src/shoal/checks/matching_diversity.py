@@ -41,8 +41,6 @@ __all__ = ["Witness", "check", "fewest_valid_values", "valid_values"]
 _FEW = 14
 """Up to so many values in a bucket, all their sets are looked at."""
 
-_STEP = 50
-"""About how many operations one step of a chain takes."""
 _ROOM = 1 << 18
 """For how many sets of values, of one bucket or of many, numbers are held at once."""
 
