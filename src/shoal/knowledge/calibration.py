@@ -28,8 +28,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.stats import f as f_distribution
+from scipy.special import fdtri
 
 from shoal.core.calibration import Calibration, Estimate, Suspicions
 from shoal.core.cells import Cells, Codes, Counts
@@ -50,11 +49,13 @@ _GRID = 0.05
 _STEEPEST = 4.0
 """The largest slope that is looked at."""
 _LEVEL = 0.05
+_NEAR = 1e-3
+"""How exactly a slope is found."""
 _SURE = 0.88
 """The quantile, over laws that agree with the truth, that a person counts by."""
 _SURE_OF_MANY = 0.7
 """The same where many values are attacked, each of which is another chance to err upwards."""
-_N_DRAWS = 60
+_N_DRAWS = 40
 _MOST_DRAWN = 4_000_000
 _MOST_ENTRIES = 300_000
 """The slope is fitted to buckets of at most so many entries; further ones change little."""
@@ -227,7 +228,7 @@ class _Slope:
         return 2 * worse * self.deflation
 
     def quantile(self, level: float) -> float:
-        return float(f_distribution.ppf(1 - level, 1, max(self.n_buckets - 1, 1)))
+        return float(fdtri(1, max(self.n_buckets - 1, 1), 1 - level))
 
     def differs_from(self, slope: float, level: float) -> bool:
         return self.statistic(slope) > self.quantile(level)
@@ -250,7 +251,12 @@ def _root(score: Callable[[float], float]) -> float:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
-    return float(brentq(function, low, high, xtol=1e-4)) if high - low > 1e-4 else low
+    """Find where a function changes its sign, by halving."""
+    is_rising = function(high) > 0
+    while high - low > _NEAR:
+        middle = (low + high) / 2
+        low, high = (low, middle) if (function(middle) > 0) == is_rising else (middle, high)
+    return (low + high) / 2
 
 
 # --- exposed people ---------------------------------------------------------------------------
@@ -304,6 +310,10 @@ def _by_law(
         carriers = np.zeros(looks.n_cells, dtype=np.int64)
         np.add.at(carriers, look[own.cell], own.carriers)
         law = TableLaw.fit(looks, carriers)
+        if law.is_flat:
+            # Everybody is alike: the share of the bucket is all there is to say.
+            marks |= own.flag(own.share, limit)
+            continue
         n_draws = int(np.clip(_MOST_DRAWN // max(len(own.cell), 1), 5, _N_DRAWS))
         drawn = law.draw(n_draws, np.random.default_rng(0))
         likely = [replace(own, lift=_lifted(one[look], own)).at(1.0)[0] for one in drawn]

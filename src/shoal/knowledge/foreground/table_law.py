@@ -22,7 +22,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky, solve_triangular
 
 from shoal.core.cells import Cells, Codes, Counts
 
@@ -136,6 +135,11 @@ class TableLaw:
         likely = np.exp(evidence - evidence.max())
         return np.asarray(likely / likely.sum())
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether everybody is as likely to have the value as anybody else."""
+        return len(self.models) == 1
+
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw log odds of each kind of people from the posterior; one row per draw."""
         chosen = rng.choice(len(self.models), n_draws, p=self.weights)
@@ -235,7 +239,7 @@ class _Model:
     def draw(self, rng: np.random.Generator) -> Floats:
         """Draw log odds of each kind of people."""
         noise = rng.standard_normal(len(self.parameters))
-        step = solve_triangular(self.factor, noise, lower=True, trans="T")
+        step = np.linalg.solve(self.factor.T, noise)
         return self.log_odds(self.parameters + step)
 
     def gain(self, block: _Block) -> tuple[float, float]:
@@ -264,7 +268,7 @@ class _Model:
 
     def learned_deviations(self) -> tuple[float, ...]:
         """Return deviations that explain the effects and their uncertainty (one step of EM)."""
-        inverse = solve_triangular(self.factor, np.eye(len(self.factor)), lower=True)
+        inverse = np.linalg.inv(self.factor)
         variance = (inverse * inverse).sum(axis=0)
         squares = self.parameters**2 + variance
         means = [float(squares[place].mean()) for place in self.places]
@@ -281,9 +285,8 @@ class _Model:
         precision, parameters = self._precision(), self.parameters
         for _ in range(_MAX_STEPS):
             slope, matrix = self._derivatives(parameters, precision)
-            factor = cholesky(matrix, lower=True)
-            half = solve_triangular(factor, slope, lower=True)
-            step = solve_triangular(factor, half, lower=True, trans="T")
+            factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+            step = np.linalg.solve(matrix, slope)
             longest = float(np.abs(step).max())
             parameters = parameters + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
             if longest < _FLAT:
