@@ -20,12 +20,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Buckets, Cells, Codes, group
+from shoal.core.errors import InfeasibleError
 from shoal.core.exact import Number
 from shoal.core.guarantees import ForegroundSafety, FrequencyDiversity, Guarantee
 from shoal.core.method import Method, Problem, Shape
@@ -33,6 +35,7 @@ from shoal.core.plan import Plan, Segments
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.knowledge.foreground import (
+    AttributeSet,
     Exposed,
     Policy,
     Target,
@@ -184,14 +187,7 @@ class ForegroundSafe(Method):
         profile, _ = profiles(sets, table.looks.n_cells)
         cell, bucket = table.bucketize(profile, math.ceil(self.r), self.r, problem.secret)
         exposed = table.expose(cell, bucket)
-        merged = merge_until_safe(
-            exposed,
-            table.aims,
-            self.r,
-            sets,
-            policy=self.policy,
-            n_least=min(math.ceil(self.r), cells.n_rows),
-        )
+        merged = self._merge(exposed, table, sets)
         n_buckets = merged.exposed.buckets.n_buckets
         n_pure = _count_pure(merged.exposed, profile)
         return Plan(
@@ -208,6 +204,17 @@ class ForegroundSafe(Method):
                 "largest_belief_by_one_solution": merged.worst_solution,
             },
         )
+
+    def _merge(self, exposed: Exposed, table: _Table, sets: tuple[AttributeSet, ...]) -> Merged:
+        """Merge buckets until they are safe; those of at least r rows, where that can be."""
+        merge = partial(merge_until_safe, exposed, table.aims, self.r, sets, policy=self.policy)
+        try:
+            return merge(n_least=min(math.ceil(self.r), table.cells.n_rows))
+        except InfeasibleError:
+            if not table.is_joint:
+                raise
+        # A smaller bucket holds no protected value. Taking it in may be what gives somebody away.
+        return merge(n_least=1)
 
 
 @dataclass(frozen=True, eq=False)
