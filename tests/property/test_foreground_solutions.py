@@ -264,7 +264,7 @@ def test_the_checker_believes_of_every_bucket_what_the_attack_believes(release, 
         assert np.all(worst[is_mixed] >= links.alone[is_mixed] - 1e-6)
 
 
-# --- releases --------------------------------------------------------------------------------------
+# --- releases ------------------------------------------------------------------------------------
 
 
 def table_of(text):
@@ -314,7 +314,7 @@ def test_method_checker_and_attack_agree_on_every_table(columns, r, epsilon, pol
     assert found.n_breached == 0
 
 
-# --- what cannot be reached ------------------------------------------------------------------------
+# --- what cannot be reached ----------------------------------------------------------------------
 
 
 def judged_largest(rows, bucket, value, least):
@@ -326,10 +326,11 @@ def judged_largest(rows, bucket, value, least):
     for one in usable_sets(looks, least):
         which = np.array([one.class_of_look[_look(looks, row)] for row in rows])
         n_classes = int(which.max()) + 1
+        inside = [bucket == number for number in range(bucket.max() + 1)]
         buckets = [
-            (tuple(np.bincount(which[bucket == b], minlength=n_classes)), int(value[bucket == b].sum()))
-            for b in range(bucket.max() + 1)
-        ]  # fmt: skip
+            (tuple(np.bincount(which[own], minlength=n_classes)), int(value[own].sum()))
+            for own in inside
+        ]
         judge = Judge(buckets, n_classes)
         numbers = numbers_of(looks, one, DISEASE, [1])
         ends = judge.climb(starting_points(numbers, judge.rows.astype(int), value.mean()))
