@@ -39,9 +39,7 @@ def test_example_2_is_two_thirds_and_nothing(policy):
     rows = np.array([[0], [1], [0], [0], [1], [1]])
     bucket, value = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 2, 1, 2])
     exposed = Exposed.of_rows([signature], rows, bucket, value, disease)
-    found, (one,) = expose(
-        Target.of(exposed, [0]), usable_sets(exposed.looks, 3), policy=policy, n_other_starts=3
-    )
+    found, (one,) = expose(Target.of(exposed, [0]), usable_sets(exposed.looks, 3), policy=policy)
     assert one.f == pytest.approx([2 / 3, 0], abs=1e-6)
     assert one.fit.is_converged
     assert one.fit.is_maximum

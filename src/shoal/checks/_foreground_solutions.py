@@ -37,14 +37,14 @@ _DISTINCT = 1e-6
 _SAME_RIDGE = 1e-2
 _HIGHER = 1e-7
 _ASIDE = 0.05
-_ARRIVED = 0.02
+_BOWL = 1.0
 _CURVED = 1e-6
 _FALLING = 1e-5
 _MOST_MAXIMA = 200
 _MOST_NEWTON = 30
 _STILL = 1e-9
 _NEAR_BOUND = 1e-4
-_EVERY, _SLOW = 32, 5e-3
+_OFTEN, _EVERY, _SLOW = 8, 32, 5e-3
 _CLOSE_CALL = 2.0
 
 
@@ -143,7 +143,7 @@ def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions
         search.climb(starts[1:])
     else:
         point = search.inside(np.full((1, len(fixed)), rate))[0]
-        search.maxima.append(_Maximum(point, 0.0, is_certain=True))
+        search.maxima.append(_Maximum.doubtful(point, 0.0))
     heights = np.array([one.height for one in search.maxima])
     weights = np.exp(heights - heights.max())
     return Solutions(
@@ -163,11 +163,32 @@ class _Maximum:
         The point and its log-likelihood.
     is_certain
         Whether its curvature leaves no doubt.
+    slope, moving, bends
+        The slopes there, the classes that none of them holds at a bound, and minus the second
+        derivatives along these; none for a maximum that is not certain.
     """
 
     chances: Floats
     height: float
     is_certain: bool
+    slope: Floats
+    moving: npt.NDArray[np.intp]
+    bends: Floats
+
+    @classmethod
+    def doubtful(cls, chances: Floats, height: float) -> _Maximum:
+        """Return an end whose curvature is not known."""
+        nothing = np.zeros(0, dtype=np.intp)
+        return cls(chances, height, False, np.zeros(0), nothing, np.zeros((0, 0)))
+
+    def fall(self, points: Floats) -> Floats:
+        """Return by how much the likelihood should fall from here to other points."""
+        away = points - self.chances
+        found: Floats = -(away * self.slope).sum(axis=1)
+        inner = away[:, self.moving]
+        found += (inner * self.slope[self.moving]).sum(axis=1)
+        found += np.einsum("pi,ij,pj->p", inner, self.bends, inner) / 2
+        return found
 
 
 @dataclass(eq=False)
@@ -278,16 +299,17 @@ class _Search:
         ends: list[Floats] = []
         now = self.inside(starts)
         for count in range(_MOST_STEPS):
-            share = self.inside(self.step(now)[0])
-            goes_on = self._goes_on(now, share, ends)
-            if count % _EVERY == _EVERY - 1:
+            found, height = self.step(now)
+            share = self.inside(found)
+            goes_on = self._goes_on(now, share, height, ends)
+            if (count + 1) % (_OFTEN if count < _EVERY else _EVERY) == 0:
                 goes_on &= ~self._arrive(now, share, goes_on)
             now = share[goes_on]
             if not len(now):
                 return ends
         return [*ends, *now]
 
-    def _goes_on(self, now: Floats, share: Floats, ends: list[Floats]) -> Flags:
+    def _goes_on(self, now: Floats, share: Floats, height: Floats, ends: list[Floats]) -> Flags:
         """Say which climbs go on; those that ended somewhere new are added to the ends."""
         room = np.minimum(now, 1 - now)
         is_still = np.all(np.abs(share - now) <= _SETTLED * room, axis=1)
@@ -295,8 +317,11 @@ class _Search:
         goes_on: Flags = ~is_still
         for one in self.maxima:
             if one.is_certain:
-                near = _ARRIVED * np.minimum(one.chances, 1 - one.chances) + _DISTINCT
-                is_there = np.all(np.abs(now - one.chances) <= near, axis=1)
+                # In the bowl of a maximum the likelihood is as much lower as curvature says.
+                fall = one.fall(now)
+                is_there = (fall <= _BOWL) & (
+                    np.abs(one.height - height - fall) <= fall / 10 + 1e-9
+                )
                 goes_on &= ~is_there
                 self.reached.extend([one.height] * bool(is_there.any()))
         return goes_on
@@ -333,7 +358,7 @@ class _Search:
             if not _is_curved(point[moving], bends, self.model.rows[moving]):
                 break
             if last <= _STILL:
-                return _Maximum(point, height, is_certain=True)
+                return _Maximum(point, height, True, slope, moving, bends)
             tried = self._newton(point, slope, moving, bends)
             tried[held] = np.where(tried[held] < 0.5, _LEAST, 1 - _LEAST)
             slopes, heights = self._slopes(tried[np.newaxis])
@@ -341,7 +366,7 @@ class _Search:
                 break
             last = float(np.abs(tried - point).max())
             point, slope, height = tried, slopes[0], float(heights[0])
-        return _Maximum(point, height, is_certain=False)
+        return _Maximum.doubtful(point, height)
 
     def _held(self, point: Floats, slope: Floats) -> Flags:
         """Say which chances are near a bound that their slope leads to."""

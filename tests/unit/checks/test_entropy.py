@@ -51,9 +51,9 @@ def test_equal_profiles_are_decided_once(counts_of, monkeypatch):
     decided = []
     original = _entropy.has_entropy
 
-    def noting(counts, ell):
+    def noting(counts, ell, work):
         decided.append(counts)
-        return original(counts, ell)
+        return original(counts, ell, work)
 
     monkeypatch.setattr(_entropy, "has_entropy", noting)
     rows = [[4, 1, 1, 1, 1], [1, 4, 1, 1, 1], [1, 1, 1, 1, 4], [8, 2, 2, 2, 2]] * 10

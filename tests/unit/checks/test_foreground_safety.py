@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from shoal import checks
-from shoal.checks.foreground_safety import _Mixed, largest_link
+from shoal.checks._foreground_buckets import Listed, Mixed
+from shoal.checks.foreground_safety import largest_link
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import ForegroundSafety
@@ -40,11 +41,26 @@ def enumerated(rows, carriers, odds):
 @pytest.mark.parametrize(("rows", "carriers"), [*product([(2, 3), (1, 1, 4), (5, 2)], [1, 2, 3])])
 def test_expected_carriers_equal_those_of_all_worlds(rows, carriers):
     chances = np.array([0.3, 0.02, 1e-6])[: len(rows)]
-    mixed = _Mixed(
-        np.array([0]), np.arange(len(rows))[np.newaxis], np.array([rows]), np.array([carriers])
+    odds = chances / (1 - chances)
+    one, which = np.array([1]), tuple(range(len(rows)))
+    large = Mixed(
+        np.array([which]), np.array([rows]), np.array([carriers]), one, np.array([0]), np.array([0])
     )
-    expected = enumerated(np.array(rows), carriers, chances / (1 - chances))
-    assert mixed.expect(chances)[0] == pytest.approx(expected, rel=1e-9)
+    small = Listed.of([(which, rows, carriers)], [1], np.array([0]), np.array([0]), len(rows))
+    expected = enumerated(np.array(rows), carriers, odds)
+    for part in (large, small):
+        found, log = part.expect(np.log(odds)[np.newaxis])
+        assert found[0] == pytest.approx(expected, rel=1e-9)
+        assert np.exp(log[0]) == pytest.approx(weight_of_worlds(rows, carriers, odds), rel=1e-9)
+        bucket, belief = part.beliefs(np.log(odds)[np.newaxis], np.ones(1))
+        assert (bucket.tolist(), belief[0]) == ([0], pytest.approx((expected / rows).max()))
+
+
+def weight_of_worlds(rows, carriers, odds):
+    """Give the sum of the products of the odds of those who carry the value, over all worlds."""
+    people = np.repeat(np.arange(len(rows)), rows)
+    worlds = combinations(range(len(people)), carriers)
+    return sum(float(np.prod(odds[people[list(world)]])) for world in worlds)
 
 
 @pytest.mark.parametrize("policy", ["pool", "prior", "half"])
@@ -58,7 +74,7 @@ def test_it_believes_what_the_attack_believes(seed, policy):
     found, sets = expose(Target.of(exposed, [1]), usable_sets(exposed.looks, 20), policy=policy)
     assert sets
     link = largest_link(buckets, lines, (1,), 20, policy)
-    assert link == pytest.approx(float(found.p.max()), abs=2e-3)
+    assert link == pytest.approx(float(found.p.max()), abs=1e-6)
 
 
 def test_a_release_of_pure_buckets_holds_and_a_swap_of_two_rows_is_caught():

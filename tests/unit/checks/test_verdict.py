@@ -44,6 +44,7 @@ def test_verdict_is_written_as_json():
     assert json.loads(json.dumps(verdict.to_dict())) == {
         "guarantee": {"name": "k-anonymity", "k": 3},
         "holds": False,
+        "checked": True,
         "partial": False,
         "reached": {"k": 2},
         "buckets": 2,
