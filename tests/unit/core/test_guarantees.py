@@ -30,6 +30,7 @@ from shoal.core.guarantees import (
     WeightedMatchingDiversity,
     guarantee_from_dict,
 )
+from shoal.core.joint_safety import JointSafety
 from shoal.core.sliced import Layout, Sliced
 
 SOME = [
@@ -65,10 +66,13 @@ SOME = [
     SlicedDiversity(ell="5/2", diversity="distinct"),
     ForegroundSafety(r=2),
     ForegroundSafety(r="5/2", value=["v1", None], epsilon="1/30", policy="half"),
+    JointSafety(earlier=["0" * 64]),
 ]
 
 
-ABOUT_BUCKETS = [g for g in SOME if g.name not in ("t-closeness", "no adversarial rule")]
+ABOUT_BUCKETS = [
+    g for g in SOME if g.name not in ("t-closeness", "no adversarial rule", "joint safety")
+]
 """Those that hold or fail in each bucket by itself."""
 
 
