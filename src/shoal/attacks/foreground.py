@@ -80,7 +80,7 @@ class Foreground(Attack):
         quasi-identifiers; `logit` has one additive model of all of them. Both are reported.
     knowledge
         What she knows beside the release: negative rules, which exclude people, or prior beliefs,
-        where the search for chances begins. By default what the attack is given.
+        which are part of the likelihood. By default what the attack is given.
     locate
         Where people are whose bucket is known: there (`true`), which is the worst case, or in any
         bucket that fits them (`matching`).
@@ -103,6 +103,10 @@ class Foreground(Attack):
 
     On a generalized release, people who are given with their exact values and their buckets, and
     fill these, are attacked by their values, as the paper assumes; else by their labels.
+
+    Where the equations have several solutions, `paper` believes the mean over all that are reached
+    from a published list of starts, weighted by likelihood; the headline also states the worst
+    belief by one solution alone. With a prior she has one solution, the one above the prior.
 
     A belief equal to 1/r is no breach, to within 1e-9. Where rules contradict a bucket nobody of
     it is excluded. Where no value is named and the release is very large, the rarest values are

@@ -25,8 +25,8 @@ __all__ = ["app"]
 
 _EPILOG = (
     "Exit codes: 0 done or verified, 2 usage, 3 parameter, 4 schema, 5 data, 6 infeasible, "
-    "7 guarantee or gate failed, 8 engine or file system, 9 partly verified, 70 a bug, "
-    "130 interrupted."
+    "7 guarantee or gate failed, 8 engine or file system, 9 partly verified, 10 verified but a "
+    "test or not sealed, 11 not checked, 70 a bug, 130 interrupted."
 )
 
 app = typer.Typer(

@@ -24,7 +24,9 @@ class ForegroundSafety(Guarantee):
 
     The adversary takes every set of quasi-identifiers with a signature that J = ln(2/sigma) /
     (2 epsilon^2) rows have, finds the chances of its signatures from all buckets, weighs the worlds
-    of each bucket by them, and believes the largest result over all sets.
+    of each bucket by them, and believes the largest result over all sets. Where the chances have
+    several solutions, she believes the mean over all maxima that are reached from a published list
+    of starts, weighted by their likelihood.
 
     Parameters
     ----------
@@ -50,9 +52,11 @@ class ForegroundSafety(Guarantee):
     policy: str = "pool"
     name: ClassVar[str] = "foreground safety"
     limits: ClassVar[str] = (
-        "It holds against the adversary who takes sets of quasi-identifiers one by one and relies "
-        "on signatures with enough rows. It does not hold against one with a single model of all "
-        "quasi-identifiers, who relies on fewer rows, or who knows how buckets were put together. "
+        "It holds against the adversary who takes sets of quasi-identifiers one by one, relies on "
+        "signatures with enough rows, and weighs all solutions of the equations by their "
+        "likelihood. It does not hold against one who takes a single solution for the truth, has a "
+        "single model of all quasi-identifiers, relies on fewer rows, or knows how buckets were "
+        "put together. "
         f"{NOT_MEMBERSHIP}."
     )
 
@@ -88,7 +92,7 @@ class ForegroundSafety(Guarantee):
         return (
             f"nobody is linked to {what} with more than 1/{as_text(self.r)} by what the release "
             "says of kinds of people, mined from signatures of at least "
-            f"{self.n_enough} rows (policy {self.policy})"
+            f"{self.n_enough} rows (policy {self.policy}) and weighed over all solutions found"
         )
 
     @property

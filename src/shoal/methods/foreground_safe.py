@@ -6,7 +6,8 @@ Idea: rows with the same class under every attribute set that can be relied on (
 same to that adversary, whatever she mines; buckets of one profile give her n/N. Buckets are made
 inside profiles; what is left is merged with what is most like it, and attacked until nobody is
 found.
-Guarantee: foreground safety, against the adversary of [Wong11].
+Guarantee: foreground safety, against the adversary of [Wong11] who weighs all solutions of her
+equations by their likelihood.
 
 References
 ----------
@@ -96,6 +97,15 @@ class ForegroundSafe(Method):
     Protecting every value by itself takes far more merging than naming some; on small tables with
     many profiles it may end in one bucket.
 
+    Where the equations of the adversary have several solutions, she believes the mean over all
+    that are reached from a published list of starts, weighted by likelihood. Beliefs that depend
+    on them stay below 1/r by a millionth; the share of a bucket of one profile may equal 1/r. The
+    plan's notes state the worst belief by one solution alone, which may be far higher.
+
+    Merging is a heuristic. If it ends in one bucket of all rows that still gives somebody away, the
+    request is refused, although other buckets might be safe. Buckets have at least r rows; smaller
+    ones, without a protected value, are made only if the request is infeasible otherwise.
+
     An adversary who relies on fewer rows than epsilon and sigma ask for sees finer profiles. In
     buckets with rows of several profiles, those that were taken in stand out to one who knows the
     algorithm.
@@ -176,7 +186,8 @@ class ForegroundSafe(Method):
         DataError
             Where the table has no rows.
         InfeasibleError
-            Where not even one bucket is safe; it names the best r that was reached.
+            If not even one bucket of all rows is safe; it names the largest r that this bucket
+            keeps.
         ParameterError
             Where a protected value does not occur.
         """
