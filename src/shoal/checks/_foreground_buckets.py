@@ -1,25 +1,25 @@
 """Expected carriers of each class in buckets, given how many rows of the bucket carry a value.
 
-In a small bucket every way to share the carriers out among its classes is listed, and weighed. In a
-large one the number of carriers of each class is binomial, given that they add up to n, and the
-binomial laws are added up class by class. A bucket whose rows are all of one class needs neither:
-whatever the chance, everybody in it is a carrier with n/N.
+The number of carriers of each class is binomial, given that they add up to n, and the binomial laws
+are added up class by class: by a kernel, or by Fourier transform where there are many carriers. A
+bucket whose rows are all of one class needs neither: whatever the chance, everybody in it is a
+carrier with n/N.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from shoal.checks._kernels import share_out
 from shoal.core.cells import Codes, Counts
 
-__all__ = ["Floats", "Listed", "Mixed", "Part"]
+__all__ = ["Floats", "Mixed", "Part", "Small"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +27,8 @@ _MOST_HALVINGS = 60
 _NEAR = 0.5
 _SHORT = 48
 """Sums of so few carriers are added up one by one; longer ones by Fourier transform."""
-_FEW = 200_000
+_MOST_ENTRIES = 2_000_000
+"""How many entries of buckets are held at once."""
 
 
 class Part(Protocol):
@@ -60,7 +61,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Buckets with carriers and rows of several classes, of about the same size.
+    """Buckets with carriers and rows of equally many classes.
 
     Parameters
     ----------
@@ -80,6 +81,16 @@ class Mixed:
     alike: Counts
     bucket: Codes
     kind: Codes
+
+    @classmethod
+    def of(cls, which: Codes, rows: Counts, carriers: Counts, bucket: Codes) -> Mixed:
+        """Take together buckets with the same rows of the same classes and as many carriers."""
+        width = which.shape[1]
+        kinds, kind, alike = np.unique(
+            np.column_stack([which, rows, carriers]), axis=0, return_inverse=True, return_counts=True
+        )
+        held, there, given = kinds[:, :width], kinds[:, width:-1], kinds[:, -1].copy()
+        return cls(held, there, given, alike, bucket, kind.reshape(-1))
 
     @property
     def n_operations(self) -> int:
@@ -194,124 +205,101 @@ def _add(one: Floats, other: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
-    """Small buckets, with every way to share their carriers out among their classes.
+class Small:
+    """Buckets with carriers and rows of several classes, for the kernel.
 
     Parameters
     ----------
-    shares
-        One line per way: how many carriers each class has.
-    ways
-        The logarithm of how many worlds each way stands for.
     start
-        The first way of each kind of bucket.
+        The first entry of each kind of bucket, and the number of entries.
+    which, rows
+        The class of each entry, and how many rows of the bucket are of it.
+    carriers
+        How many rows of each kind carry the value.
     alike
         How many buckets are of each kind.
-    rows
-        One line per kind: how many rows it has of each class.
     bucket, kind
         The buckets, and the kind of each.
+    n_classes
+        How many classes there are.
     """
 
-    shares: sparse.csr_array
-    ways: Floats
     start: Codes
+    which: Codes
+    rows: Counts
+    carriers: Counts
     alike: Counts
-    rows: sparse.csr_array
     bucket: Codes
     kind: Codes
+    n_classes: int
 
     @classmethod
-    def of(
-        cls,
-        kinds: list[tuple[tuple[int, ...], tuple[int, ...], int]],
-        alike: list[int],
-        bucket: Codes,
-        kind: Codes,
-        n_classes: int,
-    ) -> Listed:
-        """List the ways of kinds of buckets: classes, rows of each, and carriers."""
-        way_of: list[int] = []
-        class_of: list[int] = []
-        number_of: list[int] = []
-        ways: list[float] = []
-        start: list[int] = []
-        for which, rows, carriers in kinds:
-            start.append(len(ways))
-            for way in _ways_to_share(rows, carriers):
-                log = sum(
-                    math.log(math.comb(most, number))
-                    for most, number in zip(rows, way, strict=True)
-                )
-                own = [place for place, number in enumerate(way) if number]
-                way_of += [len(ways)] * len(own)
-                class_of += [which[place] for place in own]
-                number_of += [way[place] for place in own]
-                ways.append(log)
-        size = (len(ways), n_classes)
-        shares = sparse.csr_array((np.array(number_of, float), (way_of, class_of)), shape=size)
-        line = [number for number, (which, _, _) in enumerate(kinds) for _ in which]
-        held = [one for which, _, _ in kinds for one in which]
-        count = np.array([one for _, rows, _ in kinds for one in rows], dtype=np.float64)
-        table = sparse.csr_array((count, (line, held)), shape=(len(kinds), n_classes))
-        first = np.array(start, dtype=np.int64)
-        return cls(shares, np.array(ways), first, np.array(alike), table, bucket, kind)
+    def of(cls, kinds: list[Mixed], n_classes: int) -> Small:
+        """Collect buckets of different numbers of classes."""
+        width = np.concatenate([np.full(len(one.carriers), one.which.shape[1]) for one in kinds])
+        before = np.cumsum([0, *(len(one.carriers) for one in kinds)])
+        return cls(
+            np.append(0, np.cumsum(width)),
+            np.concatenate([one.which.ravel() for one in kinds]),
+            np.concatenate([one.rows.ravel() for one in kinds]),
+            np.concatenate([one.carriers for one in kinds]),
+            np.concatenate([one.alike for one in kinds]),
+            np.concatenate([one.bucket for one in kinds]),
+            np.concatenate([one.kind + at for one, at in zip(kinds, before, strict=False)]),
+            n_classes,
+        )
 
     @cached_property
-    def _kind_of_way(self) -> Codes:
-        length = np.diff(np.append(self.start, len(self.ways)))
-        return np.repeat(np.arange(len(self.start)), length)
-
-    @cached_property
-    def _both(self) -> tuple[Any, Any]:
-        """The shares and their transpose, dense where they are few."""
-        if self.shares.shape[0] * self.shares.shape[1] <= _FEW:
-            dense = self.shares.toarray()
-            return dense, np.ascontiguousarray(dense.T)
-        return self.shares, self.shares.T.tocsr()
-
-    @property
     def n_operations(self) -> int:
         """About how many operations one call of `expect` takes, for one point."""
-        return 2 * int(self.shares.nnz) + 5 * len(self.ways)
+        n_ways = np.minimum(self.rows, np.repeat(self.carriers, np.diff(self.start))) + 1
+        return 3 * int((np.add.reduceat(n_ways, self.start[:-1]) * (self.carriers + 1)).sum())
 
-    def _weigh(self, logs: Floats) -> tuple[Floats, Floats]:
-        """Return how likely each way is in its bucket, one column per point, and the log sums."""
-        height = self._both[0] @ logs.T + self.ways[:, np.newaxis]
-        top = np.maximum.reduceat(height, self.start, axis=0)
-        weight = np.exp(height - top[self._kind_of_way])
-        total = np.add.reduceat(weight, self.start, axis=0)
-        return weight / total[self._kind_of_way], np.log(total) + top
+    @cached_property
+    def _factorials(self) -> Floats:
+        return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, int(self.rows.max()) + 1)))])
+
+    @cached_property
+    def _to_classes(self) -> sparse.csr_array:
+        """The matrix that adds entries up by class, over all buckets of a kind."""
+        alike = np.repeat(self.alike, np.diff(self.start)).astype(np.float64)
+        place = (np.arange(len(self.which)), self.which)
+        return sparse.csr_array((alike, place), shape=(len(self.which), self.n_classes))
+
+    def each(self, logs: Floats) -> tuple[Floats, Floats]:
+        """Return the expected carriers of each entry, and the logarithm of the sum over worlds."""
+        width = int(self.carriers.max()) + 1
+        n_widest = int(np.diff(self.start).max()) + 1
+        expected, height = (np.empty((len(logs), n)) for n in (len(self.which), len(self.carriers)))
+        share_out(
+            self.start,
+            self.which,
+            self.rows,
+            self.carriers,
+            np.ascontiguousarray(logs),
+            self._factorials,
+            expected,
+            height,
+            np.empty((n_widest, width)),
+            np.empty(width),
+            np.empty((n_widest, width)),
+        )
+        return expected, height
 
     def expect(self, logs: Floats) -> tuple[Floats, Floats]:
         """Return the expected carriers of each class over all buckets; see `Part`."""
-        weight, log = self._weigh(logs)
-        every = weight * self.alike[self._kind_of_way][:, np.newaxis]
-        expected: Floats = (self._both[1] @ every).T
-        return expected, (log * self.alike[:, np.newaxis]).sum(axis=0)
+        expected, height = np.empty(logs.shape), np.empty(len(logs))
+        n_at_once = max(_MOST_ENTRIES // len(self.which), 1)
+        for first in range(0, len(logs), n_at_once):
+            chosen = slice(first, first + n_at_once)
+            found, log = self.each(logs[chosen])
+            expected[chosen] = found @ self._to_classes
+            height[chosen] = log @ self.alike
+        return expected, height
 
     def beliefs(self, logs: Floats, weights: Floats) -> tuple[Codes, Floats]:
         """Return buckets, and the largest belief about a row of each; see `Part`."""
-        weight = (self._weigh(logs)[0] * weights).sum(axis=1)
-        owner = sparse.csr_array(
-            (weight, (self._kind_of_way, np.arange(len(weight)))),
-            shape=(len(self.start), len(weight)),
-        )
-        expected = (owner @ self.shares).tocsr()
-        rows = self.rows.copy()
-        rows.data = 1 / rows.data
-        belief = expected.multiply(rows).tocsr()
-        largest = np.asarray(belief.max(axis=1).todense()).ravel()
-        return self.bucket, largest[self.kind]
-
-
-def _ways_to_share(rows: tuple[int, ...], carriers: int) -> list[tuple[int, ...]]:
-    """List the ways to share carriers out among classes of so many rows."""
-    if len(rows) == 1:
-        return [(carriers,)] if carriers <= rows[0] else []
-    left = sum(rows[1:])
-    return [
-        (number, *rest)
-        for number in range(max(carriers - left, 0), min(carriers, rows[0]) + 1)
-        for rest in _ways_to_share(rows[1:], carriers - number)
-    ]
+        mean = np.zeros(len(self.which))
+        for point, weight in zip(logs, weights.tolist(), strict=True):
+            mean += weight * self.each(point[np.newaxis])[0][0] / self.rows
+        return self.bucket, np.maximum.reduceat(mean, self.start[:-1])[self.kind]

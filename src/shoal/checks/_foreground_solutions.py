@@ -33,6 +33,8 @@ _LEAST = 1e-9
 """The least chance, and the least chance of the contrary, that the search goes to."""
 _SETTLED = 1e-7
 _MOST_STEPS = 400
+_LONGEST, _FARTHEST = 32.0, 0.25
+"""A stride is at most so many times what one step changes, and this far in log-odds."""
 _DISTINCT = 1e-6
 _SAME_RIDGE = 1e-2
 _HIGHER = 1e-7
@@ -256,14 +258,22 @@ class _Search:
                 if any(np.abs(found.chances - one).max() <= _SAME_RIDGE for one in near):
                     continue
                 self.doubtful.append(found.chances)
-                is_left, higher = self._leave(found.chances, found.height)
-                queue.extend(higher)
-                if is_left:
-                    continue
+                if self._rises(found.chances):
+                    is_left, higher = self._leave(found.chances, found.height)
+                    queue.extend(higher)
+                    if is_left:
+                        continue
             self.maxima.append(found)
 
     def _is_known(self, point: Floats) -> bool:
         return any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima)
+
+    def _rises(self, point: Floats) -> bool:
+        """Whether the likelihood bends upwards in some direction, so that a climb may leave."""
+        slope = self._slopes(point[np.newaxis])[0][0]
+        moving = self.sought[~self._held(point, slope)[self.sought]]
+        bends = self._bends(point, moving)
+        return _least_curved(point[moving], bends, self.model.rows[moving]) < -_CURVED
 
     def _leave(self, point: Floats, height: float) -> tuple[bool, list[Floats]]:
         """Climb from beside a point, class by class.
@@ -295,19 +305,49 @@ class _Search:
         return is_left, higher
 
     def _ends(self, starts: Floats) -> list[Floats]:
-        """Iterate the equations until nothing moves."""
+        """Iterate the equations, in longer and longer strides, until nothing moves."""
         ends: list[Floats] = []
         now = self.inside(starts)
+        share, height = self._apply(now)
+        stride = np.ones(len(now))
         for count in range(_MOST_STEPS):
-            found, height = self.step(now)
-            share = self.inside(found)
             goes_on = self._goes_on(now, share, height, ends)
             if (count + 1) % (_OFTEN if count < _EVERY else _EVERY) == 0:
                 goes_on &= ~self._arrive(now, share, goes_on)
-            now = share[goes_on]
-            if not len(now):
+            if not goes_on.any():
                 return ends
+            now, share, height, stride = self._stride(
+                now[goes_on], share[goes_on], height[goes_on], stride[goes_on]
+            )
         return [*ends, *now]
+
+    def _apply(self, points: Floats) -> tuple[Floats, Floats]:
+        """Apply the equations once, within the bounds."""
+        found, height = self.step(points)
+        return self.inside(found), height
+
+    def _stride(
+        self, now: Floats, share: Floats, height: Floats, stride: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Go on along the last change of the log-odds, farther as long as that leads up.
+
+        Nothing moves by more than a quarter in log-odds: the path is that of single steps.
+        """
+        sought = self.sought
+        odds = np.log(now[:, sought] / (1 - now[:, sought]))
+        change = np.log(share[:, sought] / (1 - share[:, sought])) - odds
+        room = _FARTHEST / np.maximum(np.abs(change).max(axis=1), 1e-12)
+        stride = np.maximum(np.minimum(stride, room), 1.0)
+        ahead, is_long = share.copy(), stride > 1
+        farther = odds[is_long] + stride[is_long, np.newaxis] * change[is_long]
+        ahead[np.ix_(is_long, sought)] = 1 / (1 + np.exp(-farther))
+        ahead = self.inside(ahead)
+        following, above = self._apply(ahead)
+        is_lower = is_long & (above < height)
+        if is_lower.any():
+            ahead[is_lower] = share[is_lower]
+            following[is_lower], above[is_lower] = self._apply(share[is_lower])
+        return ahead, following, above, np.where(is_lower, 1.0, np.minimum(2 * stride, _LONGEST))
 
     def _goes_on(self, now: Floats, share: Floats, height: Floats, ends: list[Floats]) -> Flags:
         """Say which climbs go on; those that ended somewhere new are added to the ends."""
@@ -414,8 +454,13 @@ class _Search:
 
 def _is_curved(chances: Floats, bends: Floats, rows: Counts) -> bool:
     """Whether the likelihood falls in every direction, beyond what rounding could feign."""
+    return _least_curved(chances, bends, rows) > _CURVED
+
+
+def _least_curved(chances: Floats, bends: Floats, rows: Counts) -> float:
+    """Return how much the likelihood falls in the direction in which it falls least."""
     if not len(chances):
-        return True
+        return 1.0
     spread = chances * (1 - chances)
     scale = np.sqrt(np.maximum(spread, 0.01 * spread.max()) / rows)
-    return bool(np.linalg.eigvalsh(bends * np.outer(scale, scale)).min() > _CURVED)
+    return float(np.linalg.eigvalsh(bends * np.outer(scale, scale)).min())

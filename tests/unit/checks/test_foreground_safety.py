@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal import checks
-from shoal.checks._foreground_buckets import Listed, Mixed
+from shoal.checks._foreground_buckets import Mixed, Small
 from shoal.checks.foreground_safety import largest_link
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
@@ -46,7 +46,7 @@ def test_expected_carriers_equal_those_of_all_worlds(rows, carriers):
     large = Mixed(
         np.array([which]), np.array([rows]), np.array([carriers]), one, np.array([0]), np.array([0])
     )
-    small = Listed.of([(which, rows, carriers)], [1], np.array([0]), np.array([0]), len(rows))
+    small = Small.of([large], len(rows))
     expected = enumerated(np.array(rows), carriers, odds)
     for part in (large, small):
         found, log = part.expect(np.log(odds)[np.newaxis])

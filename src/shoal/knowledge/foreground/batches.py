@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_ENTRIES = 2_000_000
 """How many entries of buckets are held at once."""
-_WIDEST = 64
+_WIDEST = 256
 """The kernel takes buckets in which so many rows carry the value, or lack it."""
 _FEW_ENTRIES = 400
 """So few entries take the kernel less time than a matrix product takes to begin."""

@@ -9,6 +9,7 @@ tends to a bound and the slope there is zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -80,13 +81,23 @@ class Curvature:
     @property
     def is_definite(self) -> bool:
         """Whether the point is a maximum beyond doubt, as far as curvature goes."""
+        return self.least > _DEFINITE
+
+    @property
+    def bends_up(self) -> bool:
+        """Whether the likelihood rises beyond doubt in some direction: it is no maximum."""
+        return self.least < -_DEFINITE
+
+    @cached_property
+    def least(self) -> float:
+        """How much the likelihood falls in the direction in which it falls least."""
         if not self.is_open.any():
-            return True
+            return 1.0
         spread = _spread(self.f)[self.is_open]
         # A chance at a bound would otherwise count for nothing.
         scale = np.sqrt(np.maximum(spread, _LITTLE * spread.max()) / self.n_rows[self.is_open])
         values = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
-        return bool(values.min(initial=1.0) > _DEFINITE)
+        return float(values.min())
 
     def fall(self, points: Floats) -> Floats:
         """Return by how much the log-likelihood falls to each point, by curvature and slopes."""

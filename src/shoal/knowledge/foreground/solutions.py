@@ -44,7 +44,10 @@ _BOWL, _AS_FORETOLD = 1.0, 0.1
 this part, ends there."""
 _MAX_STEPS = 400
 """A climb that has not come to an end by then is taken for ended: only ridges and degenerate
-saddles take longer. No step is extrapolated: that could lead to another maximum."""
+saddles take longer."""
+_LONGEST, _FARTHEST, _TINY = 32.0, 0.25, 1e-12
+"""A stride is at most so many times what one step changes, and this far in log-odds: farther ones
+could lead to other maxima than the equations do."""
 _EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
 """Every 8 steps, and later every 64, where chances move by no more than this part of themselves,
 Newton's steps are tried; chances below this part of the mean count as that."""
@@ -174,10 +177,11 @@ class _Search:
         if any(np.abs(found.f - one).max() <= _ALIKE for one in near):
             return []
         self.doubtful.append(found.f)
-        is_left, higher = self._ends_above(found.f, found.height)
-        if is_left:
-            self.n_left += 1
-            return higher
+        if found.curvature.bends_up:
+            is_left, higher = self._ends_above(found.f, found.height)
+            if is_left:
+                self.n_left += 1
+                return higher
         self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite=False))
         return []
 
@@ -219,16 +223,19 @@ class _Search:
         """
         ends: list[Floats] = []
         f = self._within(points)
+        following, height = self._step(f)
+        stride = np.ones(len(f))
         for count in range(_MAX_STEPS):
-            following, height = self._step(f)
             is_settled = _moves_by_less(f, following, self.is_free, TOLERANCE)
             ends.extend(f[is_settled])
             goes_on = ~is_settled & ~self._is_in_known_bowl(f, height)
             if (count + 1) % (_EVERY if count < _OFTEN else _OFTEN) == 0:
                 goes_on &= ~self._jump(f, height, goes_on & self._is_slow(f, following))
-            f = following[goes_on]
-            if not len(f):
+            if not goes_on.any():
                 break
+            f, following, height, stride = self._stride(
+                f[goes_on], following[goes_on], height[goes_on], stride[goes_on]
+            )
         else:
             self.n_cut_short += len(f)
             ends.extend(f)
@@ -260,6 +267,36 @@ class _Search:
         self.n_steps += len(f)
         following, heights = self.batch.steps(f)
         return self._within(following), heights
+
+    def _stride(
+        self, f: Floats, following: Floats, height: Floats, stride: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Go as many times as far as one step leads; where that leads down, take the step alone.
+
+        Returns
+        -------
+        f, following, height
+            The points, where one step leads from each, and their log-likelihoods.
+        stride
+            How far to go next: twice as far, or as far as one step where that led down.
+        """
+        ahead = following.copy()
+        before, after = f[:, self.is_free], following[:, self.is_free]
+        logit = np.log(before) - np.log1p(-before)
+        change = np.log(after) - np.log1p(-after) - logit
+        most = np.abs(change).max(axis=1)
+        stride = np.maximum(np.minimum(stride, _FARTHEST / np.maximum(most, _TINY)), 1.0)
+        is_long = stride > 1
+        ahead[np.ix_(is_long, self.is_free)] = 1 / (
+            1 + np.exp(-logit - stride[:, np.newaxis] * change)
+        )[is_long]
+        ahead = self._within(ahead)
+        beyond, above = self._step(ahead)
+        is_lower = is_long & (above < height)
+        if is_lower.any():
+            ahead[is_lower] = following[is_lower]
+            beyond[is_lower], above[is_lower] = self._step(following[is_lower])
+        return ahead, beyond, above, np.where(is_lower, 1.0, np.minimum(2 * stride, _LONGEST))
 
     def _within(self, f: Floats) -> Floats:
         return np.where(self.is_free, np.clip(f, FLOOR, 1 - FLOOR), self.settled)
