@@ -424,7 +424,9 @@ def test_no_rule_is_left(example, delta, gamma, mode, batch):
 @settings(max_examples=300)
 def test_every_cell_of_a_shrunk_set_is_needed(example, delta, gamma, mode, batch):
     codes, state = example.codes, example.state
-    done = hide(codes, state, delta=delta, gamma=gamma, mode=mode, blank_per_round=batch)
+    done = hide(
+        codes, state, delta=delta, gamma=gamma, mode=mode, blank_per_round=batch, shrink=True
+    )
     for cell in map(tuple, done.cells.tolist()):
         shown = done.state.copy()
         shown[cell] = VISIBLE

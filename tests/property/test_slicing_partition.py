@@ -28,6 +28,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.plan import Plan
 from shoal.core.sliced import Layout, Sliced
+from shoal.core.work import Work
 from shoal.knowledge.sliced_beliefs import (
     exact_sliced_beliefs,
     find_exceeding,
@@ -593,7 +594,7 @@ def test_the_checker_agrees_with_the_direct_reading(table, ell, diversity):
 def judged_in_fractions(sliced, cells, ell, diversity, sensitive):
     """Judge every tuple in fractions, whether it is near a limit or not."""
     names, people = sliced.layout.known_for(sensitive), people_of(sliced, cells, sensitive)
-    judged = list(_Lookup.of_release(sliced, sensitive).judge(names, people))
+    judged = list(_Lookup.of_release(sliced, sensitive, Work()).judge(names, people))
     return judged, _sum_up(iter(judged), ell, diversity, "tuples")
 
 
@@ -609,12 +610,12 @@ def test_floats_decide_as_fractions_do(table, ell, diversity, most_pairs):
             # Where products may have lost their digits, all is left to fractions.
             patch.setattr(_sliced_shares, "_TINY", random.choice([1e-200, 1e-200, 0.3]))
             found = estimate_shares(sliced, people_of(sliced, cells, sensitive), sensitive)
-            assert _by_tuples(sliced, ell, cells, diversity, sensitive) == expected
+            assert _by_tuples(sliced, ell, cells, diversity, sensitive, Work()) == expected
             limit = 1 / expected.reached if diversity == "frequency" else ell
             for ties in (limit, 1 / limit):
                 asked = max(ties, Fraction(1))
                 _, expected = judged_in_fractions(sliced, cells, asked, diversity, sensitive)
-                assert _by_tuples(sliced, asked, cells, diversity, sensitive) == expected
+                assert _by_tuples(sliced, asked, cells, diversity, sensitive, Work()) == expected
         for number, (share, n_values) in enumerate(judged):
             assert Fraction(found.low[number]) <= share <= Fraction(found.high[number])
             assert found.n_values[number] == n_values
@@ -634,7 +635,7 @@ def test_products_too_small_for_floats_are_left_to_fractions():
     found = estimate_shares(sliced, people_of(sliced, few, "s"), "s")
     assert (found.low.tolist(), found.high.tolist()) == ([0] * 3, [1] * 3)
     assert found.n_values.tolist() == [2] * 3
-    assert _by_tuples(sliced, Fraction(2), few, "frequency", "s").reached == 2
+    assert _by_tuples(sliced, Fraction(2), few, "frequency", "s", Work()).reached == 2
 
 
 @settings(max_examples=300)

@@ -110,6 +110,7 @@ def calibrate(
     A thousand buckets of two, one of whom has the value; the adversary believes .8 of the first
     of the two, and is right in half of the buckets:
 
+    >>> from shoal.core.calibration import Suspicion, Suspicions
     >>> group = np.repeat(np.arange(1000), 2)
     >>> belief = np.tile([0.8, 0.2], 1000)
     >>> about = Suspicion((0,), belief, group, np.ones(1000, dtype=np.int64))

@@ -117,7 +117,7 @@ class ForegroundSafe(Method):
     >>> method = shoal.ForegroundSafe(value="diabetes", r=2, epsilon=0.05)
     >>> release = shoal.anonymize(table, method, seed=1)
     >>> attack = shoal.attacks.Foreground(epsilon=0.05, adversary="paper")
-    >>> shoal.attack(release, attack)["foreground"].n_breached
+    >>> shoal.attack(release, attack)["foreground"].calibration.believed
     0
     """
 

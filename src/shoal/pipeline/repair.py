@@ -80,7 +80,7 @@ def repair(
     >>> repaired = shoal.repair(release, belief_gain=0.6, bandwidth=1)
     >>> [str(guarantee.name) for guarantee in repaired.manifest.guarantees]
     ['frequency l-diversity', 'bounded belief gain']
-    >>> repaired = shoal.repair(release, foreground={"r": 2, "epsilon": 0.3})
+    >>> repaired = shoal.repair(release, foreground={"r": "5/4", "epsilon": 0.3})
     >>> [str(guarantee.name) for guarantee in repaired.manifest.guarantees]
     ['frequency l-diversity', 'foreground safety']
     """
