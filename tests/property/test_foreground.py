@@ -38,9 +38,9 @@ from shoal.knowledge.foreground import (
 )
 from shoal.knowledge.foreground import law as law_module
 from shoal.knowledge.foreground.additive_problem import AdditiveProblem
-from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.information import information, invert
 from shoal.knowledge.foreground.law import condition, odds_of
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.scoring import score_beliefs
 from shoal.knowledge.foreground.shapes import Shapes
 from shoal.knowledge.foreground.solutions import solve

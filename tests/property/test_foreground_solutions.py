@@ -28,10 +28,9 @@ from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.work import Work
 from shoal.knowledge.foreground import Exposed, Target, expose, sample_size, usable_sets
-from shoal.knowledge.foreground import batches as batches_module
-from shoal.knowledge.foreground.batches import Batch
-from shoal.knowledge.foreground.fitting import Likelihood
+from shoal.knowledge.foreground import likelihood as likelihood_module
 from shoal.knowledge.foreground.law import odds_of
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.shapes import Shapes
 from shoal.knowledge.foreground.solutions import solve
 from shoal.knowledge.foreground.starts import numbers_of, starting_points
@@ -166,16 +165,18 @@ def test_many_points_at_once_are_as_the_judge_has_them(judge, data):
         st.lists(st.lists(chance, min_size=3, max_size=3), min_size=1, max_size=4).map(np.array)
     )
     expected, heights = judge.step(points)
-    batch = Batch(judge.likelihood())
+    likelihood = judge.likelihood()
     odds = odds_of(points)
     free = judge.rows > 0
-    ways = [batch._by_kernel(odds, batch._room), batch._by_tiles(odds)]
-    if batch.likelihood.is_single:
-        ways.append(batch._by_product(odds))
+    ways = [likelihood._by_kernel(odds, likelihood._room), likelihood._by_tiles(odds)]
+    if likelihood.is_single:
+        ways.append(likelihood._by_product(odds))
     for found, _ in ways:
-        assert np.allclose((found / batch.n_rows)[:, free], expected[:, free], atol=1e-9)
+        assert np.allclose(
+            (found / np.maximum(likelihood.n_rows, 1))[:, free], expected[:, free], atol=1e-9
+        )
     assert np.ptp([height - heights for _, height in ways], axis=0) == pytest.approx(0, abs=1e-9)
-    steps, whole = batch.steps(points)
+    steps, whole = likelihood.steps(points)
     assert np.allclose(steps[:, free], expected[:, free], atol=1e-9)
     # The kernel leaves out how many ways there are to choose rows of one class.
     assert np.ptp(whole - heights) == pytest.approx(0, abs=1e-9)
@@ -185,11 +186,11 @@ def test_many_points_at_once_are_as_the_judge_has_them(judge, data):
 @given(judge=judges(), numbers=numbers)
 def test_the_kernel_as_plain_python_finds_the_same(judge, numbers):
     likelihood = judge.likelihood()
-    compiled = Batch(likelihood).steps(numbers.T)
+    compiled = likelihood.steps(numbers.T)
     plain = load_plain("shoal.knowledge.foreground._kernels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches_module, "expect", plain.expect)
-        again = Batch(likelihood).steps(numbers.T)
+        patch.setattr(likelihood_module, "expect", plain.expect)
+        again = likelihood.steps(numbers.T)
     for one, other in zip(compiled, again, strict=True):
         assert np.allclose(one, other, rtol=1e-13, atol=1e-13)
 
@@ -281,7 +282,7 @@ def test_a_table_whose_two_roots_tie_is_published_and_verified(seed):
     assert shoal.verify(release).status == "verified"
     attack = shoal.attacks.Foreground(value="x", r=2, epsilon=0.5, adversary="paper")
     (found,) = shoal.attack(release, attack)
-    assert found.n_breached == 0
+    assert found.calibration.believed == 0
 
 
 @st.composite
@@ -311,7 +312,7 @@ def test_method_checker_and_attack_agree_on_every_table(columns, r, epsilon, pol
         return
     assert shoal.verify(release).status == "verified"
     (found,) = shoal.attack(release, shoal.attacks.Foreground(**given_all, adversary="paper"))
-    assert found.n_breached == 0
+    assert found.calibration.believed == 0
 
 
 # --- what cannot be reached ----------------------------------------------------------------------

@@ -87,7 +87,10 @@ class Mixed:
         """Take together buckets with the same rows of the same classes and as many carriers."""
         width = which.shape[1]
         kinds, kind, alike = np.unique(
-            np.column_stack([which, rows, carriers]), axis=0, return_inverse=True, return_counts=True
+            np.column_stack([which, rows, carriers]),
+            axis=0,
+            return_inverse=True,
+            return_counts=True,
         )
         held, there, given = kinds[:, :width], kinds[:, width:-1], kinds[:, -1].copy()
         return cls(held, there, given, alike, bucket, kind.reshape(-1))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from shoal.core.cells import Codes
 from shoal.knowledge.foreground.descent import Divide, descend
 from shoal.knowledge.foreground.effects import Effects
-from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.information import information, invert, is_worthwhile
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.mining import Exposure, Target
 from shoal.knowledge.foreground.relations import Relation
 
@@ -186,16 +186,16 @@ class AdditiveProblem:
         share
             The part of the rows that the likelihood counts.
         """
+        from scipy import linalg  # noqa: PLC0415 - it takes long to import
+
         effects = self.effects
         growth = share * effects.collect(self.n_rows * f * (1 - f))
         growth = np.maximum(growth + penalty * effects.diagonal(), _LEAST)
         chains = []
         for first, last, weight in effects.chains():
-            matrix = np.diag(growth[first:last])
-            place = np.arange(last - first - 1)
-            matrix[place, place + 1] -= penalty * weight
-            matrix[place + 1, place] -= penalty * weight
-            chains.append((first, last, invert(matrix)))
+            bands = np.stack([np.append(0.0, -penalty * weight), growth[first:last]])
+            inverse = linalg.solveh_banded(bands, np.eye(last - first))
+            chains.append((first, last, inverse))
 
         def divide(slope: Floats) -> Floats:
             found: Floats = slope / growth

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shoal.core.cells import Codes
 from shoal.knowledge.foreground.additive_problem import AdditiveProblem
 from shoal.knowledge.foreground.descent import Divide, descend
-from shoal.knowledge.foreground.fitting import Likelihood
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.mining import Target
 from shoal.knowledge.foreground.shapes import Shapes
 

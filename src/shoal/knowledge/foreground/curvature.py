@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.knowledge.foreground.batches import Batch
+from shoal.knowledge.foreground.likelihood import Likelihood
 
 __all__ = ["FLOOR", "Curvature", "Polished", "polish"]
 
@@ -66,16 +66,16 @@ class Curvature:
     n_rows: Floats
 
     @classmethod
-    def at(cls, batch: Batch, f: Floats, is_free: Flags) -> Curvature:
+    def at(cls, likelihood: Likelihood, f: Floats, is_free: Flags) -> Curvature:
         """Take differences of slopes around a point."""
         inner = np.where(is_free, np.clip(f, _EDGE, 1 - _EDGE), f)
-        slope = _slopes(batch, inner[np.newaxis], is_free)[0]
-        n_rows = batch.n_rows.astype(np.float64)
+        slope = _slopes(likelihood, inner[np.newaxis], is_free)[0]
+        n_rows = np.maximum(likelihood.n_rows, 1).astype(np.float64)
         low = (f <= _NEAR_EDGE) & (slope < -_STEEP * n_rows)
         high = (1 - f <= _NEAR_EDGE) & (slope > _STEEP * n_rows)
         is_held = is_free & (low | high)
         is_open = is_free & ~is_held
-        matrix = _second(batch, inner, is_free, np.flatnonzero(is_open))
+        matrix = _second(likelihood, inner, is_free, np.flatnonzero(is_open))
         return cls(inner, slope, is_held, is_open, matrix, n_rows)
 
     @property
@@ -129,35 +129,37 @@ class Polished:
     is_exact: bool
 
 
-def polish(batch: Batch, f: Floats, is_free: Flags) -> Polished:
+def polish(likelihood: Likelihood, f: Floats, is_free: Flags) -> Polished:
     """Take Newton's steps to the maximum near a point, while its curvature is that of one."""
-    curvature = Curvature.at(batch, f, is_free)
-    height = float(batch.steps(curvature.f[np.newaxis])[1][0])
+    curvature = Curvature.at(likelihood, f, is_free)
+    height = float(likelihood.steps(curvature.f[np.newaxis])[1][0])
     is_exact = False
     for _ in range(_N_NEWTON):
         if not curvature.is_definite:
             break
-        following, above = _newton_step(batch, curvature, height)
+        following, above = _newton_step(likelihood, curvature, height)
         if following is None:
             break
         is_exact = float(np.abs(following - curvature.f).max()) <= _EXACT
         f, height = following, above
         if is_exact:
             break
-        curvature = Curvature.at(batch, following, is_free)
+        curvature = Curvature.at(likelihood, following, is_free)
     found = np.where(is_free, _to_floor(f), f)
-    height = float(batch.steps(found[np.newaxis])[1][0])
+    height = float(likelihood.steps(found[np.newaxis])[1][0])
     return Polished(found, height, curvature, is_exact)
 
 
-def _newton_step(batch: Batch, curvature: Curvature, height: float) -> tuple[Floats | None, float]:
+def _newton_step(
+    likelihood: Likelihood, curvature: Curvature, height: float
+) -> tuple[Floats | None, float]:
     """Take one short step within the bounds that does not lead down; None where there is none."""
     step, is_open = _newton_direction(curvature)
     longest = float(np.abs(step).max(initial=0.0))
     step *= min(1.0, _FARTHEST / max(longest, _FARTHEST))
     tried = np.where(is_open, np.clip(curvature.f + step, _EDGE, 1 - _EDGE), curvature.f)
     tried = np.where(curvature.is_held, np.where(tried < 0.5, _EDGE, 1 - _EDGE), tried)
-    above = float(batch.steps(tried[np.newaxis])[1][0])
+    above = float(likelihood.steps(tried[np.newaxis])[1][0])
     if not above >= height - 1e-9 * (1 + abs(height) * 1e-3):
         return None, height
     return tried, above
@@ -192,15 +194,17 @@ def _spread(f: Floats) -> Floats:
     return spread
 
 
-def _slopes(batch: Batch, points: Floats, is_free: Flags) -> Floats:
+def _slopes(likelihood: Likelihood, points: Floats, is_free: Flags) -> Floats:
     """Return the slope of the log-likelihood along each free class, at each point."""
-    following = batch.steps(points)[0]
+    following = likelihood.steps(points)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = batch.n_rows * (following - points) / _spread(points)
+        slopes = np.maximum(likelihood.n_rows, 1) * (following - points) / _spread(points)
     return np.where(is_free, slopes, 0.0)
 
 
-def _second(batch: Batch, f: Floats, is_free: Flags, along: npt.NDArray[np.intp]) -> Floats:
+def _second(
+    likelihood: Likelihood, f: Floats, is_free: Flags, along: npt.NDArray[np.intp]
+) -> Floats:
     """Return minus the second derivatives, as differences of slopes."""
     if not len(along):
         return np.zeros((0, 0))
@@ -211,7 +215,7 @@ def _second(batch: Batch, f: Floats, is_free: Flags, along: npt.NDArray[np.intp]
     points[2 * number, along] = np.minimum(f[along] + width, 1 - _EDGE)
     points[2 * number + 1, along] = np.maximum(f[along] - width, _EDGE)
     apart = points[2 * number, along] - points[2 * number + 1, along]
-    slopes = _slopes(batch, points, is_free)[:, along]
+    slopes = _slopes(likelihood, points, is_free)[:, along]
     second = -(slopes[0::2] - slopes[1::2]) / apart[:, np.newaxis]
     matrix: Floats = (second + second.T) / 2
     return matrix

@@ -3,8 +3,7 @@
 [Wong11] asks that the chance of a signature be the expected share of x among its rows, given the
 buckets, and solves these equations by Newton's method. Iterating them is EM for the model in which
 who of a bucket carries x is hidden, so that the likelihood never falls; Newton's method leaves
-[0, 1] or finds other roots. Extrapolated steps (SQUAREM) are taken where they do not lower the
-likelihood.
+[0, 1] or finds other roots.
 
 References
 ----------
@@ -16,96 +15,16 @@ convergence of any EM algorithm. Scandinavian Journal of Statistics 35(2), 2008.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Counts
-from shoal.knowledge.foreground.law import condition, odds_of
-from shoal.knowledge.foreground.shapes import Shapes
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
-__all__ = ["TOLERANCE", "Fit", "Likelihood"]
+__all__ = ["TOLERANCE", "Fit"]
 
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """By how much of itself a chance may still move at the end."""
-
-
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """How likely the buckets are, given the chance of each class.
-
-    Parameters
-    ----------
-    shapes
-        The buckets that hold a carrier.
-    n_rows
-        How many rows of the whole release are of each class.
-    fixed
-        The chances that are given; not a number where one is to be found.
-    """
-
-    shapes: Shapes
-    n_rows: Counts
-    fixed: Floats
-
-    @cached_property
-    def is_single(self) -> bool:
-        """Whether every bucket has one carrier."""
-        return bool(np.all(self.shapes.n_carrying == 1)) and self.shapes.n_shapes > 0
-
-    @cached_property
-    def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """The number of rows of each class in each shape, and the transposed matrix."""
-        from scipy import sparse  # noqa: PLC0415 - it takes long to import
-
-        shapes = self.shapes
-        size = (shapes.n_shapes, len(self.n_rows))
-        matrix = sparse.csr_array(
-            (shapes.count.astype(np.float64), shapes.which, shapes.start), shape=size
-        )
-        return matrix, matrix.T.tocsr()
-
-    def step(self, f: Floats) -> tuple[Floats, float]:
-        """Give the expected share of carriers of each class, and the logarithm of the likelihood.
-
-        That of `f`, not of what is given; fixed chances stay as they are.
-        """
-        odds = odds_of(f)
-        if self.is_single and np.isfinite(odds).all():
-            # One carrier a bucket, as Anatomy has it: sums alone.
-            matrix, transposed = self.matrices
-            total = matrix @ odds
-            with np.errstate(divide="ignore"):
-                log = np.log(total)
-                expected = odds * (transposed @ (self.shapes.multiplicity / total))
-        else:
-            share, log = condition(self.shapes, odds)
-            shapes = self.shapes
-            carriers = shapes.multiplicity[shapes.shape] * shapes.count * share
-            expected = np.bincount(shapes.which, carriers, len(f))
-        # Rounding may carry a class whose rows all carry the value beyond 1.
-        found = np.minimum(expected / np.maximum(self.n_rows, 1), 1.0)
-        lacking = np.where(f < 1, f, 0.0)
-        # Sums, not products of vectors: a library's threads would cost more than they save.
-        likelihood = float((self.shapes.multiplicity * log).sum())
-        likelihood += float((self.n_rows * np.log1p(-lacking)).sum())
-        return np.where(np.isnan(self.fixed), found, self.fixed), likelihood
-
-    def even(self) -> Floats:
-        """Give the local random-worlds estimate: one step from chances that are all equal.
-
-        All but those that are 0 for sure; what is fixed otherwise is found here as well.
-        """
-        start = np.where(self.fixed == 0, 0.0, 0.5)
-        free = Likelihood(self.shapes, self.n_rows, np.where(self.fixed == 0, 0.0, np.nan))
-        return free.step(start)[0]
 
 
 @dataclass(frozen=True, eq=False)

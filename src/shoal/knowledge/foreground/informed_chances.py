@@ -16,7 +16,8 @@ import numpy.typing as npt
 from shoal.core.cells import Codes, group
 from shoal.knowledge.foreground.attribute_sets import AttributeSet
 from shoal.knowledge.foreground.descent import descend
-from shoal.knowledge.foreground.fitting import Fit, Likelihood
+from shoal.knowledge.foreground.fitting import Fit
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.target import Target
 
 __all__ = ["fit_to_prior"]

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.knowledge.foreground.batches import Batch
 from shoal.knowledge.foreground.curvature import FLOOR, Curvature, Polished, polish
-from shoal.knowledge.foreground.fitting import TOLERANCE, Fit, Likelihood
+from shoal.knowledge.foreground.fitting import TOLERANCE, Fit
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.starts import starting_points
 
 __all__ = ["WITHIN", "solve"]
@@ -118,8 +118,8 @@ class _Search:
 
     Parameters
     ----------
-    batch
-        The likelihood.
+    likelihood
+        What is to be made as large as possible.
     settled
         The chances that are fixed, or that follow from the release at once.
     is_free
@@ -138,7 +138,7 @@ class _Search:
         How many climbs did not come to an end.
     """
 
-    batch: Batch
+    likelihood: Likelihood
     settled: Floats
     is_free: Flags
     maxima: list[_Maximum] = field(default_factory=list)
@@ -155,7 +155,7 @@ class _Search:
         # Who is never beside a carrier has chance 0, and who always is one has chance 1.
         is_free = np.isnan(likelihood.fixed) & (even > 0) & (even < 1)
         settled = np.where(np.isnan(likelihood.fixed), even, likelihood.fixed)
-        return cls(Batch(likelihood), np.where(settled < 1, settled, 1 - FLOOR), is_free)
+        return cls(likelihood, np.where(settled < 1, settled, 1 - FLOOR), is_free)
 
     def climb(self, points: Floats) -> None:
         """Climb from some points, and keep the maxima that are new."""
@@ -169,7 +169,7 @@ class _Search:
 
     def _take(self, f: Floats) -> list[Floats]:
         """Keep the end of a climb if it is a maximum; otherwise return where it leads."""
-        found = polish(self.batch, f, self.is_free)
+        found = polish(self.likelihood, f, self.is_free)
         if found.is_exact:
             self._keep(found)
             return []
@@ -211,7 +211,7 @@ class _Search:
         beside[2 * number + 1, free] *= 1 - _BESIDE
         self.reached.clear()
         ends = self._ends(beside)
-        heights = self.batch.steps(ends)[1]
+        heights = self.likelihood.steps(ends)[1]
         is_elsewhere = np.abs(ends - f).max(axis=1) > _ALIKE
         higher = list(ends[is_elsewhere & (heights > height + _HIGHER)])
         return bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER, higher
@@ -256,7 +256,7 @@ class _Search:
             if self._is_in_known_bowl(f[[place]], height[[place]])[0]:
                 has_arrived[place] = True
                 continue
-            found = polish(self.batch, f[place], self.is_free)
+            found = polish(self.likelihood, f[place], self.is_free)
             has_arrived[place] = found.is_exact
             if found.is_exact:
                 self.reached.append(found.height)
@@ -265,7 +265,7 @@ class _Search:
 
     def _step(self, f: Floats) -> tuple[Floats, Floats]:
         self.n_steps += len(f)
-        following, heights = self.batch.steps(f)
+        following, heights = self.likelihood.steps(f)
         return self._within(following), heights
 
     def _stride(
@@ -287,9 +287,9 @@ class _Search:
         most = np.abs(change).max(axis=1)
         stride = np.maximum(np.minimum(stride, _FARTHEST / np.maximum(most, _TINY)), 1.0)
         is_long = stride > 1
-        ahead[np.ix_(is_long, self.is_free)] = 1 / (
-            1 + np.exp(-logit - stride[:, np.newaxis] * change)
-        )[is_long]
+        ahead[np.ix_(is_long, self.is_free)] = (
+            1 / (1 + np.exp(-logit - stride[:, np.newaxis] * change))[is_long]
+        )
         ahead = self._within(ahead)
         beyond, above = self._step(ahead)
         is_lower = is_long & (above < height)
@@ -317,7 +317,7 @@ class _Search:
         """Weigh the maxima by their likelihood, and sum the search up."""
         if points is None:
             points = np.array([one.f for one in self.maxima])
-        following, heights = self.batch.steps(points)
+        following, heights = self.likelihood.steps(points)
         weights = np.exp(heights - heights.max())
         kept = np.flatnonzero(weights > _NEGLIGIBLE)
         kept = kept[np.argsort(-weights[kept], kind="stable")]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts
 from shoal.knowledge.foreground.exposed import Exposed
-from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.law import condition, odds_of
+from shoal.knowledge.foreground.likelihood import Likelihood
 from shoal.knowledge.foreground.shapes import Shapes
 
 __all__ = ["Target"]

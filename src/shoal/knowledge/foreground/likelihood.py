@@ -1,25 +1,32 @@
-"""One step of the equations from many points at once.
+"""How likely the buckets of a release are, given the chance of each class of rows.
 
-Searching for several maxima evaluates the same likelihood at many points. The points share the
-buckets: where every bucket has one carrier, the steps from all points are one matrix product. Small
-buckets with several carriers go through a kernel, very large ones are repeated for every point.
+The searches evaluate it at many points. The points share the buckets: where every bucket has one
+carrier, the steps from all points are one matrix product. Small buckets with several carriers go
+through a kernel, very large ones are repeated for every point.
+
+References
+----------
+[Wong11] (see `shoal.knowledge.foreground.law`) Section 4.1, Equation (4).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Counts
 from shoal.knowledge.foreground._kernels import expect
-from shoal.knowledge.foreground.fitting import Likelihood
 from shoal.knowledge.foreground.law import condition, odds_of
 from shoal.knowledge.foreground.shapes import Shapes
 
-__all__ = ["Batch"]
+if TYPE_CHECKING:
+    from scipy import sparse
+
+__all__ = ["Likelihood"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,21 +39,44 @@ _FEW_ENTRIES = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """A likelihood that is evaluated at many points at once.
+class Likelihood:
+    """How likely the buckets are, given the chance of each class.
 
     Parameters
     ----------
-    likelihood
-        The likelihood.
+    shapes
+        The buckets that hold a carrier.
+    n_rows
+        How many rows of the whole release are of each class.
+    fixed
+        The chances that are given; not a number where one is to be found.
     """
 
-    likelihood: Likelihood
+    shapes: Shapes
+    n_rows: Counts
+    fixed: Floats
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether every bucket has one carrier."""
+        return bool(np.all(self.shapes.n_carrying == 1)) and self.shapes.n_shapes > 0
+
+    @cached_property
+    def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """The number of rows of each class in each shape, and the transposed matrix."""
+        from scipy import sparse  # noqa: PLC0415 - it takes long to import
+
+        shapes = self.shapes
+        size = (shapes.n_shapes, len(self.n_rows))
+        matrix = sparse.csr_array(
+            (shapes.count.astype(np.float64), shapes.which, shapes.start), shape=size
+        )
+        return matrix, matrix.T.tocsr()
 
     @cached_property
     def _room(self) -> tuple[Floats, Floats, Floats, Floats] | None:
         """Room for the kernel; None where a bucket is too large for it."""
-        shapes = self.likelihood.shapes
+        shapes = self.shapes
         sizes = np.bincount(shapes.shape, shapes.count, shapes.n_shapes).astype(np.int64)
         width = int(np.minimum(shapes.n_carrying, sizes).max(initial=0)) + 1
         n_classes = int(np.diff(shapes.start).max(initial=0)) + 1
@@ -63,10 +93,13 @@ class Batch:
     def _tiles(self) -> dict[int, Shapes]:
         return {}
 
-    @cached_property
-    def n_rows(self) -> Counts:
-        """The number of rows of each class, at least 1."""
-        return np.maximum(self.likelihood.n_rows, 1)
+    def step(self, f: Floats) -> tuple[Floats, float]:
+        """Return the expected share of carriers of each class, and the log-likelihood.
+
+        That of `f`, not of what is returned; fixed chances stay as they are.
+        """
+        found, heights = self.steps(f[np.newaxis])
+        return found[0], float(heights[0])
 
     def steps(self, f: Floats) -> tuple[Floats, Floats]:
         """Return the expected shares of carriers from each point, and its log-likelihood.
@@ -76,7 +109,7 @@ class Batch:
         f
             One row per point, one column per class.
         """
-        n_entries = max(len(self.likelihood.shapes.which), 1)
+        n_entries = max(len(self.shapes.which), 1)
         n_at_once = max(_MOST_ENTRIES // n_entries, 1)
         if len(f) <= n_at_once:
             return self._steps(f)
@@ -86,25 +119,24 @@ class Batch:
         )
 
     def _steps(self, f: Floats) -> tuple[Floats, Floats]:
-        likelihood = self.likelihood
         odds = odds_of(f)
         is_finite = bool(np.isfinite(odds).all())
-        is_few = len(likelihood.shapes.which) <= _FEW_ENTRIES
-        if is_finite and self._room is not None and (is_few or not likelihood.is_single):
+        is_few = len(self.shapes.which) <= _FEW_ENTRIES
+        if is_finite and self._room is not None and (is_few or not self.is_single):
             expected, height = self._by_kernel(odds, self._room)
-        elif is_finite and likelihood.is_single:
+        elif is_finite and self.is_single:
             expected, height = self._by_product(odds)
         else:
             expected, height = self._by_tiles(odds)
-        found = np.minimum(expected / self.n_rows, 1.0)
+        found = np.minimum(expected / np.maximum(self.n_rows, 1), 1.0)
         lacking = np.where(f < 1, f, 0.0)
-        height = height + (likelihood.n_rows * np.log1p(-lacking)).sum(axis=1)
-        return np.where(np.isnan(likelihood.fixed), found, likelihood.fixed), height
+        height = height + (self.n_rows * np.log1p(-lacking)).sum(axis=1)
+        return np.where(np.isnan(self.fixed), found, self.fixed), height
 
     def _by_kernel(
         self, odds: Floats, room: tuple[Floats, Floats, Floats, Floats]
     ) -> tuple[Floats, Floats]:
-        shapes = self.likelihood.shapes
+        shapes = self.shapes
         expected, height = np.empty(odds.shape), np.empty(len(odds))
         expect(
             shapes.start,
@@ -120,8 +152,8 @@ class Batch:
         return expected, height
 
     def _by_product(self, odds: Floats) -> tuple[Floats, Floats]:
-        matrix, transposed = self.likelihood.matrices
-        multiplicity = self.likelihood.shapes.multiplicity[:, np.newaxis]
+        matrix, transposed = self.matrices
+        multiplicity = self.shapes.multiplicity[:, np.newaxis]
         total = matrix @ odds.T
         with np.errstate(divide="ignore"):
             log = np.log(total)
@@ -142,10 +174,17 @@ class Batch:
         if n_points not in self._tiles:
             # One size at a time: large releases make large tiles.
             self._tiles.clear()
-            self._tiles[n_points] = _tile(
-                self.likelihood.shapes, n_points, len(self.likelihood.n_rows)
-            )
+            self._tiles[n_points] = _tile(self.shapes, n_points, len(self.n_rows))
         return self._tiles[n_points]
+
+    def even(self) -> Floats:
+        """Give the local random-worlds estimate: one step from chances that are all equal.
+
+        All but those that are 0 for sure; what is fixed otherwise is found here as well.
+        """
+        start = np.where(self.fixed == 0, 0.0, 0.5)
+        free = Likelihood(self.shapes, self.n_rows, np.where(self.fixed == 0, 0.0, np.nan))
+        return free.step(start)[0]
 
 
 def _tile(shapes: Shapes, n_points: int, n_classes: int) -> Shapes:
