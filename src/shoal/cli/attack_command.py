@@ -144,7 +144,7 @@ def _show(output: Output, report: AttackReport) -> None:
                 found.attack,
                 found.knows,
                 found.line,
-                in_words(found.worst),
+                in_words(found.worst) if found.worst else None,
                 "none: reported, not judged" if found.limit is None else found.limit,
             )
             for found in report.findings

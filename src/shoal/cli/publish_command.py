@@ -177,7 +177,7 @@ def show_gate(output: Output, judgements: Sequence[Judgement]) -> None:
                 judgement.attack,
                 judgement.knows,
                 judgement.line or None,
-                None if judgement.not_run else in_words(judgement.worst),
+                in_words(judgement.worst) if judgement.worst and not judgement.not_run else None,
                 _verdict(judgement),
             )
             for judgement in judgements

@@ -51,10 +51,14 @@ _STEEPEST = 4.0
 _LEVEL = 0.05
 _NEAR = 1e-3
 """How exactly a slope is found."""
-_SURE = 0.88
-"""The quantile, over laws that agree with the truth, that a person counts by."""
-_SURE_OF_MANY = 0.7
-"""The same where many values are attacked, each of which is another chance to err upwards."""
+_WIDER = 1.2
+"""Laws are drawn this many times as far apart as their posterior says: which effects there are was
+chosen by the same truth."""
+_SURE, _SURE_OF_MANY = 0.83, 0.67
+"""The quantile, over drawn laws, that a person counts by; the second where many values are
+attacked, each of which is another chance to err upwards."""
+_SURE_OF_NUMBER, _SURE_OF_NUMBER_OF_MANY = 0.96, 0.5
+"""The quantile, over drawn laws, that the number of people counts by."""
 _N_DRAWS = 40
 _MOST_DRAWN = 4_000_000
 _MOST_ENTRIES = 300_000
@@ -299,13 +303,17 @@ def _by_law(
     """Mark the people above a limit for somebody who knows the law of the table.
 
     Everybody counts by a high quantile, over laws that agree with the truth, of their posterior.
+    Where these are fewer than a high quantile of the number of people above the limit, those who
+    are above it by most laws count as well.
     """
     marks = np.zeros(beliefs.n_cells, dtype=bool)
     if kinds is None or not suspicions.is_mined or not len(beliefs.bucket):
         return marks
     looks, look = kinds.select_with_inverse(kinds.columns)
     aims = beliefs.aim[beliefs.start[:-1]]
-    sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) / len(suspicions.about)
+    part = 1 / len(suspicions.about)
+    n_draws = int(np.clip(_MOST_DRAWN // max(len(beliefs.cell), 1), 5, _N_DRAWS))
+    above = np.zeros((n_draws, beliefs.n_cells), dtype=bool)
     for number in range(len(suspicions.about)):
         own = beliefs.take(np.flatnonzero(aims == number)).with_odds()
         carriers = np.zeros(looks.n_cells, dtype=np.int64)
@@ -313,13 +321,30 @@ def _by_law(
         law = TableLaw.fit(looks, carriers)
         if law.is_flat:
             # Everybody is alike: the share of the bucket is all there is to say.
-            marks |= own.flag(own.share, limit)
+            found = own.flag(own.share, limit)
+            marks |= found
+            above |= found
             continue
-        n_draws = int(np.clip(_MOST_DRAWN // max(len(own.cell), 1), 5, _N_DRAWS))
         drawn = law.draw(n_draws, np.random.default_rng(0))
+        drawn = drawn + (_WIDER - 1) * (drawn - drawn.mean(axis=0))
         likely = [replace(own, lift=_lifted(one[look], own)).at(1.0)[0] for one in drawn]
+        sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) * part
         marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
-    return marks
+        above |= np.stack([own.flag(one, limit) for one in likely])
+    sure = _SURE_OF_NUMBER_OF_MANY + (_SURE_OF_NUMBER - _SURE_OF_NUMBER_OF_MANY) * part
+    return _filled_up(marks, above, kinds.counts, sure)
+
+
+def _filled_up(marks: Flags, above: Flags, count: Codes, sure: float) -> Flags:
+    """Mark more people, until they are as many as a quantile of the numbers of several laws."""
+    n_people = float(np.quantile((above * count).sum(axis=1), sure))
+    n_left = n_people - int(count[marks].sum())
+    order = np.argsort(-above.mean(axis=0), kind="stable")
+    order = order[~marks[order]]
+    n_before = np.cumsum(count[order]) - count[order]
+    filled = marks.copy()
+    filled[order[n_before < n_left]] = True
+    return filled
 
 
 def _lifted(log_odds: Floats, beliefs: CheckedBeliefs) -> Floats:

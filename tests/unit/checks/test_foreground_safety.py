@@ -6,13 +6,17 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shoal import checks
+from shoal.checks import _foreground_buckets as module
 from shoal.checks._foreground_buckets import Mixed, Small
 from shoal.checks.foreground_safety import largest_link
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import ForegroundSafety
+from shoal.core.kernels import load_plain
 from shoal.knowledge.foreground import Exposed, Target, expose, usable_sets
 
 DISEASE = Domain.of_texts("disease", ["cold", "flu"])
@@ -54,6 +58,37 @@ def test_expected_carriers_equal_those_of_all_worlds(rows, carriers):
         assert np.exp(log[0]) == pytest.approx(weight_of_worlds(rows, carriers, odds), rel=1e-9)
         bucket, belief = part.beliefs(np.log(odds)[np.newaxis], np.ones(1))
         assert (bucket.tolist(), belief[0]) == ([0], pytest.approx((expected / rows).max()))
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(1, 40), min_size=2, max_size=5), st.floats(0, 1)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 10**6),
+)
+def test_the_kernel_finds_what_fourier_transforms_find(buckets, seed):
+    logs = np.random.default_rng(seed).normal(-1, 4, (2, 5))
+    mixed = []
+    for number, (rows, part) in enumerate(buckets):
+        carriers = min(max(round(part * sum(rows)), 1), sum(rows) - 1)
+        which = np.arange(len(rows))[np.newaxis]
+        one = Mixed.of(which, np.array([rows]), np.array([carriers]), np.array([number]))
+        mixed.append(one)
+    small = Small.of(mixed, 5)
+    plain = load_plain("shoal.checks._kernels").share_out
+    for kernel in (module.share_out, plain):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "share_out", kernel)
+            found, log = small.expect(logs)
+            bucket, belief = small.beliefs(logs, np.array([0.3, 0.7]))
+        parts = [one.expect(logs) for one in mixed]
+        assert found == pytest.approx(sum(one for one, _ in parts), rel=1e-6, abs=1e-9)
+        assert log == pytest.approx(sum(one for _, one in parts), rel=1e-9, abs=1e-7)
+        beliefs = [one.beliefs(logs, np.array([0.3, 0.7])) for one in mixed]
+        assert bucket.tolist() == [one[0] for one, _ in beliefs]
+        assert belief == pytest.approx([one[0] for _, one in beliefs], rel=1e-6, abs=1e-9)
 
 
 def weight_of_worlds(rows, carriers, odds):

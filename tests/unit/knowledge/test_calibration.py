@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.knowledge.calibration import calibrate
+from shoal.knowledge.calibration import _filled_up, calibrate
 from shoal.knowledge.foreground.law import posterior
 
 GROUPS, SIZE = 600, 4
@@ -157,3 +157,12 @@ def test_one_person_with_two_believed_values_is_believed_something_false():
         Suspicions(about, 0.4), np.ones(2, dtype=np.int64), [np.array([1, 0]), np.array([0, 1])]
     )
     assert found.believed == found.wrongly_believed == 2
+
+
+def test_people_are_filled_up_by_how_many_laws_put_them_above_the_limit():
+    above = np.array([[1, 1, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=bool)
+    count, marks = np.array([3, 2, 5, 1]), np.array([True, False, False, False])
+    # The numbers are 6, 5, 8 and 5 people; the second cell is above by three laws of four.
+    assert _filled_up(marks, above, count, 0.0).tolist() == [True, True, False, False]
+    assert _filled_up(marks, above, count, 1.0).tolist() == [True, True, True, False]
+    assert _filled_up(np.ones(4, dtype=bool), above, count, 1.0).all()
