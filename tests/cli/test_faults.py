@@ -36,6 +36,9 @@ sensitive = "disease"
 [method]
 name = "anatomy"
 ell = 2
+[attacks.foreground]
+run = false
+reason = "what is tried here is the writing, and attacks write nothing"
 """
 
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from shoal.core.cells import Codes, Counts
 from shoal.knowledge.joint_worlds import Bounds, JointWorlds, Marks
@@ -120,6 +118,9 @@ def _left(entry: Codes, total: Counts, bounds: Bounds) -> Counts:
 
 def _meet(transport: _Transport, capacity: Counts) -> tuple[Counts, Marks]:
     """Find a flow that sends and takes what the nodes have; mark the nodes that it serves."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - it takes long to import
+    from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
+
     n_nodes = len(transport.supply)
     source, sink = n_nodes, n_nodes + 1
     gives, takes = np.flatnonzero(transport.supply > 0), np.flatnonzero(transport.supply < 0)
@@ -139,6 +140,9 @@ def _meet(transport: _Transport, capacity: Counts) -> tuple[Counts, Marks]:
 
 def _crosses(transport: _Transport, flow: Counts, capacity: Counts) -> Marks:
     """Mark the edges that join different strongly connected components of the residual graph."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - it takes long to import
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     may_grow, may_shrink = flow < capacity, flow > 0
     tail = np.concatenate([transport.tail[may_grow], transport.head[may_shrink]])
     head = np.concatenate([transport.head[may_grow], transport.tail[may_shrink]])
