@@ -48,6 +48,8 @@ _STILL = 1e-9
 _NEAR_BOUND = 1e-4
 _OFTEN, _EVERY, _SLOW = 8, 32, 5e-3
 _CLOSE_CALL = 2.0
+_PER_STEP = 20_000
+"""What it takes to begin a step, however small the release is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +245,7 @@ class _Search:
 
     def step(self, chances: Floats) -> tuple[Floats, Floats]:
         """Apply the equations once, and count it."""
-        self.work.spend(len(chances) * self.model.n_operations)
+        self.work.spend(_PER_STEP + len(chances) * self.model.n_operations)
         return self.model.step(chances)
 
     def climb(self, starts: Floats) -> None:

@@ -38,6 +38,8 @@ __all__ = ["check", "largest_link"]
 _TIE = 1e-9
 """Beliefs are floats: what exceeds 1/r by no more is rounding."""
 _MILLION = 10**6
+_PER_SET = 10**6
+"""What it takes to begin with a set of columns, in operations."""
 
 
 def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
@@ -202,7 +204,7 @@ def _mine(
 ) -> None:
     """Raise the links of each bucket to what one set says about one aim."""
     n_classes = len(one.signatures)
-    work.spend(2 * len(lines.counts))
+    work.spend(_PER_SET + 2 * len(lines.counts))
     model = Model.of(lines, one.classes, carriers, n_classes)
     fixed = np.full(n_classes, np.nan)
     if one.signatures[-1] is None and policy != "pool":
