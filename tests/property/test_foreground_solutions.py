@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.checks._foreground_solutions import _starts, seed_numbers
+from shoal.checks._foreground_starts import seed_numbers, starting_chances
 from shoal.checks.foreground_safety import _links
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
@@ -223,7 +223,7 @@ def test_method_and_checker_list_the_same_starts(n_classes, seed, rate):
     random = np.random.default_rng(seed)
     numbers, rows = random.random((n_classes, 8)), random.integers(1, 5, n_classes)
     own = starting_points(numbers, rows, rate)
-    other = _starts(numbers, rows, rate)
+    other = starting_chances(numbers, rows, rate)
     assert len(own) == 1 + min(n_classes, 32) + 8
     order = [np.lexsort(points.T) for points in (own, other)]
     assert np.allclose(own[order[0]], other[order[1]], rtol=1e-12)

@@ -1,16 +1,13 @@
 """The solutions of the foreground equations, by a checker's own search.
 
 Which of several solutions a search finds depends on where it begins, so the starts are published,
-and this module makes them anew from the names and values in the release: chances that are all
-alike, each class raised in turn, and eight from SHA-256. Every start is climbed from by iterating
-the equations, and Newton's method finds the last digits. An end that is no maximum is left;
-distinct maxima are weighed by their likelihood.
+and `_foreground_starts` makes them anew from the names and values in the release. Every start is
+climbed from by iterating the equations, and Newton's method finds the last digits. An end that is
+no maximum is left; distinct maxima are weighed by their likelihood.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,17 +15,14 @@ import numpy.typing as npt
 
 from shoal.checks._foreground_buckets import Floats
 from shoal.checks._foreground_model import Model
+from shoal.checks._foreground_starts import starting_chances
 from shoal.core.cells import Counts
 from shoal.core.work import Work
 
-__all__ = ["Solutions", "seed_numbers", "solve"]
+__all__ = ["Solutions", "solve"]
 
 Flags = npt.NDArray[np.bool_]
 
-_N_WORDS = 8
-_N_RAISED = 32
-_TENFOLD = 10.0
-_HUNDREDTH = 0.01
 _LEAST = 1e-9
 """The least chance, and the least chance of the contrary, that the search goes to."""
 _SETTLED = 1e-7
@@ -71,55 +65,6 @@ class Solutions:
     is_close: Flags
 
 
-def seed_numbers(
-    columns: list[str], values: list[str | None], signatures: list[list[str | None] | None]
-) -> Floats:
-    """Return the eight published pseudo-random numbers of each class.
-
-    Parameters
-    ----------
-    columns
-        The names of the attribute set.
-    values
-        The values that count as one.
-    signatures
-        The texts of each signature, in the order of `columns`; None for all that are too rare.
-    """
-    order = sorted(range(len(columns)), key=lambda place: columns[place])
-    by_name = [columns[place] for place in order]
-    ordered = sorted(values, key=lambda text: (text is not None, text or ""))
-    numbers = []
-    for texts in signatures:
-        own = None if texts is None else [texts[place] for place in order]
-        stated = json.dumps(
-            ["shoal foreground start", by_name, ordered, own],
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
-        digest = hashlib.sha256(stated.encode("utf-8")).digest()
-        numbers.append(
-            [
-                (int.from_bytes(digest[4 * word : 4 * word + 4], "big") + 0.5) / 2**32
-                for word in range(_N_WORDS)
-            ]
-        )
-    return np.array(numbers)
-
-
-def _starts(numbers: Floats, rows: Counts, rate: float) -> Floats:
-    """List the starts, one row each."""
-    level = np.log(rate / (1 - rate))
-    alike = level + _HUNDREDTH * (2 * numbers[:, 0] - 1)
-    logs = [alike]
-    fewest = sorted(range(len(rows)), key=lambda place: (rows[place], numbers[place, 0]))
-    for place in fewest[:_N_RAISED]:
-        raised = alike.copy()
-        raised[place] += np.log(_TENFOLD)
-        logs.append(raised)
-    chances = [1 / (1 + np.exp(-one)) for one in logs]
-    return np.array([*chances, *(numbers[:, word] for word in range(_N_WORDS))])
-
-
 def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions:
     """Search from every listed start.
 
@@ -128,7 +73,7 @@ def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions
     model
         The likelihood.
     numbers
-        See `seed_numbers`.
+        The published numbers of each class; see `seed_numbers`.
     fixed
         The chances that are given; not a number for those that are sought.
     work
@@ -142,7 +87,7 @@ def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions
     rate = model.total / float(model.rows.sum())
     search = _Search.of(model, fixed, rate, work)
     if 0 < rate < 1 and len(search.sought):
-        starts = _starts(numbers, model.rows, rate)
+        starts = starting_chances(numbers, model.rows, rate)
         search.climb(starts[:1])
         search.climb(starts[1:])
     else:

@@ -26,7 +26,8 @@ import numpy as np
 from shoal.checks._entries import confirm_occupied
 from shoal.checks._foreground_buckets import Floats
 from shoal.checks._foreground_model import Model
-from shoal.checks._foreground_solutions import seed_numbers, solve
+from shoal.checks._foreground_solutions import solve
+from shoal.checks._foreground_starts import seed_numbers
 from shoal.checks.verdict import Evidence, Verdict
 from shoal.core.cells import Buckets, Cells, Codes, Counts
 from shoal.core.exact import as_text

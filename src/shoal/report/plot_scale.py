@@ -141,7 +141,8 @@ def _rounded(low: float, high: float) -> tuple[float, float]:
     )
     if high - low <= _ALIKE * max(abs(low), abs(high)):
         low, high = min(low, 0.0), max(high, 0.0)
-        high = high if high > low else 1.0
+    if high - low <= _LEAST_POSITIVE:
+        low, high = 0.0, 1.0
     step = _step(low, high)
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
 

@@ -7,7 +7,7 @@ import re
 from xml.etree.ElementTree import fromstring
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.report.line_plot import draw
@@ -39,6 +39,8 @@ def texts(drawing):
 
 
 @given(st.lists(any_number, max_size=12), st.booleans(), st.booleans())
+@example([5e-324], False, False)
+@example([0.0, -5e-324], False, False)
 def test_a_scale_holds_all_numbers_that_it_shows(numbers, is_log, is_tight):
     scale = Scale.over(numbers, 300, 40, is_log=is_log, is_tight=is_tight)
     for number in numbers:
