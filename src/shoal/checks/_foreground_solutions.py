@@ -216,7 +216,7 @@ class _Search:
         return any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima)
 
     def _rises(self, point: Floats) -> bool:
-        """Whether the likelihood bends upwards in some direction, so that a climb may leave."""
+        """Whether the likelihood curves upwards in some direction, so that a climb can leave it."""
         slope = self._slopes(point[np.newaxis])[0][0]
         moving = self.sought[~self._held(point, slope)[self.sought]]
         bends = self._bends(point, moving)

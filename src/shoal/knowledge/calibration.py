@@ -312,6 +312,8 @@ def _by_law(
     looks, look = kinds.select_with_inverse(kinds.columns)
     aims = beliefs.aim[beliefs.start[:-1]]
     part = 1 / len(suspicions.about)
+    sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) * part
+    sure_of_number = _SURE_OF_NUMBER_OF_MANY + (_SURE_OF_NUMBER - _SURE_OF_NUMBER_OF_MANY) * part
     n_draws = int(np.clip(_MOST_DRAWN // max(len(beliefs.cell), 1), 5, _N_DRAWS))
     above = np.zeros((n_draws, beliefs.n_cells), dtype=bool)
     for number in range(len(suspicions.about)):
@@ -328,11 +330,9 @@ def _by_law(
         drawn = law.draw(n_draws, np.random.default_rng(0))
         drawn = drawn + (_WIDER - 1) * (drawn - drawn.mean(axis=0))
         likely = [replace(own, lift=_lifted(one[look], own)).at(1.0)[0] for one in drawn]
-        sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) * part
         marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
         above |= np.stack([own.flag(one, limit) for one in likely])
-    sure = _SURE_OF_NUMBER_OF_MANY + (_SURE_OF_NUMBER - _SURE_OF_NUMBER_OF_MANY) * part
-    return _filled_up(marks, above, kinds.counts, sure)
+    return _filled_up(marks, above, kinds.counts, sure_of_number)
 
 
 def _filled_up(marks: Flags, above: Flags, count: Codes, sure: float) -> Flags:

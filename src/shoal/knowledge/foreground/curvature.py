@@ -70,7 +70,7 @@ class Curvature:
         """Take differences of slopes around a point."""
         inner = np.where(is_free, np.clip(f, _EDGE, 1 - _EDGE), f)
         slope = _slopes(likelihood, inner[np.newaxis], is_free)[0]
-        n_rows = np.maximum(likelihood.n_rows, 1).astype(np.float64)
+        n_rows = likelihood.n_at_least_one.astype(np.float64)
         low = (f <= _NEAR_EDGE) & (slope < -_STEEP * n_rows)
         high = (1 - f <= _NEAR_EDGE) & (slope > _STEEP * n_rows)
         is_held = is_free & (low | high)
@@ -85,7 +85,7 @@ class Curvature:
 
     @property
     def bends_up(self) -> bool:
-        """Whether the likelihood rises beyond doubt in some direction: it is no maximum."""
+        """Whether the likelihood clearly curves upwards in some direction, as at no maximum."""
         return self.least < -_DEFINITE
 
     @cached_property
@@ -198,7 +198,7 @@ def _slopes(likelihood: Likelihood, points: Floats, is_free: Flags) -> Floats:
     """Return the slope of the log-likelihood along each free class, at each point."""
     following = likelihood.steps(points)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.maximum(likelihood.n_rows, 1) * (following - points) / _spread(points)
+        slopes = likelihood.n_at_least_one * (following - points) / _spread(points)
     return np.where(is_free, slopes, 0.0)
 
 

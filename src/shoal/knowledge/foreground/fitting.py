@@ -8,8 +8,6 @@ who of a bucket carries x is hidden, so that the likelihood never falls; Newton'
 References
 ----------
 [Wong11] (see `shoal.knowledge.foreground.law`) Section 4.1, Equation (4).
-[Varadhan08] R. Varadhan, C. Roland: Simple and globally convergent methods for accelerating the
-convergence of any EM algorithm. Scandinavian Journal of Statistics 35(2), 2008.
 """
 
 from __future__ import annotations

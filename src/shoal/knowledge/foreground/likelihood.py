@@ -57,6 +57,11 @@ class Likelihood:
     fixed: Floats
 
     @cached_property
+    def n_at_least_one(self) -> Counts:
+        """How many rows are of each class, or 1 for a class of none, to divide by."""
+        return np.maximum(self.n_rows, 1)
+
+    @cached_property
     def is_single(self) -> bool:
         """Whether every bucket has one carrier."""
         return bool(np.all(self.shapes.n_carrying == 1)) and self.shapes.n_shapes > 0
@@ -128,7 +133,7 @@ class Likelihood:
             expected, height = self._by_product(odds)
         else:
             expected, height = self._by_tiles(odds)
-        found = np.minimum(expected / np.maximum(self.n_rows, 1), 1.0)
+        found = np.minimum(expected / self.n_at_least_one, 1.0)
         lacking = np.where(f < 1, f, 0.0)
         height = height + (self.n_rows * np.log1p(-lacking)).sum(axis=1)
         return np.where(np.isnan(self.fixed), found, self.fixed), height
@@ -178,7 +183,7 @@ class Likelihood:
         return self._tiles[n_points]
 
     def even(self) -> Floats:
-        """Give the local random-worlds estimate: one step from chances that are all equal.
+        """Return the local random-worlds estimate: one step from equal chances.
 
         All but those that are 0 for sure; what is fixed otherwise is found here as well.
         """
