@@ -209,19 +209,31 @@ def test_the_gradient_is_that_of_the_likelihood_and_the_prior(drawn):
         assert isclose(slope[place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
 
 
+def assert_a_hill_between(problem, ends):
+    """Assert that ends differ only where the way from one to the other leads up first."""
+    low, high = (problem.objective(end, 1.0)[0] for end in ends)
+    way = [ends[0] + part * (ends[1] - ends[0]) for part in np.linspace(0.05, 0.95, 19)]
+    assert max(problem.objective(point, 1.0)[0] for point in way) > max(low, high)
+
+
 @FEW
 @given(drawn=related_releases())
 def test_both_ways_down_lead_to_the_same_model(drawn):
     release, given_relations = drawn
     target = Target.of(exposed_of(release)[0], [1])
-    fits = []
+    assume(len(target.carrying_buckets))
+    problem = AdditiveProblem.of(target, None, given_relations)
+    begin, ends = problem.alike(), []
     for answer in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             name = "shoal.knowledge.foreground.additive_problem.is_worthwhile"
             patch.setattr(name, lambda *_, answer=answer: answer)
-            fits.append(fit_additive(target, penalty=1, relations=given_relations)[0])
-    assert all(fit.is_converged for fit in fits)
-    assert np.allclose(fits[0].f, fits[1].f, atol=2e-3)
+            end, _, is_converged = problem.solve(1.0, begin, tolerance=1e-6)
+        assert is_converged
+        assert np.abs(problem.objective(end, 1.0)[1]).max() < 1e-4
+        ends.append(end)
+    if not np.allclose(*(problem.chances(end) for end in ends), atol=2e-3):
+        assert_a_hill_between(problem, ends)
 
 
 @USUAL
