@@ -102,7 +102,7 @@ def whole(tmp_path: Path) -> Callable[[], str | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("batch", range(2))
 def test_killed_at_any_instant(process, finish, configured, whole, left, batch):
     begun = time.perf_counter()
     assert finish("publish", "shoal.toml")[0] == 0
@@ -135,7 +135,7 @@ def test_asked_to_stop_at_any_instant(
     duration = time.perf_counter() - begun
     number = getattr(signal, name)
     draw = random.Random(name)
-    for _ in range(10):
+    for _ in range(5):
         if is_first:
             for folder in ("release", "release.internal"):
                 for path in sorted((tmp_path / folder).rglob("*"), reverse=True):

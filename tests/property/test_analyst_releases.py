@@ -130,7 +130,7 @@ WHERES = [
 
 
 @pytest.mark.parametrize(("layout", "sensitive"), LAYOUTS)
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_answers_are_those_of_all_linkings_of_the_files(tmp_path, layout, sensitive, data):
     columns = data.draw(tables(layout))

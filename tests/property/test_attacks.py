@@ -25,7 +25,7 @@ from shoal.core.release import Manifest, Meaning, People, Published
 from shoal.knowledge import location, random_worlds
 from shoal.knowledge.location import matching_buckets
 
-THOROUGH = settings(max_examples=500, deadline=None)
+THOROUGH = settings(max_examples=200, deadline=None)
 
 VALUES = [None, "1", "2", "3", "4", "ä", "x y"]
 MEANINGS = {

@@ -26,7 +26,7 @@ from shoal.knowledge.beliefs import estimate_beliefs, overall_beliefs
 from shoal.knowledge.posteriors import gains, jensen_shannon
 from shoal.knowledge.reweighing import Mean, Share, reweigh
 
-THOROUGH = settings(max_examples=300, deadline=None)
+THOROUGH = settings(max_examples=150, deadline=None)
 
 AGES = ["20", "25", "30", "50", "70"]
 PLACES = ["Bonn", "Köln", "Lyon", "Metz"]

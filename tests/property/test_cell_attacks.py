@@ -109,7 +109,7 @@ def antecedents(line, max_len):
 
 
 @given(tables, deltas, gammas, st.sampled_from([None, None, 1, 2]))
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_every_cell_has_the_best_rule_that_fires(rows, delta, gamma, max_len):
     attack = Rules(delta=delta, gamma=gamma, max_len=max_len)
     found = attack.guess(rows, MANIFEST)["rules"]

@@ -35,8 +35,8 @@ from shoal.knowledge.foreground.shapes import Shapes
 from shoal.knowledge.foreground.solutions import solve
 from shoal.knowledge.foreground.starts import numbers_of, starting_points
 
-USUAL = settings(max_examples=60, deadline=None)
-FEW = settings(max_examples=25, deadline=None)
+USUAL = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=15, deadline=None)
 DISEASE = Domain.of_texts("disease", ["cold", "flu"])
 THIRTEEN = (
     "v2,v1,y v1,v0,x v2,v1,y v0,v1,y v2,v2,x v1,v2,y v0,v0,y v0,v1,y v1,v2,y v0,v2,y v0,v1,y "

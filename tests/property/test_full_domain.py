@@ -380,7 +380,7 @@ def compare(problem: Problem, method: FullDomain) -> None:
 
 
 @given(problems(), methods())
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_the_search_finds_what_a_look_at_every_element_finds(
     problem: Problem, method: FullDomain
 ) -> None:

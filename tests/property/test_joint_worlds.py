@@ -73,7 +73,7 @@ def beliefs_by_person(found, cell, person):
     return {int(value): float(belief) for value, belief in pairs if belief > 0}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(drawn=releases())
 def test_beliefs_and_certain_people_are_those_of_all_worlds(drawn):
     places, values = drawn
@@ -91,7 +91,7 @@ def test_beliefs_and_certain_people_are_those_of_all_worlds(drawn):
         assert found.n_left[cell[person]] == len(expected)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(drawn=releases())
 def test_without_work_nobody_is_called_certain_who_is_not(drawn):
     places, values = drawn
