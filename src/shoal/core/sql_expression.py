@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from shoal.core.sql_values import (
     FUNCTIONS,
     PRODUCTS,
     SUMS,
+    Compute,
     Evaluate,
     Row,
     all_hold,
@@ -28,6 +30,7 @@ from shoal.core.sql_values import (
     applied,
     as_date,
     between,
+    chained,
     constant,
     day_of_midnight,
     is_distinct,
@@ -40,7 +43,7 @@ from shoal.core.sql_values import (
 __all__ = ["Evaluate", "Row", "read_expression"]
 
 _LONGEST_TEXT = 10_000
-_DEEPEST = 100
+_DEEPEST = 40
 _MOST_DIGITS = 20
 _HINT = (
     "it stands behind WHERE: columns, in double quotes if they are no plain words; numbers, texts "
@@ -248,24 +251,19 @@ class _Reader:
     # --- values ---
 
     def sum(self) -> Evaluate:
-        found = self.product()
-        while True:
-            for sign, compute in SUMS.items():
-                if self.takes(sign):
-                    found = applied(compute, found, self.product())
-                    break
-            else:
-                return found
+        return self.chain(self.product, SUMS)
 
     def product(self) -> Evaluate:
-        found = self.signed()
-        while True:
-            for sign, compute in PRODUCTS.items():
-                if self.takes(sign):
-                    found = applied(compute, found, self.signed())
-                    break
-            else:
-                return found
+        return self.chain(self.signed, PRODUCTS)
+
+    def chain(self, read: Callable[[], Evaluate], signs: Mapping[str, Compute]) -> Evaluate:
+        """Read parts with signs between them, which are computed from left to right."""
+        first, rest = read(), []
+        while self.next.kind == "sign" and self.next.text in signs:
+            compute = signs[self.next.text]
+            self.at += 1
+            rest.append((compute, read()))
+        return chained(first, rest) if rest else first
 
     def signed(self) -> Evaluate:
         is_negative = False

@@ -20,6 +20,7 @@ __all__ = [
     "FUNCTIONS",
     "PRODUCTS",
     "SUMS",
+    "Compute",
     "Evaluate",
     "Row",
     "all_hold",
@@ -28,6 +29,7 @@ __all__ = [
     "applied",
     "as_date",
     "between",
+    "chained",
     "constant",
     "day_of_midnight",
     "is_distinct",
@@ -40,6 +42,8 @@ __all__ = [
 Row = Mapping[str, object]
 Evaluate = Callable[[Row], Any]
 """Returns what an expression, or a part of one, comes to in a row."""
+Compute = Callable[[Any, Any], Any]
+"""Computes a value from two."""
 
 _MOST_DIGITS = 20
 
@@ -55,6 +59,19 @@ def applied(compute: Callable[..., Any], *parts: Evaluate) -> Evaluate:
     def evaluate(row: Row) -> Any:
         values = [part(row) for part in parts]
         return None if any(value is None for value in values) else compute(*values)
+
+    return evaluate
+
+
+def chained(first: Evaluate, rest: Sequence[tuple[Compute, Evaluate]]) -> Evaluate:
+    """Return a function that computes step by step; what is computed from NULL is NULL."""
+
+    def evaluate(row: Row) -> Any:
+        found = first(row)
+        for compute, part in rest:
+            value = part(row)
+            found = None if found is None or value is None else compute(found, value)
+        return found
 
     return evaluate
 
@@ -251,12 +268,12 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": _compared(operator.lt),
     ">": _compared(operator.gt),
 }
-SUMS: Mapping[str, Callable[[Any, Any], Any]] = {
+SUMS: Mapping[str, Compute] = {
     "+": _added,
     "-": _subtracted,
     "||": lambda left, right: _text(left) + _text(right),
 }
-PRODUCTS: Mapping[str, Callable[[Any, Any], Any]] = {
+PRODUCTS: Mapping[str, Compute] = {
     "*": lambda left, right: _number(left) * _number(right),
     "/": lambda left, right: _number(left) / _number(right),
     "%": _remainder,
