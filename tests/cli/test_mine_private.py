@@ -124,7 +124,7 @@ def test_antecedents_may_name_any_number_of_columns_unless_that_is_said(run, sou
 def test_columns_that_no_hiding_protects_are_shown(run, tmp_path):
     lines = [f"{'cook' if row else 'judge'},{'no' if row % 9 else 'yes'}\n" for row in range(40)]
     (tmp_path / "people.csv").write_text("job,ill\n" + "".join(lines))
-    options = ("--quasi", "job,ill", "--private", "ill if job == 'judge'")
+    options = ("--quasi", "job,ill", "--private", "ill where job = 'judge'")
     result = run("mine", "people.csv", *options)
     assert result.exit_code == 0, result.output
     assert "whatever else is hidden: 1" in result.stdout
@@ -139,7 +139,7 @@ def test_columns_that_no_hiding_protects_are_shown(run, tmp_path):
     "cells",
     [
         ("salary_level where title = 'Manager'",),
-        ("salary_level if title == 'Manager'",),
+        ("salary_level where title = 'Manager'",),
         tuple(f"salary_level where id = '{row}'" for row in (1, 2, 3, 5, 9)),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_configuration_of_another_method_needs_private_cells_on_the_command_li
 
 def test_numbers_are_cut_as_the_method_says(run, configure, tmp_path):
     path = configure(
-        'private = "ill if job == 7"\ngamma = 3\ndiscretise = { age = { width = 10 } }'
+        'private = "ill where job = 7"\ngamma = 3\ndiscretise = { age = { width = 10 } }'
     )
     lines = [f"{20 + row},{7 if row == 3 else row},no\n" for row in range(10)]
     lines += [f"{30 + row},{row + 100},yes\n" for row in range(10)]
@@ -302,7 +302,7 @@ def test_numbers_are_cut_as_the_method_says(run, configure, tmp_path):
         ((*ROLES, "--private", "title", "--gamma", "1.5"), 3, "gamma must be"),
         ((*ROLES, "--private", "height"), 3, "begins with no column"),
         ((*ROLES, "--private", "title where height > 5"), 3, "SQL filter"),
-        ((*ROLES, "--private", "title if height > 5"), 3, "no column"),
+        ((*ROLES, "--private", "title where height > 5"), 3, "no column"),
         ((*ROLES, "--private", "title", "--out", "nowhere/rules.csv"), 8, "nowhere"),
     ],
 )

@@ -20,7 +20,6 @@ N_ROWS = 160
 CUT = {"age": {"bins": 4}}
 PRIVATE = {
     "filter": ["salary where age < 30 or objects", "title where age is null"],
-    "python": ["salary if age < 30 or objects", "title if age is None"],
     "list": [(f"ü{row}", "salary") for row in range(0, 60, 2)],
 }
 
@@ -64,19 +63,12 @@ def published(engine, key, private, folder):
 
 @pytest.mark.parametrize(
     ("key", "private"),
-    [("no", "filter"), ("no", "python"), ("no", "list"), (None, "filter"), (None, "python")],
+    [("no", "filter"), ("no", "list"), (None, "filter")],
 )
 def test_every_engine_hides_the_same_cells(engine, embedded, tmp_path, key, private):
     expected = published(embedded, key, private, tmp_path / "expected")
     assert published(engine, key, private, tmp_path / "found") == expected
     assert expected.count(b"*") > 20
-
-
-def test_filters_in_sql_and_in_python_choose_alike(engine):
-    table = staged(engine, "no")
-    marks = [table.marked(PrivateCells.of(PRIVATE[kind]), N_ROWS) for kind in ("filter", "python")]
-    assert marks[0].any()
-    assert np.array_equal(*marks)
 
 
 def test_every_engine_draws_the_same_rows(engine, embedded):

@@ -149,7 +149,7 @@ def expressions(draw, names):
                 lambda row, name=name, limit=limit: row[name] is not None and row[name] > limit
             )
         else:
-            parts.append(f"{name} is None")
+            parts.append(f"{name} IS NULL")
             checks.append(lambda row, name=name: row[name] is None)
     joins = draw(st.lists(st.sampled_from(["and", "or"]), min_size=len(parts), max_size=len(parts)))
     text = parts[0]

@@ -50,7 +50,7 @@ class Analyst:
     Notes
     -----
     Every method takes `where`: a mapping of attributes to what they must be, all at once, or an
-    expression such as ``'age > 60 or disease == "flu"'``. By attribute that is
+    SQL condition such as ``"age > 60 OR disease = 'flu'"``. By attribute that is
 
     - a value, as ``{"sex": "F"}``;
     - a list or set of values, as ``{"disease": ["flu", "cold"]}``;
@@ -72,7 +72,7 @@ class Analyst:
     >>> analyst = Analyst(release)
     >>> analyst.count({"age": (20, 60), "disease": "flu"})
     Estimate(2.25, standard error 0.433013)
-    >>> analyst.average("age", 'disease == "flu"')
+    >>> analyst.average("age", "disease = 'flu'")
     Estimate(41.3333, standard error 3.38296)
     >>> analyst.least("age", {"disease": "dyspepsia"})
     Bounds(possible=22, guaranteed=22)

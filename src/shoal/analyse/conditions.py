@@ -96,7 +96,7 @@ def named_in(where: Where) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> named_in({"age": 22}), named_in("age > 60 or sex == 'F'")
+    >>> named_in({"age": 22}), named_in("age > 60 OR sex = 'F'")
     (('age',), ('age', 'sex'))
     """
     if isinstance(where, str):

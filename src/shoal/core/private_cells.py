@@ -8,7 +8,6 @@ only where the table is: see `shoal.core.table.Table.marked`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,6 @@ __all__ = [
     "Condition",
     "Marks",
     "PrivateCells",
-    "is_named",
 ]
 
 Marks = npt.NDArray[np.bool_]
@@ -72,20 +70,19 @@ class Condition:
     column
         The column.
     sql
-        A condition in the SQL of the table's engine.
+        A condition over the columns of the table, such as ``"age > 60 AND sex = 'F'"``.
     python
-        An expression over the columns, such as ``"age > 60 and sex == 'F'"``, or a function of a
-        row, which is a mapping of columns to values.
+        A function of a row, which is a mapping of columns to values.
     """
 
     column: str
     sql: str | None = None
-    python: str | RowFilter | None = None
+    python: RowFilter | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class CellText:
-    """A column, `column where SQL`, `column if PYTHON`, or the path of a file.
+    """A column, `column where SQL`, or the path of a file.
 
     Parameters
     ----------
@@ -121,14 +118,12 @@ class CellText:
                 word, _, rest = behind.strip().partition(" ")
                 if word.lower() == "where" and rest.strip():
                     return Condition(column, sql=rest.strip())
-                if word.lower() == "if" and rest.strip():
-                    return Condition(column, python=rest.strip())
         path = self.base / self.text
         if len(self.text) < 1024 and "\n" not in self.text and path.is_file():
             return CellFile(path)
         raise ParameterError(
             "Private cells are given as a text that begins with no column and names no file.",
-            hint="write COLUMN, 'COLUMN where SQL', 'COLUMN if PYTHON' or a path; the columns are "
+            hint="write COLUMN, 'COLUMN where SQL' or a path; the columns are "
             f"{', '.join(columns)}.",
         )
 
@@ -171,8 +166,8 @@ class PrivateCells:
         given
             A table of booleans (an array of the table's shape, or a frame or mapping of some
             columns by name), a list of (row key, column), a column, a text such as
-            ``"disease where age > 60"``, a mapping with `column` and `sql` or `python`, a path, or
-            a list of any of these.
+            ``"disease where age > 60"``, a mapping with `column` and `sql`, or `python` for a
+            function, a path, or a list of any of these.
         base
             The folder that relative paths start from.
 
@@ -200,17 +195,6 @@ class PrivateCells:
 
     def __repr__(self) -> str:
         return f"PrivateCells({len(self.parts)} part{'s' * (len(self.parts) != 1)})"
-
-
-def is_named(column: str, text: str) -> bool:
-    """Whether an SQL text names a column, as a word or in quotes; in doubt it does.
-
-    Examples
-    --------
-    >>> is_named("age", '"Age" > 60'), is_named("age", "wage > 60")
-    (True, False)
-    """
-    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _parts(given: object, base: Path) -> list[Part]:
@@ -270,11 +254,10 @@ def _of_mapping(given: Mapping[Any, Any], base: Path) -> Part:
                 hint=_HINT,
             )
         sql, python = given.get("sql"), given.get("python")
-        if not isinstance(sql, str | None) or not (
-            isinstance(python, str | None) or callable(python)
-        ):
+        if not isinstance(sql, str | None) or not (python is None or callable(python)):
             raise ParameterError(
-                "A filter of private cells is a text, or in Python a function.", hint=_HINT
+                "A filter of private cells is a condition in SQL, or in Python a function.",
+                hint=_HINT,
             )
         return Condition(given["column"], sql, python)
     if set(given) == {"file"}:

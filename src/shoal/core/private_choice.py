@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.core.errors import ParameterError
 from shoal.core.exact import as_text
-from shoal.core.private_cells import CellText, Condition, Marks, PrivateCells, is_named
+from shoal.core.private_cells import CellText, Condition, Marks, PrivateCells
 from shoal.core.row_filter import RowFilter
 from shoal.core.rows import Rows
 
@@ -69,11 +69,7 @@ def _condition(text: CellText, columns: Sequence[str]) -> object:
 
 
 def _names_itself(condition: Condition) -> bool:
-    if condition.sql is not None:
-        return is_named(condition.column, condition.sql)
-    if isinstance(condition.python, str):
-        return condition.column in RowFilter.read(condition.python).columns
-    return False
+    return condition.sql is not None and condition.column in RowFilter.read(condition.sql).columns
 
 
 def _is_telling(rows: Rows, private: Marks, place: int, delta: Fraction) -> bool:

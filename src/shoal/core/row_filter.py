@@ -1,4 +1,4 @@
-"""Filters of rows in Python: a safe expression over columns, or a function of a row.
+"""Filters of rows: an SQL condition over columns, or in Python a function of a row.
 
 Either is asked once for all rows that are alike in the columns that it is given. What it raises
 never shows a value of the table.
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from shoal.core.cells import group
 from shoal.core.errors import ParameterError
 from shoal.core.log import internal_log
-from shoal.core.row_expression import Evaluate, Row, read_expression
+from shoal.core.sql_expression import Evaluate, Row, read_expression
+from shoal.core.sql_values import truth
 
 __all__ = ["RowFilter", "rows_of_function"]
 
@@ -25,7 +26,7 @@ Marks = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowFilter:
-    """A Python expression over columns that lets rows through; `read` makes it.
+    """An SQL condition over columns that lets rows through; `read` makes it.
 
     Parameters
     ----------
@@ -40,12 +41,12 @@ class RowFilter:
 
     @classmethod
     def read(cls, text: str) -> RowFilter:
-        """Read an expression.
+        """Read a condition.
 
         Parameters
         ----------
         text
-            Such as ``age > 60 and sex == "F"``. The difference of two dates is a number of days.
+            Such as ``age > 60 AND sex = 'F'``. The difference of two dates is a number of days.
 
         Raises
         ------
@@ -54,8 +55,8 @@ class RowFilter:
 
         Examples
         --------
-        >>> RowFilter.read('age > 60 and col["last name"].startswith("M")').columns
-        ('age', 'last name')
+        >>> RowFilter.read("age > 60 AND " + '"last name" = sex').columns
+        ('age', 'last name', 'sex')
         """
         return cls(*read_expression(text))
 
@@ -75,21 +76,22 @@ class RowFilter:
 
         Notes
         -----
-        A comparison by order is false where a side is missing, so ``not age > 60`` is true there.
-        A text is never compared with a number, not even by ``==``: a filter that silently finds
-        nothing would leave private cells unprotected.
+        As behind WHERE, a row is let through only if the condition is true: where it is NULL, since
+        a value is missing, neither ``age > 60`` nor ``NOT age > 60`` is. A text is never compared
+        with a number: a condition that silently finds nothing would leave private cells
+        unprotected.
 
         Examples
         --------
         >>> RowFilter.read("age > 60").rows({"age": [61, None, 60]}).tolist()
         [True, False, False]
-        >>> RowFilter.read("age is None").rows({"age": [61, None, 60]}).tolist()
+        >>> RowFilter.read("age IS NULL").rows({"age": [61, None, 60]}).tolist()
         [False, True, False]
         """
         for column in self.columns:
             if column not in values:
                 raise ParameterError(
-                    f"A Python filter names {column!r}, which is no column of the table.",
+                    f"A condition names {column!r}, which is no column of the table.",
                     hint=f"its columns are {', '.join(values)}.",
                 )
         distinct, inverse = _distinct_rows({column: values[column] for column in self.columns})
@@ -98,15 +100,15 @@ class RowFilter:
 
     def _is_let_through(self, row: Row) -> bool:
         try:
-            return bool(self.evaluate(row))
+            return truth(self.evaluate(row)) is True
         except (TypeError, ValueError):
             fault = "meets values of a kind that it cannot take, such as a text for a number"
-            hint = 'texts stand in quotes, numbers do not, and dates are date("2020-01-31").'
+            hint = "texts stand in single quotes, numbers do not; dates are DATE '2020-01-31'."
         except ArithmeticError:
             fault = "divides by zero, or computes a number that is too large"
-            hint = "leave such rows out beforehand, as in: size != 0 and income / size > 3."
+            hint = "leave such rows out beforehand, as in: size <> 0 AND income / size > 3."
         raise ParameterError(
-            f"The Python filter on {', '.join(map(repr, self.columns))} {fault}.", hint=hint
+            f"The condition on {', '.join(map(repr, self.columns))} {fault}.", hint=hint
         )
 
     def __repr__(self) -> str:

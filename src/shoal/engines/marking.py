@@ -7,14 +7,13 @@ such as whether a person objected.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.core.domain import ColumnType, Texts
-from shoal.core.errors import DataError, EngineError, ParameterError
+from shoal.core.errors import DataError, ParameterError
 from shoal.core.private_cells import (
     CellFile,
     CellList,
@@ -23,10 +22,9 @@ from shoal.core.private_cells import (
     Condition,
     Marks,
     PrivateCells,
-    is_named,
 )
 from shoal.core.row_filter import RowFilter, rows_of_function
-from shoal.engines.domains import SQL_TYPES, infer_type, type_of_engine
+from shoal.engines.domains import infer_type, type_of_engine
 from shoal.engines.texts import texts_of
 
 if TYPE_CHECKING:
@@ -178,72 +176,22 @@ class _Marker:
         if place is None:
             return
         if condition.sql is not None:
-            chosen = self._chosen_by_sql(condition)
-        elif isinstance(condition.python, str):
-            chosen = self._chosen_by_python(condition.column, condition.python)
+            chosen = self._chosen_by_sql(condition.column, condition.sql)
         elif condition.python is not None:
             chosen = rows_of_function(condition.python, self._values(tuple(self.table.scan.types)))
         else:
             chosen = np.ones(self.rows.n_rows, dtype=bool)
         self.marks[chosen, place] = True
 
-    def _chosen_by_python(self, column: str, text: str) -> Marks:
+    def _chosen_by_sql(self, column: str, text: str) -> Marks:
         try:
             read = RowFilter.read(text)
             return read.rows(self._values(read.columns))
         except ParameterError as error:
             raise ParameterError(
-                f"The Python filter of the private cells of column {column!r}: {error.fact}",
+                f"The condition on the private cells of column {column!r}: {error.fact}",
                 hint=error.hint,
             ) from None
-
-    def _chosen_by_sql(self, condition: Condition) -> Marks:
-        assert condition.sql is not None
-        _refuse_more_than_a_condition(condition.column, condition.sql)
-        table = self.table
-        quote, cast = table.engine.quote, table.engine.cast
-        row_key = quote(_name_beside(table.scan.types))
-        selected = [f"{table.key_expression} AS {row_key}"]
-        for column in table.scan.types:
-            name = quote(column)
-            kind = None
-            if table.scan.is_text and is_named(column, condition.sql):
-                kind = SQL_TYPES.get(self._type_of(column))
-            selected.append(name if kind is None else f"{cast(name, kind)} AS {name}")
-        query = (
-            f"SELECT {row_key} AS row_key FROM (SELECT {', '.join(selected)} "
-            f"FROM {table.scan.relation}) f WHERE ({condition.sql}\n)"
-        )
-        try:
-            with table.scan.unchanged():
-                fetched = texts_of(table.engine.rows(query)["row_key"])
-        except EngineError:
-            raise ParameterError(
-                f"The SQL filter of the private cells of column {condition.column!r} cannot be "
-                "evaluated.",
-                hint="it stands behind WHERE; texts stand in single quotes, column names that are "
-                "no plain words in double ones. With --log FILE the engine's own words are kept.",
-            ) from None
-        return self._is_among(fetched)
-
-    def _type_of(self, column: str) -> ColumnType:
-        """Give the type of any column of a source of texts."""
-        if column in self.table.domains:
-            return self.table.domains[column].type
-        table = self.table
-        fetched = table.engine.rows(
-            f"SELECT DISTINCT {table.engine.quote(column)} AS v FROM {table.scan.relation}"
-        )
-        return infer_type(np.array([text for text in texts_of(fetched["v"]) if text is not None],
-                                   dtype=object))  # fmt: skip
-
-    def _is_among(self, found: Sequence[str | None]) -> Marks:
-        keys = self.keys
-        if self.table.schema.key is None and self.table.scan.line is None:
-            # Rows that are equal in all columns are told apart by a number, and chosen alike.
-            keys = np.array([str(key).partition(":")[0] for key in keys.tolist()], dtype=object)
-        chosen = set(found)
-        return np.fromiter((key in chosen for key in keys.tolist()), dtype=bool, count=len(keys))
 
     def _values(self, columns: Sequence[str]) -> dict[str, list[object]]:
         """Give the values of columns of the source, row by row, as Python has them."""
@@ -259,7 +207,7 @@ class _Marker:
                 others.append(column)
             else:
                 raise ParameterError(
-                    f"A Python filter names {column!r}, which is no column of the table.",
+                    f"A condition names {column!r}, which is no column of the table.",
                     hint=f"its columns are {', '.join(self.table.scan.types)}.",
                 )
         return values | (self._unpublished(others) if others else {})
@@ -292,40 +240,6 @@ class _Marker:
         if self.table.schema.key is None and self.table.scan.line is None:
             return [key.partition(":")[0] for key in keys]
         return keys
-
-
-def _name_beside(columns: Mapping[str, str]) -> str:
-    """Give a name that no column has, whatever its case."""
-    taken = {column.lower() for column in columns}
-    name = "row_key"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _refuse_more_than_a_condition(column: str, text: str) -> None:
-    """Refuse what could end the condition that it stands in, and begin another statement.
-
-    Raises
-    ------
-    ParameterError
-        Where parentheses or quotes do not close, or there is a semicolon, a comment, a backslash or
-        a dollar sign outside or inside of quotes that engines read differently.
-    """
-    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", text)
-    depth = 0
-    for sign in bare:
-        depth += (sign == "(") - (sign == ")")
-        if depth < 0:
-            break
-    odd = re.search(r"[;'\"]|--|/\*", bare) or re.search(r"[\\$]", text)
-    if depth or odd:
-        raise ParameterError(
-            f"The SQL filter of the private cells of column {column!r} is more, or less, than one "
-            "condition.",
-            hint="close what is opened, and leave out semicolons, comments, backslashes and dollar "
-            "signs.",
-        )
 
 
 def _kind_of(column: str, types: Mapping[str, str]) -> ColumnType:

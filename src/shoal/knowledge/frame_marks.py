@@ -33,12 +33,12 @@ def mark_frame(rows: CodedRows, cells: PrivateCells) -> Marks:
     ------
     ParameterError
         Where a mask has another shape than the frame, a column or a row is named that it does not
-        have, or a file or SQL is given.
+        have, or a file is given.
 
     Examples
     --------
     >>> rows = CodedRows.of_frame({"age": [30, 70], "job": ["cook", "judge"]})
-    >>> mark_frame(rows, PrivateCells.of([(0, "age"), "job if age > 60"])).tolist()
+    >>> mark_frame(rows, PrivateCells.of([(0, "age"), "job where age > 60"])).tolist()
     [[True, False], [False, True]]
     """
     marks = np.zeros(rows.codes.shape, dtype=bool)
@@ -103,16 +103,10 @@ def _place(rows: CodedRows, column: str | int) -> int:
 def _chosen(rows: CodedRows, condition: Condition) -> Marks:
     """Mark the rows that a condition lets through."""
     if condition.sql is not None:
-        raise ParameterError(
-            f"The cells of column {condition.column!r} are chosen by SQL, which a data frame does "
-            "not understand.",
-            hint=f"write the condition in Python ('COLUMN if PYTHON'), or {_READ}",
-        )
+        read = RowFilter.read(condition.sql)
+        return read.rows({column: rows.values_of(column) for column in read.columns})
     if condition.python is None:
         return np.ones(rows.n_rows, dtype=bool)
-    if isinstance(condition.python, str):
-        read = RowFilter.read(condition.python)
-        return read.rows({column: rows.values_of(column) for column in read.columns})
     return rows_of_function(
         condition.python, {column: rows.values_of(column) for column in rows.columns}
     )

@@ -88,9 +88,9 @@ def test_bounds_say_what_every_linking_has_in_common():
 def test_an_expression_is_taken_as_conditions_where_it_is_some():
     analyst = sliced(["age", "sex"], ["zipcode", "disease"])
     by_attribute = analyst.least("age", {"disease": ["flu"], "sex": "F"})
-    assert analyst.least("age", 'sex == "F" and disease == "flu"') == by_attribute
+    assert analyst.least("age", "sex = 'F' AND disease = 'flu'") == by_attribute
     assert by_attribute.guaranteed is not None
-    assert analyst.least("age", 'sex == "F" or disease == "flu"').guaranteed is None
+    assert analyst.least("age", "sex = 'F' OR disease = 'flu'").guaranteed is None
 
 
 def test_a_table_may_join_columns_and_keep_attributes_of_one():
@@ -165,7 +165,7 @@ def test_a_release_without_rows_has_counts_of_zero():
     )
     analyst = Analyst(Linked.of_columns([nobody]))
     assert analyst.count({"sex": "F"}) == Estimate(0, 0)
-    assert analyst.count('sex == "F"') == Estimate(0, 0)
+    assert analyst.count("sex = 'F'") == Estimate(0, 0)
     assert analyst.table("sex").expected.tolist() == [0]
     assert analyst.sample(np.random.default_rng(1)).n_rows == 0
 
@@ -221,7 +221,7 @@ def test_values_of_every_type_can_be_asked_for():
     assert counted(size=(2, 1)) == 0
     assert analyst.largest("day") == Bounds(dt.date(2020, 2, 29), dt.date(2020, 2, 29))
     assert analyst.least("grade", {"ill": True}) == Bounds("middle", "middle")
-    assert analyst.count("day is None").value == 4
+    assert analyst.count("day IS NULL").value == 4
     assert analyst.count("ill and size > 1").value == 6
 
 
@@ -238,7 +238,7 @@ def test_values_of_every_type_can_be_asked_for():
         ({"sex": 3}, "kind"),
         ({"age": dt.date(2020, 1, 1)}, "kind"),
         (["age"], "mapping"),
-        ("age +", "expression"),
+        ("age +", "ends too early"),
         ("height > 3", "no attribute 'height'"),
     ],
 )
@@ -275,7 +275,7 @@ def test_what_has_no_sum_or_table_is_refused():
     with pytest.raises(ParameterError, match="once"):
         analyst.table()
     with pytest.raises(ParameterError, match="each column"):
-        analyst.table("age", where='sex == "F" or disease == "flu"')
+        analyst.table("age", where="sex = 'F' OR disease = 'flu'")
 
 
 def test_columns_that_disagree_about_sizes_are_refused():
@@ -301,7 +301,7 @@ def test_buckets_may_be_numbered_with_gaps():
 
 def test_answers_do_not_depend_on_how_many_buckets_are_taken_at_once(monkeypatch):
     columns = [["age"], ["sex"], ["zipcode", "disease"]]
-    condition = 'sex == "F" or age > 40 and disease == "flu"'
+    condition = "sex = 'F' OR age > 40 AND disease = 'flu'"
 
     def answers():
         analyst = sliced(*columns)
@@ -394,7 +394,7 @@ def test_columns_that_share_attributes_unevenly_are_asked_by_what_a_query_needs(
     assert analyst.sum("b", {"s": "x"}) == Estimate(11, 0)
     assert analyst.sample(np.random.default_rng(1)).columns == ("a", "s", "b", "c")
     with pytest.raises(ParameterError, match="needs 3 columns"):
-        analyst.count("a == 1 and b == 5 and c == 0")
+        analyst.count("a = 1 AND b = 5 AND c = 0")
     with pytest.raises(ParameterError, match="no attribute 'd'"):
         analyst.count({"d": 1})
     with pytest.raises(DataError, match="not in all"):

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import time
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,7 +24,7 @@ def let_through(text, **columns):
     return found
 
 
-# --- what an expression means ---------------------------------------------------------------------
+# --- what a condition means -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -30,112 +32,105 @@ def let_through(text, **columns):
     [
         ("age > 60", {"age": 61}, True),
         ("age > 60", {"age": 60}, False),
-        ("18 <= age < 30", {"age": 18}, True),
-        ("18 <= age < 30", {"age": 30}, False),
-        ("age in (1, 2)", {"age": 2}, True),
-        ("age in {1, 2}", {"age": 3}, False),
-        ("age not in [1, other]", {"age": 3, "other": 3}, False),
-        ("'ill' in disease", {"disease": "illness"}, True),
-        ("'ill' not in disease", {"disease": "flu"}, True),
-        ("sex == 'F' and not smokes", {"sex": "F", "smokes": False}, True),
-        ("smokes == True", {"smokes": True}, True),
-        ("sex == 'F' or age / 0 > 1", {"sex": "F", "age": 1}, True),
-        ("(age or 70) > 60", {"age": 0}, True),
-        ("(age and 70) > 60", {"age": 1}, True),
+        ("age BETWEEN 18 AND 30", {"age": 30}, True),
+        ("age not between 18 and 30", {"age": 30}, False),
+        ("age IN (1, 2)", {"age": 2}, True),
+        ("age NOT IN (1, other)", {"age": 3, "other": 3}, False),
+        ("disease LIKE '%ill%'", {"disease": "illness"}, True),
+        ("disease NOT LIKE '%ill%'", {"disease": "flu"}, True),
+        ("name LIKE '_o'", {"name": "Bo"}, True),
+        ("name ILIKE 'b%'", {"name": "Bo"}, True),
+        ("sex = 'F' AND NOT smokes", {"sex": "F", "smokes": False}, True),
+        ("smokes = TRUE", {"smokes": True}, True),
+        ("smokes IS NOT TRUE", {"smokes": None}, True),
+        ("sex = 'F' OR age / 0 > 1", {"sex": "F", "age": 1}, True),
         ("-age < -60", {"age": 61}, True),
-        ("(age if sex == 'F' else 2 * age) >= 60", {"age": 30, "sex": "M"}, True),
-        ("age % 10 == 5 and age // 10 == 3 and age + 1 - 1 == 35", {"age": 35}, True),
-        ("name.strip().lower() == 'ann'", {"name": " ANN"}, True),
-        ("name.startswith(('A', 'B'))", {"name": "Bo"}, True),
-        ("name.startswith('A') or name.endswith('o')", {"name": "Bo"}, True),
-        ("name.upper() == 'ÄRA'", {"name": "ära"}, True),
-        ("len(name) == abs(-2)", {"name": "Bo"}, True),
-        ("max(a, b, 3) == 3 and min(a, b) == 1", {"a": 1, "b": 2}, True),
-        ("round(income, -3) == 52000 and round(0.26, 1) == 0.3", {"income": 51_900}, True),
-        ("round(share) == 1", {"share": 0.7}, True),
-        ("born < date('2020-03-01')", {"born": DAY}, True),
-        ("born == date('2020-02-29')", {"born": dt.datetime(2020, 2, 29)}, True),  # noqa: DTZ001
-        ("date(written) == born", {"born": DAY, "written": "2020-02-29"}, True),
-        ("date('2020-03-01') - born == 1", {"born": DAY}, True),
-        ("born in (date('2020-02-29'),)", {"born": DAY}, True),
-        ('col["last name"] == "Ode"', {"last name": "Ode"}, True),
-        ("col == 1 and date == 2 and len == 3", {"col": 1, "date": 2, "len": 3}, True),
+        ("- -age = 61", {"age": 61}, True),
+        ("CASE WHEN sex = 'F' THEN age ELSE 2 * age END >= 60", {"age": 30, "sex": "M"}, True),
+        ("CASE WHEN age > 90 THEN 1 END IS NULL", {"age": 30}, True),
+        ("age % 10 = 5 AND floor(age / 10) = 3 AND age + 1 - 1 = 35", {"age": 35}, True),
+        ("-age % 10 = -5", {"age": 35}, True),
+        ("lower(trim(name)) = 'ann'", {"name": " ANN"}, True),
+        ("starts_with(name, 'B')", {"name": "Bo"}, True),
+        ("substr(name, 2, 1) || 'x' = 'ox'", {"name": "Bo"}, True),
+        ("upper(name) = 'ÄRA'", {"name": "ära"}, True),
+        ("length(name) = abs(-2)", {"name": "Bo"}, True),
+        ("round(income, -3) = 52000 AND round(0.26, 1) = 0.3", {"income": 51_900}, True),
+        ("round(share) = 3 AND round(-share) = -3", {"share": 2.5}, True),
+        ("coalesce(age, 70) > 60", {"age": None}, True),
+        ("born < DATE '2020-03-01'", {"born": DAY}, True),
+        ("born < '2020-03-01' AND '2020-01-01' < born", {"born": DAY}, True),
+        ("born = DATE '2020-02-29'", {"born": dt.datetime(2020, 2, 29)}, True),  # noqa: DTZ001
+        ("DATE '2020-03-01' - born = 1", {"born": DAY}, True),
+        ("born + 1 = DATE '2020-03-01'", {"born": DAY}, True),
+        ("year(born) = 2020 AND month(born) = 2 AND day(born) = 29", {"born": DAY}, True),
+        ("born IN (DATE '2020-02-29')", {"born": DAY}, True),
+        ("\"last name\" = 'O''Neil'", {"last name": "O'Neil"}, True),
+        ('"a ""b""" = 1', {'a "b"': 1}, True),
+        ("date = 2 AND length = 3", {"date": 2, "length": 3}, True),
         ("größe > 1", {"größe": 2}, True),
-        ("  age > 1 ", {"age": 2}, True),
-        ("age", {"age": 2}, True),
-        ("age", {"age": None}, False),
+        ("  age\n>\t1 ", {"age": 2}, True),
+        ("a <> b OR a != b", {"a": 1, "b": 2}, True),
+        ("a IS DISTINCT FROM b", {"a": 1, "b": None}, True),
+        ("a IS NOT DISTINCT FROM b", {"a": None, "b": None}, True),
+        ("a = 1 OR b = 1 AND c = 1", {"a": 1, "b": 0, "c": 0}, True),
+        ("NOT a = 1 AND b = 1", {"a": 0, "b": 1}, True),
     ],
 )
-def test_an_expression_means_what_it_means_in_python(text, row, expected):
+def test_a_condition_means_what_it_means_in_sql(text, row, expected):
     assert let_through(text, **row) is expected
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("x > 1", False),
-        ("x < 1", False),
-        ("1 <= x", False),
-        ("not x >= 1", True),
-        ("x == None", True),
-        ("x is None", True),
-        ("x is not None", False),
-        ("x != None", False),
-        ("x == 1", False),
-        ("x != 1", True),
-        ("x == 'a'", False),
-        ("x in (1, 2)", False),
-        ("x in (None, 2)", True),
-        ("x not in (1, 2)", True),
-        ("'a' in x", False),
-        ("'a' not in x", True),
-        ("x + 1 > 0", False),
-        ("-x < 1", False),
-        ("(x + 1) is None", True),
-        ("x.lower() == 'a'", False),
-        ("x.startswith('a') or 'a'.startswith(x)", False),
-        ("len(x) > 0 or max(x, 1) > 0 or round(x) == 1", False),
-        ("date(x) < date('2020-01-01')", False),
-    ],
-)
-def test_a_missing_value_is_in_no_order_and_what_is_computed_from_it_is_missing(text, expected):
-    assert let_through(text, x=None) is expected
+    "text",
+    ["x > 1", "NOT x > 1", "x = 1", "x <> 1", "x IN (1, 2)", "x NOT IN (1, 2)", "x = NULL",
+     "1 NOT IN (2, x)", "x + 1 > 0", "-x < 1", "lower(x) = 'a'", "x LIKE '%'",
+     "x IS NOT NULL", "x IS TRUE", "year(x) = 2020", "x BETWEEN 1 AND 2", "x OR x"],
+)  # fmt: skip
+def test_what_is_not_known_lets_no_row_through(text):
+    assert let_through(text, x=None) is False
 
 
-NUMBERS = st.sampled_from(["a", "b", "0", "1", "2.5", "(-3)"])
-TEXTS = st.sampled_from(["s", "''", "'ab'", "'B'"])
+def test_three_truth_values():
+    for text, expected in [("x OR y", True), ("x AND y", False), ("NOT (x AND y)", False),
+                           ("x OR NOT y", False), ("x IS NULL AND y", True),
+                           ("NOT (x AND NOT y)", True)]:  # fmt: skip
+        assert let_through(text, x=None, y=True) is expected
+
+
+NUMBERS = st.sampled_from(["a", "b", "0", "1", "2.5", "(-3)", "m"])
+TEXTS = st.sampled_from(["s", "''", "'ab'", "'B'", "'%b_'", "'a%'"])
 
 
 def longer_numbers(inner):
     return st.one_of(
         st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*"]), inner),
-        st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner),
-        st.builds("abs({})".format, inner),
-        st.builds("({} if {} else {})".format, inner, conditions, inner),
+        st.builds("coalesce({}, {})".format, inner, inner),
+        st.builds("{}({})".format, st.sampled_from(["abs", "floor", "ceil", "round"]), inner),
+        st.builds("CASE WHEN {} THEN {} ELSE {} END".format, conditions, inner, inner),
     )
 
 
 def longer_conditions(inner):
     return st.one_of(
-        st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner),
-        st.builds("(not {})".format, inner),
+        st.builds("({} {} {})".format, inner, st.sampled_from(["AND", "OR"]), inner),
+        st.builds("(NOT {})".format, inner),
+        st.builds("(({}) IS {})".format, inner, st.sampled_from(["NULL", "NOT TRUE", "FALSE"])),
     )
 
 
-ORDER = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+ORDER = st.sampled_from(["<", "<=", ">", ">=", "=", "<>", "IS DISTINCT FROM"])
 conditions = st.deferred(lambda: st.recursive(links, longer_conditions, max_leaves=6))
 some_numbers = st.recursive(NUMBERS, longer_numbers, max_leaves=4)
-some_texts = TEXTS | st.builds(
-    "{}.{}()".format, TEXTS, st.sampled_from(["lower", "upper", "strip"])
-)
+some_texts = TEXTS | st.builds("{}({})".format, st.sampled_from(["lower", "upper", "trim"]), TEXTS)
 links = st.one_of(
     st.builds("{} {} {}".format, some_numbers, ORDER, some_numbers),
-    st.builds("{} {} {} {} {}".format, NUMBERS, ORDER, some_numbers, ORDER, NUMBERS),
+    st.builds("{} BETWEEN {} AND {}".format, some_numbers, some_numbers, NUMBERS),
+    st.builds("{} NOT IN ({}, {})".format, some_numbers, some_numbers, NUMBERS),
     st.builds("{} {} {}".format, some_texts, ORDER, some_texts),
-    st.builds("{} in {}".format, some_texts, some_texts),
-    st.builds("{} not in ({}, {})".format, some_texts, some_texts, some_texts),
-    st.builds("{}.startswith({})".format, some_texts, some_texts),
-    st.builds("len({}) in [{}, {}]".format, some_texts, some_numbers, some_numbers),
+    st.builds("{} {} {}".format, some_texts, st.sampled_from(["LIKE", "NOT ILIKE"]), some_texts),
+    st.builds("starts_with({}, {} || {})".format, some_texts, some_texts, some_texts),
+    st.builds("length({}) IN ({}, {})".format, some_texts, some_numbers, some_numbers),
 )
 
 
@@ -144,18 +139,25 @@ links = st.one_of(
     st.lists(
         st.tuples(
             st.integers(-3, 3),
-            st.sampled_from([0.5, 1.0, 1, True, -0.0]),
-            st.sampled_from(["", "a", "B", "AB ", "ä"]),
+            st.sampled_from([0.5, 1.0, -0.0, 2.5]),
+            st.sampled_from(["", "a", "B", "AB ", "ä", None]),
+            st.sampled_from([None, 1.0]),
         ),
         min_size=1,
+        max_size=8,
     ),
 )
-def test_rows_are_those_that_python_itself_lets_through(text, rows):
-    text = f"({text}) and (a == a and b == b and s == s)"
-    names = {"min": min, "max": max, "abs": abs, "len": len, "__builtins__": {}}
-    expected = [bool(eval(text, names, dict(zip("abs", row, strict=True)))) for row in rows]
-    values = dict(zip("abs", zip(*rows, strict=True), strict=True))
-    assert RowFilter.read(text).rows(values).tolist() == expected
+def test_rows_are_those_that_an_engine_lets_through(text, rows):
+    text = f"({text}) AND (a IS NOT NULL OR b = b OR s = s OR m = m)"
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE t (i INT, a DOUBLE, b DOUBLE, s VARCHAR, m DOUBLE)")
+        engine.executemany(
+            "INSERT INTO t VALUES (?, ?, ?, ?, ?)", [(i, *row) for i, row in enumerate(rows)]
+        )
+        found = {one for (one,) in engine.execute(f"SELECT i FROM t WHERE {text}").fetchall()}
+    values = dict(zip("absm", zip(*rows, strict=True), strict=True))
+    marks = RowFilter.read(text).rows(values)
+    assert set(np.flatnonzero(marks).tolist()) == found
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -164,131 +166,121 @@ def test_rows_are_those_that_python_itself_lets_through(text, rows):
 @pytest.mark.parametrize(
     "text",
     [
-        "__import__('os')",
-        "__import__('os').system('true') == x",
-        "(1).__class__ == x",
-        "x.__class__",
-        "x.real",
-        "x.lower",
-        "x.format(1)",
-        "'{0.__class__}'.format(x)",
-        "x.join(['a'])",
-        "x.lower().encode()",
-        "[x for x in ()]",
-        "{x for x in ()}",
-        "{x: 1 for x in ()}",
-        "any(x for x in (1, 2))",
-        "9**9**9 > x",
-        "x ** 2",
-        "1 << x",
-        "x | 1",
-        "x @ 1",
-        "~x",
-        "lambda: x",
-        "(lambda: x)()",
-        "(y := x)",
-        "f'{x}'",
-        "b'a' == x",
-        "1j == x",
-        "... == x",
-        "x[0]",
-        "x['a']",
-        "col[0]",
-        "col[x]",
-        "col['a':'b']",
-        "col['a']['b']",
-        "(col)['a'].b",
-        "eval('x')",
-        "open(x)",
-        "getattr(x, 'y')",
-        "len(x, x)",
-        "len()",
-        "round(x, ndigits=1)",
-        "max(x)",
-        "max(*x)",
-        "max((x, 1))",
-        "x.strip('a')",
-        "x.lower(1)",
-        "x.startswith('a', 1)",
-        "(x, 1) == (1, 1)",
-        "[x] < [1]",
-        "(1, 2) in x",
-        "x in ((1, 2), 3)",
-        "x is 1",
-        "x is not y",
-        "None is x",
-        "{'a': x}",
-        "*x",
-        "x, y",
-        "x = 1",
-        "x; y",
-        "import os",
-        "await x",
-        "yield x",
-        "x if",
         "",
-        "#",
-        "x\ny",
-        "__builtins__",
-        "date('2020-02-30') < x",
-        "date(5) < x",
-        "True",
+        " ",
+        "TRUE",
         "1 < 2",
+        "read_text('/etc/passwd') = x",
+        "x IN (SELECT y FROM '/etc/passwd')",
+        "x = (SELECT 1)",
+        "EXISTS (SELECT 1)",
+        "x > 1; SELECT 1",
+        "x > 1); DROP TABLE coded; --",
+        "x > 1 -- to the end",
+        "x > 1 /* more",
+        "x > 1 /* more */",
+        "(x > 1",
+        "x > 1) OR (1 = 1",
+        "x = 'y",
+        'x = "y',
+        "x = E'\\'' OR 1 = 1",
+        "x = $$y$$",
+        "x = $1",
+        "x = ?",
+        "x::INT = 1",
+        "x[1] = 1",
+        "t.x = 1",
+        "x = {'a': 1}",
+        "x -> 1",
+        "x == 1",
+        "x ** 2 > 1",
+        "x SIMILAR TO 'a'",
+        "x COLLATE NOCASE = 'a'",
+        "CAST(x AS INT) = 1",
+        "current_user = x",
+        "getenv('HOME') = x",
+        "x = DATE '2020-02-30'",
+        "x = 1e400",
+        "x BETWEEN 1",
+        "x NOT 1",
+        "x IS 1",
+        "x IN ()",
+        "CASE END = x",
+        "CASE x WHEN 1 THEN 2 END = 2",
+        "length() = x",
+        "length(x, x) = 1",
+        "x > 1 y",
+        "x = 'a' 'b'",
         "\x00",
         "\ud800",
         "x" * 20_000,
         "(" * 500 + "x" + ")" * 500,
-        "not " * 500 + "x",
-        "-" * 5_000 + "x",
-        "x" + " + x" * 500,
         "1" * 5_000 + " < x",
     ],
 )
 def test_what_is_not_on_the_list_is_refused_when_it_is_read(text):
-    with pytest.raises(ParameterError, match="A Python filter") as raised:
+    if text == "current_user = x":
+        # A word like any other: no column of the table is called so.
+        assert RowFilter.read(text).columns == ("current_user", "x")
+        return
+    with pytest.raises(ParameterError, match="A condition") as raised:
         RowFilter.read(text)
     assert raised.value.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NOT " * 1_500 + "x = 1",
+        "-" + " -" * 2_001 + "x = 1",
+        "x" + " * x" * 2_000 + " = 1",
+        "x = 1" + " OR x = 1" * 1_000,
+        "x = 1" + " AND x = 1" * 900,
+        "x IN (1" + ", x" * 2_000 + ")",
+        "(" * 35 + "x = 1" + ")" * 35,
+    ],
+)
+def test_long_conditions_are_evaluated(text):
+    assert let_through(text, x=1)
+
+
+def test_no_pattern_takes_long():
+    text, pattern = "a" * 3_000, "%a" * 1_000 + "b"
+    started = time.process_time()
+    assert not let_through(f"x LIKE '{pattern}'", x=text)
+    assert time.process_time() - started < 20
+
+
 def test_a_refusal_says_what_is_allowed():
-    with pytest.raises(ParameterError, match=r"may not hold \*\*") as raised:
-        RowFilter.read("x ** 2")
-    assert 'col["last name"]' in raised.value.hint
-    assert ".startswith()" in raised.value.hint
+    with pytest.raises(ParameterError, match="at character 6") as raised:
+        RowFilter.read("x >  ; 2")
+    assert "length()" in raised.value.hint
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("'a' * 10_000_000_000 == x", "a"),
-        ("x * 10_000_000_000 == 'a'", "a"),
-        ("'%10000000000d' % x == ''", 5),
-        ("x + 'a' == ''", "a"),
-        ("x + 1 == 2", "Secret"),
+        ("x + 'a' = ''", "a"),
+        ("x + 1 = 2", "Secret"),
         ("x > 1", "Secret"),
-        ("x == 1", "Secret"),
-        ("x != 1", "Secret"),
-        ("x in (1, 2)", "Secret"),
-        ("x in (1, 'Secret')", "Secret"),
-        ("1 in x", "Secret"),
-        ("'a' in x", 86753),
-        ("x.lower() == 'a'", 86753),
-        ("len(x) == 1", 86753),
-        ("abs(x) == 1", "Secret"),
-        ("max(x, 1) == 1", "Secret"),
-        ("x.startswith(1)", "Secret"),
-        ("x.startswith((1, 'a'))", "Secret"),
-        ("date(x) == date('2020-01-01')", "Secret"),
-        ("date(x) == date('2020-01-01')", 86753),
-        ("x == '2020-02-29'", DAY),
-        ("x - 1 == 1", DAY),
-        ("x + x == 1", DAY),
-        ("x == date('2020-02-29')", dt.datetime(2020, 2, 29, tzinfo=dt.UTC)),
-        ("x == date('2020-02-29')", dt.datetime(2020, 2, 29, 0, 1)),  # noqa: DTZ001
-        ("round(x, 10_000_000_000) == 1", 86753),
-        ("round(x, -10_000_000_000) == 1", 86753),
-        ("round(1, x) == 1", 86753),
-        ("round(x) == 1 and round(1, x) == 1", 1.0),
+        ("x = 1", "Secret"),
+        ("x <> 1", "Secret"),
+        ("x IN (1, 2)", "Secret"),
+        ("x = '86753'", 86753),
+        ("x LIKE '8%'", 86753),
+        ("lower(x) = 'a'", 86753),
+        ("length(x) = 1", 86753),
+        ("abs(x) = 1", "Secret"),
+        ("x || 1 = 'a'", "Secret"),
+        ("x", 86753),
+        ("NOT x", "Secret"),
+        ("x AND TRUE", 86753),
+        ("x = TRUE", 1),
+        ("x = DATE '2020-01-01'", "Secret"),
+        ("x = 'Secret'", DAY),
+        ("x + x = 1", DAY),
+        ("year(x) = 1", 86753),
+        ("x = DATE '2020-02-29'", dt.datetime(2020, 2, 29, 0, 1)),  # noqa: DTZ001
         ("1 / x > 1", 0),
         ("1 % x > 1", 0),
         ("x * 1.0 > 1", 10**400),
@@ -296,7 +288,7 @@ def test_a_refusal_says_what_is_allowed():
     ],
 )
 def test_values_of_another_kind_are_refused_by_the_name_of_the_column(text, value):
-    with pytest.raises(ParameterError, match="The Python filter on 'x' ") as raised:
+    with pytest.raises(ParameterError, match="The condition on 'x' ") as raised:
         RowFilter.read(text).rows({"x": [value]})
     assert raised.value.hint
     assert raised.value.__cause__ is None
@@ -307,7 +299,7 @@ def test_values_of_another_kind_are_refused_by_the_name_of_the_column(text, valu
 
 def test_a_column_that_is_not_there_is_named():
     with pytest.raises(ParameterError, match="names 'agee', which is no column") as raised:
-        RowFilter.read("agee > 1 and sex == 'F'").rows({"age": [1], "sex": ["F"]})
+        RowFilter.read("agee > 1 AND sex = 'F'").rows({"age": [1], "sex": ["F"]})
     assert raised.value.hint == "its columns are age, sex."
 
 
@@ -315,7 +307,7 @@ def test_a_column_that_is_not_there_is_named():
 
 
 def test_columns_are_named_once_in_the_order_of_the_text():
-    read = RowFilter.read('b > 1 or col["a b"] < max(b, c) or col["c"] in (d, 1)')
+    read = RowFilter.read('b > 1 OR "a b" < coalesce(b, c) OR "c" IN (d, 1)')
     assert read.columns == ("b", "a b", "c", "d")
     assert repr(read) == "RowFilter(4 columns)"
 
@@ -330,7 +322,7 @@ class Counted(int):
         return int(self) > other
 
 
-def test_an_expression_is_evaluated_once_for_rows_that_are_alike():
+def test_a_condition_is_evaluated_once_for_rows_that_are_alike():
     Counted.n_comparisons = 0
     values = {"x": [Counted(number % 3) for number in range(1000)], "unused": list(range(1000))}
     found = RowFilter.read("x > 1").rows(values)
@@ -382,7 +374,7 @@ def test_no_rows_are_no_marks():
 def test_more_than_64_values_in_several_columns_are_told_apart():
     values = {name: [number % size for number in range(5000)] for name, size in
               (("a", 71), ("b", 89), ("c", 97))}  # fmt: skip
-    found = RowFilter.read("(a * 7 + b * 3 + c) % 5 == 0").rows(values)
+    found = RowFilter.read("(a * 7 + b * 3 + c) % 5 = 0").rows(values)
     assert found.tolist() == [
         (a * 7 + b * 3 + c) % 5 == 0 for a, b, c in zip(*values.values(), strict=True)
     ]

@@ -53,11 +53,6 @@ def test_a_column_is_private_as_a_whole(table):
         ("age where sex = 'F' AND born < DATE '1980-01-01'", {0}),
         ("age where objects", {0, 3}),
         ("age where name LIKE 'O%'", {3}),
-        ("age if age > 60", {0, 3}),
-        ("age if age is None", {2}),
-        ("age if sex == 'F' and born < date('1980-01-01')", {0}),
-        ("age if objects", {0, 3}),
-        ("age if name.startswith('O')", {3}),
         ({"column": "age", "python": lambda row: row["name"] == "Ida"}, {1}),
         ({"column": "age", "python": lambda row: row["born"].year < 1955}, {3}),
     ],
@@ -70,8 +65,7 @@ def test_numbers_of_a_csv_file_are_numbers_to_a_filter(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age,sex\n9,F\n10,M\n,F\n")
     table = shoal.read(path, shoal.Schema(quasi=["age", "sex"]))
-    for condition in ("sex where age > 9", "sex if age > 9"):
-        assert marked(table, condition) == {(1, "sex")}
+    assert marked(table, "sex where age > 9") == {(1, "sex")}
 
 
 def test_a_mask_goes_by_the_order_of_the_source(table):
@@ -127,10 +121,9 @@ def test_a_file_holds_a_mask(tmp_path, table):
         ([(1, "wage")], "in 'wage', a column that the table does not have"),
         (np.zeros((3, 5), dtype=bool), "has 3 rows and 5 columns; 4 and 5 are needed"),
         ({"wage": [True] * 4}, "in 'wage', a column that the table does not have"),
-        ("age where wage > 3", "SQL filter of the private cells of column 'age' cannot"),
-        ("age where name > 3 +", "SQL filter of the private cells of column 'age' cannot"),
-        ("age if wage > 3", "names 'wage', which is no column"),
-        ("age if name > 3", "name"),
+        ("age where wage > 3", "names 'wage', which is no column"),
+        ("age where name > 3 +", "cells of column 'age': A condition ends too early"),
+        ("age where name > 3", "The condition on 'name' meets values of a kind"),
     ],
 )
 def test_what_cannot_be_found_is_refused_without_a_value(table, given, message):
@@ -154,7 +147,7 @@ def test_a_mask_may_mark_nothing_in_a_column_that_is_not_there(table):
 
 @pytest.mark.parametrize(
     "given",
-    ["age where false", "age if age > 99", "name", [("1", "name")], {"age": [False] * 4}],
+    ["age where age > 99", "name", [("1", "name")], {"age": [False] * 4}],
 )
 def test_what_names_no_published_cell_is_refused(table, given):
     with pytest.raises(ParameterError, match=r"Entry 1 of 1 of the private cells .* names no cell"):
@@ -183,7 +176,7 @@ def test_an_empty_list_of_cells_is_refused(tmp_path, table):
     ],
 )
 def test_a_filter_is_one_condition(table, filter_):
-    with pytest.raises(ParameterError, match="more, or less, than one condition"):
+    with pytest.raises(ParameterError, match=r"A condition (cannot be read|ends)"):
         marked(table, f"age where {filter_}")
     assert table.row_codes(10).n_rows == 4
 
@@ -203,7 +196,7 @@ def test_numbers_of_a_csv_column_that_is_not_published_are_numbers_too(tmp_path)
     path.write_text("no,age,sex,kind\n1,9,F,a\n2,10,M,b\n30,,F,a\n")
     schema = shoal.Schema(quasi=["sex", "kind"], identifying="age", key="no")
     table = shoal.read(path, schema)
-    for condition in ("sex where age > 9", "sex where no % 2 = 0 and age > 1", "sex if age > 9"):
+    for condition in ("sex where age > 9", "sex where no % 2 = 0 and age > 1"):
         rows = table.row_codes(9)
         marks = table.marked(PrivateCells.of(condition), 9)
         assert rows.keys[marks[:, 0]].tolist() == ["2"]

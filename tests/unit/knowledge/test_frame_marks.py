@@ -66,13 +66,13 @@ def test_masks_lists_and_conditions_name_the_same_cells():
 @pytest.mark.parametrize(
     "private",
     [
-        "salary_level if title == 'Manager'",
-        {"column": "salary_level", "python": "title == 'Manager'"},
+        "salary_level where title = 'Manager'",
+        {"column": "salary_level", "sql": "title = 'Manager'"},
         {"column": "salary_level", "python": lambda row: row["title"] == "Manager"},
     ],
 )
 @pytest.mark.parametrize("kind", FRAMES)
-def test_conditions_in_python(private, kind):
+def test_conditions(private, kind):
     frame = employees()
     named = [(row, "salary_level") for row in range(10) if frame["title"][row] == "Manager"]
     first = mine_adversarial_rules(frame, named, delta=0.5, gamma=1)
@@ -83,7 +83,7 @@ def test_conditions_in_python(private, kind):
 
 def test_a_condition_goes_by_numbers_and_missing_values():
     frame = {"age": [30, 70, None, 80], "job": ["cook", "judge", "judge", "judge"]}
-    found = mine_adversarial_rules(frame, "job if age > 60", delta=0.5, gamma=1)
+    found = mine_adversarial_rules(frame, "job where age > 60", delta=0.5, gamma=1)
     assert found.n_private == 2
 
 
@@ -92,7 +92,7 @@ def test_a_condition_goes_by_dates(kind):
     moments = pd.to_datetime(pd.Series([str(one) for one in BORN]))
     for born in (BORN, moments.tolist()):
         frame = FRAMES[kind]({"born": born, "age": AGES})
-        found = mine_adversarial_rules(frame, 'age if born > date("1985-01-01")', gamma=1)
+        found = mine_adversarial_rules(frame, "age where born > DATE '1985-01-01'", gamma=1)
         assert found.n_private == 2
 
 
@@ -122,8 +122,6 @@ def test_no_private_cells_at_all_are_refused_but_an_empty_mask_is_not():
         ([(0, "height")], "no column 'height'"),
         ([(0, 5)], "column 5"),
         ([(0, -1)], "column -1"),
-        ("title where gender = 'F'", "by SQL"),
-        ({"column": "title", "sql": "gender = 'F'"}, "by SQL"),
         ({"column": "height"}, "no column 'height'"),
         ("height", "begins with no column"),
         ({"file": "cells.csv"}, "by a file"),
@@ -137,11 +135,13 @@ def test_cells_that_the_frame_does_not_have_are_refused(private, words, role):
     with pytest.raises(ParameterError, match=words) as caught:
         mine_adversarial_rules(employees(), **given)
     assert caught.value.hint
-    if "SQL" in words or "file" in words:
+    if "file" in words:
         assert "shoal.read(frame, schema)" in str(caught.value)
 
 
-@pytest.mark.parametrize("condition", ["title if height > 5", "title if gender >", "title if 1/0"])
+@pytest.mark.parametrize(
+    "condition", ["title where height > 5", "title where gender >", "title where gender / 0 = 1"]
+)
 def test_errors_of_conditions_show_no_values(condition):
     frame = {"title": [SECRET, "x"], "gender": [SECRET, SECRET]}
     with pytest.raises(ParameterError) as caught:

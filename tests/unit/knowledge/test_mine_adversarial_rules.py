@@ -302,7 +302,7 @@ def test_a_table_that_was_read(rules):
     for private in (
         papers.employees_private_cells(),
         [f"{column} where id = '{row}'" for row, column in papers.employees_private_cells()],
-        [f"{column} if id == '{row}'" for row, column in papers.employees_private_cells()],
+        [f"{column} where id = '{row}'" for row, column in papers.employees_private_cells()],
     ):
         found = mine_adversarial_rules(table, private, delta=0.6, gamma=2)
         # Rows stand in the order of their keys, which are texts; that changes no rule.

@@ -238,7 +238,7 @@ def test_more_support_than_there_are_rows_is_refused():
         release_of({"a": [1, 2], "b": [1, 2]}, "a", gamma=3)
 
 
-@pytest.mark.parametrize("private", ["a where a = 'x'", "a if a == 'x'", [(1, "a"), (2, "a")]])
+@pytest.mark.parametrize("private", ["a where a = 'x'", [(1, "a"), (2, "a")]])
 def test_cells_that_are_private_for_what_they_hold_are_warned_of(private):
     columns = {"a": ["x"] * 6 + ["y", "z"] * 10, "b": list(range(26))}
     if isinstance(private, list):
@@ -252,7 +252,7 @@ def test_cells_that_are_private_for_what_they_hold_are_warned_of(private):
 
 def test_a_choice_that_does_not_follow_from_values_is_not_warned_of():
     columns = {"a": ["x", "y"] * 10, "b": ["p", "q", "q", "p"] * 5}
-    release = release_of(columns, "a if b == 'p'", gamma=9)
+    release = release_of(columns, "a where b = 'p'", gamma=9)
     assert release.making is not None
     assert not release.making.plan.warnings
 

@@ -111,7 +111,7 @@ CHOSEN = [
     shoal.Injector(ell=2, rules=KNOWN, mine=False),
     *(
         shoal.RuleHiding(
-            private=["condition where age > 60", "sex if postcode == '00101'"],
+            private=["condition where age > 60", "sex where postcode = '00101'"],
             gamma=4,
             mode=mode,
             discretise={"age": {"width": 10, "show": "interval"}},

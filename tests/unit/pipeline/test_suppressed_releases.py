@@ -323,7 +323,7 @@ def test_a_configuration_names_private_cells(tmp_path):
         [method]
         name = "rule_hiding"
         gamma = 3
-        private = ["cells.csv", "salary if age < 30", { column = "sex", sql = "age > 65" }]
+        private = ["cells.csv", "salary where age < 30", { column = "sex", sql = "age > 65" }]
         [method.discretise]
         age = { bins = 4, show = "interval" }
         [attacks.rules]

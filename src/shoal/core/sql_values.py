@@ -1,0 +1,324 @@
+"""What the parts of an SQL condition come to, with NULL and the three truth values of SQL.
+
+Values of different kinds are never compared: a condition that silently finds nothing would leave
+private cells unprotected.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.core.hierarchy_rules import iso_date
+
+__all__ = [
+    "COMPARISONS",
+    "CONSTANTS",
+    "FUNCTIONS",
+    "PRODUCTS",
+    "SUMS",
+    "Compute",
+    "Evaluate",
+    "Row",
+    "all_hold",
+    "among",
+    "any_holds",
+    "applied",
+    "as_date",
+    "between",
+    "chained",
+    "constant",
+    "day_of_midnight",
+    "is_distinct",
+    "is_like",
+    "negated",
+    "negative",
+    "truth",
+]
+
+Row = Mapping[str, object]
+Evaluate = Callable[[Row], Any]
+"""Returns what an expression, or a part of one, comes to in a row."""
+Compute = Callable[[Any, Any], Any]
+"""Computes a value from two."""
+
+_MOST_DIGITS = 20
+
+
+def constant(value: object) -> Evaluate:
+    """Return a function that is the same for every row."""
+    return lambda _: value
+
+
+def applied(compute: Callable[..., Any], *parts: Evaluate) -> Evaluate:
+    """Return a function that computes from values; what is computed from NULL is NULL."""
+
+    def evaluate(row: Row) -> Any:
+        values = [part(row) for part in parts]
+        return None if any(value is None for value in values) else compute(*values)
+
+    return evaluate
+
+
+def chained(first: Evaluate, rest: Sequence[tuple[Compute, Evaluate]]) -> Evaluate:
+    """Return a function that computes step by step; what is computed from NULL is NULL."""
+
+    def evaluate(row: Row) -> Any:
+        found = first(row)
+        for compute, part in rest:
+            value = part(row)
+            found = None if found is None or value is None else compute(found, value)
+        return found
+
+    return evaluate
+
+
+def truth(value: object) -> bool | None:
+    """Return a truth value, or None for NULL; nothing else is one."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise TypeError
+
+
+def negated(inner: Evaluate) -> Evaluate:
+    """Return a function that is true where another is false."""
+
+    def evaluate(row: Row) -> bool | None:
+        found = truth(inner(row))
+        return None if found is None else not found
+
+    return evaluate
+
+
+def any_holds(values: Iterable[object]) -> bool | None:
+    """Return OR of truth values; it stops at the first that is true."""
+    is_missing = False
+    for value in values:
+        if truth(value):
+            return True
+        is_missing |= value is None
+    return None if is_missing else False
+
+
+def all_hold(values: Iterable[object]) -> bool | None:
+    """Return AND of truth values; it stops at the first that is false."""
+    is_missing = False
+    for value in values:
+        if truth(value) is False:
+            return False
+        is_missing |= value is None
+    return None if is_missing else True
+
+
+def _alike(left: object, right: object) -> tuple[Any, Any]:
+    """Return two values that can be compared: a text beside a date is read as one."""
+    if isinstance(left, dt.date) and isinstance(right, str):
+        return left, as_date(right)
+    if isinstance(right, dt.date) and isinstance(left, str):
+        return as_date(left), right
+    if _kind(left) != _kind(right):
+        raise TypeError
+    return left, right
+
+
+def _kind(value: object) -> type:
+    if isinstance(value, bool):
+        return bool
+    return float if isinstance(value, int | float) else type(value)
+
+
+def negative(value: Any) -> Any:
+    """Return a number with the other sign."""
+    return -_number(value)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _lower(value: Any) -> str:
+    return _text(value).lower()
+
+
+def as_date(text: str) -> dt.date:
+    """Read a date."""
+    day = iso_date(text)
+    if day is None:
+        raise ValueError
+    return day
+
+
+def day_of_midnight(value: object) -> object:
+    """Return a moment at midnight as its day."""
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        return value.date()
+    return value
+
+
+def _compared(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda left, right: holds(*_alike(left, right))
+
+
+def between(value: Evaluate, low: Evaluate, high: Evaluate) -> Evaluate:
+    """Return a function that says whether a value lies between two others."""
+    not_below = applied(_compared(operator.ge), value, low)
+    not_above = applied(_compared(operator.le), value, high)
+    return lambda row: all_hold(part(row) for part in (not_below, not_above))
+
+
+def among(value: Evaluate, members: Sequence[Evaluate]) -> Evaluate:
+    """Return a function that says whether a value is one of several."""
+    equal = [applied(_compared(operator.eq), value, member) for member in members]
+    return lambda row: any_holds(part(row) for part in equal)
+
+
+def is_distinct(left: object, right: object) -> bool:
+    """Whether two values differ, where NULL differs from every value but itself."""
+    if left is None or right is None:
+        return left is not right
+    return bool(_compared(operator.ne)(left, right))
+
+
+def is_like(text: Any, pattern: Any) -> bool:
+    """Whether a text is like a pattern: `%` stands for any signs, `_` for one.
+
+    The signs behind the last `%` are tried again one place on, never what is before it, so that no
+    pattern takes longer than the product of both lengths.
+    """
+    text, pattern = _text(text), _text(pattern)
+    at = place = 0
+    last, tried = -1, 0
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "%":
+            last, tried = place, at
+            place += 1
+        elif place < len(pattern) and pattern[place] in (text[at], "_"):
+            at, place = at + 1, place + 1
+        elif last >= 0:
+            tried += 1
+            at, place = tried, last + 1
+        else:
+            return False
+    return all(sign == "%" for sign in pattern[place:])
+
+
+def _added(left: Any, right: Any) -> Any:
+    if isinstance(left, dt.date) and _kind(right) is float:
+        return left + dt.timedelta(days=right)
+    return _number(left) + _number(right)
+
+
+def _subtracted(left: Any, right: Any) -> Any:
+    """Subtract numbers, a number of days from a date, or two dates, which gives days."""
+    if isinstance(left, dt.date):
+        if _kind(right) is float:
+            return left - dt.timedelta(days=right)
+        left, right = _alike(left, right)
+        return (left - right).days
+    return _number(left) - _number(right)
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    """Return the remainder, with the sign of the dividend as engines have it."""
+    rest = abs(_number(left)) % abs(_number(right))
+    return -rest if left < 0 else rest
+
+
+def _rounded(number: Any, n_digits: Any = 0) -> Any:
+    """Round halves away from zero, as engines do."""
+    scale = 10 ** min(max(int(_number(n_digits)), -_MOST_DIGITS), _MOST_DIGITS)
+    shifted = abs(_number(number)) * scale
+    whole = int(shifted + 0.5)
+    return (
+        (-whole if number < 0 else whole) / scale
+        if scale != 1
+        else (-whole if number < 0 else whole)
+    )
+
+
+def _part_of(text: Any, first: Any, length: Any = None) -> str:
+    """Return a part of a text, whose signs are counted from 1."""
+    begin = int(_number(first)) - 1
+    end = None if length is None else max(begin + int(_number(length)), 0)
+    return _text(text)[max(begin, 0) : end]
+
+
+def _coalesced(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+CONSTANTS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": _compared(operator.le),
+    ">=": _compared(operator.ge),
+    "<>": _compared(operator.ne),
+    "!=": _compared(operator.ne),
+    "=": _compared(operator.eq),
+    "<": _compared(operator.lt),
+    ">": _compared(operator.gt),
+}
+SUMS: Mapping[str, Compute] = {
+    "+": _added,
+    "-": _subtracted,
+    "||": lambda left, right: _text(left) + _text(right),
+}
+PRODUCTS: Mapping[str, Compute] = {
+    "*": lambda left, right: _number(left) * _number(right),
+    "/": lambda left, right: _number(left) / _number(right),
+    "%": _remainder,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """A function that conditions may call.
+
+    Parameters
+    ----------
+    compute
+        What it computes.
+    least, most
+        How many arguments it takes.
+    takes_missing
+        Whether it is called with NULL too; others are NULL then.
+    """
+
+    compute: Callable[..., Any]
+    least: int = 1
+    most: int = 1
+    takes_missing: bool = False
+
+
+FUNCTIONS: Mapping[str, _Function] = {
+    "abs": _Function(lambda number: abs(_number(number))),
+    "floor": _Function(lambda number: int(_number(number) // 1)),
+    "ceil": _Function(lambda number: -int(-_number(number) // 1)),
+    "round": _Function(_rounded, 1, 2),
+    "lower": _Function(_lower),
+    "upper": _Function(lambda text: _text(text).upper()),
+    "trim": _Function(lambda text: _text(text).strip(" ")),
+    "length": _Function(lambda text: len(_text(text))),
+    "substr": _Function(_part_of, 2, 3),
+    "starts_with": _Function(lambda text, part: _text(text).startswith(_text(part)), 2, 2),
+    "year": _Function(lambda day: _day(day).year),
+    "month": _Function(lambda day: _day(day).month),
+    "day": _Function(lambda day: _day(day).day),
+    "coalesce": _Function(_coalesced, 1, 100, takes_missing=True),
+}
+
+
+def _day(value: Any) -> dt.date:
+    if not isinstance(value, dt.date):
+        raise TypeError
+    return value
