@@ -139,7 +139,7 @@ def test_columns_that_no_hiding_protects_are_shown(run, tmp_path):
     "cells",
     [
         ("salary_level where title = 'Manager'",),
-        ("salary_level where title = 'Manager'",),
+        ("salary_level where title LIKE 'Mana%'",),
         tuple(f"salary_level where id = '{row}'" for row in (1, 2, 3, 5, 9)),
     ],
 )
@@ -301,7 +301,6 @@ def test_numbers_are_cut_as_the_method_says(run, configure, tmp_path):
         ((*ROLES, "--private", "title", "--gamma", "0"), 3, "gamma must be"),
         ((*ROLES, "--private", "title", "--gamma", "1.5"), 3, "gamma must be"),
         ((*ROLES, "--private", "height"), 3, "begins with no column"),
-        ((*ROLES, "--private", "title where height > 5"), 3, "SQL filter"),
         ((*ROLES, "--private", "title where height > 5"), 3, "no column"),
         ((*ROLES, "--private", "title", "--out", "nowhere/rules.csv"), 8, "nowhere"),
     ],

@@ -319,7 +319,7 @@ def truth_tables(draw):
     bucket = [draw(st.lists(entry, min_size=size, max_size=size)) for _ in names]
     met = draw(st.sets(st.tuples(*[st.sampled_from([0, 2])] * 3), min_size=1))
     text = " or ".join(
-        " and ".join(f"{name} == {value}" for name, value in zip(names, values, strict=True))
+        " and ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
         for values in sorted(met)
     )
     release = [[name] for name in names], domains_of(names), [bucket]

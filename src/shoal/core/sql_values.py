@@ -1,6 +1,7 @@
 """What the parts of an SQL condition come to, with NULL and the three truth values of SQL.
 
-Values of different kinds are never compared: a condition that silently finds nothing would leave
+A text is compared with a number or a date only if it can be read as one, as engines do. Other
+values of different kinds are never compared: a condition that silently finds nothing would leave
 private cells unprotected.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +48,7 @@ Compute = Callable[[Any, Any], Any]
 """Computes a value from two."""
 
 _MOST_DIGITS = 20
+_NUMBER = re.compile(r"[+-]?(\d{1,300}(\.\d{0,300})?|\.\d{1,300})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 def constant(value: object) -> Evaluate:
@@ -114,14 +117,23 @@ def all_hold(values: Iterable[object]) -> bool | None:
 
 
 def _alike(left: object, right: object) -> tuple[Any, Any]:
-    """Return two values that can be compared: a text beside a date is read as one."""
-    if isinstance(left, dt.date) and isinstance(right, str):
-        return left, as_date(right)
-    if isinstance(right, dt.date) and isinstance(left, str):
-        return as_date(left), right
+    """Return two values that can be compared: a text beside a date or a number is read as one."""
+    if isinstance(left, str) and not isinstance(right, str):
+        return _read_like(left, right), right
+    if isinstance(right, str) and not isinstance(left, str):
+        return left, _read_like(right, left)
     if _kind(left) != _kind(right):
         raise TypeError
     return left, right
+
+
+def _read_like(text: str, other: object) -> object:
+    """Read a text as the kind of value that another is."""
+    if isinstance(other, dt.date):
+        return as_date(text)
+    if _kind(other) is not float or not _NUMBER.fullmatch(text):
+        raise TypeError
+    return float(text) if set(text) & set(".eE") else int(text)
 
 
 def _kind(value: object) -> type:

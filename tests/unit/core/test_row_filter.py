@@ -30,6 +30,9 @@ def let_through(text, **columns):
 @pytest.mark.parametrize(
     ("text", "row", "expected"),
     [
+        ("x = '7'", {"x": 7}, True),
+        ("x < '1e1'", {"x": 7.5}, True),
+        ("x = 7", {"x": "07"}, True),
         ("age > 60", {"age": 61}, True),
         ("age > 60", {"age": 60}, False),
         ("age BETWEEN 18 AND 30", {"age": 30}, True),
@@ -266,7 +269,7 @@ def test_a_refusal_says_what_is_allowed():
         ("x = 1", "Secret"),
         ("x <> 1", "Secret"),
         ("x IN (1, 2)", "Secret"),
-        ("x = '86753'", 86753),
+        ("x = 'n86753'", 86753),
         ("x LIKE '8%'", 86753),
         ("lower(x) = 'a'", 86753),
         ("length(x) = 1", 86753),
