@@ -237,6 +237,11 @@ class DuckDB:
     def write(self, query: str, path: Path, format: str) -> None:  # noqa: A002
         """Write the result of a query, in its order, to a CSV or Parquet file."""
         options = "FORMAT csv, HEADER true" if format == "csv" else "FORMAT parquet"
+        if format == "parquet":
+            # Otherwise a column that is known to lack no value is written in another form.
+            names = [self.quote(name) for name in self.types_of(query)]
+            listed = ", ".join(f"CASE WHEN {n} IS NOT NULL THEN {n} END AS {n}" for n in names)
+            query = f"SELECT {listed} FROM ({query}) w"
         self._run(f"COPY ({query}) TO {literal(path)} ({options})")
 
     def relation(self, query: str) -> duckdb.DuckDBPyRelation:

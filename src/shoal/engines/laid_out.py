@@ -24,9 +24,10 @@ from shoal.engines.assembling import (
     sliced_release,
     suppressed,
 )
-from shoal.engines.layout import published_queries, shown_texts, tuple_query
+from shoal.engines.layout import published_queries, tuple_query
 from shoal.engines.published import PublishedFiles
 from shoal.engines.slicing import placement_query, slice_table
+from shoal.engines.sorting import shown_texts
 from shoal.engines.table import EngineTable
 from shoal.engines.texts import texts_of
 

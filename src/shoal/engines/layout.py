@@ -2,7 +2,7 @@
 
 Whichever engine placed them, the embedded DuckDB lays them out: files are written where Shoal runs.
 What is published is sorted by its own content, so that nothing of the original order is left; a
-staged table keeps that order.
+staged table keeps that order. Any reader can find the same order; see `shoal.engines.sorting`.
 
 Left behind for release number N: `published_N` (row key, line, bucket, and the code that each
 column shows), `label_N_...` (the labels of recoded columns) and, where the release is bucketized,
@@ -20,13 +20,20 @@ import numpy.typing as npt
 
 from shoal.core.domain import SUPPRESSED
 from shoal.core.method import Shape
-from shoal.core.plan import Plan, Recode
+from shoal.core.plan import Plan
 from shoal.core.release import BUCKET, COUNT
 from shoal.engines.engine import Columns
 from shoal.engines.slicing import kind_query, lay_out_slices, slice_queries
+from shoal.engines.sorting import (
+    carried_text,
+    push_text_orders,
+    rank_of_labels,
+    shown_texts,
+    sort_keys,
+)
 from shoal.engines.table import EngineTable
 
-__all__ = ["Integers", "lay_out", "published_queries", "shown_texts", "tuple_query"]
+__all__ = ["Integers", "lay_out", "published_queries", "tuple_query"]
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 
@@ -54,6 +61,7 @@ def lay_out(
     engine, schema = table.engine.publisher, table.schema
     by_bucket = _push_labels(table, plan, release)
     _push_blanks(table, plan)
+    push_text_orders(table, plan, shape, release)
     if by_bucket:
         engine.push("look", {"bucket": bucket_id} | by_bucket)
     shown = [_shown(table, column, plan) for column in schema.coded]
@@ -75,15 +83,19 @@ def lay_out(
         engine.drop("look")
         return
     n_quasi = len(schema.quasi)
-    sorted_by = ["bucket", *codes[:n_quasi]] if shape is Shape.BUCKETIZED else codes
-    texts = [] if is_exact else [engine.cast(name, "VARCHAR") for name in carried]
-    order = [*sorted_by, *(f"{name} NULLS LAST" for name in [*carried, *texts])]
+    keys, ranks = sort_keys(table, plan, shape, release, schema.coded)
+    sorted_by = ["bucket", *keys[:n_quasi]] if shape is Shape.BUCKETIZED else keys
+    texts = [
+        carried_text(engine, f"x{place}", table.scan.types[column])
+        for place, column in enumerate(schema.insensitive)
+    ]
+    order = [*sorted_by, *(f"{name} NULLS LAST" for name in [*texts, *carried])]
     order += ["row_key"] if is_exact else ["tie", "row_key"]
     kept = ", ".join(["row_key", "bucket", *codes, *carried])
     engine.stage(
         f"published_{release}",
         f"SELECT {kept}, row_number() OVER () AS line FROM "
-        f"(SELECT {kept} FROM ({lines}) r ORDER BY {', '.join(order)}) r",
+        f"(SELECT {kept} FROM ({lines}) p{ranks} ORDER BY {', '.join(order)}) r",
     )
     engine.drop("look")
     if shape is Shape.BUCKETIZED:
@@ -101,7 +113,7 @@ def _push_labels(table: EngineTable, plan: Plan, release: int) -> dict[str, Inte
     by_bucket: dict[str, Integers] = {}
     for recode in plan.recode:
         place = table.schema.coded.index(recode.column)
-        rank = _rank_of_labels(recode)
+        rank = rank_of_labels(recode)
         texts: npt.NDArray[np.object_] = np.empty(len(recode.labels), dtype=object)
         texts[:] = [label.text for label in recode.labels]
         _, first = np.unique(rank, return_index=True)
@@ -115,39 +127,6 @@ def _push_labels(table: EngineTable, plan: Plan, release: int) -> dict[str, Inte
                 f"recode_{place}", {"code": code, "label": rank[recode.index]}
             )
     return by_bucket
-
-
-def _rank_of_labels(recode: Recode) -> npt.NDArray[np.int32]:
-    """Number labels in an order that follows from what they say, equal texts alike."""
-    contents = [_content(recode, label) for label in range(len(recode.labels))]
-    rank = {content: number for number, content in enumerate(sorted(set(contents)))}
-    return np.array([rank[content] for content in contents], dtype=np.int32)
-
-
-def _content(recode: Recode, label: int) -> tuple[bool, float, str]:
-    text, interval = recode.labels[label].text, recode.labels[label].interval
-    low = float("inf") if interval is None else _sortable(interval[0])
-    return (text is None, low, text or "")
-
-
-def _sortable(bound: str) -> float:
-    try:
-        return float(bound)
-    except ValueError:
-        # A date: dates sort as their texts do, behind an interval that is open below.
-        return 0.0
-
-
-def shown_texts(table: EngineTable, plan: Plan, column: str) -> list[str | None]:
-    """Give the text of every code that `published_N` holds for a column; the last is for -1."""
-    recode = next((recode for recode in plan.recode if recode.column == column), None)
-    if recode is None:
-        return [*table.domains[column].labels(), SUPPRESSED]
-    rank = _rank_of_labels(recode)
-    texts: list[str | None] = [None] * (int(rank.max(initial=-1)) + 1)
-    for label, number in zip(recode.labels, rank.tolist(), strict=True):
-        texts[number] = label.text
-    return [*texts, SUPPRESSED]
 
 
 def _push_blanks(table: EngineTable, plan: Plan) -> None:
@@ -194,11 +173,11 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
     sensitive = _decoded(table, plan, schema.sensitive, release)
     if shape is Shape.BUCKETIZED:
         values, joins = _select(sensitive)
-        ordered = ", ".join(f"p.p{schema.coded.index(column)}" for column in schema.sensitive)
+        keys, ranks = sort_keys(table, plan, shape, release, schema.sensitive)
         return {
             "quasi": _ordered_lines(release, [("p.bucket", BUCKET, ""), *quasi, *carried]),
             "sensitive": f"SELECT p.bucket AS {BUCKET}, {values}, p.n AS {COUNT} "
-            f"FROM values_{release} p{joins} ORDER BY p.bucket, {ordered}",
+            f"FROM values_{release} p{joins}{ranks} ORDER BY p.bucket, {', '.join(keys)}",
         }
     return {"table": _ordered_lines(release, [*quasi, *carried, *sensitive])}
 

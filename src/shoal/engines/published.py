@@ -5,6 +5,7 @@ Texts are coded inside the engine, so that what is fetched is numbers, one line 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -34,11 +35,18 @@ from shoal.engines.domains import SQL_TYPES, type_of_engine
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.texts import texts_of
 
-__all__ = ["PublishedFiles", "open_files"]
+__all__ = ["PublishedFiles", "open_files", "parquet_type"]
 
 
 _PLAIN_NUMBER = "[1-9][0-9]{0,17}"
 """A positive whole number that fits 64 bits, in the one way that it is written."""
+
+
+_STABLE_TYPES = re.compile(
+    r"VARCHAR|BOOLEAN|U?(TINY|SMALL|BIG)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\([0-9,]+\)|DATE|TIME|"
+    r"TIMESTAMP(_NS)?|TIMESTAMP WITH TIME ZONE|BLOB|JSON"
+)
+"""Types that DuckDB reads from a Parquet file as it wrote them."""
 
 
 class PublishedFiles:
@@ -71,7 +79,6 @@ class PublishedFiles:
 
     def typed_query(self, name: str, manifest: Manifest) -> str:
         """Give the query of a file with numbers, dates and booleans as such, not as texts."""
-        quote = self.engine.quote
         has_bucket = manifest.shape in (Shape.BUCKETIZED, Shape.SLICED)
         kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"} if has_bucket else {}
         for column in manifest.columns:
@@ -79,17 +86,30 @@ class PublishedFiles:
             # Insensitive columns have the type of the source, whatever that is.
             if kind and not column.is_recoded and column.role is not Role.INSENSITIVE:
                 kinds[column.name] = kind
+        return self._cast_query(self.queries[name], self.columns(name), kinds)
+
+    def _cast_query(self, query: str, columns: Sequence[str], kinds: Mapping[str, str]) -> str:
+        quote = self.engine.quote
         selected = ", ".join(
             f"{self.engine.cast(quote(column), kinds[column])} AS {quote(column)}"
             if column in kinds
             else quote(column)
-            for column in self.columns(name)
+            for column in columns
         )
-        return f"SELECT {selected} FROM ({self.queries[name]}) f"
+        return f"SELECT {selected} FROM ({query}) f"
 
     def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
-        """Give the query of a file as it is written in a format."""
-        return self.typed_query(name, manifest) if ending == "parquet" else self.queries[name]
+        """Return the query of a file as it is written in a format.
+
+        In Parquet, types that are read otherwise than they are written become texts.
+        """
+        if ending != "parquet":
+            return self.queries[name]
+        query = self.typed_query(name, manifest)
+        types = self.engine.types_of(query)
+        kinds = {name: parquet_type(kind) for name, kind in types.items()}
+        kinds = {name: kind for name, kind in kinds.items() if kind != types[name]}
+        return self._cast_query(query, self.columns(name), kinds) if kinds else query
 
     def published(
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
@@ -239,7 +259,7 @@ class PublishedFiles:
         has_line = self._is_on_disk and COUNT not in dict(numbers)
         selected = ["row_number() OVER () AS line"] if has_line else []
         for place, column in enumerate(columns):
-            selected.append(f"{self._text(name, column)} AS v{place}")
+            selected.append(f"{self.text_of(name, column)} AS v{place}")
         kinds = self._nothing(name)
         plain = "iuO" if may_be_texts else "iu"
         is_plain = all(kinds[column].dtype.kind in plain for column, _ in numbers)
@@ -260,12 +280,12 @@ class PublishedFiles:
                     hint=CHANGED,
                 )
 
-    def _text(self, name: str, column: str) -> str:
-        """Give the canonical text of a column, so that different values have different texts."""
+    def text_of(self, name: str, column: str, alias: str = "") -> str:
+        """Return the canonical text of a column, so that different values have different texts."""
         quoted = self.engine.quote(column)
         kind = self.engine.types_of(f"SELECT {quoted} FROM ({self.queries[name]}) f")[column]
         type_of_engine(column, kind)
-        return self.engine.text(quoted, kind)
+        return self.engine.text(f"{alias}{quoted}", kind)
 
     def _push_dictionary(self, place: int, manifest: Manifest, column: str) -> tuple[Domain, int]:
         """Push the codes of a column's texts; give its domain and the code of missing ones."""
@@ -288,6 +308,19 @@ class PublishedFiles:
                     + (f": it also has {', '.join(map(repr, stray))}." if stray else "."),
                     hint=CHANGED,
                 )
+
+
+def parquet_type(kind: str) -> str:
+    """Return the type that a column has in a Parquet file, by the one that it has in DuckDB.
+
+    Examples
+    --------
+    >>> parquet_type("BIGINT"), parquet_type("TIMESTAMP_MS"), parquet_type("INTEGER[]")
+    ('BIGINT', 'TIMESTAMP', 'VARCHAR')
+    """
+    if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        return "TIMESTAMP"
+    return kind if _STABLE_TYPES.fullmatch(kind) else "VARCHAR"
 
 
 def _refuse_repeated(name: str, columns: Sequence[Codes]) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shoal.core.method import Shape
 from shoal.core.plan import Plan
 from shoal.core.release import BUCKET, COUNT
 from shoal.core.sliced import Layout
+from shoal.engines.sorting import sort_keys
 from shoal.engines.table import EngineTable
 
 __all__ = [
@@ -154,17 +156,18 @@ def slice_queries(
     queries = {}
     for place, attributes in enumerate(plan.slices):
         values = ", ".join(f"{decoded[name][0]} AS {decoded[name][1]}" for name in attributes)
-        joins = "".join(decoded[name][2] for name in attributes)
-        order = _listed(table, attributes, "p.")
+        keys, ranks = sort_keys(table, plan, Shape.SLICED, release, attributes)
+        joins = "".join(decoded[name][2] for name in attributes) + ranks
         queries[f"column_{place + 1}"] = (
             f"SELECT p.bucket AS {BUCKET}, {values}, p.n AS {COUNT} "
-            f"FROM {slice_table(release, place)} p{joins} ORDER BY p.bucket, {order}"
+            f"FROM {slice_table(release, place)} p{joins} ORDER BY p.bucket, {', '.join(keys)}"
         )
     names = list(dict.fromkeys(name for attributes in plan.slices for name in attributes))
     values = ", ".join(f"{decoded[name][0]} AS {decoded[name][1]}" for name in names)
-    joins = "".join(decoded[name][2] for name in names)
+    keys, ranks = sort_keys(table, plan, Shape.SLICED, release, names)
+    joins = "".join(decoded[name][2] for name in names) + ranks
     queries["sliced"] = (
         f"SELECT p.bucket AS {BUCKET}, {values} FROM {linked_table(release)} p{joins} "
-        f"ORDER BY p.bucket, {_listed(table, names, 'p.')}"
+        f"ORDER BY p.bucket, {', '.join(keys)}"
     )
     return queries
