@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from shoal.core.about import About
 from shoal.core.cells import Buckets, Cells, Codes, Counts, smallest_type
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
@@ -39,7 +40,8 @@ __all__ = [
     "data_files",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The version of what is written; older ones are read too."""
 FORMATS = ("csv", "parquet")
 """The formats of data files, which are also the endings of their names."""
 BUCKET = "bucket"
@@ -161,6 +163,14 @@ class Manifest:
     statements
         What a manifest that was read says of each guarantee in words; one that is written says
         what the guarantees themselves say.
+    version
+        The version of the format; default: the one that is written.
+    documents
+        The version of the renderer that made the documents; None in format 1.
+    remarks
+        Sentences that a reader may know: about the people, or the rows left out.
+    about
+        What the steward says about the release; None in format 1.
     """
 
     shape: Shape
@@ -178,6 +188,10 @@ class Manifest:
     is_sealed: bool = False
     slices: tuple[tuple[str, ...], ...] = ()
     statements: tuple[str, ...] = field(default=(), compare=False)
+    version: int = FORMAT_VERSION
+    documents: int | None = None
+    remarks: tuple[str, ...] = ()
+    about: About | None = None
 
     @property
     def data_files(self) -> tuple[str, ...]:
@@ -207,8 +221,8 @@ class Manifest:
 
     def to_json(self) -> str:
         """Write the manifest as `manifest.json` holds it."""
-        stated = {
-            "format_version": FORMAT_VERSION,
+        stated: dict[str, object] = {
+            "format_version": self.version,
             "shape": str(self.shape),
             "method": {"name": self.method, "parameters": dict(self.parameters)},
             "guarantees": [
@@ -227,6 +241,10 @@ class Manifest:
         }
         if self.slices:
             stated["slices"] = [list(attributes) for attributes in self.slices]
+        if self.version > 1:
+            stated["documents"] = self.documents
+            stated["remarks"] = list(self.remarks)
+            stated["about"] = {} if self.about is None else self.about.to_dict()
         return json.dumps(stated, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -244,9 +262,10 @@ class Manifest:
             version = stated["format_version"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise DataError("manifest.json is not a manifest.", hint=hint) from None
-        if version != FORMAT_VERSION:
+        if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
             raise DataError(
-                f"manifest.json has format version {version!r}; this Shoal reads {FORMAT_VERSION}.",
+                "manifest.json has a format version that this Shoal does not read; it reads 1 to "
+                f"{FORMAT_VERSION}.",
                 hint=hint,
             )
         try:
@@ -266,6 +285,10 @@ class Manifest:
                 is_test=_truth(stated["test"]),
                 is_sealed=_truth(stated["sealed"]),
                 slices=tuple(tuple(map(str, names)) for names in stated.get("slices", [])),
+                version=version,
+                documents=_number(stated["documents"]) if version > 1 else None,
+                remarks=tuple(map(str, stated["remarks"])) if version > 1 else (),
+                about=About.from_dict(stated["about"]) if version > 1 else None,
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):
@@ -374,6 +397,15 @@ class Published:
     def quasi(self) -> tuple[Domain, ...]:
         """The published values of the quasi-identifiers."""
         return self.lines.domains[1:]
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The published values of the quasi-identifying and sensitive columns."""
+        if self.rows is not None:
+            return self.rows.domains
+        if self.sliced is not None:
+            return tuple(map(self.sliced.domain, self.sliced.layout.attributes))
+        return (*self.quasi, *(() if self.buckets is None else (self.buckets.domain,)))
 
     @property
     def n_buckets(self) -> int:

@@ -7,24 +7,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from shoal import __version__
-from shoal.core.cells import Codes, Counts
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method, Problem, Shape
-from shoal.core.plan import Label, Plan
+from shoal.core.plan import Plan
 from shoal.core.private_cells import Marks
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
-from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, PublishedColumn
+from shoal.core.release import BUCKET, COUNT, Manifest, PublishedColumn
 from shoal.core.rows import MOST_ROWS, Rows
 from shoal.core.schema import Role, Schema
 from shoal.core.secret import Secret
 from shoal.core.table import Table
-from shoal.core.tree import Tree
 from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.apply import apply_plan
 from shoal.engines.domains import infer_type
@@ -32,6 +28,14 @@ from shoal.engines.laid_out import LaidOut, without_places
 from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
 from shoal.pipeline.people import cells_of_keys
+from shoal.pipeline.published_labels import (
+    least_frequency,
+    meanings_of,
+    published_hierarchies,
+    shown_codes,
+    shown_meanings,
+    shown_rows,
+)
 from shoal.pipeline.release import Making, Release
 from shoal.pipeline.verify import Status, too_large, verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
@@ -192,7 +196,7 @@ def made_release(
         number=number,
         secret=secret,
         timings={} if timings is None else timings,
-        hierarchies=_published_hierarchies(table, method, plan),
+        hierarchies=published_hierarchies(table, method, plan),
         method=method,
         max_work=max_work,
     )
@@ -226,11 +230,12 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     """Count what was laid out, and check that it keeps its guarantees."""
     table, plan = making.table, making.plan
     files = LaidOut(table, plan, manifest.shape, making.number)
-    meanings = _meanings(table, plan, max(manifest.least_named, _least_frequency(making)))
+    meanings = meanings_of(table, plan, max(manifest.least_named, least_frequency(making)))
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
+    meanings = shown_meanings(published.domains, meanings)
+    making = replace(making, hierarchies=shown_rows(published, making.hierarchies))
     if published.rows is not None:
-        meanings = _shown_meanings(published.rows, meanings)
         manifest = _with_shown_types(manifest, published.rows, table.schema)
     manifest = replace(manifest, n_buckets=published.n_buckets)
     release = Release(
@@ -315,52 +320,8 @@ def _order(table: EngineTable, column: str, method: Method, plan: Plan) -> tuple
     hides_values = method.shape is Shape.SUPPRESSED or method.distorts
     if domain.type is not ColumnType.ORDERED or hides_values:
         return None
-    shown = _shown_codes(plan, column)
+    shown = shown_codes(plan, column)
     return tuple(domain.texts[shown[shown != domain.missing_code]].tolist())
-
-
-def _shown_codes(plan: Plan, column: str) -> Codes:
-    """Give the values of a column of the classes that some row which is not left out carries."""
-    n_dropped = np.zeros(len(plan.class_counts), dtype=np.int64)
-    np.add.at(n_dropped, plan.drop.group, plan.drop.last - plan.drop.first)
-    is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
-    return np.unique(plan.classes.column(column)[is_shown])
-
-
-def _least_frequency(making: Making) -> int:
-    """Give how frequent values were made: labels that name rarer ones would undo it."""
-    settled = making.method.settled(making.plan.notes)
-    return getattr(settled, "min_frequency", None) or 1
-
-
-def _meanings(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str, Meaning]]:
-    """Say what every label stands for, without naming a value that fewer than `bound` carry."""
-    meanings: dict[str, dict[str, Meaning]] = {}
-    for recode in plan.recode:
-        domain = table.domains[recode.column]
-        counts = _value_counts(table, recode.column)
-        used = np.unique(recode.index)
-        found: dict[str, Meaning] = {}
-        for place in used.tolist():
-            label = recode.labels[place]
-            # A label that says nothing but itself is a value.
-            if label.text is not None and (label.interval or label.members is not None):
-                meaning = _meaning(label, domain, counts, bound)
-                found[label.text] = _united(found.get(label.text), meaning)
-        if found:
-            meanings[recode.column] = found
-    return meanings
-
-
-def _shown_meanings(
-    rows: Rows, meanings: Mapping[str, Mapping[str, Meaning]]
-) -> dict[str, dict[str, Meaning]]:
-    """Leave out labels that only suppressed cells would show."""
-    texts = {domain.column: set(domain.texts.tolist()) for domain in rows.domains}
-    return {
-        column: {label: meaning for label, meaning in labels.items() if label in texts[column]}
-        for column, labels in meanings.items()
-    }
 
 
 def _with_shown_types(manifest: Manifest, rows: Rows, schema: Schema) -> Manifest:
@@ -376,65 +337,3 @@ def _with_shown_types(manifest: Manifest, rows: Rows, schema: Schema) -> Manifes
         for column in manifest.columns
     )
     return replace(manifest, columns=columns)
-
-
-def _value_counts(table: EngineTable, column: str) -> Counts:
-    counted = table.counts([column])
-    counts = np.zeros(table.domains[column].size, dtype=np.int64)
-    counts[counted.codes[:, 0]] = counted.counts
-    return counts
-
-
-def _meaning(label: Label, domain: Domain, counts: Counts, bound: int) -> Meaning:
-    if label.members is None:
-        return Meaning(interval=label.interval, has_missing=label.has_missing)
-    members = [code for code in label.members if code != domain.missing_code]
-    named = {str(domain.texts[code]) for code in members if counts[code] >= bound}
-    return Meaning(
-        interval=label.interval,
-        members=frozenset(named),
-        has_other=len(named) < len(members),
-        has_missing=label.has_missing or len(members) < len(label.members),
-    )
-
-
-def _united(known: Meaning | None, other: Meaning) -> Meaning:
-    if known is None:
-        return other
-    return Meaning(
-        interval=known.interval or other.interval,
-        members=known.members | other.members,
-        has_other=known.has_other or other.has_other,
-        has_missing=known.has_missing or other.has_missing,
-    )
-
-
-def _published_hierarchies(
-    table: EngineTable, method: Method, plan: Plan
-) -> Mapping[str, list[list[str | None]]]:
-    """Give the leaf-first rows of the hierarchies that a reader needs, cut to what is published."""
-    rows: dict[str, list[list[str | None]]] = {}
-    if method.shape is Shape.SUPPRESSED:
-        # What is cut into intervals follows no hierarchy.
-        return rows
-    for recode in plan.recode:
-        tree = table.trees.get(recode.column)
-        if tree is not None:
-            texts = {recode.labels[place].text for place in np.unique(recode.index).tolist()}
-            rows[recode.column] = tree.restricted_rows(_nodes(tree, texts))
-    needs_tree = any(
-        getattr(guarantee, "distance", None) == "hierarchical" for guarantee in method.guarantees
-    )
-    if needs_tree:
-        (sensitive,) = table.schema.sensitive
-        tree = table.trees[sensitive]
-        rows[sensitive] = tree.restricted_rows(tree.position[_shown_codes(plan, sensitive)])
-    return rows
-
-
-def _nodes(tree: Tree, texts: set[str | None]) -> list[int]:
-    """Find the lowest node of each label."""
-    lowest: dict[str | None, int] = {}
-    for node in sorted(range(tree.n_nodes), key=lambda node: -int(tree.level[node])):
-        lowest[tree.labels[node]] = node
-    return [lowest[text] for text in sorted(texts, key=str) if text in lowest]

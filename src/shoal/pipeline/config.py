@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from shoal.core.about import About
 from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.exact import Number
 from shoal.core.hierarchy import Hierarchy
@@ -121,6 +122,12 @@ class Configuration:
     def format(self) -> str:
         """The format of the data files: csv or parquet."""
         return self._file.release.format
+
+    @property
+    def about(self) -> About | None:
+        """What the documents of the release say about it; None if the file says nothing."""
+        stated = self._file.about.model_dump(exclude_none=True)
+        return About.from_dict(stated) if stated else None
 
     @property
     def seed(self) -> int | None:
@@ -348,6 +355,7 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     check_left_out(file)
     configuration = Configuration(base=base, given=given, _file=file)
     configuration.measures()
+    configuration.about  # noqa: B018 - it is checked
     for attack in configuration.attacks():
         attack.check()
     return configuration

@@ -130,6 +130,15 @@ class _Compare(_Section):
     seed: Annotated[int, Field(ge=0)] = 0
 
 
+class _About(_Section):
+    title: str | None = None
+    institution: str | None = None
+    purpose: str | None = None
+    version: str | None = None
+    contact: str | None = None
+    licence: str | None = None
+
+
 class Sections(_Section):
     """The whole file."""
 
@@ -143,6 +152,7 @@ class Sections(_Section):
     measures: dict[str, dict[str, Any]] = {}
     compare: _Compare = _Compare()
     release: _Release = _Release()
+    about: _About = _About()
     engine: _Engine = _Engine()
 
 

@@ -9,7 +9,7 @@ nothing. What both hold is ours; the rest is looked through for what would betra
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -34,11 +34,14 @@ from shoal.report.public_report import public_report
 __all__ = [
     "CODEBOOK",
     "DDI",
+    "DOCUMENTS_VERSION",
     "LABELS",
     "MANIFEST",
     "REPORT",
     "Counted",
     "count_for_documents",
+    "count_of",
+    "documents_of",
     "manifest_text",
     "public_documents",
     "steward_report",
@@ -49,6 +52,8 @@ DDI = "codebook.xml"
 REPORT = "report.html"
 LABELS = "labels.json"
 MANIFEST = "manifest.json"
+DOCUMENTS_VERSION = 1
+"""The version of what writes public documents: another one may write other bytes."""
 _MOST_CORRELATED = 100_000
 
 
@@ -70,7 +75,11 @@ class Counted:
 
 def count_for_documents(release: Release) -> Counted:
     """Count what documents show, while what was counted of the release is still at hand."""
-    published = release.published
+    return count_of(release.published)
+
+
+def count_of(published: Published) -> Counted:
+    """Count what documents show, in the data files."""
     return Counted(published.bucket_sizes, _values(published))
 
 
@@ -111,11 +120,11 @@ def public_documents(
     GuaranteeError
         Where one of them would hold what must not be there.
     """
-    texts = _documents(manifest, release.meanings, making.plan.remarks, counted)
+    texts = documents_of(manifest, release.meanings, counted)
     texts |= {
         hierarchy_file(column): rows_text(rows) for column, rows in making.hierarchies.items()
     }
-    bare = _documents(*_skeleton(manifest, release.meanings), (), replace(counted, values={}))
+    bare = documents_of(*_skeleton(manifest, release.meanings), replace(counted, values={}))
     refuse_leaking(texts, bare, manifest, release, making, counted.values)
     return texts
 
@@ -135,18 +144,25 @@ def manifest_text(manifest: Manifest, release: Release, making: Making, counted:
     return text
 
 
-def _documents(
-    manifest: Manifest,
-    meanings: Mapping[str, Mapping[str, Meaning]],
-    remarks: Sequence[str],
-    counted: Counted,
+def documents_of(
+    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], counted: Counted
 ) -> dict[str, str]:
-    sizes = counted.bucket_sizes
+    """Write the public documents, from what is public alone.
+
+    Parameters
+    ----------
+    manifest, meanings
+        What the release says of itself and of its labels.
+    counted
+        What can be counted in the data files.
+    """
+    names = [column.name for column in manifest.columns if column.name in meanings]
+    told = {name: meanings[name] for name in names}
     return {
         **({LABELS: _labels(meanings)} if meanings else {}),
-        CODEBOOK: codebook(manifest, meanings, remarks),
-        DDI: ddi_codebook(manifest, meanings, remarks, counted.values),
-        REPORT: public_report(manifest, meanings, remarks, sizes),
+        CODEBOOK: codebook(manifest, told),
+        DDI: ddi_codebook(manifest, told, counted.values),
+        REPORT: public_report(manifest, told, counted.bucket_sizes),
         **view_files(manifest),
     }
 
@@ -168,7 +184,7 @@ def _skeleton(
     slices = tuple(tuple(names[name] for name in one) for one in manifest.slices)
     meaning = Meaning(("0", "1"), frozenset("x"), has_other=True, has_missing=True)
     told = {names[column]: {"x": meaning} for column in meanings}
-    return replace(manifest, columns=columns, slices=slices), told
+    return replace(manifest, columns=columns, slices=slices, remarks=()), told
 
 
 def steward_report(

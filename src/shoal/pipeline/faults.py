@@ -10,29 +10,28 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from shoal.checks.sliced_diversity import is_matched_twice
-from shoal.core.domain import SUPPRESSED, Domain
+from shoal.core.domain import SUPPRESSED
 from shoal.core.guarantees import BucketSize, MConfidentiality
 from shoal.core.method import Shape
 from shoal.core.release import (
     FORMATS,
     Manifest,
-    Meaning,
     Published,
     PublishedColumn,
 )
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
-from shoal.pipeline.document_faults import document_faults
 from shoal.pipeline.documents import CODEBOOK, DDI, LABELS, MANIFEST, REPORT
+from shoal.pipeline.label_faults import label_faults
 from shoal.pipeline.release import hierarchy_file
-from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
+from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
@@ -159,18 +158,6 @@ def file_faults(folder: Path, manifest: Manifest) -> list[str]:
             fault = _digest_fault(folder / name, manifest.files[name])
         if fault is not None:
             faults.append(f"{_shown(name)} {fault}")
-    return faults or [*_view_faults(folder, manifest), *document_faults(folder, manifest)]
-
-
-def _view_faults(folder: Path, manifest: Manifest) -> list[str]:
-    """Compare the SQL that analysts are told to run with what follows from the manifest."""
-    expected = view_files(manifest)
-    faults = []
-    for name in sorted({DUCKDB_VIEWS, POSTGRES_VIEWS} & {*expected, *manifest.files}):
-        if name not in manifest.files:
-            faults.append(f"{name} is missing")
-        elif expected.get(name, "").encode() != (folder / name).read_bytes():
-            faults.append(f"{name} is not what follows from the manifest")
     return faults
 
 
@@ -215,11 +202,7 @@ def _shown(name: str) -> str:
 
 def content_faults(published: Published) -> list[str]:
     """Say what the published files hold that their manifest, labels or guarantees do not bear."""
-    faults = [*_count_faults(published), *_suppression_faults(published)]
-    if published.rows is not None:
-        faults += _cut_faults(published.manifest, published.rows, published.meanings)
-    else:
-        faults += _label_faults(published)
+    faults = [*_count_faults(published), *_suppression_faults(published), *label_faults(published)]
     if published.sliced is not None:
         faults += _frequency_faults(published.manifest, published.sliced)
         faults += _cutting_faults(published.manifest, published.sliced)
@@ -279,7 +262,7 @@ def _suppression_faults(published: Published) -> list[str]:
     recoded = {column.name for column in manifest.columns if column.is_recoded}
     return [
         f"the column {domain.column!r} holds {SUPPRESSED!r}, but no value of it is suppressed"
-        for domain in _domains(published)
+        for domain in published.domains
         if domain.column not in recoded and SUPPRESSED in domain.texts
     ]
 
@@ -293,77 +276,6 @@ def _suppressed_cell_faults(manifest: Manifest, rows: Rows) -> list[str]:
         for column, n_suppressed in counted.items()
         if n_suppressed != stated[column]
     ]
-
-
-def _domains(published: Published) -> tuple[Domain, ...]:
-    if published.sliced is not None:
-        return _sliced_domains(published.sliced)
-    sensitive = () if published.buckets is None else (published.buckets.domain,)
-    return (*published.quasi, *sensitive)
-
-
-def _sliced_domains(sliced: Sliced) -> tuple[Domain, ...]:
-    return tuple(sliced.domain(name) for name in sliced.layout.attributes)
-
-
-def _cut_faults(
-    manifest: Manifest, rows: Rows, meanings: Mapping[str, Mapping[str, Meaning]]
-) -> list[str]:
-    """Compare the labels of columns that are cut into intervals with what is shown of them.
-
-    Other columns of a suppressed release show values, or `*`: neither is a label.
-    """
-    stated = manifest.parameters.get("discretise")
-    cut = set(stated) if isinstance(stated, dict) else set()
-    faults = [
-        f"labels.json explains a column that is not cut into intervals: {column!r}"
-        for column in sorted(set(meanings) - cut)
-    ]
-    for domain in rows.domains:
-        explained = set(meanings.get(domain.column, {}))
-        if domain.column in cut and explained != set(domain.texts.tolist()):
-            faults.append(
-                f"labels.json does not explain the labels of column {domain.column!r} that are "
-                "shown, and these alone"
-            )
-    return faults + [
-        f"labels.json gives a label of column {column!r} an interval that it does not lie in"
-        for column, labels in meanings.items()
-        if not all(map(_lies_within, labels, labels.values()))
-    ]
-
-
-def _lies_within(label: str, meaning: Meaning) -> bool:
-    """Whether a label is its interval, or a point in it."""
-    if meaning.interval is None or meaning.members or meaning.has_other:
-        return False
-    low, high = meaning.interval
-    if label.endswith("["):
-        return label in (f"[{low}, {high}[", f"]{low}, {high}[")
-    try:
-        return float(low) <= float(label) < float(high)
-    except ValueError:
-        # Dates sort as their texts do, but where an end is open.
-        return (low.startswith("-inf") or low <= label) and (high == "+inf" or label < high)
-
-
-def _label_faults(published: Published) -> list[str]:
-    """Compare the labels that recoded columns show with those that `labels.json` explains."""
-    recoded = {column.name for column in published.manifest.columns if column.is_recoded}
-    faults = [
-        f"labels.json explains a column that is not recoded: {column!r}"
-        for column in sorted(set(published.meanings) - recoded)
-    ]
-    shown = published.quasi if published.sliced is None else _sliced_domains(published.sliced)
-    for domain in shown:
-        explained = published.meanings.get(domain.column, {})
-        n_unexplained = sum(text not in explained for text in domain.texts)
-        if domain.column in recoded and n_unexplained:
-            faults.append(
-                f"labels.json does not explain {n_unexplained} of the {len(domain.texts)} labels "
-                f"of column {domain.column!r}"
-            )
-    return faults
 
 
 def _protection_faults(published: Published) -> list[str]:

@@ -233,6 +233,7 @@ def _anonymized(configuration: Configuration, progress: Progress) -> Iterator[tu
             release = repair(release, **configuration.repair, progress=progress)
         assert release.making is not None
         release.making = dataclasses.replace(release.making, configuration=configuration.to_dict())
+        release.tell(configuration.about)
         yield release, table.scan
     finally:
         table.engine.close()

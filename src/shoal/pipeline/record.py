@@ -159,6 +159,7 @@ class Recipe(_Part):
     format: Literal["csv", "parquet"]
     versions: dict[str, str]
     files: dict[str, _Digest]
+    about: dict[str, str] = {}
 
 
 class Record(BaseModel):
@@ -166,6 +167,7 @@ class Record(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
+    format_version: int = 1
     secret: Annotated[_Digest, Field(repr=False)]
     test: bool
     versions: dict[str, str]
@@ -234,6 +236,7 @@ def record_of(
             "format": ending,
             "versions": versions_of(making.table.engine),
             "files": dict(files),
+            "about": {} if manifest.about is None else manifest.about.to_dict(),
         },
     }
     return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"

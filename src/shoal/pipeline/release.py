@@ -8,9 +8,11 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.core.about import About
 from shoal.core.attack import Findings
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.hierarchy import Hierarchy
@@ -198,6 +200,7 @@ class Release:
         *,
         replace: bool = False,
         accept_risk: str | None = None,
+        about: About | None = None,
     ) -> Path:
         """Write the release: a public folder, and an internal one beside it.
 
@@ -214,6 +217,8 @@ class Release:
             Whether a release that stands there already is replaced.
         accept_risk
             Why a test release may be sealed all the same; kept in the internal record.
+        about
+            What its documents say about it: title, institution and so on. Default: nothing.
 
         Returns
         -------
@@ -226,7 +231,12 @@ class Release:
             raise ParameterError(
                 "A release cannot be the root of a disk.", hint="name a folder of its own."
             )
+        self.tell(about)
         return write_release(self, folder, format, replace=replace, accept_risk=accept_risk)
+
+    def tell(self, about: About | None) -> None:
+        """Let the public documents say what a release is about."""
+        self.manifest = replace_fields(self.manifest, about=about)
 
     def __repr__(self) -> str:
         stated = self.manifest

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from shoal.core.about import About
 from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterError
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.private_cells import Marks
 from shoal.core.progress import Progress, silent
-from shoal.core.release import Manifest
+from shoal.core.release import FORMAT_VERSION, Manifest
 from shoal.core.rows import Rows
 from shoal.datasets.dataset import Dataset
 from shoal.engines.content import content_digest
@@ -48,6 +49,11 @@ IDENTICAL, DIFFERENT, MISSING, ADDED = "identical", "different", "missing", "add
 _SUFFIX = "-replayed"
 _ANY_WORK = 10**18
 """What was sealed was verified within a bound of its own."""
+_FORMAT_CHANGES = (
+    "The release has format {}, and this Shoal writes format {}: the manifest says more, documents "
+    "are made from it, Parquet files allow missing values in every column, and lines that differ "
+    "in insensitive, ordered or suppressed columns alone have another order. "
+)
 _CHANGED = "was it changed after it was written?"
 _OTHER_TABLE = "The table is not the one that the release was made of: its {} is another."
 _FIND_IT = (
@@ -112,18 +118,28 @@ class ReplayError(GuaranteeError):
         For each public file whether it is identical, different, missing or added.
     warnings
         What may have been the reason.
+    format_version
+        The format that the release was sealed in. Default: the one that is written now.
     """
 
-    def __init__(self, files: Mapping[str, str], warnings: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        warnings: tuple[str, ...],
+        format_version: int = FORMAT_VERSION,
+    ) -> None:
         self.files = dict(files)
         self.warnings = warnings
         self.details = {"files": self.files, "warnings": list(warnings)}
         others = [name for name, state in files.items() if state != IDENTICAL]
+        changed = format_version < FORMAT_VERSION
+        why = _FORMAT_CHANGES.format(format_version, FORMAT_VERSION) if changed else ""
         super().__init__(
             f"The replay is not what was sealed: {len(others)} of {len(files)} files are not the "
-            f"same ({', '.join(others[:5])}{', ...' * (len(others) > 5)}). Nothing was written.",
+            f"same ({', '.join(others[:5])}{', ...' * (len(others) > 5)}). {why}"
+            "Nothing was written.",
             hint="replay with the versions and the engine that the release was made with."
-            if warnings
+            if warnings or changed
             else "was the record changed after it was written? If not, this is a bug in Shoal.",
         )
 
@@ -191,12 +207,13 @@ def replay(
         )
         # It is the release that those versions made, or there will be none.
         release.manifest = replace(release.manifest, versions=recorded.versions)
+        release.tell(About.from_dict(recorded.replay.about) if recorded.replay.about else None)
         files: dict[str, str] = {}
 
         def confirm(digests: Mapping[str, str]) -> None:
             files.update(_compared(digests, recorded.replay.files))
             if set(files.values()) != {IDENTICAL}:
-                raise ReplayError(files, warnings)
+                raise ReplayError(files, warnings, recorded.format_version)
 
         progress("write and compare")
         risk = "; ".join(recorded.accepted_risks) or None

@@ -18,6 +18,7 @@ from shoal.core.method import Shape
 from shoal.core.release import FORMATS
 from shoal.engines.laid_out import LaidOut
 from shoal.pipeline.documents import (
+    DOCUMENTS_VERSION,
     MANIFEST,
     REPORT,
     Counted,
@@ -182,6 +183,8 @@ def _write_public(
         release.manifest,
         format=ending,
         is_sealed=is_accepted or not release.manifest.is_test,
+        documents=DOCUMENTS_VERSION,
+        remarks=making.plan.remarks,
     )
     for name, text in public_documents(manifest, release, making, counted).items():
         (folder / name).parent.mkdir(exist_ok=True)

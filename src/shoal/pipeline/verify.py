@@ -41,6 +41,7 @@ from shoal.pipeline.release import (
     read_manifest,
 )
 from shoal.pipeline.witnesses import evidence_of, read_witnesses
+from shoal.pipeline.written_faults import form_faults, written_faults
 
 __all__ = ["Status", "Verification", "too_large", "verify", "verify_file", "verify_opened"]
 
@@ -63,14 +64,19 @@ class Verification:
     Parameters
     ----------
     status
-        Verified; failed; partly verified if an internal witness was not given; not checked if a
-        check would take too many operations.
+        Verified; failed; partly verified if an internal witness was not given, or if files of
+        another version could not be made again; not checked if a check would take too many
+        operations.
     verdicts
         What each guarantee's checker said.
     problems
         What is wrong, in words; empty if nothing is.
     unchecked
         What was not checked because it is too large, in words.
+    notes
+        What was not looked at for another reason, and what a reader should know, in words.
+    unread
+        The columns of a file that is no release that no guarantee was checked of.
     is_test, is_sealed
         Whether the release is marked as a test, and whether it is sealed. Both are None for a
         file that is no release.
@@ -91,6 +97,8 @@ class Verification:
     roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict)
     n_suppressed: int | None = None
     unchecked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     is_test: bool | None = None
     is_sealed: bool | None = None
 
@@ -114,6 +122,8 @@ class Verification:
             "guarantees": [verdict.to_dict() for verdict in self.verdicts],
             "problems": list(self.problems),
             "unchecked": list(self.unchecked),
+            "notes": list(self.notes),
+            "columns_not_looked_at": list(self.unread),
             "test": self.is_test,
             "sealed": self.is_sealed,
         }
@@ -179,6 +189,7 @@ def _verify_folder(
     manifest = read_manifest(folder)
     try:
         faults = manifest_faults(manifest) or file_faults(folder, manifest)
+        faults = faults or form_faults(folder, manifest)
         if faults:
             return _failed(manifest, *faults)
         release = open_release(folder, internal=internal, memory=memory)
@@ -211,6 +222,9 @@ def _verify_content(
 ) -> Verification:
     published = release.published
     faults = content_faults(published)
+    notes: tuple[str, ...] = ()
+    if release.folder is not None and not faults:
+        faults, notes = written_faults(release, release.folder)
     if faults:
         return _failed(release.manifest, *faults)
     evidence = evidence_of(release, published, witnesses)
@@ -222,7 +236,14 @@ def _verify_content(
         Work(max_work),
     )
     manifest = release.manifest
-    return replace(found, is_test=manifest.is_test, is_sealed=manifest.is_sealed)
+    status = Status.PARTLY if notes and found.status is Status.VERIFIED else found.status
+    return replace(
+        found,
+        status=status,
+        notes=notes,
+        is_test=manifest.is_test,
+        is_sealed=manifest.is_sealed,
+    )
 
 
 def _failed(manifest: Manifest, *problems: str) -> Verification:
@@ -316,7 +337,8 @@ def verify_file(
         tree = None
         if hierarchy is not None and published.buckets is not None:
             tree = hierarchy.over(published.buckets.domain)
-        return _judge(published, guarantees, tree, {}, Work(max_work))
+        found = _judge(published, guarantees, tree, {}, Work(max_work))
+        return replace(found, unread=tuple(name for name in scan.types if name not in wanted))
     finally:
         engine.close()
 

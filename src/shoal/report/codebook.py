@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, PublishedColumn
 from shoal.core.schema import Role
-from shoal.report.markdown import inert
+from shoal.report.markdown import inert, markdown_text
 
 __all__ = [
     "ANALYSING",
@@ -64,11 +64,7 @@ ENCODING = (
 )
 
 
-def codebook(
-    manifest: Manifest,
-    meanings: Mapping[str, Mapping[str, Meaning]],
-    remarks: Sequence[str] = (),
-) -> str:
+def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
     """Write the codebook in Markdown.
 
     Parameters
@@ -77,14 +73,13 @@ def codebook(
         What the release says of itself.
     meanings
         What the labels of recoded columns stand for.
-    remarks
-        Sentences that a reader may know: about the people, or the rows left out.
     """
     lines = [
         "# Codebook",
         "",
         _headline(manifest),
         "",
+        *_about(manifest),
         "## How to read it",
         "",
         READING[manifest.shape],
@@ -102,9 +97,9 @@ def codebook(
     ]
     for guarantee in manifest.guarantees:
         lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
-    if remarks:
+    if manifest.remarks:
         lines += ["", "## What else is known", ""]
-        lines += [f"- {inert(remark)}" for remark in remarks]
+        lines += [f"- {inert(remark)}" for remark in manifest.remarks]
     for column, labels in meanings.items():
         lines += ["", f"## Labels of {inert(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
@@ -114,6 +109,13 @@ def codebook(
     if manifest.is_test:
         lines += ["", "This is a test release, made from a seed that others may guess."]
     return "\n".join(lines) + "\n"
+
+
+def _about(manifest: Manifest) -> list[str]:
+    if manifest.about is None or not manifest.about.to_dict():
+        return []
+    entries = manifest.about.to_dict().items()
+    return [*(f"- **{name}**: {markdown_text(text)}" for name, text in entries), ""]
 
 
 def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[str]:

@@ -31,7 +31,6 @@ _NUMERIC = (ColumnType.INTEGER, ColumnType.REAL)
 def ddi_codebook(
     manifest: Manifest,
     meanings: Mapping[str, Mapping[str, Meaning]],
-    remarks: Sequence[str] = (),
     counts: Mapping[str, Mapping[str, int]] | None = None,
 ) -> str:
     """Write the codebook as DDI-Codebook XML.
@@ -42,14 +41,12 @@ def ddi_codebook(
         What the release says of itself.
     meanings
         What the labels of recoded columns stand for.
-    remarks
-        Sentences that a reader may know.
     counts
         How many rows of the release carry each value, by column; values that fewer rows carry than
         `Manifest.least_named` are not listed, nor those of a column with more than a thousand.
     """
     root = Element("codeBook", {"xmlns": DDI_NAMESPACE, "version": "2.5"})
-    _study(root, manifest, remarks)
+    _study(root, manifest)
     contents = _contents(manifest)
     for number, (name, columns) in enumerate(contents.items(), start=1):
         _file(root, manifest, f"F{number}", name, columns)
@@ -85,17 +82,34 @@ def _contents(manifest: Manifest) -> dict[str, tuple[str, ...]]:
     return {"table": every}
 
 
-def _study(root: Element, manifest: Manifest, remarks: Sequence[str]) -> None:
+def _study(root: Element, manifest: Manifest) -> None:
+    about = {} if manifest.about is None else manifest.about.to_dict()
     study = SubElement(root, "stdyDscr")
-    title = SubElement(SubElement(study, "citation"), "titlStmt")
-    _text(title, "titl", f"A table about people, published {manifest.shape} by {manifest.method}")
+    _citation(study, manifest, about)
     information = SubElement(study, "stdyInfo")
     _text(information, "abstract", f"{manifest.extent}. {_plain(READING[manifest.shape])}")
-    for remark in remarks:
+    if "purpose" in about:
+        _text(information, "abstract", about["purpose"], contentType="purpose")
+    for remark in manifest.remarks:
         _text(information, "abstract", remark)
     access = SubElement(study, "dataAccs")
+    if "licence" in about:
+        _text(SubElement(access, "useStmt"), "conditions", about["licence"])
     for guarantee in manifest.guarantees:
         _text(access, "notes", f"{guarantee.name}: {guarantee.statement}. {guarantee.limits}")
+
+
+def _citation(study: Element, manifest: Manifest, about: Mapping[str, str]) -> None:
+    """Say what the release is called and who stands behind it, in the order of the schema."""
+    citation = SubElement(study, "citation")
+    plain = f"A table about people, published {manifest.shape} by {manifest.method}"
+    _text(SubElement(citation, "titlStmt"), "titl", about.get("title", plain))
+    if "institution" in about:
+        _text(SubElement(citation, "prodStmt"), "producer", about["institution"])
+    if "contact" in about:
+        _text(SubElement(citation, "distStmt"), "contact", about["contact"])
+    if "version" in about:
+        _text(SubElement(citation, "verStmt"), "version", about["version"])
 
 
 def _file(
@@ -158,8 +172,8 @@ def _own_variable(described: Element, attributes: Mapping[str, str], name: str) 
     SubElement(variable, "varFormat", {"type": "numeric"})
 
 
-def _text(parent: Element, tag: str, text: str) -> None:
-    SubElement(parent, tag).text = printable(text)
+def _text(parent: Element, tag: str, text: str, **attributes: str) -> None:
+    SubElement(parent, tag, attributes).text = printable(text)
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,8 @@ from html import escape
 from shoal.report.texts import printable, shortened
 
 __all__ = [
+    "POLICY",
+    "STYLE",
     "Chapter",
     "Child",
     "Markup",
@@ -34,8 +36,8 @@ _LONG_WORD = 24
 _SMALLEST = 0.0001
 """Numbers nearer to 0 than that are not told apart."""
 _LARGE = 10_000
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE = """
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
   max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
@@ -211,11 +213,11 @@ def page(title: str, *children: Child) -> str:
     head = "".join(
         (
             '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="referrer" content="no-referrer">',
             str(element("title", title)),
-            f"<style>{_STYLE}</style>",
+            f"<style>{STYLE}</style>",
         )
     )
     body = element("body", element("main", element("h1", title), *children))

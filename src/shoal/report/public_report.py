@@ -55,7 +55,6 @@ _ONE_LINE = {
 def public_report(
     manifest: Manifest,
     meanings: Mapping[str, Mapping[str, Meaning]],
-    remarks: Sequence[str] = (),
     bucket_sizes: npt.ArrayLike = (),
 ) -> str:
     """Write the public report, one HTML file.
@@ -66,8 +65,6 @@ def public_report(
         What the release says of itself.
     meanings
         What the labels of recoded columns stand for.
-    remarks
-        Sentences that a reader may know.
     bucket_sizes
         How many rows each bucket has, which any reader can count; they are drawn.
     """
@@ -91,8 +88,9 @@ def public_report(
         Chapter("What is guaranteed, and what is not", [guarantee_list(manifest)]),
         Chapter("What that means for people", _risks(manifest)),
     ]
-    if remarks:
-        chapters.append(Chapter("What else is known", [listed(map(value_of_remark, remarks))]))
+    if manifest.remarks:
+        told = listed(map(value_of_remark, manifest.remarks))
+        chapters.append(Chapter("What else is known", [told]))
     if meanings:
         chapters.append(Chapter("What labels stand for", _labels(meanings)))
     return report_page("Report on a release", _in_short(manifest), chapters)
@@ -108,11 +106,20 @@ def _in_short(manifest: Manifest) -> list[Child]:
         + f"It promises {names or 'nothing'}, and nothing beyond that: what this covers and what "
         "not is said below, also in terms of singling out, linkability, inference and membership."
     )
-    said: list[Child] = [element("p", told, class_="short")]
+    said: list[Child] = [element("p", told, class_="short"), *_about(manifest)]
     if manifest.is_test:
         warned = "This is a test release, made from a seed that others may guess."
         said.append(element("p", warned, class_="note"))
     return said
+
+
+def _about(manifest: Manifest) -> list[Markup]:
+    stated = {} if manifest.about is None else manifest.about.to_dict()
+    entries = (
+        joined((element("strong", name), ": ", value_of_remark(text)))
+        for name, text in stated.items()
+    )
+    return [listed(entries)] if stated else []
 
 
 def value_of_remark(remark: str) -> Markup:
