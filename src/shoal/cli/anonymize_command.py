@@ -91,7 +91,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 metavar="CELLS",
                 help="Cells that must not be known, for rule_hiding: COLUMN, 'COLUMN where SQL', "
-                "'COLUMN if PYTHON', or a file; give the option once for each.",
+                "or a file; give the option once for each.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,

@@ -46,7 +46,7 @@ Private = Annotated[
     typer.Option(
         metavar="CELLS",
         help="Mine rules by which these cells can be guessed: COLUMN, 'COLUMN where SQL', "
-        "'COLUMN if PYTHON', or a file; give the option once for each. --quasi names the columns.",
+        "or a file; give the option once for each. --quasi names the columns.",
         rich_help_panel=_PANEL,
     ),
 ]

@@ -183,6 +183,11 @@ def _answer(holds: bool | None) -> str:
 
 def _explain_rest(output: Output, found: Verification) -> None:
     """Say what was too large to check, and whether the release is meant for others."""
+    for note in found.notes:
+        output.line(f"{note.capitalize()}.", style="yellow")
+    if found.unread:
+        listed = ", ".join(map(repr, found.unread))
+        output.line(f"Columns that were not looked at: {listed}.", style="yellow")
     for one in found.unchecked:
         output.line(f"Not checked: {one}. Allow more operations with --max-work.", style="yellow")
     if found.is_test:
@@ -194,6 +199,8 @@ def _explain_rest(output: Output, found: Verification) -> None:
 def _explain_part(output: Output, found: Verification, *, is_internal_given: bool) -> None:
     """Say why a release is verified in part only, and what to do about it."""
     names = ", ".join(verdict.guarantee.name for verdict in found.verdicts if verdict.is_partial)
+    if not names:
+        return
     todo = (
         "this version of Shoal cannot check it any further"
         if is_internal_given

@@ -166,11 +166,12 @@ class Manifest:
     version
         The version of the format; default: the one that is written.
     documents
-        The version of the renderer that made the documents; None in format 1.
+        The version of the renderer that made the documents; 0 if there are none yet, and in
+        format 1.
     remarks
         Sentences that a reader may know: about the people, or the rows left out.
     about
-        What the steward says about the release; None in format 1.
+        What the steward says about the release; default: nothing.
     """
 
     shape: Shape
@@ -189,9 +190,9 @@ class Manifest:
     slices: tuple[tuple[str, ...], ...] = ()
     statements: tuple[str, ...] = field(default=(), compare=False)
     version: int = FORMAT_VERSION
-    documents: int | None = None
+    documents: int = 0
     remarks: tuple[str, ...] = ()
-    about: About | None = None
+    about: About = field(default_factory=About)
 
     @property
     def data_files(self) -> tuple[str, ...]:
@@ -244,7 +245,7 @@ class Manifest:
         if self.version > 1:
             stated["documents"] = self.documents
             stated["remarks"] = list(self.remarks)
-            stated["about"] = {} if self.about is None else self.about.to_dict()
+            stated["about"] = self.about.to_dict()
         return json.dumps(stated, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -286,9 +287,9 @@ class Manifest:
                 is_sealed=_truth(stated["sealed"]),
                 slices=tuple(tuple(map(str, names)) for names in stated.get("slices", [])),
                 version=version,
-                documents=_number(stated["documents"]) if version > 1 else None,
+                documents=_number(stated["documents"]) if version > 1 else 0,
                 remarks=tuple(map(str, stated["remarks"])) if version > 1 else (),
-                about=About.from_dict(stated["about"]) if version > 1 else None,
+                about=About.from_dict(stated["about"]) if version > 1 else About(),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):

@@ -24,7 +24,7 @@ from shoal.engines.published import PublishedFiles
 from shoal.engines.sorting import carried_text, label_place
 from shoal.engines.texts import texts_of
 
-__all__ = ["is_written_alike", "parquet_writer", "rewritten_digest"]
+__all__ = ["is_written_alike", "rewritten_digest", "write_again"]
 
 Meanings = Mapping[str, Mapping[str, Meaning]]
 
@@ -46,16 +46,17 @@ def rewritten_digest(
     directory = PrivateDirectory()
     path = directory.path / f"{name}.{manifest.format}"
     try:
-        _write(files, name, manifest, meanings, path)
+        write_again(files, name, manifest, meanings, path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     finally:
         directory.remove()
 
 
-def _write(
+def write_again(
     files: PublishedFiles, name: str, manifest: Manifest, meanings: Meanings, path: Path
 ) -> None:
+    """Write a data file to a path, from its own content; see `rewritten_digest`."""
     order = _Order(files, name, manifest, meanings)
     keys = ", ".join(f"{key} NULLS LAST" for key in order.keys)
     listed = ", ".join(f"f.{files.engine.quote(column)}" for column in files.columns(name))
@@ -130,18 +131,18 @@ class _Order:
         return [rank[key] for key in keys]
 
 
-def parquet_writer(files: PublishedFiles, path: Path) -> str:
-    """Return what a Parquet file says that it was written by."""
-    query = f"SELECT created_by AS c FROM parquet_file_metadata({pattern(path)})"
-    return str(files.engine.rows(query)["c"][0])
-
-
 def is_written_alike(files: PublishedFiles, path: Path) -> bool:
     """Whether a Parquet file was written by the version of DuckDB that runs here."""
     directory = PrivateDirectory()
     own = directory.path / "own.parquet"
     try:
         files.engine.write("SELECT 1 AS n", own, "parquet")
-        return parquet_writer(files, own) == parquet_writer(files, path)
+        return _writer_of(files, own) == _writer_of(files, path)
     finally:
         directory.remove()
+
+
+def _writer_of(files: PublishedFiles, path: Path) -> str:
+    """Return what a Parquet file says that it was written by."""
+    query = f"SELECT created_by AS c FROM parquet_file_metadata({pattern(path)})"
+    return str(files.engine.rows(query)["c"][0])

@@ -124,10 +124,9 @@ class Configuration:
         return self._file.release.format
 
     @property
-    def about(self) -> About | None:
-        """What the documents of the release say about it; None if the file says nothing."""
-        stated = self._file.about.model_dump(exclude_none=True)
-        return About.from_dict(stated) if stated else None
+    def about(self) -> About:
+        """What the documents of the release say about it."""
+        return About.from_dict(self._file.about.model_dump(exclude_none=True))
 
     @property
     def seed(self) -> int | None:

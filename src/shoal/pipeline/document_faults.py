@@ -54,8 +54,8 @@ _BEGINNING = (
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
     '<meta name="referrer" content="no-referrer">'
 )
-_ELEMENT = re.compile(r'<(/?)([a-z][a-z0-9]*)((?: [A-Za-z-]+="[^"<>]*")*)>')
-_ATTRIBUTE = re.compile(r' ([A-Za-z-]+)="([^"<>]*)"')
+_ELEMENT = re.compile(r'<(/?)([a-z][a-z0-9]*)((?:[ \n]+[A-Za-z-]+="[^"<>]*")*)/?>')
+_ATTRIBUTE = re.compile(r'[ \n]([A-Za-z-]+)="([^"<>]*)"')
 _MARKUP = re.compile(r"<[A-Za-z!/?]")
 _PROLOG = b'<?xml version="1.0" encoding="UTF-8"?>'
 

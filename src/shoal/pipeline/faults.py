@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 from shoal.checks.sliced_diversity import is_matched_twice
+from shoal.core import registry
 from shoal.core.domain import SUPPRESSED
-from shoal.core.guarantees import BucketSize, MConfidentiality
+from shoal.core.guarantees import BucketSize, Guarantee, MConfidentiality
+from shoal.core.hidden_cells import HiddenCells
 from shoal.core.method import Shape
 from shoal.core.release import (
     FORMATS,
@@ -28,15 +33,24 @@ from shoal.core.release import (
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
+from shoal.knowledge.belief_file import BELIEFS
 from shoal.pipeline.documents import CODEBOOK, DDI, LABELS, MANIFEST, REPORT
+from shoal.pipeline.earlier_places import EARLIER, EARLIER_VALUES
 from shoal.pipeline.label_faults import label_faults
-from shoal.pipeline.release import hierarchy_file
+from shoal.pipeline.release import PLACEMENT, hierarchy_file
+from shoal.pipeline.sliced_people import TUPLES
 from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS
+from shoal.pipeline.witnesses import KNOWLEDGE
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
 # What is not named is not published.
 _DOCUMENTS = (LABELS, CODEBOOK, DDI, REPORT)
+_WITNESSES = frozenset(
+    (KNOWLEDGE, BELIEFS, EARLIER, EARLIER_VALUES, TUPLES, PLACEMENT, HiddenCells.FILE)
+)
+_DIGEST = re.compile("[0-9a-f]{64}")
+_VERSION = re.compile(r"(shoal|engine) (?=.*\d)[0-9A-Za-z.+!_ ()-]{1,60}")
 
 
 def manifest_faults(manifest: Manifest) -> list[str]:
@@ -58,7 +72,7 @@ def manifest_faults(manifest: Manifest) -> list[str]:
         faults.append("the manifest states an identifying column")
     if manifest.shape is Shape.SUPPRESSED:
         faults += _suppressed_faults(manifest)
-    faults += _slice_faults(manifest)
+    faults += [*_slice_faults(manifest), *_parameter_faults(manifest), *_entry_faults(manifest)]
     if _is_silent_about_distortion(manifest):
         faults.append("m-confidentiality is promised without saying that values were distorted")
     return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
@@ -77,16 +91,55 @@ def _suppressed_faults(manifest: Manifest) -> list[str]:
         faults.append("a suppressed release has no insensitive columns: rules may go by them")
     if not any(column.n_suppressed for column in manifest.columns):
         faults.append("nothing is suppressed, so what is guaranteed would hold of anything")
-    return faults + _parameter_faults(manifest)
+    return faults
 
 
 def _parameter_faults(manifest: Manifest) -> list[str]:
-    return [
+    """Compare the parameters of the method with the guarantees, and with those that it has.
+
+    Of a method that comes with no version of Shoal, nothing is known: no plug-in is loaded here.
+    """
+    faults = [
         f"the parameters of the method contradict {guarantee.name}"
         for guarantee in manifest.guarantees
-        for stated in [guarantee.to_dict()]
-        if any(manifest.parameters.get(name, value) != value for name, value in stated.items())
+        if _is_contradicted(guarantee, manifest.parameters)
     ]
+    if manifest.method not in registry.names("shoal.methods"):
+        return faults
+    known = {field.name for field in fields(registry.find("shoal.methods", manifest.method))}
+    unknown = sorted(set(manifest.parameters) - known)
+    return faults + [f"the method has no parameter {_shown(name)}" for name in unknown[:5]]
+
+
+def _is_contradicted(guarantee: Guarantee, parameters: Mapping[str, object]) -> bool:
+    if parameters.get("on_infeasible", "error") != "error":
+        # What could not be reached is not promised.
+        return False
+    stated = guarantee.to_dict()
+    shared = [name for name in stated if parameters.get(name) is not None]
+    return any(_exact(parameters[name]) != _exact(stated[name]) for name in shared)
+
+
+def _exact(stated: object) -> object:
+    """Return a number as such, however it is written."""
+    try:
+        return Fraction(str(stated))
+    except (ValueError, ZeroDivisionError):
+        return stated
+
+
+def _entry_faults(manifest: Manifest) -> list[str]:
+    """Find texts where a version, a digest or the name of a witness is stated."""
+    faults = []
+    digests = [*manifest.files.values(), *manifest.witnesses.values()]
+    if not all(_DIGEST.fullmatch(str(one)) for one in digests):
+        faults.append("the manifest states a digest that is none")
+    if set(manifest.witnesses) - _WITNESSES:
+        faults.append("the manifest names a witness that no release has")
+    versions = manifest.versions.items()
+    if not all(_VERSION.fullmatch(f"{name} {version}") for name, version in versions):
+        faults.append("the manifest states a version of something else than software")
+    return faults
 
 
 def _slice_faults(manifest: Manifest) -> list[str]:
@@ -98,7 +151,7 @@ def _slice_faults(manifest: Manifest) -> list[str]:
     named = {name for attributes in manifest.slices for name in attributes}
     if named != {column.name for column in manifest.columns}:
         return ["the columns of attributes do not hold every published column, and these alone"]
-    return _parameter_faults(manifest) + [
+    return [
         f"the parameter {name} of the method says otherwise than the release"
         for name in _contradicted(manifest)
     ]

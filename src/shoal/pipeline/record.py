@@ -236,7 +236,7 @@ def record_of(
             "format": ending,
             "versions": versions_of(making.table.engine),
             "files": dict(files),
-            "about": {} if manifest.about is None else manifest.about.to_dict(),
+            "about": manifest.about.to_dict(),
         },
     }
     return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"

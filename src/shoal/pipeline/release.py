@@ -231,10 +231,10 @@ class Release:
             raise ParameterError(
                 "A release cannot be the root of a disk.", hint="name a folder of its own."
             )
-        self.tell(about)
+        self.tell(About() if about is None else about)
         return write_release(self, folder, format, replace=replace, accept_risk=accept_risk)
 
-    def tell(self, about: About | None) -> None:
+    def tell(self, about: About) -> None:
         """Let the public documents say what a release is about."""
         self.manifest = replace_fields(self.manifest, about=about)
 

@@ -207,7 +207,7 @@ def replay(
         )
         # It is the release that those versions made, or there will be none.
         release.manifest = replace(release.manifest, versions=recorded.versions)
-        release.tell(About.from_dict(recorded.replay.about) if recorded.replay.about else None)
+        release.tell(About.from_dict(recorded.replay.about))
         files: dict[str, str] = {}
 
         def confirm(digests: Mapping[str, str]) -> None:

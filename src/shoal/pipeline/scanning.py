@@ -176,9 +176,8 @@ def _expected(
     frequent: Collection[str],
 ) -> set[str]:
     """Give names, labels and values that may be there: each is published, or enough carry it."""
-    about = {} if manifest.about is None else manifest.about.to_dict()
     # The steward's own words are meant to be read.
-    expected = {*frequent, *making.plan.remarks, *about.values(), "*"}
+    expected = {*frequent, *making.plan.remarks, *manifest.about.to_dict().values(), "*"}
     for column in manifest.columns:
         expected |= {column.name, f"Labels of {column.name}"}
     for labels in release.meanings.values():

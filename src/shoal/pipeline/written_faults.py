@@ -64,8 +64,7 @@ def written_faults(release: Release, folder: Path) -> tuple[list[str], tuple[str
     faults += hierarchy_faults(folder, release.published)
     notes = []
     if not are_documents_checked(manifest):
-        version = "1, before documents had versions" if manifest.documents is None else None
-        notes.append(f"documents not checked (version {version or manifest.documents})")
+        notes.append(f"documents not checked (version {manifest.documents})")
     if manifest.version < FORMAT_VERSION:
         notes.append(f"order and form of lines not checked (format version {manifest.version})")
     elif manifest.format == "parquet" and not _is_written_alike(release, folder):

@@ -112,10 +112,10 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
 
 
 def _about(manifest: Manifest) -> list[str]:
-    if manifest.about is None or not manifest.about.to_dict():
-        return []
-    entries = manifest.about.to_dict().items()
-    return [*(f"- **{name}**: {markdown_text(text)}" for name, text in entries), ""]
+    told = [
+        f"- **{name}**: {markdown_text(text)}" for name, text in manifest.about.to_dict().items()
+    ]
+    return [*told, ""] if told else []
 
 
 def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[str]:

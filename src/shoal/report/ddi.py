@@ -83,7 +83,7 @@ def _contents(manifest: Manifest) -> dict[str, tuple[str, ...]]:
 
 
 def _study(root: Element, manifest: Manifest) -> None:
-    about = {} if manifest.about is None else manifest.about.to_dict()
+    about = manifest.about.to_dict()
     study = SubElement(root, "stdyDscr")
     _citation(study, manifest, about)
     information = SubElement(study, "stdyInfo")

@@ -114,7 +114,7 @@ def _in_short(manifest: Manifest) -> list[Child]:
 
 
 def _about(manifest: Manifest) -> list[Markup]:
-    stated = {} if manifest.about is None else manifest.about.to_dict()
+    stated = manifest.about.to_dict()
     entries = (
         joined((element("strong", name), ": ", value_of_remark(text)))
         for name, text in stated.items()

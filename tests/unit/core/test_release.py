@@ -24,6 +24,7 @@ from shoal.core.guarantees import (
 from shoal.core.method import Shape
 from shoal.core.release import (
     BUCKET,
+    FORMAT_VERSION,
     Manifest,
     Meaning,
     People,
@@ -126,7 +127,7 @@ def test_what_is_no_manifest_is_refused(text):
         Manifest.from_json(text)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, "1", True, 1.0, None, [1]])
 def test_a_manifest_of_another_version_is_refused(version):
     with pytest.raises(DataError, match="format version"):
         Manifest.from_json(broken(format_version=version))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import pytest
+from tampering import state
 
 import shoal
+from shoal.pipeline.documents import DOCUMENTS_VERSION as VERSION
 
-ACTIVE = "report.html holds a script, a link out of it, or an element that Shoal does not write"
+ACTIVE = "report.html holds another style, a comment, a link out of it, or an element that"
 
 
 @pytest.fixture(scope="module")
@@ -28,23 +29,39 @@ def sealed(tmp_path_factory):
     return {path.name: path.read_text("utf-8") for path in folder.iterdir()}
 
 
-def problems(files, folder, name, text):
+def forged(files, folder, name, text, version=VERSION):
     """Put another text in place of a file, and restate its digest as a forger would."""
     folder.mkdir(exist_ok=True)
-    manifest = json.loads(files["manifest.json"])
-    if text is None:
-        del manifest["files"][name]
-    else:
-        manifest["files"][name] = hashlib.sha256(text.encode()).hexdigest()
-    changed = {**files, name: text, "manifest.json": json.dumps(manifest)}
-    for one, content in changed.items():
+    for one, content in {**files, name: text}.items():
         if content is not None:
             (folder / one).write_text(content, encoding="utf-8", newline="")
-    return shoal.verify(folder).problems
+    stated = json.loads(files["manifest.json"])
+    stated["documents"] = version
+    if text is None:
+        del stated["files"][name]
+    state(folder, stated)
+    return shoal.verify(folder)
 
 
-def test_what_shoal_writes_is_sound(sealed, tmp_path):
-    assert problems(sealed, tmp_path / "same", "report.html", sealed["report.html"]) == ()
+def test_what_shoal_writes_is_verified(sealed, tmp_path):
+    found = forged(sealed, tmp_path / "same", "report.html", sealed["report.html"])
+    assert (found.status, found.problems, found.notes) == ("verified", (), ())
+
+
+@pytest.mark.parametrize("name", ["report.html", "codebook.xml", "codebook.md", "labels.json"])
+@pytest.mark.parametrize("edit", [" ", "\ufeff", "\r\n", "one word more"])
+def test_a_document_that_was_edited_is_refused(sealed, tmp_path, name, edit):
+    text = edit + sealed[name] if edit == "\ufeff" else sealed[name] + edit
+    found = forged(sealed, tmp_path / "release", name, text)
+    assert found.status == "failed"
+    assert name in found.problems[0]
+
+
+def test_documents_of_another_version_are_said_to_be_unchecked(sealed, tmp_path):
+    text = sealed["report.html"].replace("Report on a release", "A report")
+    found = forged(sealed, tmp_path / "release", "report.html", text, VERSION + 1)
+    assert found.status == "partly verified"
+    assert found.notes == (f"documents not checked (version {VERSION + 1})",)
 
 
 @pytest.mark.parametrize(
@@ -66,17 +83,53 @@ def test_what_shoal_writes_is_sound(sealed, tmp_path):
         "<form action=//a.b></form>",
         "<base href=//a.b>",
         "<?php ?>",
+        "<!--><script>1</script>-->",
+        "<!-- a comment -->",
+        "<![CDATA[<script>1</script>]]>",
+        "</p x='<script>'>",
+        "<p\u2028onclick=f()>",
+        '<p class="a" onclick="f()">a</p>',
+        '<p class=">" onclick=f()>a</p>',
+        "<style>p{background:u\\72l(//a.b)}</style>",
+        "<plaintext>",
+        "<p/onclick=f()>",
+        "<P>a</P>",
     ],
 )
-def test_a_page_that_could_do_something_is_refused(sealed, tmp_path, planted):
+@pytest.mark.parametrize("version", [VERSION, VERSION + 1])
+def test_a_page_that_could_do_something_is_refused(sealed, tmp_path, planted, version):
     text = sealed["report.html"].replace("</main>", f"{planted}</main>")
-    assert problems(sealed, tmp_path / "release", "report.html", text) == (ACTIVE,)
+    found = forged(sealed, tmp_path / "release", "report.html", text, version)
+    assert found.status == "failed"
+    told = ACTIVE if version > VERSION else "report.html is not what follows from"
+    assert found.problems[0].startswith(told)
 
 
-def test_a_page_must_forbid_itself_to_load_anything(sealed, tmp_path):
-    text = sealed["report.html"].replace("Content-Security-Policy", "x")
-    told = "report.html does not forbid itself to load or run anything"
-    assert told in problems(sealed, tmp_path / "release", "report.html", text)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Content-Security-Policy", "x"),
+        ("default-src 'none'", "default-src 'none' *"),
+        ("default-src 'none';", "default-src 'none'; script-src 'unsafe-inline';"),
+        ("style-src 'unsafe-inline'", "style-src *"),
+        ("<meta charset", "<script>1</script><meta charset"),
+        ('<meta http-equiv="Content', '<!--><script>1</script>--><meta http-equiv="Content'),
+        ("<!DOCTYPE html>", "<!DOCTYPE html><!-- -->"),
+    ],
+)
+def test_a_page_must_forbid_itself_to_load_anything(sealed, tmp_path, old, new):
+    assert old in sealed["report.html"]
+    text = sealed["report.html"].replace(old, new)
+    found = forged(sealed, tmp_path / "release", "report.html", text, VERSION + 1)
+    told = "report.html does not forbid itself, in the words of Shoal, to load or run anything"
+    assert found.problems == (told,)
+
+
+@pytest.mark.parametrize("planted", ["<script>1</script>", "[a](http://a.b)", "<!-- x -->"])
+def test_a_markdown_file_holds_no_markup(sealed, tmp_path, planted):
+    text = sealed["codebook.md"] + planted
+    found = forged(sealed, tmp_path / "release", "codebook.md", text, VERSION + 1)
+    assert found.problems == ("codebook.md holds HTML or a link, which Shoal does not write",)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +146,14 @@ def test_a_page_must_forbid_itself_to_load_anything(sealed, tmp_path):
 def test_a_codebook_is_well_formed_and_about_the_release(sealed, tmp_path, old, new, told):
     assert old in sealed["codebook.xml"]
     text = sealed["codebook.xml"].replace(old, new)
-    (problem,) = problems(sealed, tmp_path / "release", "codebook.xml", text)
+    found = forged(sealed, tmp_path / "release", "codebook.xml", text, VERSION + 1)
+    (problem,) = found.problems
     assert problem.startswith("codebook.xml")
     assert told in problem
 
 
 @pytest.mark.parametrize("name", ["report.html", "codebook.xml", "codebook.md"])
-def test_every_document_must_be_there(sealed, tmp_path, name):
-    assert problems(sealed, tmp_path / "release", name, None) == (f"{name} is missing",)
+@pytest.mark.parametrize("version", [VERSION, VERSION + 1])
+def test_every_document_must_be_there(sealed, tmp_path, name, version):
+    found = forged(sealed, tmp_path / "release", name, None, version)
+    assert found.problems == (f"{name} is missing",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -11,13 +10,13 @@ from typing import Any
 
 import duckdb
 import pytest
+from tampering import reseal
 
 import shoal
 from shoal.core.guarantees import (
     AlphaK,
     FrequencyDiversity,
     TCloseness,
-    guarantee_from_dict,
 )
 from shoal.core.schema import Role
 from shoal.pipeline.faults import file_faults
@@ -48,19 +47,6 @@ def bucketized(table: shoal.Table, tmp_path: Path) -> Path:
 @pytest.fixture
 def generalized(table: shoal.Table, tmp_path: Path) -> Path:
     return shoal.anonymize(table, shoal.Mondrian(k=4)).write(tmp_path / "release")
-
-
-def reseal(folder: Path, change: Callable[[Manifest], None] = lambda _: None) -> None:
-    """Make the manifest's digests fit again, as somebody who tampers with care would."""
-    path = folder / "manifest.json"
-    stated = json.loads(path.read_text())
-    change(stated)
-    for entry in stated["guarantees"]:
-        entry["statement"] = guarantee_from_dict(entry).statement
-    for name in stated["files"]:
-        if (folder / name).is_file():
-            stated["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    path.write_text(json.dumps(stated))
 
 
 def fails(folder: Path, words: str) -> Verification:

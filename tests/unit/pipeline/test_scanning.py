@@ -76,7 +76,7 @@ def leaky(text: str, ending: str, leak: str) -> str:
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, file: str, leak: str) -> None:
-    told = documents._documents
+    told = documents.documents_of
     stated = Manifest.to_json
 
     def leaking(manifest, *rest):
@@ -91,7 +91,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, file: str, leak: str) -> None:
             return json.dumps({**json.loads(text), "remark": leak})
         return text
 
-    monkeypatch.setattr(documents, "_documents", leaking)
+    monkeypatch.setattr(documents, "documents_of", leaking)
     monkeypatch.setattr(Manifest, "to_json", stating)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tampering import reseal, state
 
 import shoal
 from shoal.core.errors import ParameterError
@@ -161,7 +162,8 @@ def reveal(folder, text):
     (folder / "table.csv").write_text(text)
     stated = json.loads((folder / "manifest.json").read_text())
     stated["files"]["table.csv"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    state(folder, stated)
+    reseal(folder)
 
 
 def test_blanks_that_the_manifest_does_not_count_are_noticed(folder):
@@ -178,7 +180,8 @@ def test_blanks_that_the_manifest_does_not_count_are_noticed(folder):
 def test_columns_that_no_checker_looks_at_are_noticed(folder):
     stated = json.loads((folder / "manifest.json").read_text())
     stated["columns"][0]["role"] = "insensitive"
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    state(folder, stated)
+    reseal(folder)
     found = shoal.verify(folder, internal=internal_of(folder))
     assert found.status is Status.FAILED
     assert any("no insensitive columns" in problem for problem in found.problems)
@@ -188,7 +191,8 @@ def test_columns_that_no_checker_looks_at_are_noticed(folder):
 def test_parameters_that_contradict_the_guarantee_are_noticed(folder, name):
     stated = json.loads((folder / "manifest.json").read_text())
     stated["method"]["parameters"][name] = "0.123"
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    state(folder, stated)
+    reseal(folder)
     assert "the parameters of the method contradict" in shoal.verify(folder).problems[0]
 
 
@@ -206,7 +210,8 @@ def test_labels_that_do_not_fit_what_is_shown_are_noticed(folder, change):
     (folder / "labels.json").write_text(text)
     stated = json.loads((folder / "manifest.json").read_text())
     stated["files"]["labels.json"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    state(folder, stated)
+    reseal(folder)
     found = shoal.verify(folder)
     assert found.status is Status.FAILED
     assert "labels.json" in found.problems[0]
@@ -215,7 +220,8 @@ def test_labels_that_do_not_fit_what_is_shown_are_noticed(folder, change):
 def test_a_placement_without_a_code_is_noticed(folder):
     stated = json.loads((folder / "manifest.json").read_text())
     del stated["witnesses"]["placement.parquet"]
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    state(folder, stated)
+    reseal(folder)
     found = shoal.verify(folder, internal=internal_of(folder))
     assert "does not name the witness placement.parquet" in found.problems[0]
 
@@ -223,7 +229,7 @@ def test_a_placement_without_a_code_is_noticed(folder):
 def test_words_that_say_more_than_the_parameters_are_noticed(folder):
     stated = json.loads((folder / "manifest.json").read_text())
     stated["guarantees"][0]["statement"] = "nobody can learn anything"
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    state(folder, stated)
     found = shoal.verify(folder)
     assert found.status is Status.FAILED
     assert "in words what its guarantees do not promise" in found.problems[0]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tampering import reseal, state, stated_in
 
 import shoal
 from shoal.core.guarantees import (
@@ -27,17 +25,6 @@ from shoal.pipeline.verify import verify_file
 def folder(tmp_path: Path) -> Path:
     table = shoal.read(shoal.datasets.census(rows=300, seed=2))
     return shoal.anonymize(table, shoal.Anatomy(ell=3)).write(tmp_path / "release")
-
-
-def reseal(folder: Path, change: Callable[[dict[str, object]], None] = lambda _: None) -> None:
-    """Make the manifest's digests fit again, as somebody who tampers with care would."""
-    path = folder / "manifest.json"
-    stated = json.loads(path.read_text())
-    stated["files"] = {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in stated["files"]
-    }
-    change(stated)
-    path.write_text(json.dumps(stated))
 
 
 def read_entries(folder: Path) -> list[list[str]]:
@@ -144,10 +131,9 @@ def test_a_stronger_claim_than_the_data_keep_is_found(folder: Path) -> None:
 
 
 def test_a_guarantee_in_other_words_than_its_own_is_found(folder: Path) -> None:
-    def claim(stated: dict[str, object]) -> None:
-        stated["guarantees"][0]["statement"] = "nobody learns anything"
-
-    reseal(folder, claim)
+    stated = stated_in(folder)
+    stated["guarantees"][0]["statement"] = "nobody learns anything"
+    state(folder, stated)
     report = shoal.verify(folder)
     assert report.status == "failed"
     assert "in words what its guarantees do not promise" in report.problems[0]

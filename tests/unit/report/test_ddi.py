@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
+from shoal.core.about import About
 from shoal.core.domain import ColumnType
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity
 from shoal.core.method import Shape
@@ -25,6 +27,13 @@ STRUCTURE = {
         *("holdings", "notes"),
     ],
     "titlStmt": ["titl", "subTitl", "altTitl", "parTitl", "IDNo"],
+    "prodStmt": ["producer", "copyright", "prodDate", "prodPlac", "software", "fundAg", "grantNo"],
+    "distStmt": ["distrbtr", "contact", "depositr", "depDate", "distDate"],
+    "verStmt": ["version", "verResp", "notes"],
+    "useStmt": [
+        *("confDec", "specPerm", "restrctn", "contact", "citReq", "deposReq", "conditions"),
+        "disclaimer",
+    ],
     "stdyInfo": [
         *("studyBudget", "subject", "abstract", "sumDscr", "qualityStatement", "notes"),
         "exPostEvaluation",
@@ -54,6 +63,7 @@ ATTRIBUTES = {
     "fileDscr": {"ID"},
     "var": {"ID", "name", "files", "intrvl"},
     "catgry": {"missing"},
+    "abstract": {"contentType"},
     "varFormat": {"type"},
 }
 
@@ -151,7 +161,7 @@ def test_labels_say_what_they_stand_for():
 def test_values_that_too_few_rows_carry_are_not_listed():
     manifest = manifest_of(Shape.BUCKETIZED, column("city"), column("ill", Role.SENSITIVE))
     counts = {"city": {"a": 3, "b": 2, "": 4}}
-    root = read(ddi_codebook(manifest, {}, (), counts))
+    root = read(ddi_codebook(manifest, {}, counts))
     # An element without text.
     assert categories(root, "city") == [[None, "(the empty text)"], ["a", "a"]]
     assert manifest.least_named == 3
@@ -159,7 +169,24 @@ def test_values_that_too_few_rows_carry_are_not_listed():
 
 def test_hostile_names_and_values_stay_texts():
     hostile = '"><script>alert(1)</script>&\x00\u202e'
-    manifest = manifest_of(Shape.GENERALIZED, column(hostile))
-    root = read(ddi_codebook(manifest, {hostile: {hostile: Meaning(members={hostile})}}, [hostile]))
+    manifest = replace(manifest_of(Shape.GENERALIZED, column(hostile)), remarks=(hostile,))
+    root = read(ddi_codebook(manifest, {hostile: {hostile: Meaning(members={hostile})}}))
     shown = hostile.replace("\x00", "\ufffd").replace("\u202e", "\ufffd")
     assert categories(root, shown) == [[shown, shown]]
+
+
+NAMES = {"ddi": DDI_NAMESPACE}
+
+
+def test_what_the_steward_says_stands_where_the_schema_has_it():
+    entries = {"title": "Stays", "institution": "Office", "purpose": "Study", "version": "2"}
+    about = About(**entries, contact="a@b.c", licence="CC BY")
+    manifest = replace(manifest_of(Shape.GENERALIZED, column("age")), about=about)
+    root = read(ddi_codebook(manifest, {}))
+    citation = root.find("ddi:stdyDscr/ddi:citation", NAMES)
+    found = [one.tag.partition("}")[2] for one in citation]
+    assert found == ["titlStmt", "prodStmt", "distStmt", "verStmt"]
+    assert [one[0].text for one in citation] == ["Stays", "Office", "a@b.c", "2"]
+    purposes = root.findall("ddi:stdyDscr/ddi:stdyInfo/ddi:abstract[@contentType]", NAMES)
+    assert [one.text for one in purposes] == ["Study"]
+    assert root.find("ddi:stdyDscr/ddi:dataAccs/ddi:useStmt/ddi:conditions", NAMES).text == "CC BY"

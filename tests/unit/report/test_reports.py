@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -138,7 +139,7 @@ def test_hostile_texts_stay_texts_in_both_reports(shape):
     manifest = manifest_of(shape, HOSTILE)
     meanings = {HOSTILE: {HOSTILE: Meaning(members=frozenset([HOSTILE]))}}
     for text in (
-        public_report(manifest, meanings, [HOSTILE], [2, 3]),
+        public_report(replace(manifest, remarks=(HOSTILE,)), meanings, [2, 3]),
         internal_report(manifest, meanings, evidence()),
     ):
         read = Tags(text)
@@ -170,7 +171,7 @@ def test_internal_report_shows_all_that_it_is_given():
 
 
 def test_both_reports_begin_with_what_matters_and_a_list_of_contents():
-    public = public_report(manifest_of(), {}, [], [4, 4])
+    public = public_report(manifest_of(), {}, [4, 4])
     internal = internal_report(manifest_of(), {}, evidence())
     for text in (public, internal):
         n_chapters = text.count('<h2 id="part-')
@@ -343,6 +344,6 @@ def test_a_large_release_makes_a_small_report():
         f"label {i}": Meaning(members=frozenset(f"m{i}-{j}" for j in range(30)))
         for i in range(20_000)
     }
-    text = public_report(manifest_of(), {"age": labels}, (), range(100_000))
+    text = public_report(manifest_of(), {"age": labels}, range(100_000))
     assert len(text.encode()) < 3_000_000
     assert "19500 more labels are in labels.json" in text
