@@ -8,6 +8,7 @@ form, so a file that was written from its content alone is the file that was pub
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from shoal.engines.published import PublishedFiles
 from shoal.engines.sorting import carried_text, label_place
 from shoal.engines.texts import texts_of
 
-__all__ = ["is_written_alike", "rewritten_digest", "write_again"]
+__all__ = ["is_written_alike", "parquet_faults", "rewritten_digest", "write_again"]
+
+_DUCKDB = re.compile(r"DuckDB version v[0-9A-Za-z.+-]{1,30} \(build [0-9a-f]{1,40}\)")
 
 Meanings = Mapping[str, Mapping[str, Meaning]]
 
@@ -129,6 +132,17 @@ class _Order:
         keys = [label_place(text, one) for text, one in zip(texts, intervals, strict=True)]
         rank = {key: number for number, key in enumerate(sorted(set(keys)))}
         return [rank[key] for key in keys]
+
+
+def parquet_faults(files: PublishedFiles, path: Path) -> list[str]:
+    """Return what a Parquet file holds beside its columns, whichever DuckDB wrote it."""
+    query = f"SELECT count(*) AS n FROM parquet_kv_metadata({pattern(path)})"
+    faults = []
+    if int(files.engine.rows(query)["n"][0]):
+        faults.append(f"{path.name} has metadata beside its columns")
+    if not _DUCKDB.fullmatch(_writer_of(files, path)):
+        faults.append(f"{path.name} was not written by DuckDB, which Shoal writes with")
+    return faults
 
 
 def is_written_alike(files: PublishedFiles, path: Path) -> bool:

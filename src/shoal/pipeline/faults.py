@@ -22,7 +22,6 @@ from shoal.checks.sliced_diversity import is_matched_twice
 from shoal.core import registry
 from shoal.core.domain import SUPPRESSED
 from shoal.core.guarantees import BucketSize, Guarantee, MConfidentiality
-from shoal.core.hidden_cells import HiddenCells
 from shoal.core.method import Shape
 from shoal.core.release import (
     FORMATS,
@@ -33,22 +32,16 @@ from shoal.core.release import (
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
-from shoal.knowledge.belief_file import BELIEFS
 from shoal.pipeline.documents import CODEBOOK, DDI, LABELS, MANIFEST, REPORT
-from shoal.pipeline.earlier_places import EARLIER, EARLIER_VALUES
 from shoal.pipeline.label_faults import label_faults
-from shoal.pipeline.release import PLACEMENT, hierarchy_file
-from shoal.pipeline.sliced_people import TUPLES
+from shoal.pipeline.release import hierarchy_file
 from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS
-from shoal.pipeline.witnesses import KNOWLEDGE
 
 __all__ = ["content_faults", "file_faults", "manifest_faults"]
 
 # What is not named is not published.
 _DOCUMENTS = (LABELS, CODEBOOK, DDI, REPORT)
-_WITNESSES = frozenset(
-    (KNOWLEDGE, BELIEFS, EARLIER, EARLIER_VALUES, TUPLES, PLACEMENT, HiddenCells.FILE)
-)
+_WITNESS = re.compile(r"[a-z_]{1,40}\.(json|parquet|toml)")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _VERSION = re.compile(r"(shoal|engine) (?=.*\d)[0-9A-Za-z.+!_ ()-]{1,60}")
 
@@ -134,8 +127,8 @@ def _entry_faults(manifest: Manifest) -> list[str]:
     digests = [*manifest.files.values(), *manifest.witnesses.values()]
     if not all(_DIGEST.fullmatch(str(one)) for one in digests):
         faults.append("the manifest states a digest that is none")
-    if set(manifest.witnesses) - _WITNESSES:
-        faults.append("the manifest names a witness that no release has")
+    if not all(map(_WITNESS.fullmatch, manifest.witnesses)):
+        faults.append("the manifest names a witness as no file is named")
     versions = manifest.versions.items()
     if not all(_VERSION.fullmatch(f"{name} {version}") for name, version in versions):
         faults.append("the manifest states a version of something else than software")

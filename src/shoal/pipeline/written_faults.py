@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from shoal.core.release import FORMAT_VERSION, Manifest
-from shoal.engines.rewriting import is_written_alike, rewritten_digest
+from shoal.engines.rewriting import is_written_alike, parquet_faults, rewritten_digest
 from shoal.pipeline.document_faults import are_documents_checked, document_faults
 from shoal.pipeline.documents import MANIFEST
 from shoal.pipeline.label_faults import hierarchy_faults
@@ -59,24 +59,26 @@ def written_faults(release: Release, folder: Path) -> tuple[list[str], tuple[str
     notes
         What could not be compared, because another version wrote it.
     """
-    manifest = release.manifest
-    faults = document_faults(folder, release.published)
-    faults += hierarchy_faults(folder, release.published)
-    notes = []
-    if not are_documents_checked(manifest):
-        notes.append(f"documents not checked (version {manifest.documents})")
+    published = release.published
+    faults = [*document_faults(folder, published), *hierarchy_faults(folder, published)]
+    further, unlike = _form_of_data(release, folder)
+    version = release.manifest.documents
+    unchecked = () if are_documents_checked(release.manifest) else (version,)
+    notes = [f"documents not checked (version {one})" for one in unchecked]
+    return faults + further, (*notes, *unlike)
+
+
+def _form_of_data(release: Release, folder: Path) -> tuple[list[str], list[str]]:
+    """Compare the form of data files with the one that this version gives them."""
+    manifest, faults = release.manifest, []
     if manifest.version < FORMAT_VERSION:
-        notes.append(f"order and form of lines not checked (format version {manifest.version})")
-    elif manifest.format == "parquet" and not _is_written_alike(release, folder):
-        notes.append("form of Parquet files not checked (written by another version of DuckDB)")
-    else:
-        faults += _changed(release)
-    return faults, tuple(notes)
-
-
-def _is_written_alike(release: Release, folder: Path) -> bool:
-    paths = [folder / f"{name}.parquet" for name in release.manifest.data_files]
-    return all(is_written_alike(release.files, path) for path in paths)
+        return [], [f"order and form of lines not checked (format version {manifest.version})"]
+    if manifest.format == "parquet":
+        paths = [folder / f"{name}.parquet" for name in manifest.data_files]
+        faults = [fault for path in paths for fault in parquet_faults(release.files, path)]
+        if faults or not all(is_written_alike(release.files, path) for path in paths):
+            return faults, ["form of Parquet files not checked (written by another DuckDB)"]
+    return _changed(release), []
 
 
 def _changed(release: Release) -> list[str]:
