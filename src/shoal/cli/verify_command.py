@@ -185,6 +185,8 @@ def _explain_rest(output: Output, found: Verification) -> None:
     """Say what was too large to check, and whether the release is meant for others."""
     for one in found.unchecked:
         output.line(f"Not checked: {one}. Allow more operations with --max-work.", style="yellow")
+    for note in found.notes:
+        output.line(f"Note: {note}.", style="yellow")
     if found.is_test:
         output.line("The release is a test: whoever knows its seed can undo what is drawn from it.")
     elif found.is_sealed is False:

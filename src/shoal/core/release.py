@@ -23,6 +23,7 @@ from shoal.core.people import People
 from shoal.core.rows import Rows
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced
+from shoal.core.spelling import CHOICES
 from shoal.core.vocabulary import Vocabulary
 
 __all__ = [
@@ -91,6 +92,9 @@ class PublishedColumn:
     is_distorted
         Whether the method may have changed some of its values; whether it did, and which, no
         public file says.
+    variants
+        What became of different spellings of one value: "merge" if they were made one value,
+        "distinct" if they are different values; None if there were none.
     """
 
     name: str
@@ -101,6 +105,7 @@ class PublishedColumn:
     n_suppressed: int = 0
     is_also_quasi: bool = False
     is_distorted: bool = False
+    variants: str | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Give the column as the manifest states it."""
@@ -116,6 +121,8 @@ class PublishedColumn:
             stated["also_quasi"] = True
         if self.is_distorted:
             stated["distorted"] = True
+        if self.variants is not None:
+            stated["variants"] = self.variants
         return stated if self.order is None else stated | {"order": list(self.order)}
 
     @classmethod
@@ -131,6 +138,7 @@ class PublishedColumn:
             n_suppressed=_number(stated.get("suppressed", 0)),
             is_also_quasi=_truth(stated.get("also_quasi", False)),
             is_distorted=_truth(stated.get("distorted", False)),
+            variants=_choice(stated.get("variants")),
         )
 
 
@@ -156,6 +164,9 @@ class Manifest:
         Whether it was made from a caller's seed, which others may guess.
     slices
         The attributes of each column of a sliced release; empty elsewhere.
+    meant
+        The combinations of insensitive columns that the steward confirmed: they may single people
+        out, or tell what the release hides, for one who knows them of others.
     is_sealed
         Whether it is meant to be shipped; a test release is sealed only with an accepted risk.
     statements
@@ -177,6 +188,7 @@ class Manifest:
     is_test: bool = False
     is_sealed: bool = False
     slices: tuple[tuple[str, ...], ...] = ()
+    meant: tuple[tuple[str, ...], ...] = ()
     statements: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -227,6 +239,8 @@ class Manifest:
         }
         if self.slices:
             stated["slices"] = [list(attributes) for attributes in self.slices]
+        if self.meant:
+            stated["meant"] = [list(columns) for columns in self.meant]
         return json.dumps(stated, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -266,6 +280,7 @@ class Manifest:
                 is_test=_truth(stated["test"]),
                 is_sealed=_truth(stated["sealed"]),
                 slices=tuple(tuple(map(str, names)) for names in stated.get("slices", [])),
+                meant=tuple(tuple(map(str, names)) for names in stated.get("meant", [])),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):
@@ -277,6 +292,12 @@ def _number(stated: object) -> int:
     if isinstance(stated, bool) or not isinstance(stated, int) or stated < 0:
         raise TypeError
     return stated
+
+
+def _choice(stated: object) -> str | None:
+    if stated is not None and stated not in CHOICES:
+        raise TypeError
+    return cast("str | None", stated)
 
 
 def _truth(stated: object) -> bool:

@@ -40,6 +40,7 @@ from shoal.pipeline.release import (
     read_hierarchy,
     read_manifest,
 )
+from shoal.pipeline.spelling_notes import spelling_notes
 from shoal.pipeline.witnesses import evidence_of, read_witnesses
 
 __all__ = ["Status", "Verification", "too_large", "verify", "verify_file", "verify_opened"]
@@ -74,6 +75,8 @@ class Verification:
     is_test, is_sealed
         Whether the release is marked as a test, and whether it is sealed. Both are None for a
         file that is no release.
+    notes
+        What a reader should know although nothing is wrong, in words.
     n_rows, n_buckets
         How much was checked.
     n_suppressed
@@ -93,6 +96,7 @@ class Verification:
     unchecked: tuple[str, ...] = ()
     is_test: bool | None = None
     is_sealed: bool | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -116,6 +120,7 @@ class Verification:
             "unchecked": list(self.unchecked),
             "test": self.is_test,
             "sealed": self.is_sealed,
+            "notes": list(self.notes),
         }
 
 
@@ -370,6 +375,7 @@ def _judge(
             for verdict in verdicts
             if not verdict.is_checked
         ),
+        notes=spelling_notes(published),
     )
 
 

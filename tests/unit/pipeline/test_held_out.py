@@ -43,6 +43,7 @@ def plain(census):
         census.schema,
         identifying=(*census.schema.identifying, *census.schema.insensitive),
         insensitive=(),
+        meant=(),
     )
     return shoal.read(census, schema)
 

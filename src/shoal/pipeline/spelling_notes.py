@@ -1,0 +1,48 @@
+"""What a reader should know of the spellings of a release's sensitive values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shoal.core.domain import Domain
+from shoal.core.release import Published
+from shoal.core.schema import Role
+from shoal.core.spelling import group_variants, words_of_variants
+
+__all__ = ["spelling_notes"]
+
+
+def spelling_notes(published: Published) -> tuple[str, ...]:
+    """Note sensitive columns whose values are spellings of one another.
+
+    Guarantees count them as different values. Where the manifest says that they are (`variants` is
+    "distinct"), there is nothing to note.
+
+    Parameters
+    ----------
+    published
+        The release as any reader sees it.
+    """
+    domains = {domain.column: domain for domain in _domains(published)}
+    notes = []
+    for column in published.manifest.columns:
+        domain = domains.get(column.name)
+        if column.role is not Role.SENSITIVE or column.variants == "distinct" or domain is None:
+            continue
+        groups = [] if domain.type.is_numeric else group_variants(domain.texts.tolist())
+        if groups:
+            notes.append(
+                f"in the sensitive column {column.name!r} {words_of_variants(groups)}, and the "
+                "guarantees count each as a value of its own"
+            )
+    return tuple(notes)
+
+
+def _domains(published: Published) -> Iterator[Domain]:
+    if published.buckets is not None:
+        yield published.buckets.domain
+    if published.rows is not None:
+        yield from published.rows.domains
+    if published.sliced is not None:
+        for column in published.sliced.columns:
+            yield from column.values.domains
