@@ -310,17 +310,19 @@ def _class_sizes(alike: Counts) -> Counts:
 
 def _figures_of_all_columns(company: Company | None) -> dict[str, object]:
     """Return what is found by one who knows every published column but the sensitive one."""
-    if company is None:
+    if company is None or not len(company.whole):
         return {}
     return {
-        "smallest class by all columns": int(company.whole.min(initial=0)),
+        "smallest class by all columns": int(company.whole.min()),
         "share of unique records by all columns": float(np.mean(company.whole == 1)),
     }
 
 
 def _words_of_all_columns(company: Company | None, hidden_among: Counts) -> str:
     found = hidden_among[hidden_among > 0]
-    if company is None or not len(found) or company.whole.min() >= found.min():
+    if company is None or not len(company.whole) or not len(found):
+        return ""
+    if company.whole.min() >= found.min():
         return ""
     return (
         f"; by the insensitive columns that were confirmed, 1 in {number(int(company.whole.min()))}"

@@ -297,7 +297,7 @@ def _number(stated: object) -> int:
 def _choice(stated: object) -> str | None:
     if stated is not None and stated not in CHOICES:
         raise TypeError
-    return cast("str | None", stated)
+    return stated
 
 
 def _truth(stated: object) -> bool:

@@ -407,7 +407,7 @@ class Schema:
     def confirms(self, columns: Iterable[str]) -> bool:
         """Return whether some columns are, or are part of, a confirmed combination."""
         asked = frozenset(columns)
-        return any(asked <= combination for combination in self.confirmed)
+        return not asked or any(asked <= combination for combination in self.confirmed)
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of the schema.

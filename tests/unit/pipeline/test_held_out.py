@@ -255,6 +255,7 @@ def configuration(tmp_path, census, attack, method=None):
                 "quasi": list(roles.quasi),
                 "sensitive": list(roles.sensitive),
                 "insensitive": list(roles.insensitive),
+                "meant": list(roles.insensitive),
             },
             "method": method or {"name": "mondrian", "k": 5},
             "attacks": {"membership": attack},

@@ -199,6 +199,7 @@ def configured(tmp_path, files):
                 "quasi": ["age", "sex", "postcode"],
                 "sensitive": "condition",
                 "insensitive": "wave",
+                "meant": ["wave"],
             },
             "method": {"name": "anatomy", "ell": 2},
         }
