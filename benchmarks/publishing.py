@@ -155,6 +155,7 @@ def _configuration(job: _Job, method: Mapping[str, object]) -> Iterator[str]:
             "quasi": schema.quasi,
             "sensitive": schema.sensitive,
             "insensitive": schema.insensitive,
+            "meant": schema.meant,
         },
         "types": {"postcode": "categorical"},
         "hierarchies": rules,

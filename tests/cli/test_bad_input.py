@@ -183,13 +183,30 @@ def test_several_rows_a_person(refused, write_csv):
 
 def test_nearly_unique_insensitive_column(refused, write_csv):
     columns = ("--insensitive", "name", "--quasi", "age,zip", "--sensitive", "disease")
-    refused(write_csv(), DATA, "'name'", "40 of 40 rows", "nearly_unique", columns=columns)
+    refused(write_csv(), DATA, "'name'", "40 of 40 rows", 'meant = [["name"]]', columns=columns)
 
 
 def test_nearly_unique_insensitive_column_that_is_meant(run, write_csv):
     columns = ("--insensitive", "name", "--quasi", "age,zip", "--sensitive", "disease")
-    result = run("anonymize", write_csv(), *columns, *MONDRIAN, "--nearly-unique", "name")
-    assert result.exit_code == 0
+    for option in ("--nearly-unique", "--meant"):
+        result = run("anonymize", write_csv(), *columns, *MONDRIAN, option, "name", "--replace")
+        assert result.exit_code == 0, option
+
+
+def test_insensitive_columns_that_undo_the_release(refused, run, write_csv):
+    columns = ("--identifying", "name", "--insensitive", "zip", "--quasi", "age", "--sensitive",
+               "disease")  # fmt: skip
+    refused(write_csv(), DATA, "'zip' leaves", 'meant = [["zip"]]', columns=columns)
+    assert run("anonymize", write_csv(), *columns, *MONDRIAN, "--meant", "zip").exit_code == 0
+
+
+def test_spellings_of_a_sensitive_value(refused, run, roles, write_csv, rows):
+    rows[0][3] = f" {rows[0][3].lower()}"
+    refused(write_csv(rows), DATA, "2 different texts are spellings of 1 value", "variants")
+    source = write_csv(rows)
+    for choice in ("merge", "distinct"):
+        more = ("--variants", f"disease={choice}", "--replace")
+        assert run("anonymize", source, *roles, *MONDRIAN, *more).exit_code == 0, choice
 
 
 # Values

@@ -70,7 +70,7 @@ def staged(engine, key, insensitive=("noted", "paid")):
     scan = replace(engine.scan(columns), line=None)
     schema = Schema(
         quasi=["age", "höhe", "born", "place.", "smokes"], sensitive="disease",
-        insensitive=insensitive, key=key, nearly_unique=insensitive,
+        insensitive=insensitive, key=key, meant=[insensitive],
         identifying=[column for column in ("no", "noted", "paid") if column not in insensitive],
     )  # fmt: skip
     return EngineTable(engine, scan, schema)

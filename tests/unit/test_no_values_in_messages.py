@@ -223,7 +223,9 @@ def make_schema(chance, columns, folder):
         hierarchies=hierarchies,
         key=chance.mostly(chance.choice([None, "name"]), "q1", "s", "nobody"),
         person=chance.mostly(None, "name", "s"),
-        nearly_unique=chance.mostly("note", (), "q1"),
+        nearly_unique=chance.choice([(), "note"]),
+        meant=chance.mostly("note", (), "q1"),
+        variants=chance.mostly({"s": "distinct"}, {}, {"s": "merge"}, {"q1": "merge"}),
     )
 
 

@@ -12,17 +12,19 @@ one with probability one over its size. Three adversaries are usual:
 A release that publishes quasi-identifiers as they are is open to all three, however well its
 sensitive values hide in buckets: buckets play no part here.
 
+Insensitive columns are published as they are, too, so everybody in the release is found by them as
+well: by all but those that the steward confirmed as nobody's to know (`meant`). What the adversary
+gains who knows even those is reported beside it, and not judged.
+
 References
 ----------
 K. El Emam, F. Dankar, Protecting privacy using k-anonymity, 2008 (the three adversaries).
 L. Sweeney, k-anonymity: a model for protecting privacy, 2002 (k-map).
-L. Shapley, A value for n-person games, 1953.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -31,12 +33,14 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from shoal.attacks._column_shares import column_section
 from shoal.core.attack import Attack, Findings, Risk, Section
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.cells import Cells, Codes, Counts
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
 from shoal.core.method import Shape
+from shoal.core.people import Company
 from shoal.core.release import People, Published
 from shoal.core.risk_words import number, of_all
 from shoal.knowledge.location import match_lines
@@ -44,16 +48,8 @@ from shoal.knowledge.location import match_lines
 __all__ = ["Linkage"]
 
 _Floats = npt.NDArray[np.float64]
-_CountGroups = Callable[[int], int]
 _Entry = TypeVar("_Entry", bound=np.generic)
 
-_MOST_EXACT_COLUMNS = 10
-"""Above this many columns their shares are estimated from some of their orders."""
-_WORK = 2**26
-"""About how many codes are grouped for the estimate."""
-_MOST_DRAWS = 50
-_FEW_KEYS = 2**20
-_KEYS_A_CELL = 16
 _BANDS = (1, 2, 3, 5, 10, 20)
 """Where the bands of class sizes begin."""
 
@@ -108,6 +104,7 @@ class Linkage(Attack):
     shapes: ClassVar[frozenset[Shape]] = frozenset(
         {Shape.GENERALIZED, Shape.BUCKETIZED, Shape.SUPPRESSED}
     )
+    goes_by_insensitive: ClassVar[bool] = True
 
     def __init__(self, *, limit: Number | None = None, population: Cells | None = None) -> None:
         object.__setattr__(self, "limit", None if limit is None else _checked(limit))
@@ -127,8 +124,11 @@ class Linkage(Attack):
                 f"{published.manifest.shape}."
             )
         classes, class_of_line = published.looks
-        fitting = _Fitting.of(published, classes, class_of_line, people)
         limit = _claimed_limit(published) if self.limit is None else self.limit
+        company = people.company
+        if company is not None and company.known is not None and self.population is None:
+            return self._found_by_line(published, company, limit)
+        fitting = _Fitting.of(published, classes, class_of_line, people)
         hidden_among = fitting.n_rows
         headline = _record_figures(classes.counts)
         knows = self.knows
@@ -139,6 +139,7 @@ class Linkage(Attack):
             knows = "the quasi-identifiers of a population that the table was drawn from"
         breached = _is_too_small(hidden_among, limit)
         n_people = fitting.count(people.counts)
+        figure = _figure(hidden_among, n_people, breached, limit, published.manifest.shape)
         return Findings(
             attack="linkage",
             knows=knows,
@@ -152,9 +153,39 @@ class Linkage(Attack):
                 **({} if limit is None else {"people at risk": int(n_people[breached].sum())}),
                 **headline,
                 "people not found": int(n_people[fitting.n_rows == 0].sum()),
+                **_figures_of_all_columns(company),
             },
-            sections=(_column_section(classes), _band_section(hidden_among, n_people)),
-            figure=_figure(hidden_among, n_people, breached, limit, published.manifest.shape),
+            sections=(column_section(classes), _band_section(hidden_among, n_people)),
+            figure=figure + _words_of_all_columns(company, hidden_among),
+        )
+
+    def _found_by_line(
+        self, published: Published, company: Company, limit: Fraction | None
+    ) -> Findings:
+        """Link everybody also by insensitive columns: lines of one class may differ in them."""
+        hidden_among = company.known
+        assert hidden_among is not None
+        breached = _is_too_small(hidden_among, limit)
+        everyone = np.ones(len(hidden_among), dtype=np.int64)
+        n_breached = int(np.count_nonzero(breached))
+        figure = _figure(hidden_among, everyone, breached, limit, published.manifest.shape)
+        return Findings(
+            attack="linkage",
+            knows=f"{self.knows}, and what is in insensitive columns that nobody confirmed",
+            counts=everyone,
+            value=np.broadcast_to(np.int64(-1), len(hidden_among)),
+            posterior=_risk(hidden_among),
+            breached=breached,
+            limit=None if limit is None else as_text(limit),
+            headline={
+                **({} if limit is None else {"people at risk": n_breached}),
+                **_record_figures(_class_sizes(hidden_among)),
+                "people not found": 0,
+                **_figures_of_all_columns(company),
+            },
+            sections=(column_section(published.looks[0]), _band_section(hidden_among, everyone)),
+            is_by_line=True,
+            figure=figure + _words_of_all_columns(company, hidden_among),
         )
 
 
@@ -271,6 +302,33 @@ def _is_too_small(hidden_among: Counts, limit: Fraction | None) -> npt.NDArray[n
 # Figures
 
 
+def _class_sizes(alike: Counts) -> Counts:
+    """Return the size of every class, given for each line how many look like it."""
+    sizes, n_lines = np.unique(alike, return_counts=True)
+    return np.repeat(sizes, n_lines // sizes)
+
+
+def _figures_of_all_columns(company: Company | None) -> dict[str, object]:
+    """Return what is found by one who knows every published column but the sensitive one."""
+    if company is None or not len(company.whole):
+        return {}
+    return {
+        "smallest class by all columns": int(company.whole.min()),
+        "share of unique records by all columns": float(np.mean(company.whole == 1)),
+    }
+
+
+def _words_of_all_columns(company: Company | None, hidden_among: Counts) -> str:
+    found = hidden_among[hidden_among > 0]
+    if company is None or not len(company.whole) or not len(found):
+        return ""
+    if company.whole.min() >= found.min():
+        return ""
+    return (
+        f"; by the insensitive columns that were confirmed, 1 in {number(int(company.whole.min()))}"
+    )
+
+
 def _figure(
     hidden_among: Counts,
     n_people: Counts,
@@ -341,110 +399,3 @@ def _band_section(hidden_among: Counts, counts: Counts) -> Section:
         tuple(rows),
         holds_values=False,
     )
-
-
-# The share of each column
-
-
-def _column_section(classes: Cells) -> Section:
-    """Divide the mean prosecutor risk, as far as it is above 1/n, among the columns."""
-    n_columns = len(classes.columns)
-    count_groups = _group_counter(classes)
-    title = "share of each column in the risk"
-    if n_columns <= _MOST_EXACT_COLUMNS:
-        n_groups = _exact_shapley(count_groups, n_columns)
-    else:
-        n_draws = min(max(_WORK // (max(classes.n_cells, 1) * n_columns**2), 2), _MOST_DRAWS)
-        n_groups = _sampled_shapley(count_groups, n_columns, n_draws)
-        title += f" (estimated from {n_draws * n_columns} orders of the columns)"
-    total = max(float(n_groups.sum()), 1.0)
-    by_share = np.argsort(-n_groups, kind="stable")
-    rows = zip(
-        (classes.columns[place] for place in by_share),
-        (n_groups[by_share] / max(classes.n_rows, 1)).tolist(),
-        (n_groups[by_share] * 100 / total).tolist(),
-        strict=True,
-    )
-    return Section(title, ("column", "risk", "percent"), tuple(rows), holds_values=False)
-
-
-def _group_counter(classes: Cells) -> _CountGroups:
-    """Make the function that counts the groups of classes which agree in some columns.
-
-    The columns are given as bits. The mean prosecutor risk of records is the number of groups
-    over the number of records, so counting groups is all that the Shapley value takes.
-    """
-    columns = np.ascontiguousarray(classes.codes.T)
-    sizes = [domain.size for domain in classes.domains]
-    counted: dict[int, int] = {0: min(classes.n_cells, 1)}
-
-    def count(bits: int) -> int:
-        if bits not in counted:
-            chosen = [place for place in range(len(sizes)) if bits >> place & 1]
-            # Where fewer columns tell all classes apart already, these do.
-            are_apart = any(
-                counted.get(bits & ~(1 << place)) == classes.n_cells for place in chosen
-            )
-            counted[bits] = (
-                classes.n_cells
-                if are_apart
-                else _count_groups(
-                    [columns[place] for place in chosen],
-                    [sizes[place] for place in chosen],
-                    classes.n_cells,
-                )
-            )
-        return counted[bits]
-
-    return count
-
-
-def _count_groups(columns: Sequence[Codes], sizes: Sequence[int], n_cells: int) -> int:
-    """Count the different combinations of codes."""
-    if math.prod(sizes) > 2**62:
-        return len(group(columns, sizes, n_cells)[0])
-    key = np.zeros(n_cells, dtype=np.int64)
-    for codes, size in zip(columns, sizes, strict=True):
-        key *= size
-        key += codes
-    n_keys = math.prod(sizes)
-    if n_keys <= max(_KEYS_A_CELL * n_cells, _FEW_KEYS):
-        # Marking what occurs is linear, where there is room for all that could.
-        is_there = np.zeros(n_keys, dtype=bool)
-        is_there[key] = True
-        return int(np.count_nonzero(is_there))
-    key.sort()
-    return int(np.count_nonzero(np.diff(key))) + min(n_cells, 1)
-
-
-def _exact_shapley(count_groups: _CountGroups, n_columns: int) -> _Floats:
-    """Give each column's Shapley value: what it adds, averaged over all orders of the columns."""
-    values = np.zeros(n_columns)
-    for bits in range(1, 2**n_columns):
-        n_others = bits.bit_count() - 1
-        # The share of orders in which exactly these others come before the column.
-        weight = 1 / (n_columns * math.comb(n_columns - 1, n_others))
-        for column in range(n_columns):
-            if bits >> column & 1:
-                added = count_groups(bits) - count_groups(bits & ~(1 << column))
-                values[column] += weight * added
-    return values
-
-
-def _sampled_shapley(count_groups: _CountGroups, n_columns: int, n_draws: int) -> _Floats:
-    """Average what each column adds over some orders of the columns.
-
-    Each order that is drawn is taken in all its rotations, so that every column comes first,
-    second and so on equally often: most of what a column adds hangs on that.
-    """
-    generator = np.random.default_rng(0)
-    values = np.zeros(n_columns)
-    for _ in range(n_draws):
-        drawn = generator.permutation(n_columns).tolist()
-        for shift in range(n_columns):
-            bits = 0
-            for column in drawn[shift:] + drawn[:shift]:
-                before = count_groups(bits)
-                bits |= 1 << column
-                values[column] += count_groups(bits) - before
-    return values / (n_draws * n_columns)

@@ -53,6 +53,22 @@ def register(app: typer.Typer) -> None:
             ColumnNames,
             _columns_option("Insensitive columns that may be nearly unique.", "--nearly-unique"),
         ] = None,
+        meant: Annotated[
+            ColumnNames,
+            _columns_option(
+                "Insensitive columns that together may single people out, or tell what is hidden; "
+                "give the option once for each combination.",
+                "--meant",
+            ),
+        ] = None,
+        variants: Annotated[
+            ColumnNames,
+            typer.Option(
+                metavar="column=merge|distinct",
+                help="What spellings of one value are in a sensitive column.",
+                rich_help_panel=_PANEL,
+            ),
+        ] = None,
         role: Annotated[
             ColumnNames,
             typer.Option(
@@ -157,6 +173,11 @@ def register(app: typer.Typer) -> None:
         for section, entries in sections.items():
             _update(given, section, entries)
         _update_columns(given, columns, parsing.read_pairs(role, "--role"))
+        confirmed = {
+            "meant": [parsing.read_columns([one]) for one in meant or ()] or None,
+            "variants": dict(parsing.read_pairs(variants, "--variants")) or None,
+        }
+        _update(given, "columns", confirmed)
         parameters = parsing.read_parameters(parameter)
         if private:
             parameters["private"] = parsing.read_private(private)

@@ -183,13 +183,13 @@ def _answer(holds: bool | None) -> str:
 
 def _explain_rest(output: Output, found: Verification) -> None:
     """Say what was too large to check, and whether the release is meant for others."""
-    for note in found.notes:
-        output.line(f"{note.capitalize()}.", style="yellow")
     if found.unread:
         listed = ", ".join(map(repr, found.unread))
         output.line(f"Columns that were not looked at: {listed}.", style="yellow")
     for one in found.unchecked:
         output.line(f"Not checked: {one}. Allow more operations with --max-work.", style="yellow")
+    for note in found.notes:
+        output.line(f"Note: {note}.", style="yellow")
     if found.is_test:
         output.line("The release is a test: whoever knows its seed can undo what is drawn from it.")
     elif found.is_sealed is False:

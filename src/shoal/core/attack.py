@@ -221,6 +221,8 @@ class Attack(ABC):
     """Whether it is run only where there is knowledge to run it with."""
     needs_places: ClassVar[bool] = False
     """Whether it goes by everybody's own bucket also where the release does not say it."""
+    goes_by_insensitive: ClassVar[bool] = False
+    """Whether it finds people by the insensitive columns too, where lines show them."""
     yields_beliefs: ClassVar[bool] = False
     """Whether its posteriors are beliefs, which are calibrated where the truth is at hand."""
     example: ClassVar[Mapping[str, object]] = {}

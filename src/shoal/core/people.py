@@ -11,7 +11,24 @@ import numpy.typing as npt
 from shoal.core.cells import Cells, Codes
 from shoal.core.tree import Tree
 
-__all__ = ["People"]
+__all__ = ["Company", "People"]
+
+
+@dataclass(frozen=True, eq=False)
+class Company:
+    """How many lines of a release look like each of its lines, insensitive columns included.
+
+    Parameters
+    ----------
+    known
+        By quasi-identifiers and the insensitive columns that no confirmed combination names, one
+        entry per published line in their order; None if all are confirmed.
+    whole
+        By all columns but the sensitive one.
+    """
+
+    known: npt.NDArray[np.int64] | None
+    whole: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +54,9 @@ class People:
     trees
         The hierarchies of quasi-identifiers, by column, where they are taken to be common
         knowledge; none by default.
+    company
+        How many lines look like each, by insensitive columns too, where the people are all of a
+        release that has such columns; None otherwise.
     """
 
     quasi: Cells
@@ -45,6 +65,7 @@ class People:
     everybody: People | None = None
     cell_of_key: Mapping[str, int] | None = field(default=None, repr=False)
     trees: Mapping[str, Tree] = field(default_factory=dict, repr=False)
+    company: Company | None = field(default=None, repr=False)
 
     @property
     def n_people(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from shoal.core.domain import ColumnType
 from shoal.core.errors import SchemaError
 from shoal.core.hierarchy import Hierarchy
+from shoal.core.spelling import CHOICES
 
 __all__ = ["ColumnDeclaration", "Role", "Schema", "role_of"]
 
@@ -102,6 +103,27 @@ def _name(parameter: str, given: object) -> str:
     return given
 
 
+def _combinations(given: object) -> tuple[tuple[str, ...], ...]:
+    """Read combinations of columns; a column by itself is a combination of one."""
+    listed = (given,) if isinstance(given, str) else given
+    if not isinstance(listed, Iterable):
+        raise SchemaError(
+            f"meant takes combinations of columns, not {_kind(given)}.",
+            hint="for example meant=[['population'], ['price', 'tax']].",
+        )
+    found = dict.fromkeys(tuple(dict.fromkeys(_names("meant", one))) for one in listed)
+    return tuple(combination for combination in found if combination)
+
+
+def _choice(column: str, given: object) -> str:
+    if not isinstance(given, str) or given not in CHOICES:
+        raise SchemaError(
+            f"variants says of column {column!r} neither {' nor '.join(CHOICES)}.",
+            hint="'merge' makes one value of all spellings, 'distinct' keeps them apart.",
+        )
+    return given
+
+
 def _by_column(parameter: str, given: object) -> dict[str, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise SchemaError(
@@ -182,7 +204,16 @@ class Schema:
     person
         A column that says whose row it is; it counts as identifying.
     nearly_unique
-        Insensitive columns that the steward means to publish although hardly two rows agree.
+        Insensitive columns that the steward means to publish although hardly two rows agree. It
+        says the same as naming each of them in `meant`. Default: none.
+    meant
+        Combinations of insensitive columns that the steward means to publish although they single
+        people out, or determine what the release hides: names, or lists of names. A combination
+        confirms every part of it, and nothing beyond it. Default: none.
+    variants
+        What spellings of one value are in a sensitive column (`HIV`, `hiv `): "merge" makes one
+        value of them, "distinct" keeps them apart. Default: none; a column with variants is then
+        refused.
 
     Examples
     --------
@@ -200,6 +231,8 @@ class Schema:
     key: str | None = None
     person: str | None = None
     nearly_unique: tuple[str, ...] = ()
+    meant: tuple[tuple[str, ...], ...] = ()
+    variants: Mapping[str, str] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -213,6 +246,8 @@ class Schema:
         key: str | None = None,
         person: str | None = None,
         nearly_unique: str | Iterable[str] = (),
+        meant: str | Iterable[str | Iterable[str]] = (),
+        variants: Mapping[str, str] | None = None,
     ) -> None:
         named = _names("identifying", identifying)
         owners = {"key": key, "person": person}
@@ -232,6 +267,10 @@ class Schema:
             "key": key,
             "person": person,
             "nearly_unique": _names("nearly_unique", nearly_unique),
+            "meant": _combinations(meant),
+            "variants": MappingProxyType(
+                {c: _choice(c, given) for c, given in _by_column("variants", variants).items()}
+            ),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -240,7 +279,8 @@ class Schema:
     def __reduce__(self) -> tuple[object, ...]:
         """Let schemas be copied and sent to other processes."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
-        given |= {"hierarchies": dict(self.hierarchies), "types": dict(self.types)}
+        mappings = ("hierarchies", "types", "variants")
+        given |= {name: dict(getattr(self, name)) for name in mappings}
         return (_restored, (given,))
 
     def _check(self) -> None:
@@ -268,11 +308,22 @@ class Schema:
                     f"A {what} is given for columns without a role: {_listed(stray)}.",
                     hint="give each of them a role, or take the entry out.",
                 )
-        stray = [column for column in self.nearly_unique if column not in self.insensitive]
+        named = {
+            "nearly_unique": self.nearly_unique,
+            "meant": dict.fromkeys(column for columns in self.meant for column in columns),
+        }
+        for what, given_columns in named.items():
+            stray = [column for column in given_columns if column not in self.insensitive]
+            if stray:
+                raise SchemaError(
+                    f"{what} names columns that are not insensitive: {_listed(stray)}.",
+                    hint="it only lets insensitive columns pass although they single people out.",
+                )
+        stray = [column for column in self.variants if column not in self.sensitive]
         if stray:
             raise SchemaError(
-                f"nearly_unique names columns that are not insensitive: {_listed(stray)}.",
-                hint="it only lets insensitive columns pass although hardly two rows agree.",
+                f"variants names columns that are not sensitive: {_listed(stray)}.",
+                hint="only the spellings of sensitive values are looked at; take the entry out.",
             )
 
     def _columns_by_role(self) -> tuple[tuple[Role, tuple[str, ...]], ...]:
@@ -293,6 +344,8 @@ class Schema:
         key: str | None = None,
         person: str | None = None,
         nearly_unique: str | Iterable[str] = (),
+        meant: str | Iterable[str | Iterable[str]] = (),
+        variants: Mapping[str, str] | None = None,
     ) -> Schema:
         """Make a schema from a role for every column, in Shoal's, ARX's or sdcMicro's words.
 
@@ -314,6 +367,8 @@ class Schema:
             key=key,
             person=person,
             nearly_unique=nearly_unique,
+            meant=meant,
+            variants=variants,
         )
 
     @property
@@ -335,6 +390,24 @@ class Schema:
     def both(self) -> tuple[str, ...]:
         """The columns that are quasi-identifying and sensitive, which slicing alone can take."""
         return tuple(column for column in self.quasi if column in self.sensitive)
+
+    @property
+    def confirmed(self) -> tuple[frozenset[str], ...]:
+        """The combinations of insensitive columns that the steward means to publish.
+
+        Examples
+        --------
+        >>> schema = Schema(insensitive=["a", "b"], meant=[["a", "b"]], nearly_unique="a")
+        >>> [sorted(columns) for columns in schema.confirmed]
+        [['a', 'b'], ['a']]
+        """
+        single = ((column,) for column in self.nearly_unique)
+        return tuple(dict.fromkeys(map(frozenset, (*self.meant, *single))))
+
+    def confirms(self, columns: Iterable[str]) -> bool:
+        """Return whether some columns are, or are part of, a confirmed combination."""
+        asked = frozenset(columns)
+        return not asked or any(asked <= combination for combination in self.confirmed)
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of the schema.

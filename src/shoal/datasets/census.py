@@ -229,6 +229,8 @@ def _schema() -> Schema:
         quasi=["age", "sex", "postcode", "education", "marital_status", "employment", "income"],
         sensitive="condition",
         insensitive=["wave"],
+        # In which wave somebody was asked, nobody else knows.
+        meant=["wave"],
         types={"age": "integer", "postcode": "categorical", "person_no": "categorical"},
         hierarchies={
             "age": Hierarchy.intervals(cuts=[list(cuts) for cuts in _AGE_CUTS]),

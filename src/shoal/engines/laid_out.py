@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes, smallest_type
+from shoal.core.cells import Codes, Counts, smallest_type
 from shoal.core.domain import Texts
 from shoal.core.method import Shape
 from shoal.core.plan import Plan, Segments
@@ -153,6 +153,17 @@ class LaidOut(PublishedFiles):
         if manifest.shape is Shape.SUPPRESSED:
             return suppressed(manifest, meanings, self._columns(manifest))[0]
         return assemble(manifest, meanings, self._grouped(manifest, Role.QUASI, Role.SENSITIVE))[0]
+
+    def _count_alike(self, manifest: Manifest, columns: Sequence[str]) -> Counts:  # noqa: ARG002
+        """Count for every line, in their order, those that agree with it in some columns."""
+        schema = self._table.schema
+        names = [
+            f"x{schema.insensitive.index(column)}"
+            if column in schema.insensitive
+            else f"p{schema.coded.index(column)}"
+            for column in columns
+        ]
+        return self._alike_in(f"published_{self._release}", names)
 
     @property
     def keys_of_lines(self) -> Texts:

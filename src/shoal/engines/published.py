@@ -13,10 +13,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes, smallest_type
+from shoal.core.cells import Codes, Counts, smallest_type
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
+from shoal.core.people import Company
 from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
 from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role
@@ -162,6 +163,40 @@ class PublishedFiles:
         if not np.array_equal(first[1:], np.cumsum(counts[:-1]) + 1):
             raise DataError("The lines are not sorted by what they hold.", hint=CHANGED)
         return cast("Codes", np.repeat(order, counts))
+
+    def company(self, manifest: Manifest) -> Company | None:
+        """Count for every line, in their order, those that look like it by insensitive columns.
+
+        Returns
+        -------
+        The counts; None where the release shows no insensitive column line by line.
+        """
+        confirmed = {column for columns in manifest.meant for column in columns}
+        insensitive = manifest.columns_of(Role.INSENSITIVE)
+        if not insensitive or manifest.shape is Shape.SLICED:
+            return None
+        quasi = manifest.columns_of(Role.QUASI)
+        known = [column for column in insensitive if column not in confirmed]
+        whole = self._count_alike(manifest, (*quasi, *insensitive))
+        if len(known) == len(insensitive):
+            return Company(whole, whole)
+        return Company(self._count_alike(manifest, (*quasi, *known)) if known else None, whole)
+
+    def _count_alike(self, manifest: Manifest, columns: Sequence[str]) -> Counts:
+        """Count for every line, in their order, those that agree with it in some columns."""
+        name = manifest.data_files[0]
+        names = [f"v{place}" for place in range(len(columns))]
+        selected = ", ".join(
+            f"{self.engine.quote(column)} AS {short}"
+            for column, short in zip(columns, names, strict=True)
+        )
+        lines = f"SELECT {selected}, row_number() OVER () AS line FROM ({self.queries[name]}) f"
+        return self._alike_in(f"({lines}) f", names)
+
+    def _alike_in(self, relation: str, names: Sequence[str]) -> Counts:
+        counted = f"SELECT line, count(*) OVER (PARTITION BY {', '.join(names)}) AS n"
+        query = f"SELECT n FROM ({counted} FROM {relation}) a ORDER BY line"
+        return self.engine.arrays(query, {"n": np.int64})["n"]
 
     def _check_linking(self, manifest: Manifest) -> None:
         """Refuse a linking that is none of the columns beside it."""

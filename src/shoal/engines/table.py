@@ -13,13 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.cells import Cells, Counts
-from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
+from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.domain import ColumnType, Domain, Texts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import Rows
 from shoal.core.schema import ColumnDeclaration, Schema
+from shoal.core.spelling import group_variants, most_frequent_spellings, variants_error
 from shoal.core.tree import Tree
+from shoal.engines.carried import carried_expression, refuse_reserved_carried, refuse_unique
 from shoal.engines.coding import stage_coded
 from shoal.engines.domains import (
     build_domain,
@@ -27,7 +29,7 @@ from shoal.engines.domains import (
     refuse_reserved,
     type_of_engine,
 )
-from shoal.engines.engine import N_HASHES, Engine, Scan
+from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
 from shoal.engines.marking import mark_cells
 from shoal.engines.texts import texts_of
 
@@ -35,7 +37,6 @@ __all__ = [
     "PART",
     "EngineTable",
     "canonical_text",
-    "carried_kind",
     "count_times_of_day",
     "long_text",
     "whole_row",
@@ -43,8 +44,6 @@ __all__ = [
 
 PART = "\x00part"
 """The name of the column that says which part of the table a row is in; no other can have it."""
-_FEW = 3
-"""A value that fewer rows than this share singles people out nearly as well as one of their own."""
 
 
 class EngineTable:
@@ -71,6 +70,7 @@ class EngineTable:
         with scan.unchanged():
             self._stage()
         self._n_rows_of: dict[str, Counts] = {}
+        self._variants: dict[str, str] = {}
         self._domains = {
             column: self._code_column(place, column) for place, column in enumerate(schema.coded)
         }
@@ -93,6 +93,11 @@ class EngineTable:
     def domains(self) -> Mapping[str, Domain]:
         """The values of every quasi-identifying and sensitive column."""
         return self._domains
+
+    @property
+    def variants(self) -> Mapping[str, str]:
+        """What was made of spellings, by sensitive column: merge or distinct, if there were any."""
+        return self._variants
 
     @cached_property
     def trees(self) -> Mapping[str, Tree]:
@@ -231,7 +236,7 @@ class EngineTable:
             for place, column in enumerate(self._schema.coded)
         )
         carried = "".join(
-            f", {_carried_expression(self.engine, column, self.scan.types[column])} AS x{place}"
+            f", {carried_expression(self.engine, column, self.scan.types[column])} AS x{place}"
             for place, column in enumerate(self._schema.insensitive)
         )
         columns = f"{person}{coded}{carried}"
@@ -247,7 +252,9 @@ class EngineTable:
             self._check_keys()
         self.n_people = self._count_people()
         for place, column in enumerate(self._schema.insensitive):
-            self._check_insensitive(f"x{place}", column)
+            refuse_reserved_carried(self.engine, f"x{place}", column, self.scan.types[column])
+            if not self._schema.confirms([column]):
+                refuse_unique(self.engine, f"x{place}", column, self._n_rows)
 
     def _text(self, column: str) -> str:
         return self.engine.text(self.engine.quote(column), self.scan.types[column])
@@ -303,68 +310,60 @@ class EngineTable:
         )
         return int(fetched["n"][0]) + self._n_rows - int(fetched["given"][0])
 
-    def _check_insensitive(self, name: str, column: str) -> None:
-        engine_type = self.scan.types[column]
-        if engine_type == "VARCHAR" or _is_enumeration(engine_type):
-            query = f"SELECT count(*) AS n FROM source WHERE {name} = '{SUPPRESSED}'"
-            if int(self.engine.rows(query)["n"][0]):
-                raise DataError(
-                    f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means "
-                    "suppressed in a release.",
-                    hint="write it otherwise, or leave it empty where it means missing.",
-                )
-            query = f"SELECT count(*) AS n FROM source WHERE {self.engine.has_nul(name)}"
-            if int(self.engine.rows(query)["n"][0]):
-                raise DataError(
-                    f"Column {column!r} holds NUL characters.",
-                    hint="take them out: most readers cut a text off there.",
-                )
-        if column not in self._schema.nearly_unique:
-            self._refuse_nearly_unique(name, column)
-
-    def _refuse_nearly_unique(self, name: str, column: str) -> None:
-        fetched = self.engine.rows(
-            f"SELECT {self.engine.cast('coalesce(sum(n), 0)', 'BIGINT')} AS n_rare, "
-            "count(CASE WHEN n = 1 THEN 1 END) AS n_unique FROM "
-            f"(SELECT count(*) AS n FROM source GROUP BY {name} HAVING count(*) < {_FEW}) rare"
-        )
-        n_unique, n_rare = int(fetched["n_unique"][0]), int(fetched["n_rare"][0])
-        if 2 * n_rare <= self._n_rows:
-            return
-        found = (
-            f"{n_unique} of {self._n_rows} rows have a value of their own there"
-            if 2 * n_unique > self._n_rows
-            else f"{n_rare} of {self._n_rows} rows have a value there that fewer than {_FEW} share"
-        )
-        raise DataError(
-            f"Column {column!r} is insensitive, so it would be published as it is, but {found}: "
-            "it singles people out.",
-            hint="give it the role identifying or quasi, or, where it is meant, name it in "
-            "nearly_unique.",
-        )
-
     def _code_column(self, place: int, column: str) -> Domain:
         fetched = self.engine.rows(
             f"SELECT c{place} AS v, count(*) AS n FROM source GROUP BY c{place}"
         )
-        values = texts_of(fetched["v"])
-        present = np.array([v for v in values if v is not None], dtype=object)
-        refuse_reserved(column, present)
+        read, counts = texts_of(fetched["v"]), fetched["n"].astype(np.int64)
+        refuse_reserved(column, np.array([v for v in read if v is not None], dtype=object))
+        values = self._spelled(column, read, counts)
+        distinct = values if values is read else list(dict.fromkeys(values))
+        present = np.array([v for v in distinct if v is not None], dtype=object)
         declared = self._schema.types.get(column)
         if declared is None:
             column_type = infer_type(present) if self.scan.is_text else self._types[column]
             declared = ColumnDeclaration(column_type)
-        domain, codes = build_domain(column, declared.type, values, order=declared.order)
+        domain, codes = build_domain(column, declared.type, distinct, order=declared.order)
         self._types[column] = declared.type
+        if values is not read:
+            code_of = dict(zip(distinct, codes.tolist(), strict=True))
+            codes = np.array([code_of[value] for value in values], dtype=np.int64)
         self._n_rows_of[column] = np.zeros(domain.size, dtype=np.int64)
-        self._n_rows_of[column][codes] = fetched["n"]
-        texts: Texts = np.array([*values, None], dtype=object)[:-1]
-        is_text = codes < len(domain.texts)
-        code_type = np.int16 if domain.size < 2**15 else np.int32
-        pushed = {"code": codes[is_text].astype(code_type), "v": texts[is_text]}
-        for holder in dict.fromkeys((self.engine, self.engine.publisher)):
-            holder.push(f"dictionary_{place}", pushed)
+        np.add.at(self._n_rows_of[column], codes, counts)
+        # A code has as many entries as the value has spellings: rows find theirs by any of them.
+        self.engine.push(f"dictionary_{place}", _dictionary(domain, read, codes))
         return domain
+
+    def _spelled(
+        self, column: str, texts: Sequence[str | None], counts: Counts
+    ) -> Sequence[str | None]:
+        """Return how each text of a column is spelled in the release.
+
+        Raises
+        ------
+        DataError
+            Where a sensitive column has variants, and the steward does not say what they are.
+        """
+        kind = self._types[column]
+        if column not in self._schema.sensitive or kind is not ColumnType.CATEGORICAL:
+            return texts
+        present = [place for place, text in enumerate(texts) if text is not None]
+        spelled = [str(texts[place]) for place in present]
+        groups = group_variants(spelled)
+        if not groups:
+            return texts
+        choice = self._schema.variants.get(column)
+        if choice is None:
+            raise variants_error(column, groups)
+        self._variants[column] = choice
+        if choice == "distinct":
+            return texts
+        merged = list(texts)
+        for place, text in zip(
+            present, most_frequent_spellings(spelled, counts[present], groups), strict=True
+        ):
+            merged[place] = text
+        return merged
 
     def _stage_coded(self) -> None:
         # A missing value finds no text; its code is the one behind those of all texts.
@@ -375,6 +374,14 @@ class EngineTable:
         joined_on = "LEFT JOIN dictionary_{place} d{place} ON d{place}.v = s.c{place}"
         carried = [f"x{place}" for place in range(len(self._schema.insensitive))]
         stage_coded(self.engine, codes, joined_on, ["row_key", *carried])
+        for place, column in enumerate(self._schema.coded):
+            is_merged = self._variants.get(column) == "merge"
+            if is_merged or self.engine.publisher is not self.engine:
+                # What is published is found by its code, so that a code has one text there.
+                domain = self._domains[column]
+                codes_of_texts = np.arange(len(domain.texts))
+                shown = _dictionary(domain, domain.texts.tolist(), codes_of_texts)
+                self.engine.publisher.push(f"dictionary_{place}", shown)
 
     def next_release(self) -> int:
         """Number the releases made of this table, so that each keeps its own staged tables."""
@@ -389,6 +396,14 @@ class EngineTable:
             return type_of_engine(column, self.scan.types[column])
         except DataError:
             return ColumnType.CATEGORICAL
+
+
+def _dictionary(domain: Domain, texts: Sequence[str | None], codes: Codes) -> Columns:
+    """Return texts with their codes, as engines hold them; missing ones aside."""
+    listed: Texts = np.array([*texts, None], dtype=object)[:-1]
+    is_text = codes < len(domain.texts)
+    code_type = np.int16 if domain.size < 2**15 else np.int32
+    return {"code": codes[is_text].astype(code_type), "v": listed[is_text]}
 
 
 def canonical_text(engine: Engine, column: str, kind: str) -> str:
@@ -416,25 +431,6 @@ def long_text(engine: Engine, text: str) -> str:
     length = engine.cast(f"length({text})", "VARCHAR")
     # Engines differ in what they make of a missing value in a concatenation.
     return f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END"
-
-
-def _carried_expression(engine: Engine, column: str, kind: str) -> str:
-    """Give the expression of an insensitive column: itself, but without a list of categories.
-
-    An enumeration brings the categories of all rows that were ever in it, published or not.
-    """
-    name = engine.quote(column)
-    return engine.cast(name, "VARCHAR") if _is_enumeration(kind) else name
-
-
-def carried_kind(kind: str) -> str:
-    """Give the type that an insensitive column is staged with."""
-    return "VARCHAR" if _is_enumeration(kind) else kind
-
-
-def _is_enumeration(engine_type: str) -> bool:
-    # Also within a list or a structure.
-    return "ENUM(" in engine_type
 
 
 def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:

@@ -27,6 +27,7 @@ from shoal.engines.domains import infer_type
 from shoal.engines.laid_out import LaidOut, without_places
 from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
+from shoal.pipeline.confirming import refuse_unconfirmed
 from shoal.pipeline.people import cells_of_keys
 from shoal.pipeline.published_labels import (
     least_frequency,
@@ -89,6 +90,8 @@ def anonymize(
     InfeasibleError
         Where the method cannot reach what was asked, or not beside the earlier releases; it names
         the best that it can.
+    DataError
+        Where insensitive columns undo the release, and the schema does not confirm them (`meant`).
 
     Examples
     --------
@@ -109,13 +112,15 @@ def anonymize(
         )
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     if not earlier:
-        return anonymize_with(secret, table, method, max_work=max_work, progress=progress)
+        release = anonymize_with(secret, table, method, max_work=max_work, progress=progress)
+        return refuse_unconfirmed(release)
     # Imported here: what is joint needs this module.
     from shoal.pipeline.joint import anonymize_beside, places_in  # noqa: PLC0415
 
     folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
     places = places_in(folders, table)
-    return anonymize_beside(places, secret, table, method, max_work=max_work, progress=progress)
+    release = anonymize_beside(places, secret, table, method, max_work=max_work, progress=progress)
+    return refuse_unconfirmed(release)
 
 
 def anonymize_with(
@@ -295,6 +300,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             n_suppressed=plan.blank.counts.get(column, 0),
             is_also_quasi=column in schema.quasi and roles[column] is Role.SENSITIVE,
             is_distorted=method.distorts and roles[column] is Role.SENSITIVE,
+            variants=table.variants.get(column),
         )
         for column in schema.published
     )
@@ -311,6 +317,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         versions={"shoal": __version__, "engine": table.engine.name},
         is_test=secret.is_test,
         slices=plan.slices,
+        meant=tuple(tuple(sorted(columns)) for columns in schema.confirmed),
     )
 
 

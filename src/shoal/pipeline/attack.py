@@ -148,6 +148,8 @@ def attack(
             if people is None or (not isinstance(one, CellAttack) and _is_placed(release, one))
         )
     attacked = _everybody(release, published) if people is None else read_people(people, published)
+    if people is None and any(one.goes_by_insensitive for one in attacks):
+        attacked = replace(attacked, company=release.files.company(release.manifest))
     told = (knowledge, *(getattr(one, "rules", None) for one in attacks))
     attacked = with_keys(release, attacked, (people, key), told, is_own=is_own)
     placed = _placed(release, attacks)
@@ -177,15 +179,10 @@ def _run(
     table: EngineTable | None,
     progress: Progress,
 ) -> tuple[list[Findings], set[str]]:
-    """Run attacks.
+    """Run attacks; return what they found, and the names of those that say nothing of lines.
 
-    Returns
-    -------
-    findings
-        What they found.
-    apart
-        The names of those that say nothing of lines: what was not tried replaces nothing that
-        was, and what is said of people of an external table is not said of lines.
+    What was not tried replaces nothing that was, and what is said of people of an external table
+    is not said of lines.
     """
     published = release.published
     has_cells = any(isinstance(one, CellAttack) for one in attacks)
@@ -430,6 +427,7 @@ def read_prior(source: Any, published: Published, bandwidth: Any) -> Beliefs:
         sensitive=names[Role.SENSITIVE],
         identifying=_other_columns(source, tuple(types)),
         types={name: kind for name, kind in types.items() if kind is not ColumnType.ORDERED},
+        variants=dict.fromkeys(names[Role.SENSITIVE], "distinct"),
     )
     table = read(source, schema)
     try:

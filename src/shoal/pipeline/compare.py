@@ -382,6 +382,8 @@ def _sections(table: EngineTable) -> dict[str, Mapping[str, object]]:
         "sensitive": schema.sensitive,
         "insensitive": schema.insensitive,
         "nearly_unique": schema.nearly_unique,
+        "meant": [list(columns) for columns in schema.meant],
+        "variants": dict(schema.variants),
     }
     types = {
         name: list(one.order) if one.type is ColumnType.ORDERED and one.order else str(one.type)

@@ -178,6 +178,8 @@ class Configuration:
             sensitive=columns.sensitive,
             insensitive=columns.insensitive,
             nearly_unique=columns.nearly_unique,
+            meant=columns.meant,
+            variants=columns.variants,
             hierarchies={
                 column: _hierarchy(column, given, self.base)
                 for column, given in self._file.hierarchies.items()

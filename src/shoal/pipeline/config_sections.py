@@ -27,14 +27,21 @@ _ROLE_KEYS = {
     Role.SENSITIVE: "sensitive",
     Role.INSENSITIVE: "insensitive",
 }
-_NEARLY_UNIQUE = "nearly_unique"
+_OF_COLUMNS = ("nearly_unique", "meant", "variants")
+"""Keys of [columns] that are no role."""
 
 
 def _as_list(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
 
+def _as_lists(given: object) -> object:
+    listed = _as_list(given)
+    return [_as_list(one) for one in listed] if isinstance(listed, list) else listed
+
+
 _Names = Annotated[list[str], BeforeValidator(_as_list)]
+_Combinations = Annotated[list[list[str]], BeforeValidator(_as_lists)]
 _Size = Annotated[int, BeforeValidator(bytes_of)]
 
 
@@ -58,6 +65,8 @@ class _Columns(_Section):
     sensitive: _Names = []
     insensitive: _Names = []
     nearly_unique: _Names = []
+    meant: _Combinations = []
+    variants: dict[str, Literal["distinct", "merge"]] = {}
 
 
 class _Method(_Section):
@@ -177,7 +186,10 @@ def _by_role(columns: object) -> object:
         return columns
     gathered: dict[str, object] = {}
     for word, names in columns.items():
-        key = word if word == _NEARLY_UNIQUE else _role_key(word)
+        if word in _OF_COLUMNS:
+            gathered[word] = names
+            continue
+        key = _role_key(word)
         listed = _as_list(names)
         if key in gathered and isinstance(listed, list):
             listed = [*cast("list[object]", gathered[key]), *listed]
@@ -191,7 +203,7 @@ def _role_key(word: str) -> str:
     try:
         return _ROLE_KEYS[role_of(word)]
     except SchemaError:
-        known = [*_ROLE_KEYS.values(), _NEARLY_UNIQUE]
+        known = [*_ROLE_KEYS.values(), *_OF_COLUMNS]
         raise SchemaError(
             f"[columns] has a key {word!r}, which is not a role.",
             hint=suggestion(word, known, "the keys are")

@@ -142,6 +142,8 @@ def _configuration(schema: Schema) -> Iterator[str]:
     yield f"quasi = {_toml(schema.quasi)}  # what others may know"
     yield f"sensitive = {_toml(schema.sensitive)}  # what nobody may be linked to"
     yield f"insensitive = {_toml(schema.insensitive)}  # published as it is"
+    meant = _toml([list(columns) for columns in schema.meant])
+    yield f"meant = {meant}  # in which wave somebody was asked, nobody else knows"
     yield from ("", "[types]", 'postcode = "categorical"  # some begin with 0')
     yield from ("", "[hierarchies]")
     for column, hierarchy in schema.hierarchies.items():

@@ -66,6 +66,9 @@ def manifest_faults(manifest: Manifest) -> list[str]:
     if manifest.shape is Shape.SUPPRESSED:
         faults += _suppressed_faults(manifest)
     faults += [*_slice_faults(manifest), *_parameter_faults(manifest), *_entry_faults(manifest)]
+    insensitive = manifest.columns_of(Role.INSENSITIVE)
+    if any(column not in insensitive for columns in manifest.meant for column in columns):
+        faults.append("meant names columns that are not insensitive")
     if _is_silent_about_distortion(manifest):
         faults.append("m-confidentiality is promised without saying that values were distorted")
     return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.core.domain import SUPPRESSED, ColumnType
+from shoal.core.spelling import group_variants, words_of_variants
 from shoal.engines.survey import Values
 
 __all__ = ["hints", "identity", "is_postcode_like", "may_name_person", "naming_word"]
@@ -129,6 +130,8 @@ def _text_remarks(values: Values) -> Iterator[str]:
         yield "some texts begin or end with a space"
     if len({text.strip().casefold() for text in texts}) < len({text.strip() for text in texts}):
         yield "some texts differ in upper and lower case only"
+    if variants := group_variants(texts):
+        yield (f"{words_of_variants(variants)}: as a sensitive column it needs [columns.variants]")
     yield from _number_remarks(texts)
     if all(map(_OTHER_DATE.fullmatch, texts)):
         yield "dates that are not written year-month-day: kept as text"

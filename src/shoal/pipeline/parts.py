@@ -84,6 +84,8 @@ def schema_of_rows(table: EngineTable) -> Schema:
         hierarchies={name: one for name, one in schema.hierarchies.items() if name in coded},
         types={name: _declaration(table, name) for name in coded},
         key=_free_name(coded),
+        # The spellings that are left are those that the steward keeps apart.
+        variants=dict.fromkeys(schema.sensitive, "distinct"),
     )
 
 

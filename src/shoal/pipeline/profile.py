@@ -27,6 +27,7 @@ from shoal.pipeline.combinations import Combination, Combinations, count_combina
 from shoal.pipeline.drafting import ColumnDraft, draft, suggested_hierarchy
 from shoal.pipeline.estimate import Estimate, estimate
 from shoal.pipeline.profile_correlations import correlate, correlation_sections
+from shoal.pipeline.profile_determining import TellingColumns, find_telling_columns
 from shoal.report.heat_map import heat_map
 
 __all__ = ["ColumnProfile", "Combination", "Estimate", "Profile", "estimate", "profile"]
@@ -130,6 +131,8 @@ class Profile:
         correlated with all others. None where the table is too large, or fewer than two are left.
     not_correlated
         Why columns, or all of them, have no correlation, in words.
+    determining
+        The columns, alone and in pairs, that determine another one for 95 % of the rows or more.
     """
 
     name: str
@@ -140,6 +143,7 @@ class Profile:
     combinations: Combinations
     correlations: Correlations | None = None
     not_correlated: tuple[str, ...] = ()
+    determining: TellingColumns = field(default_factory=TellingColumns)
 
     def column(self, name: str) -> ColumnProfile:
         """Give what is known of a column."""
@@ -198,8 +202,15 @@ class Profile:
             ],
             "curve": [one.to_dict() for one in counted.curve],
             "correlations": None if self.correlations is None else self.correlations.to_dict(),
-            "left_out": [*counted.left_out, *self.not_correlated],
+            "determining": self.determining.to_dict(),
+            "left_out": list(self.left_out),
         }
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was not counted, in words."""
+        counted = self.combinations.left_out
+        return (*counted, *self.not_correlated, *self.determining.left_out)
 
     def sections(self) -> tuple[Section, ...]:
         """Give the profile as small tables."""
@@ -210,10 +221,11 @@ class Profile:
             self._section_of_thresholds(),
             self._section_of_curve(),
             *(() if self.correlations is None else correlation_sections(self.correlations)),
+            self.determining.section(self.n_rows),
             Section(
                 "Not counted",
                 ("what",),
-                tuple((text,) for text in (*self.combinations.left_out, *self.not_correlated)),
+                tuple((text,) for text in self.left_out),
                 holds_values=False,
             ),
         ]
@@ -355,7 +367,10 @@ def profile(
         considered = _considered(columns)
         combinations = count_combinations(survey, considered, progress)
         progress("correlations")
-        found, not_correlated = correlate(survey, _typed(columns, considered))
+        typed = _typed(columns, considered)
+        found, not_correlated = correlate(survey, typed)
+        progress("columns that determine others")
+        telling = find_telling_columns(survey, {name: kind for name, (kind, _) in typed.items()})
     finally:
         opened.close()
     return Profile(
@@ -367,6 +382,7 @@ def profile(
         combinations=combinations,
         correlations=found,
         not_correlated=not_correlated,
+        determining=telling,
     )
 
 

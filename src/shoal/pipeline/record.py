@@ -110,6 +110,9 @@ class RecordedSchema(_Part):
     sensitive: list[str]
     insensitive: list[str]
     nearly_unique: list[str]
+    # Records of earlier versions have neither: every spelling was a value of its own then.
+    meant: list[list[str]] = []
+    variants: dict[str, str] | None = None
     key: str | None
     person: str | None
     types: dict[str, str | list[str]]
@@ -122,6 +125,8 @@ class RecordedSchema(_Part):
             column: Hierarchy.from_config(given, column=column)
             for column, given in self.hierarchies.items()
         }
+        if self.variants is None:
+            stated["variants"] = dict.fromkeys(self.sensitive, "distinct")
         return Schema(**stated)
 
 
@@ -268,6 +273,8 @@ def _stated_schema(schema: Schema) -> dict[str, object]:
         "sensitive": schema.sensitive,
         "insensitive": schema.insensitive,
         "nearly_unique": schema.nearly_unique,
+        "meant": schema.meant,
+        "variants": dict(schema.variants),
         "key": schema.key,
         "person": schema.person,
         "types": {

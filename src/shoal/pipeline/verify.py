@@ -40,6 +40,7 @@ from shoal.pipeline.release import (
     read_hierarchy,
     read_manifest,
 )
+from shoal.pipeline.spelling_notes import spelling_notes
 from shoal.pipeline.witnesses import evidence_of, read_witnesses
 from shoal.pipeline.written_faults import form_faults, written_faults
 
@@ -240,7 +241,7 @@ def _verify_content(
     return replace(
         found,
         status=status,
-        notes=notes,
+        notes=(*notes, *found.notes),
         is_test=manifest.is_test,
         is_sealed=manifest.is_sealed,
     )
@@ -392,6 +393,7 @@ def _judge(
             for verdict in verdicts
             if not verdict.is_checked
         ),
+        notes=spelling_notes(published),
     )
 
 

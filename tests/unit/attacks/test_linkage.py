@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.attacks import Linkage
-from shoal.attacks.linkage import _count_groups, _group_counter, _sampled_shapley
+from shoal.attacks._column_shares import _count_groups, _group_counter, _sampled_shapley
 from shoal.core.errors import ParameterError
 from shoal.core.guarantees import AlphaK, BucketSize, KAnonymity
 from shoal.core.method import Shape

@@ -35,7 +35,8 @@ COLUMNS = ("age", "sex", "note", "disease")
 @pytest.fixture
 def table() -> shoal.Table:
     columns = dict(zip(COLUMNS, map(list, zip(*ROWS, strict=True)), strict=True))
-    schema = shoal.Schema(quasi=["age", "sex"], insensitive=["note"], sensitive="disease")
+    schema = shoal.Schema(quasi=["age", "sex"], insensitive=["note"], sensitive="disease",
+                          meant=["note"])  # fmt: skip
     return shoal.read(columns, schema)
 
 

@@ -43,6 +43,7 @@ def plain(census):
         census.schema,
         identifying=(*census.schema.identifying, *census.schema.insensitive),
         insensitive=(),
+        meant=(),
     )
     return shoal.read(census, schema)
 
@@ -254,6 +255,7 @@ def configuration(tmp_path, census, attack, method=None):
                 "quasi": list(roles.quasi),
                 "sensitive": list(roles.sensitive),
                 "insensitive": list(roles.insensitive),
+                "meant": list(roles.insensitive),
             },
             "method": method or {"name": "mondrian", "k": 5},
             "attacks": {"membership": attack},

@@ -23,7 +23,8 @@ def table():
         "note": [float(i % 3) for i in range(240)],
         "disease": np.where(rng.random(240) < odds, "gout", rng.choice(["cold", "flu"], 240)),
     }
-    schema = shoal.Schema(quasi=["age", "sex"], sensitive="disease", insensitive="note")
+    schema = shoal.Schema(quasi=["age", "sex"], sensitive="disease", insensitive="note",
+                          meant="note")  # fmt: skip
     return shoal.read(columns, schema)
 
 

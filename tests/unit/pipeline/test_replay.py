@@ -67,6 +67,7 @@ def schema_for(method: shoal.methods.Method, key: str | None = None) -> shoal.Sc
         identifying=[] if key else ["person_no"],
         quasi=["age", "sex", "postcode", *(["wave"] if sees_all else [])],
         insensitive=[] if sees_all else ["wave"],
+        meant=[] if sees_all else ["wave"],
         sensitive="condition",
         key=key,
         hierarchies={
@@ -198,6 +199,7 @@ def configured(tmp_path, files):
                 "quasi": ["age", "sex", "postcode"],
                 "sensitive": "condition",
                 "insensitive": "wave",
+                "meant": ["wave"],
             },
             "method": {"name": "anatomy", "ell": 2},
         }
