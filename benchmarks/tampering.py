@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from tampering_edits import edits_of  # noqa: E402
+
 import shoal  # noqa: E402 - the tests must be found first
 from shoal.cli.app import app  # noqa: E402
-from tampering_edits import edits_of  # noqa: E402
 
 METHODS = {
     "generalized": shoal.FullDomain(k=4),
@@ -38,7 +39,9 @@ def _written(shape: str, ending: str, folder: Path) -> Path:
     census = shoal.datasets.census(rows=120, seed=4)
     schema = census.schema
     if shape in ("sliced", "suppressed"):
-        schema = replace(schema, quasi=(*schema.quasi, *schema.insensitive), insensitive=())
+        schema = replace(
+            schema, quasi=(*schema.quasi, *schema.insensitive), insensitive=(), meant=()
+        )
     release = shoal.anonymize(shoal.read(census, schema), METHODS[shape])
     return release.write(folder / f"{shape}.{ending}" / "release", ending)
 

@@ -13,6 +13,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
 from shoal.core.method import Shape
 from shoal.core.schema import Role
+from shoal.core.spelling import CHOICES
 
 __all__ = [
     "BUCKET",

@@ -30,7 +30,7 @@ RELEASES = [
 def schema_of(census, shape):
     schema = census.schema
     if shape in ("sliced", "suppressed"):
-        return replace(schema, quasi=(*schema.quasi, *schema.insensitive), insensitive=())
+        return replace(schema, quasi=(*schema.quasi, *schema.insensitive), insensitive=(), meant=())
     return schema
 
 
