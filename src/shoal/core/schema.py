@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -335,6 +335,21 @@ class Schema:
     def both(self) -> tuple[str, ...]:
         """The columns that are quasi-identifying and sensitive, which slicing alone can take."""
         return tuple(column for column in self.quasi if column in self.sensitive)
+
+    def with_orders(self, orders: Mapping[str, tuple[str, ...]]) -> Schema:
+        """Return the schema with the orders of columns whose type it does not declare.
+
+        Parameters
+        ----------
+        orders
+            The values of columns, from lowest to highest. Identifying columns need no order.
+        """
+        added = {
+            column: ColumnDeclaration(ColumnType.ORDERED, order)
+            for column, order in orders.items()
+            if column in self.published and column not in self.types
+        }
+        return replace(self, types={**self.types, **added}) if added else self
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of the schema.

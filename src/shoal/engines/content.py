@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from shoal.engines.table import EngineTable, carried_kind, long_text
+from shoal.engines.carried import carried_kind
+from shoal.engines.table import EngineTable, long_text
 
 __all__ = ["content_digest"]
 

@@ -14,12 +14,13 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.cells import Cells, Counts
-from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
+from shoal.core.domain import ColumnType, Domain, Texts
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.private_cells import Marks, PrivateCells
 from shoal.core.rows import Rows
 from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.tree import Tree
+from shoal.engines.carried import carried_expression, carried_kind, check_carried
 from shoal.engines.coding import stage_coded
 from shoal.engines.domains import (
     build_domain,
@@ -35,7 +36,6 @@ __all__ = [
     "PART",
     "EngineTable",
     "canonical_text",
-    "carried_kind",
     "count_times_of_day",
     "long_text",
     "whole_row",
@@ -43,8 +43,6 @@ __all__ = [
 
 PART = "\x00part"
 """The name of the column that says which part of the table a row is in; no other can have it."""
-_FEW = 3
-"""A value that fewer rows than this share singles people out nearly as well as one of their own."""
 
 
 class EngineTable:
@@ -64,7 +62,7 @@ class EngineTable:
         schema.check_columns(tuple(scan.types))
         self.engine = engine
         self.scan = scan
-        self._schema = schema
+        self._schema = schema = schema.with_orders(scan.orders)
         self._types = {
             column: type_of_engine(column, scan.types[column]) for column in schema.coded
         }
@@ -231,7 +229,7 @@ class EngineTable:
             for place, column in enumerate(self._schema.coded)
         )
         carried = "".join(
-            f", {_carried_expression(self.engine, column, self.scan.types[column])} AS x{place}"
+            f", {carried_expression(self.engine, column, self.scan.types[column])} AS x{place}"
             for place, column in enumerate(self._schema.insensitive)
         )
         columns = f"{person}{coded}{carried}"
@@ -247,7 +245,8 @@ class EngineTable:
             self._check_keys()
         self.n_people = self._count_people()
         for place, column in enumerate(self._schema.insensitive):
-            self._check_insensitive(f"x{place}", column)
+            kind = carried_kind(self.scan.types[column])
+            check_carried(self.engine, f"x{place}", column, kind, self._schema, self._n_rows)
 
     def _text(self, column: str) -> str:
         return self.engine.text(self.engine.quote(column), self.scan.types[column])
@@ -302,46 +301,6 @@ class EngineTable:
             "SELECT count(DISTINCT person) AS n, count(person) AS given FROM source"
         )
         return int(fetched["n"][0]) + self._n_rows - int(fetched["given"][0])
-
-    def _check_insensitive(self, name: str, column: str) -> None:
-        engine_type = self.scan.types[column]
-        if engine_type == "VARCHAR" or _is_enumeration(engine_type):
-            query = f"SELECT count(*) AS n FROM source WHERE {name} = '{SUPPRESSED}'"
-            if int(self.engine.rows(query)["n"][0]):
-                raise DataError(
-                    f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means "
-                    "suppressed in a release.",
-                    hint="write it otherwise, or leave it empty where it means missing.",
-                )
-            query = f"SELECT count(*) AS n FROM source WHERE {self.engine.has_nul(name)}"
-            if int(self.engine.rows(query)["n"][0]):
-                raise DataError(
-                    f"Column {column!r} holds NUL characters.",
-                    hint="take them out: most readers cut a text off there.",
-                )
-        if column not in self._schema.nearly_unique:
-            self._refuse_nearly_unique(name, column)
-
-    def _refuse_nearly_unique(self, name: str, column: str) -> None:
-        fetched = self.engine.rows(
-            f"SELECT {self.engine.cast('coalesce(sum(n), 0)', 'BIGINT')} AS n_rare, "
-            "count(CASE WHEN n = 1 THEN 1 END) AS n_unique FROM "
-            f"(SELECT count(*) AS n FROM source GROUP BY {name} HAVING count(*) < {_FEW}) rare"
-        )
-        n_unique, n_rare = int(fetched["n_unique"][0]), int(fetched["n_rare"][0])
-        if 2 * n_rare <= self._n_rows:
-            return
-        found = (
-            f"{n_unique} of {self._n_rows} rows have a value of their own there"
-            if 2 * n_unique > self._n_rows
-            else f"{n_rare} of {self._n_rows} rows have a value there that fewer than {_FEW} share"
-        )
-        raise DataError(
-            f"Column {column!r} is insensitive, so it would be published as it is, but {found}: "
-            "it singles people out.",
-            hint="give it the role identifying or quasi, or, where it is meant, name it in "
-            "nearly_unique.",
-        )
 
     def _code_column(self, place: int, column: str) -> Domain:
         fetched = self.engine.rows(
@@ -416,25 +375,6 @@ def long_text(engine: Engine, text: str) -> str:
     length = engine.cast(f"length({text})", "VARCHAR")
     # Engines differ in what they make of a missing value in a concatenation.
     return f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END"
-
-
-def _carried_expression(engine: Engine, column: str, kind: str) -> str:
-    """Give the expression of an insensitive column: itself, but without a list of categories.
-
-    An enumeration brings the categories of all rows that were ever in it, published or not.
-    """
-    name = engine.quote(column)
-    return engine.cast(name, "VARCHAR") if _is_enumeration(kind) else name
-
-
-def carried_kind(kind: str) -> str:
-    """Give the type that an insensitive column is staged with."""
-    return "VARCHAR" if _is_enumeration(kind) else kind
-
-
-def _is_enumeration(engine_type: str) -> bool:
-    # Also within a list or a structure.
-    return "ENUM(" in engine_type
 
 
 def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from shoal import __version__
-from shoal.core.cells import Codes, Counts
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.cells import Counts
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method, Problem, Shape
@@ -21,18 +21,18 @@ from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import BUCKET, COUNT, Manifest, Meaning, PublishedColumn
 from shoal.core.rows import MOST_ROWS, Rows
-from shoal.core.schema import Role, Schema
+from shoal.core.schema import Role
 from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.apply import apply_plan
-from shoal.engines.domains import infer_type
 from shoal.engines.laid_out import LaidOut, without_places
 from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
 from shoal.pipeline.people import cells_of_keys
 from shoal.pipeline.release import Making, Release
+from shoal.pipeline.shown_columns import shown_codes, with_orders, with_shown_types
 from shoal.pipeline.verify import Status, too_large, verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
@@ -227,11 +227,12 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     table, plan = making.table, making.plan
     files = LaidOut(table, plan, manifest.shape, making.number)
     meanings = _meanings(table, plan, max(manifest.least_named, _least_frequency(making)))
+    manifest = with_orders(manifest, making, files, meanings)
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
     if published.rows is not None:
         meanings = _shown_meanings(published.rows, meanings)
-        manifest = _with_shown_types(manifest, published.rows, table.schema)
+    manifest = with_shown_types(manifest, table, files, published.rows)
     manifest = replace(manifest, n_buckets=published.n_buckets)
     release = Release(
         manifest=manifest,
@@ -286,7 +287,6 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             role=roles[column],
             type=table.type_of(column),
             is_recoded=column in recoded,
-            order=_order(table, column, method, plan) if roles[column] is Role.SENSITIVE else None,
             n_suppressed=plan.blank.counts.get(column, 0),
             is_also_quasi=column in schema.quasi and roles[column] is Role.SENSITIVE,
             is_distorted=method.distorts and roles[column] is Role.SENSITIVE,
@@ -307,24 +307,6 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         is_test=secret.is_test,
         slices=plan.slices,
     )
-
-
-def _order(table: EngineTable, column: str, method: Method, plan: Plan) -> tuple[str, ...] | None:
-    domain = table.domains[column]
-    # Some values may stand in suppressed or distorted cells alone.
-    hides_values = method.shape is Shape.SUPPRESSED or method.distorts
-    if domain.type is not ColumnType.ORDERED or hides_values:
-        return None
-    shown = _shown_codes(plan, column)
-    return tuple(domain.texts[shown[shown != domain.missing_code]].tolist())
-
-
-def _shown_codes(plan: Plan, column: str) -> Codes:
-    """Give the values of a column of the classes that some row which is not left out carries."""
-    n_dropped = np.zeros(len(plan.class_counts), dtype=np.int64)
-    np.add.at(n_dropped, plan.drop.group, plan.drop.last - plan.drop.first)
-    is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
-    return np.unique(plan.classes.column(column)[is_shown])
 
 
 def _least_frequency(making: Making) -> int:
@@ -361,21 +343,6 @@ def _shown_meanings(
         column: {label: meaning for label, meaning in labels.items() if label in texts[column]}
         for column, labels in meanings.items()
     }
-
-
-def _with_shown_types(manifest: Manifest, rows: Rows, schema: Schema) -> Manifest:
-    """State of columns with suppressed cells the type that the visible ones have.
-
-    One that nobody declared was read off all cells, and would tell something of hidden ones.
-    """
-    texts = {domain.column: domain.texts for domain in rows.domains}
-    columns = tuple(
-        replace(column, type=infer_type(texts[column.name]))
-        if column.n_suppressed and column.name not in schema.types
-        else column
-        for column in manifest.columns
-    )
-    return replace(manifest, columns=columns)
 
 
 def _value_counts(table: EngineTable, column: str) -> Counts:
@@ -428,7 +395,7 @@ def _published_hierarchies(
     if needs_tree:
         (sensitive,) = table.schema.sensitive
         tree = table.trees[sensitive]
-        rows[sensitive] = tree.restricted_rows(tree.position[_shown_codes(plan, sensitive)])
+        rows[sensitive] = tree.restricted_rows(tree.position[shown_codes(plan, sensitive)])
     return rows
 
 
