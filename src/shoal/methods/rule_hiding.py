@@ -124,7 +124,7 @@ class RuleHiding(Method):
         "In mode public, blanked cells that turn out to be needless are shown again.",
     )
     example: ClassVar[Mapping[str, object]] = {
-        "private": ("condition if age > 60",),
+        "private": ("condition where age > 60",),
         "delta": "0.8",
         "gamma": 5,
     }
