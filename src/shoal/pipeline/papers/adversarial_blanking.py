@@ -40,7 +40,7 @@ _STRAIGHT = 0.95
 _ONE_PASS, _FIXPOINT = "one pass, as printed", "until no rule is left"
 _TIES = (
     "which of equally heavy entries go first decides it, and the paper does not say. Shoal's fast "
-    "algorithm takes them column by column. The plain one (`shoal.knowledge.adversarial.grades`) "
+    "algorithm takes them column by column. The plain one (shoal.knowledge.adversarial.grades) "
     "takes them row by row and blanks {}; made to take them column by column, it blanks the same "
     "entries as the fast one."
 )
