@@ -55,15 +55,18 @@ def test_all_figures_of_the_paper_are_planned():
     assert [int(number) for number in re.findall(r"\d+", titles)] == list(range(3, 13))
 
 
-def test_the_examples_are_reproduced_but_for_two():
+def test_the_examples_are_reproduced_but_for_tuple_6_and_example_7():
     (figure,) = examples(Setting())
     assert len(figure.x) == 8
     differing = [one.what for one in figure.statements if one.verdict == "differs"]
     assert differing == [
+        "tuples whose missing value is predicted (Example 1)",
         "tuples whose missing value cannot be predicted (Example 1)",
         "category of Unmarried and SL-5 (Example 7)",
     ]
-    assert "Unmarr. → F and SL-5 → F" in by_what(figure)[differing[0]].why
+    assert by_what(figure)[differing[0]].ours == "5, 6, 8, 9"
+    for what in differing[:2]:
+        assert "Unmarr. → F and SL-5 → F" in by_what(figure)[what].why
 
 
 def test_draws_with_one_seed_are_the_same_and_private_cells_as_many_as_asked():
@@ -95,18 +98,42 @@ def test_a_line_fits_what_is_straight():
 def test_figure_7_the_printed_pass_blanks_as_many_as_the_paper(monkeypatch):
     monkeypatch.setattr(adversarial_tables, "_DRAWS", 2)
     monkeypatch.setattr(adversarial_blanking, "_TOGETHER", (1, 30))
+    monkeypatch.setattr(adversarial_blanking, "_N_PLAIN", 1)
     blanked, seconds = check_shape(adversarial_blanking.by_blanking_factor(Setting()))
     found = by_what(blanked)
     assert found["sensitive entries"].verdict == "reproduced"
     assert found["entries blanked, one at a time (6.1)"].verdict == "reproduced"
     assert found["entries blanked for 1,000 private ones"].verdict == "reproduced"
-    # Shoal blanks equally heavy entries column by column.
-    assert found["entries blanked, 30 at a time"].verdict == "differs"
+    # Equally heavy entries go column by column in the fast algorithm, row by row in the plain one.
+    fast = found["entries blanked, 30 at a time, by the fast algorithm"]
+    plain = found["the same by the plain algorithm (1 draw)"]
+    assert (fast.verdict, plain.verdict, plain.ours) == ("differs", "reproduced", "1,320")
+    assert "row by row and blanks 1,320;" in fast.why
     # One pass does not end safe.
     assert found["adversarial rules left after one pass (section 3, step 2)"].verdict == "differs"
     once, fully = (curve.values for curve in blanked.curves)
     assert all(more > less for less, more in zip(once, fully, strict=True))
     assert by_what(seconds)["seconds, one entry at a time"].verdict == "not judged"
+
+
+@pytest.mark.slow
+@needs_compiled
+@pytest.mark.parametrize(("seed", "n_blanked"), [(0, 1_320), (1, 1_350), (2, 1_290)])
+def test_figure_7_the_plain_algorithm_blanks_row_by_row_as_many_as_the_paper(seed, n_blanked):
+    marked = adversarial_tables.zipf_marked(Setting(), seed)
+    given = {"delta": "0.8", "gamma": "0.001", "blank_per_round": 30}
+    assert adversarial_tables.plain_in(marked, **given) == n_blanked
+
+
+@pytest.mark.slow
+@needs_compiled
+def test_figure_11_the_derived_set_changes_by_two_thirds_over_supports(monkeypatch, adult_path):
+    monkeypatch.setattr(adversarial_tables, "_DRAWS", 1)
+    monkeypatch.setattr(adversarial_adult, "_SUPPORTS", ("0.005", "0.1"))
+    figures = check_shape(adversarial_adult.by_support_on_adult(Setting(adult=adult_path)))
+    found = by_what(figures[0])["entries blanked over all supports"]
+    assert found.verdict == "differs"
+    assert found.ours.startswith("30,000 to 50,000 (+67 %); one at a time ")
 
 
 @pytest.mark.slow

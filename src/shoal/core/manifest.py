@@ -72,7 +72,7 @@ class PublishedColumn:
     is_recoded
         Whether labels stand in place of the values.
     order
-        The values of an ordered sensitive column, from lowest to highest.
+        The values of an ordered column that the public files name, from lowest to highest.
     n_suppressed
         How many of its cells are suppressed; why each of them is, no public file says.
     is_also_quasi

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -408,6 +408,21 @@ class Schema:
         """Return whether some columns are, or are part of, a confirmed combination."""
         asked = frozenset(columns)
         return not asked or any(asked <= combination for combination in self.confirmed)
+
+    def with_orders(self, orders: Mapping[str, tuple[str, ...]]) -> Schema:
+        """Return the schema with the orders of columns whose type it does not declare.
+
+        Parameters
+        ----------
+        orders
+            The values of columns, from lowest to highest. Identifying columns need no order.
+        """
+        added = {
+            column: ColumnDeclaration(ColumnType.ORDERED, order)
+            for column, order in orders.items()
+            if column in self.published and column not in self.types
+        }
+        return replace(self, types={**self.types, **added}) if added else self
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of the schema.

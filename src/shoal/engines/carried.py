@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Cells
-from shoal.core.domain import SUPPRESSED, NumberedDomain
+from shoal.core.domain import SUPPRESSED, ColumnType, NumberedDomain, Texts
 from shoal.core.errors import DataError
+from shoal.core.schema import Schema
 from shoal.core.toml_text import text
-from shoal.engines.engine import Engine
+from shoal.engines.domains import build_domain, infer_type, type_of_engine
+from shoal.engines.engine import Engine, Scan
+from shoal.engines.texts import texts_of
 
 if TYPE_CHECKING:
     from shoal.engines.table import EngineTable
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "carried_expression",
     "carried_kind",
+    "carried_type",
+    "check_declared",
     "count_beside_carried",
     "count_published",
     "count_table",
@@ -197,3 +202,60 @@ def count_beside_carried(
     for place, name in enumerate(kinds):
         codes[:, place] = fetched.pop(name)
     return Cells(domains, codes, fetched["n"])
+
+
+def check_declared(engine: Engine, name: str, column: str, kind: str, schema: Schema) -> None:
+    """Refuse an insensitive column whose values are not of the type that is declared.
+
+    Parameters
+    ----------
+    engine
+        The engine that has staged the table as `source`.
+    name, column
+        The name of the column there, and its own.
+    kind
+        The type that it is staged with.
+    schema
+        The declared types of the columns.
+    """
+    declared = schema.types.get(column)
+    if declared is None:
+        return
+    values = _distinct(engine, f"SELECT DISTINCT {engine.text(name, kind)} AS v FROM source")
+    build_domain(column, declared.type, values.tolist(), order=declared.order)
+
+
+def carried_type(engine: Engine, scan: Scan, column: str, name: str, published: str) -> ColumnType:
+    """Return the type of the values that a release shows of an undeclared insensitive column.
+
+    Rows that are left out do not count: the type must not tell that one of them had another.
+
+    Parameters
+    ----------
+    engine
+        The engine that has laid out what is published.
+    scan
+        The source, which may have types of its own.
+    column, name
+        The column, and its name in what is published.
+    published
+        What stands behind FROM.
+    """
+    if scan.is_text:
+        values = _distinct(engine, f"SELECT DISTINCT {name} AS v FROM {published}")
+        return infer_type(values[values != None])  # noqa: E711 - by element
+    kind = carried_kind(scan.types[column])
+    if kind.startswith("TIMESTAMP"):
+        day = engine.cast(engine.cast(name, "DATE"), "TIMESTAMP")
+        found = engine.rows(f"SELECT count(*) AS n FROM {published} WHERE {name} <> {day}")
+        # A moment of the day is more than a date, and Shoal has no type for it.
+        return ColumnType.CATEGORICAL if int(found["n"][0]) else ColumnType.DATE
+    try:
+        return type_of_engine(column, kind)
+    except DataError:
+        return ColumnType.CATEGORICAL
+
+
+def _distinct(engine: Engine, query: str) -> Texts:
+    values: Texts = np.array([*texts_of(engine.rows(query)["v"]), None], dtype=object)[:-1]
+    return values

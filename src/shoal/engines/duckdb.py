@@ -21,6 +21,7 @@ from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory, memory_beside
+from shoal.engines.orders import file_orders, frame_orders
 from shoal.engines.paths import check_readable, digest, literal, pattern
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sources import (
@@ -40,8 +41,6 @@ __all__ = ["DuckDB"]
 _CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 _DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
-
-
 _SETTINGS = {
     # A moment's date must not depend on where the machine stands.
     "TimeZone": "'UTC'",
@@ -49,8 +48,6 @@ _SETTINGS = {
     # thousand and turn a fraction that it did not see into a whole number.
     "pandas_analyze_sample": 2**62,
 }
-
-
 _LONG_LIST = 500
 _PART = 1 << 20
 """How many rows are fetched at a time."""
@@ -275,8 +272,10 @@ class DuckDB:
                 f"DuckDB cannot read this {type(source).__name__}.",
                 hint="are all columns of one length and of plain types?",
             ) from None
-        name = "columns" if isinstance(source, Mapping) else type(source).__name__
-        return self._described(view, name=name)
+        if isinstance(source, Mapping):
+            return replace(self._described(view, name="columns"), orders=frame_orders(source))
+        found = self._described(view, name=type(source).__name__)
+        return replace(found, orders=frame_orders(frame))
 
     def scan_own(self, path: Path, *, is_trusted: bool) -> Scan:
         """Make a file of a release readable; what stands in it is checked by others.
@@ -305,7 +304,7 @@ class DuckDB:
         check_readable(path)
         watched = WatchedFile(path)
         scan = self._scan_file(path, options)
-        return replace(scan, watched=watched)
+        return replace(scan, watched=watched, orders=file_orders(path))
 
     def _scan_file(self, path: Path, options: dict[str, object]) -> Scan:
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]

@@ -72,6 +72,9 @@ class Scan:
         The file, to notice that somebody changes it while it is read; None where it is none.
     origin
         Where it stands.
+    orders
+        The values of every column that the source itself orders, from lowest to highest: an
+        ordered category of pandas, an Enum of polars, an ordered dictionary of Arrow.
     """
 
     relation: str
@@ -83,6 +86,7 @@ class Scan:
     options: Mapping[str, str] = field(default_factory=dict)
     watched: WatchedFile | None = None
     origin: Origin = field(default_factory=Origin)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def unchanged(self) -> contextlib.AbstractContextManager[None]:
         """Refuse a source that somebody changes while it is read."""

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.cells import Codes, Counts, smallest_type
-from shoal.core.domain import Texts
+from shoal.core.domain import ColumnType, Texts
 from shoal.core.method import Shape
 from shoal.core.plan import Plan, Segments
-from shoal.core.release import BUCKET, Manifest, Meaning, Published
+from shoal.core.release import BUCKET, Manifest, Meaning, Published, PublishedColumn
 from shoal.core.schema import Role
 from shoal.engines.assembling import (
     Coded,
@@ -24,6 +24,8 @@ from shoal.engines.assembling import (
     sliced_release,
     suppressed,
 )
+from shoal.engines.carried import carried_type
+from shoal.engines.domains import SQL_TYPES
 from shoal.engines.layout import published_queries, tuple_query
 from shoal.engines.published import PublishedFiles
 from shoal.engines.slicing import placement_query, slice_table
@@ -75,6 +77,39 @@ class LaidOut(PublishedFiles):
             for column in columns
         )
         return f"SELECT {selected} FROM ({self.queries[name]}) f"
+
+    def carried_type(self, column: str) -> ColumnType:
+        """Return the type of the values that an undeclared insensitive column shows."""
+        table = self._table
+        name = f"x{table.schema.insensitive.index(column)}"
+        return carried_type(self.engine, table.scan, column, name, f"published_{self._release}")
+
+    def shown_codes(self, column: str) -> Codes:
+        """Return the codes that some line shows of a column that is published as it is."""
+        name = f"p{self._table.schema.coded.index(column)}"
+        place = next((i for i, one in enumerate(self._plan.slices) if column in one), None)
+        lines = f"published_{self._release}"
+        if place is not None:
+            lines = slice_table(self._release, place)
+        found = self.engine.rows(f"SELECT DISTINCT {name} AS code FROM {lines} ORDER BY {name}")
+        return found["code"].astype(np.int64)
+
+    def _has_type(self, column: PublishedColumn) -> bool:
+        # What a CSV file holds are texts; other sources have types of their own.
+        if column.role is not Role.INSENSITIVE:
+            return True
+        return self._table.scan.is_text and self._is_written_plainly(column)
+
+    def _is_written_plainly(self, column: PublishedColumn) -> bool:
+        """Whether the texts of an insensitive column can be had back from its values.
+
+        Otherwise they stay texts: lines are sorted by them.
+        """
+        name = f"x{self._table.schema.insensitive.index(column.name)}"
+        kind = SQL_TYPES[column.type]
+        text = self.engine.text(self.engine.cast(name, kind), kind)
+        query = f"SELECT count(*) AS n FROM published_{self._release} WHERE {name} <> {text}"
+        return not int(self.engine.rows(query)["n"][0])
 
     @property
     def placement_query(self) -> str:

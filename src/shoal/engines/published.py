@@ -18,7 +18,15 @@ from shoal.core.domain import Domain
 from shoal.core.errors import DataError
 from shoal.core.method import Shape
 from shoal.core.people import Company
-from shoal.core.release import BUCKET, COUNT, FORMATS, Manifest, Meaning, Published
+from shoal.core.release import (
+    BUCKET,
+    COUNT,
+    FORMATS,
+    Manifest,
+    Meaning,
+    Published,
+    PublishedColumn,
+)
 from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Role
 from shoal.engines.assembling import (
@@ -84,8 +92,7 @@ class PublishedFiles:
         kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"} if has_bucket else {}
         for column in manifest.columns:
             kind = SQL_TYPES.get(column.type)
-            # Insensitive columns have the type of the source, whatever that is.
-            if kind and not column.is_recoded and column.role is not Role.INSENSITIVE:
+            if kind and not column.is_recoded and self._has_type(column):
                 kinds[column.name] = kind
         return self._cast_query(self.queries[name], self.columns(name), kinds)
 
@@ -98,6 +105,13 @@ class PublishedFiles:
             for column in columns
         )
         return f"SELECT {selected} FROM ({query}) f"
+
+    def _has_type(self, column: PublishedColumn) -> bool:
+        """Tell whether the values of a column are given as its type has them.
+
+        Insensitive columns have the type of the source, whatever that is.
+        """
+        return column.role is not Role.INSENSITIVE
 
     def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
         """Return the query of a file as it is written in a format.

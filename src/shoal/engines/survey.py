@@ -123,6 +123,8 @@ class Survey:
     def _type(self, column: str, texts: Texts) -> ColumnType | None:
         if self.scan.is_text:
             return infer_type(texts)
+        if column in self.scan.orders:
+            return ColumnType.ORDERED
         try:
             return type_of_engine(column, self.scan.types[column])
         except DataError:

@@ -21,7 +21,13 @@ from shoal.core.rows import Rows
 from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.spelling import group_variants, most_frequent_spellings, variants_error
 from shoal.core.tree import Tree
-from shoal.engines.carried import carried_expression, refuse_reserved_carried, refuse_unique
+from shoal.engines.carried import (
+    carried_expression,
+    carried_kind,
+    check_declared,
+    refuse_reserved_carried,
+    refuse_unique,
+)
 from shoal.engines.coding import stage_coded
 from shoal.engines.domains import (
     build_domain,
@@ -63,7 +69,7 @@ class EngineTable:
         schema.check_columns(tuple(scan.types))
         self.engine = engine
         self.scan = scan
-        self._schema = schema
+        self._schema = schema = schema.with_orders(scan.orders)
         self._types = {
             column: type_of_engine(column, scan.types[column]) for column in schema.coded
         }
@@ -252,7 +258,9 @@ class EngineTable:
             self._check_keys()
         self.n_people = self._count_people()
         for place, column in enumerate(self._schema.insensitive):
-            refuse_reserved_carried(self.engine, f"x{place}", column, self.scan.types[column])
+            kind = carried_kind(self.scan.types[column])
+            refuse_reserved_carried(self.engine, f"x{place}", column, kind)
+            check_declared(self.engine, f"x{place}", column, kind, self._schema)
             if not self._schema.confirms([column]):
                 refuse_unique(self.engine, f"x{place}", column, self._n_rows)
 

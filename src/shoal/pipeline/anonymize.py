@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from shoal import __version__
-from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method, Problem, Shape
@@ -18,12 +17,11 @@ from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import BUCKET, COUNT, Manifest, PublishedColumn
 from shoal.core.rows import MOST_ROWS, Rows
-from shoal.core.schema import Role, Schema
+from shoal.core.schema import Role
 from shoal.core.secret import Secret
 from shoal.core.table import Table
 from shoal.core.work import DEFAULT_MAX_WORK
 from shoal.engines.apply import apply_plan
-from shoal.engines.domains import infer_type
 from shoal.engines.laid_out import LaidOut, without_places
 from shoal.engines.marking import mark_cells
 from shoal.engines.table import EngineTable
@@ -33,11 +31,11 @@ from shoal.pipeline.published_labels import (
     least_frequency,
     meanings_of,
     published_hierarchies,
-    shown_codes,
     shown_meanings,
     shown_rows,
 )
 from shoal.pipeline.release import Making, Release
+from shoal.pipeline.shown_columns import with_orders, with_shown_types
 from shoal.pipeline.verify import Status, too_large, verify
 from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
 
@@ -236,12 +234,12 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
     table, plan = making.table, making.plan
     files = LaidOut(table, plan, manifest.shape, making.number)
     meanings = meanings_of(table, plan, max(manifest.least_named, least_frequency(making)))
+    manifest = with_orders(manifest, making, files, meanings)
     # A reader counts buckets by what is published: two buckets with the same labels are one.
     published = files.published(manifest, meanings)
     meanings = shown_meanings(published.domains, meanings)
     making = replace(making, hierarchies=shown_rows(published, making.hierarchies))
-    if published.rows is not None:
-        manifest = _with_shown_types(manifest, published.rows, table.schema)
+    manifest = with_shown_types(manifest, table, files, published.rows)
     manifest = replace(manifest, n_buckets=published.n_buckets)
     release = Release(
         manifest=manifest,
@@ -296,7 +294,6 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
             role=roles[column],
             type=table.type_of(column),
             is_recoded=column in recoded,
-            order=_order(table, column, method, plan) if roles[column] is Role.SENSITIVE else None,
             n_suppressed=plan.blank.counts.get(column, 0),
             is_also_quasi=column in schema.quasi and roles[column] is Role.SENSITIVE,
             is_distorted=method.distorts and roles[column] is Role.SENSITIVE,
@@ -319,28 +316,3 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         slices=plan.slices,
         meant=tuple(tuple(sorted(columns)) for columns in schema.confirmed),
     )
-
-
-def _order(table: EngineTable, column: str, method: Method, plan: Plan) -> tuple[str, ...] | None:
-    domain = table.domains[column]
-    # Some values may stand in suppressed or distorted cells alone.
-    hides_values = method.shape is Shape.SUPPRESSED or method.distorts
-    if domain.type is not ColumnType.ORDERED or hides_values:
-        return None
-    shown = shown_codes(plan, column)
-    return tuple(domain.texts[shown[shown != domain.missing_code]].tolist())
-
-
-def _with_shown_types(manifest: Manifest, rows: Rows, schema: Schema) -> Manifest:
-    """State of columns with suppressed cells the type that the visible ones have.
-
-    One that nobody declared was read off all cells, and would tell something of hidden ones.
-    """
-    texts = {domain.column: domain.texts for domain in rows.domains}
-    columns = tuple(
-        replace(column, type=infer_type(texts[column.name]))
-        if column.n_suppressed and column.name not in schema.types
-        else column
-        for column in manifest.columns
-    )
-    return replace(manifest, columns=columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shoal.core.method import Shape
 from shoal.core.release import Manifest, Meaning, PublishedColumn
@@ -100,11 +100,13 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     if manifest.remarks:
         lines += ["", "## What else is known", ""]
         lines += [f"- {inert(remark)}" for remark in manifest.remarks]
+    orders = {column.name: column.order or () for column in manifest.columns}
     for column, labels in meanings.items():
+        order = orders.get(column, ())
         lines += ["", f"## Labels of {inert(column)}", "", "| label | stands for |", "|---|---|"]
         lines += [
-            f"| {inert(label) or '(the empty text)'} | {inert(describe(meaning))} |"
-            for label, meaning in labels_in_order(labels)
+            f"| {inert(label) or '(the empty text)'} | {inert(describe(meaning, order))} |"
+            for label, meaning in labels_in_order(labels, order)
         ]
     if manifest.is_test:
         lines += ["", "This is a test release, made from a seed that others may guess."]
@@ -179,35 +181,59 @@ def _headline(manifest: Manifest) -> str:
     return f"{manifest.extent}, published {manifest.shape} by {manifest.method}."
 
 
-def labels_in_order(labels: Mapping[str, Meaning]) -> list[tuple[str, Meaning]]:
-    """Give labels and meanings in the order in which they are read."""
-    return sorted(labels.items(), key=_place)
+def labels_in_order(
+    labels: Mapping[str, Meaning], order: Sequence[str] = ()
+) -> list[tuple[str, Meaning]]:
+    """Return labels and meanings in the order in which they are read.
+
+    Parameters
+    ----------
+    labels
+        The labels of a column.
+    order
+        The values of an ordered column, from lowest to highest.
+    """
+    rank = {text: float(place) for place, text in enumerate(order)}
+
+    def place(entry: tuple[str, Meaning]) -> tuple[tuple[float, ...], str]:
+        label, meaning = entry
+        ranks = sorted(rank[text] for text in meaning.members if text in rank)
+        return tuple(ranks) or (_start(meaning),), label
+
+    return sorted(labels.items(), key=place)
 
 
-def _place(entry: tuple[str, Meaning]) -> tuple[float, str]:
-    """Sort intervals of numbers by where they begin, other labels as texts behind them."""
-    label, meaning = entry
-    if meaning.interval is None:
-        return math.inf, label
+def _start(meaning: Meaning) -> float:
+    """Return where an interval of numbers begins; other labels come behind them, as texts."""
     try:
-        return float(meaning.interval[0]), label
+        return math.inf if meaning.interval is None else float(meaning.interval[0])
     except ValueError:
         # A date, which sorts as its text does.
-        return math.inf, label
+        return math.inf
 
 
-def describe(meaning: Meaning) -> str:
+def describe(meaning: Meaning, order: Sequence[str] = ()) -> str:
     """Say what a label stands for.
+
+    Parameters
+    ----------
+    meaning
+        What it stands for.
+    order
+        The values of an ordered column, from lowest to highest; others are sorted as texts.
 
     Examples
     --------
     >>> describe(Meaning(interval=("20", "30"), has_missing=True))
     'from 20 to below 30, missing'
+    >>> describe(Meaning(members=frozenset(["low", "high"])), order=("low", "high"))
+    'low, high'
     """
     parts = []
     if meaning.interval is not None:
         parts.append(_range(*meaning.interval))
-    members = sorted(meaning.members)
+    rank = {text: place for place, text in enumerate(order)}
+    members = sorted(meaning.members, key=lambda text: (rank.get(text, len(rank)), text))
     parts += members[:20] + ([f"and {len(members) - 20} more"] if len(members) > 20 else [])
     if meaning.has_other:
         parts.append("other")

@@ -8,6 +8,7 @@ that the schema of the DDI Alliance gives them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from shoal.core.domain import SUPPRESSED, ColumnType
@@ -143,20 +144,27 @@ def _variable(
         told += " Some values may have been changed on purpose."
     _text(variable, "txt", told)
     if labels is not None:
-        for label, meaning in labels_in_order(labels)[:_MOST_VALUES]:
-            _category(variable, label, describe(meaning))
+        order = column.order or ()
+        for label, meaning in labels_in_order(labels, order)[:_MOST_VALUES]:
+            _category(variable, label, describe(meaning, order))
     else:
-        _values(variable, counts, manifest.least_named)
+        _values(variable, column, counts, manifest.least_named)
     if column.n_suppressed and SUPPRESSED not in (labels or {}):
         _category(variable, SUPPRESSED, "suppressed", is_missing=True)
     SubElement(variable, "varFormat", {"type": "numeric" if is_numeric else "character"})
 
 
-def _values(variable: Element, counts: Mapping[str, int], least: int) -> None:
-    named = sorted(value for value, count in counts.items() if count >= least)
+def _values(
+    variable: Element, column: PublishedColumn, counts: Mapping[str, int], least: int
+) -> None:
+    """List the values that enough rows carry, in the order of the column's type."""
+    named = [value for value, count in counts.items() if count >= least]
     if len(named) > _MOST_VALUES:
         return
-    for value in named:
+    rank = {text: float(place) for place, text in enumerate(column.order or ())}
+    if column.type in _NUMERIC and not column.is_recoded:
+        rank = {value: float(value) for value in named}
+    for value in sorted(named, key=lambda value: (rank.get(value, inf), value)):
         _category(variable, value, value)
 
 

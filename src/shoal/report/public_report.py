@@ -92,7 +92,7 @@ def public_report(
         told = listed(map(value_of_remark, manifest.remarks))
         chapters.append(Chapter("What else is known", [told]))
     if meanings:
-        chapters.append(Chapter("What labels stand for", _labels(meanings)))
+        chapters.append(Chapter("What labels stand for", _labels(manifest, meanings)))
     return report_page("Report on a release", _in_short(manifest), chapters)
 
 
@@ -211,11 +211,13 @@ def _text(sentence: str) -> Markup:
     return element("p", sentence)
 
 
-def _labels(meanings: Mapping[str, Mapping[str, Meaning]]) -> list[Markup]:
+def _labels(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[Markup]:
     parts = []
+    orders = {column.name: column.order or () for column in manifest.columns}
     for column, labels in meanings.items():
-        shown = labels_in_order(labels)
-        rows = [(label, describe(meaning)) for label, meaning in shown[:_MOST_LABELS]]
+        order = orders.get(column, ())
+        shown = labels_in_order(labels, order)
+        rows = [(label, describe(meaning, order)) for label, meaning in shown[:_MOST_LABELS]]
         caption = joined(("Labels of ", value(column)))
         parts.append(table(("label", "stands for"), rows, caption))
         if len(shown) > _MOST_LABELS:

@@ -1,4 +1,7 @@
-"""GraDeS: blank few further cells so that no adversarial rule is left.
+"""GraDeS made fast and safe: blank few further cells so that no adversarial rule is left.
+
+`shoal.knowledge.adversarial.grades` is the paper's algorithm in plain lines; this one follows the
+weights that a blanked cell changes instead of adding all of them up again, and tests compare both.
 
 A rule is stopped in two ways. It is invalidated where rows leave its public set until it is no
 longer confident, and marginalized where rows leave its hidden set until it fires no more. Every

@@ -37,12 +37,18 @@ _SUPPORTS = ("0.005", "0.01", "0.02", "0.03", "0.04", "0.05", "0.1")
 _TOGETHER = 10_000
 _QUICK_TOGETHER = 100
 _SMALL_FACTOR = 2
+_NOT_MUCH = 1.1
 _FEW_SECONDS = 10
 _RULES, _SENSITIVE = "adversarial rules", "sensitive entries"
 _PRINTED, _FULL, _ONE = "one pass, as printed", "until no rule is left", "one pass, one at a time"
 _BY_THOUSANDS = (
     "blanking 10,000 entries a round, the paper's choice, blanks far more than is needed, and ends "
     "where the sensitive entries or another 10,000 do; much of the slow growth is that."
+)
+
+
+_IN_THOUSANDS = (
+    "With 10,000 entries a round, the paper's choice, the set can only grow by as many at a time."
 )
 
 
@@ -264,11 +270,17 @@ def _about_support(found: Sequence[_Found]) -> tuple[Statement, ...]:
         claimed(
             "entries blanked over all supports",
             "do not change very much",
-            f"{min(blanked):,.0f} to {max(blanked):,.0f}; one at a time {min(single):,.0f} to "
-            f"{max(single):,.0f}",
-            holds=max(blanked) <= _SMALL_FACTOR * min(blanked),
+            f"{_range(blanked)}; one at a time {_range(single)}",
+            holds=max(blanked) <= _NOT_MUCH * min(blanked),
+            why=f"judged by a change of {percent(_NOT_MUCH - 1):g} % at most. {_IN_THOUSANDS}",
         ),
     )
+
+
+def _range(numbers: Sequence[float]) -> str:
+    """Say between what numbers lie, and how much more the largest is than the least."""
+    low, high = min(numbers), max(numbers)
+    return f"{low:,.0f} to {high:,.0f} ({high / low - 1:+.0%})".replace("%", " %")
 
 
 def _about_seconds(seconds: Sequence[float]) -> tuple[Statement, ...]:

@@ -26,7 +26,7 @@ from shoal.core.exact import Number
 from shoal.datasets.adult import adult
 from shoal.datasets.dataset import Dataset, Encoded
 from shoal.datasets.zipf import zipf
-from shoal.knowledge.adversarial import PRIVATE, hide, mine
+from shoal.knowledge.adversarial import PRIVATE, grades, hide, mine
 from shoal.pipeline.papers.planned import Setting
 from shoal.report.reproduced import Statement, compared
 
@@ -43,6 +43,7 @@ __all__ = [
     "mean",
     "mine_in",
     "percent",
+    "plain_in",
     "support_of",
     "zipf_marked",
 ]
@@ -202,6 +203,20 @@ def hide_in(
     seconds = time.perf_counter() - started
     left = mine(marked.codes, done.state, delta=delta, gamma=gamma)
     return Hidden(len(done.cells), len(left), seconds)
+
+
+def plain_in(marked: Marked, *, delta: Number, gamma: Number, blank_per_round: int) -> int:
+    """Count the cells that the plain GraDeS blanks in one pass, as the paper prints it.
+
+    Parameters
+    ----------
+    marked, delta, gamma, blank_per_round
+        As of `hide_in`.
+    """
+    rules = mine(marked.codes, marked.state, delta=delta, gamma=gamma)
+    return len(
+        grades(marked.codes, marked.state, rules, delta=delta, gamma=gamma, k=blank_per_round)
+    )
 
 
 def mean(numbers: Sequence[float]) -> float:
