@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.engine import Engine
 
-__all__ = ["stage_coded"]
+__all__ = ["count_times_of_day", "stage_coded"]
 
 _MOST_JOINS = 20
 
@@ -66,3 +66,15 @@ def _coding(
     joins = "".join(f" {joined_on.format(place=place)}" for place in places)
     # Also without a column there is a line for every row.
     return f"SELECT {', '.join(columns) or '0 AS nothing'} FROM {source} s{joins}"
+
+
+def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:
+    """Count the values of a column that are not a plain date but a moment of the day."""
+    if not scan.types[column].startswith("TIMESTAMP"):
+        return 0
+    name = engine.quote(column)
+    fetched = engine.rows(
+        f"SELECT count(*) AS n FROM {scan.relation} "
+        f"WHERE {name} <> {engine.cast(engine.cast(name, 'DATE'), 'TIMESTAMP')}"
+    )
+    return int(fetched["n"][0])

@@ -14,10 +14,10 @@ import numpy as np
 from shoal.core.cells import Counts
 from shoal.core.domain import ColumnType, Texts
 from shoal.core.errors import DataError
-from shoal.engines.coding import stage_coded
+from shoal.engines.coding import count_times_of_day, stage_coded
 from shoal.engines.domains import infer_type, type_of_engine
 from shoal.engines.engine import Engine, Scan
-from shoal.engines.table import canonical_text, count_times_of_day
+from shoal.engines.table import canonical_text
 from shoal.engines.texts import texts_of
 
 __all__ = ["Survey", "Values"]

@@ -28,7 +28,7 @@ from shoal.engines.carried import (
     refuse_reserved_carried,
     refuse_unique,
 )
-from shoal.engines.coding import stage_coded
+from shoal.engines.coding import count_times_of_day, stage_coded
 from shoal.engines.domains import (
     build_domain,
     infer_type,
@@ -43,7 +43,6 @@ __all__ = [
     "PART",
     "EngineTable",
     "canonical_text",
-    "count_times_of_day",
     "long_text",
     "whole_row",
 ]
@@ -439,15 +438,3 @@ def long_text(engine: Engine, text: str) -> str:
     length = engine.cast(f"length({text})", "VARCHAR")
     # Engines differ in what they make of a missing value in a concatenation.
     return f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END"
-
-
-def count_times_of_day(engine: Engine, scan: Scan, column: str) -> int:
-    """Count the values of a column that are not a plain date but a moment of the day."""
-    if not scan.types[column].startswith("TIMESTAMP"):
-        return 0
-    name = engine.quote(column)
-    fetched = engine.rows(
-        f"SELECT count(*) AS n FROM {scan.relation} "
-        f"WHERE {name} <> {engine.cast(engine.cast(name, 'DATE'), 'TIMESTAMP')}"
-    )
-    return int(fetched["n"][0])
