@@ -139,7 +139,6 @@ def test_columns_that_no_hiding_protects_are_shown(run, tmp_path):
     "cells",
     [
         ("salary_level where title = 'Manager'",),
-        ("salary_level where title = 'Manager'",),
         tuple(f"salary_level where id = '{row}'" for row in (1, 2, 3, 5, 9)),
     ],
 )

@@ -22,6 +22,7 @@ import numpy as np
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.forbidden import Forbidden
+from shoal.core.reading import read_whole_text
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.core.vocabulary import Vocabulary
@@ -293,11 +294,11 @@ class Knowledge:
     def from_file(cls, path: str | os.PathLike[str]) -> Knowledge:
         """Read knowledge from a TOML file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_whole_text(path)
         except OSError as error:
             raise ParameterError(
                 f"The file of knowledge {Path(path).name} cannot be read: "
-                f"{os.strerror(error.errno) if error.errno else 'unknown reason'}."
+                f"{error.strerror or 'unknown reason'}."
             ) from None
         except UnicodeDecodeError:
             raise ParameterError(

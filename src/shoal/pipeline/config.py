@@ -20,6 +20,7 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
+from shoal.core.reading import parse_toml, read_whole_text
 from shoal.core.schema import Schema
 from shoal.engines.limits import Limits
 from shoal.engines.opening import is_postgres_address
@@ -308,7 +309,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
 def read_toml(path: Path) -> dict[str, Any]:
     """Parse a configuration file, without checking what it says."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return parse_toml(read_whole_text(path, encoding="utf-8-sig"))
     except OSError as error:
         raise EngineError(
             f"The configuration {path} cannot be read: {error.strerror}.",
