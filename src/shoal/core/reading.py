@@ -10,12 +10,20 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["kind_of_special_file", "parse_json", "parse_toml", "read_whole", "read_whole_text"]
+__all__ = [
+    "DocumentLimitError",
+    "kind_of_special_file",
+    "parse_json",
+    "parse_toml",
+    "read_whole",
+    "read_whole_text",
+]
 
 MAX_BYTES = 512 * 10**6
 """The size up to which a document is read into memory."""
@@ -25,6 +33,8 @@ _MAX_BITS = 1000
 """Numbers beyond it do not fit into a float."""
 _TOML_INTEGERS = range(-(2**63), 2**63)
 """The integers that TOML 1.0 requires; it demands an error for those that a parser cannot hold."""
+_KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rf"""(?<![\w"'-]){_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART}){{{_MAX_DEPTH}}}""")
 _TOO_DEEP = f"it is nested more than {_MAX_DEPTH} levels deep"
 _TOO_LARGE = "it states an integer of more than 64 bits"
 _SPECIAL_KINDS = (
@@ -33,6 +43,10 @@ _SPECIAL_KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+class DocumentLimitError(ValueError):
+    """A document is nested too deeply, or states too large a number; it quotes nothing of it."""
 
 
 def kind_of_special_file(mode: int) -> str | None:
@@ -104,9 +118,9 @@ def read_whole_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") ->
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "labels.json")
+    ...     path = pathlib.Path(folder, "labels.json")
     ...     _ = path.write_text("{}")
     ...     read_whole_text(path)
     '{}'
@@ -121,7 +135,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     tomllib.TOMLDecodeError
-        If it is no TOML, is nested too deeply, or states a number of too many digits.
+        If it is no TOML.
+    DocumentLimitError
+        If it is nested too deeply, or states too large a number.
 
     Examples
     --------
@@ -130,20 +146,23 @@ def parse_toml(text: str) -> dict[str, Any]:
     >>> parse_toml("k = " + "9" * 5000)
     Traceback (most recent call last):
     ...
-    tomllib.TOMLDecodeError: it states an integer of more than 64 bits
+    shoal.core.reading.DocumentLimitError: it states an integer of more than 64 bits
     """
+    # Python's parser takes time that grows with the square of a key's length.
+    if _LONG_KEY.search(text):
+        raise DocumentLimitError(_TOO_DEEP)
     try:
         stated = tomllib.loads(text)
     except RecursionError:
-        raise tomllib.TOMLDecodeError(_TOO_DEEP) from None
+        raise DocumentLimitError(_TOO_DEEP) from None
     except tomllib.TOMLDecodeError:
         raise
     except (ValueError, OverflowError):
         # Python itself refuses to read an integer of more than 4300 digits.
-        raise tomllib.TOMLDecodeError(_TOO_LARGE) from None
-    for value in _values(stated, tomllib.TOMLDecodeError):
+        raise DocumentLimitError(_TOO_LARGE) from None
+    for value in _values(stated):
         if isinstance(value, int) and value not in _TOML_INTEGERS:
-            raise tomllib.TOMLDecodeError(_TOO_LARGE)
+            raise DocumentLimitError(_TOO_LARGE)
     return stated
 
 
@@ -153,7 +172,8 @@ def parse_json(text: str | bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is no JSON, is nested too deeply, or states a number of too many digits.
+        If it is no JSON, and a `DocumentLimitError` if it is nested too deeply or states too large
+        a number.
 
     Examples
     --------
@@ -162,19 +182,19 @@ def parse_json(text: str | bytes) -> Any:
     >>> parse_json("[" * 5000 + "]" * 5000)
     Traceback (most recent call last):
     ...
-    ValueError: it is nested more than 100 levels deep
+    shoal.core.reading.DocumentLimitError: it is nested more than 100 levels deep
     """
     try:
         stated = json.loads(text)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    for value in _values(stated, ValueError):
+        raise DocumentLimitError(_TOO_DEEP) from None
+    for value in _values(stated):
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-            raise ValueError(f"it states an integer of more than {_MAX_BITS} bits")
+            raise DocumentLimitError(f"it states an integer of more than {_MAX_BITS} bits")
     return stated
 
 
-def _values(stated: object, error: type[ValueError]) -> Iterator[object]:
+def _values(stated: object) -> Iterator[object]:
     """Yield the values of a document, level by level: recursion would fail where this refuses."""
     level = [stated]
     for _ in range(_MAX_DEPTH + 1):
@@ -184,4 +204,4 @@ def _values(stated: object, error: type[ValueError]) -> Iterator[object]:
         level = [value for values in inner for value in values]
         if not level:
             return
-    raise error(_TOO_DEEP)
+    raise DocumentLimitError(_TOO_DEEP)

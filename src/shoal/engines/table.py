@@ -25,6 +25,7 @@ from shoal.engines.domains import (
     build_domain,
     infer_type,
     refuse_reserved,
+    refuse_too_large,
     type_of_engine,
 )
 from shoal.engines.engine import N_HASHES, Engine, Scan
@@ -353,6 +354,7 @@ class EngineTable:
         declared = self._schema.types.get(column)
         if declared is None:
             column_type = infer_type(present) if self.scan.is_text else self._types[column]
+            refuse_too_large(column, present)
             declared = ColumnDeclaration(column_type)
         domain, codes = build_domain(column, declared.type, values, order=declared.order)
         self._types[column] = declared.type

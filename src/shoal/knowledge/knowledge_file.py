@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.core import toml_text as toml
 from shoal.core.errors import ParameterError
-from shoal.core.reading import parse_toml
+from shoal.core.reading import DocumentLimitError, parse_toml
 from shoal.knowledge.known import Fact, Knowledge
 from shoal.knowledge.negative_rules import NegativeRule
 from shoal.knowledge.nodes import Node, number_of
@@ -190,6 +190,11 @@ def read_toml(text: str) -> Knowledge:
     """
     try:
         stated = parse_toml(text.removeprefix("\ufeff"))
+    except DocumentLimitError as error:
+        raise ParameterError(
+            f"The knowledge cannot be read: {error}.",
+            hint="numbers in it are counts of people, bounds and shares.",
+        ) from None
     except ValueError as error:
         # The parser's own words may name a label.
         place = re.search(r"at (line \d+, column \d+|end of document)", str(error))

@@ -26,6 +26,7 @@ from shoal.core.reading import read_whole_text
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.core.vocabulary import Vocabulary
+from shoal.core.writing import write_whole
 from shoal.knowledge.mining import most_general
 from shoal.knowledge.negative_rules import NegativeRule, NegativeRules
 from shoal.knowledge.nodes import Node, covering, node_of_label, number_of
@@ -280,8 +281,8 @@ class Knowledge:
         return write_toml(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write the knowledge to a TOML file."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8")
+        """Write the knowledge to a TOML file that only its owner may read."""
+        write_whole(Path(path), [self.to_toml()])
 
     @classmethod
     def from_toml(cls, text: str) -> Knowledge:

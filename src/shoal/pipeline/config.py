@@ -20,7 +20,7 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
-from shoal.core.reading import parse_toml, read_whole_text
+from shoal.core.reading import DocumentLimitError, parse_toml, read_whole_text
 from shoal.core.schema import Schema
 from shoal.engines.limits import Limits
 from shoal.engines.opening import is_postgres_address
@@ -317,6 +317,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError:
         raise SchemaError(f"{path.name} is not UTF-8, which TOML demands.") from None
+    except DocumentLimitError as error:
+        raise SchemaError(
+            f"The configuration {path.name} cannot be used: {error}.",
+            hint="no section of it is nested more than a few levels deep.",
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(
             f"{path.name} is not TOML: {error}.",
