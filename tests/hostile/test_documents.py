@@ -264,7 +264,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(Sections.model_fields)), st.dictionaries(texts, values, max_size=4))
 def test_any_section_is_read_or_refused(section, stated):
     parsed = {**parse_toml(CONFIGURATION), section: stated}
@@ -272,7 +272,7 @@ def test_any_section_is_read_or_refused(section, stated):
         config.configure(parsed, base=Path())
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(values)
 @example({"width": 5e-324})
 @example({"rows": [["a", "*"], ["a", "b", "*"]]})
@@ -298,7 +298,7 @@ def test_any_text_of_knowledge_is_read_or_refused(text):
         Knowledge.from_toml(f'sensitive = "s"\n{text}')
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
 @given(place=st.integers(0, 10**6), value=values)
 def test_any_manifest_is_read_or_refused(sealed, place, value):
     """One entry of a manifest, at any depth, is something else."""

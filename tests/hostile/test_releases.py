@@ -16,7 +16,7 @@ import shoal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows forks no process")
 
-N_CHANGES = 5
+N_CHANGES = 3
 
 
 def reseal(folder: Path) -> None:

@@ -17,7 +17,7 @@ from shoal.core.row_filter import RowFilter
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.table import EngineTable
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 characters = st.sampled_from(
     [*"aB1;,\t|\"'\\*%_$`-=+@ .", "\r", "\n", "\x00", "\x1b", "\x7f", "\u202e", "\ufeff", "ü", "🦈"]
 )

@@ -178,9 +178,8 @@ class EngineTable:
         codes = np.empty((len(fetched["row_key"]), len(names)), dtype=np.int32)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        domains = tuple(self._domains[column] for column in self._schema.coded)
         keys: Texts = np.array([*texts_of(fetched["row_key"]), None], dtype=object)[:-1]
-        return Rows(domains, codes, keys, is_typed=not self.scan.is_text)
+        return Rows(tuple(self._domains.values()), codes, keys, is_typed=not self.scan.is_text)
 
     def marked(self, cells: PrivateCells, cap: int) -> Marks:
         """Mark the cells that are named: one row a row of `row_codes`, in its order."""
