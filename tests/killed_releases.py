@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -60,12 +61,13 @@ def start(folder: Path, temporary: Path, *arguments: object) -> subprocess.Popen
     )
 
 
-def kill_publishing(folder: Path, temporary: Path, seconds: float) -> None:
-    """Kill a replacement of the release after some time; it may be done before."""
+def kill_publishing(folder: Path, temporary: Path, seconds: float) -> bool:
+    """Kill a replacement of the release after some time; return whether it still ran then."""
     started = start(folder, temporary, "publish", "shoal.toml", "--replace")
     time.sleep(seconds)
     started.kill()
     started.communicate()
+    return started.returncode == -signal.SIGKILL
 
 
 def whole(folder: Path) -> str | None:
