@@ -93,6 +93,8 @@ log_statement = 'all'
 log_min_duration_statement = 0
 log_parameter_max_length = -1
 log_min_error_statement = 'debug5'
+log_parameter_max_length_on_error = -1
+log_error_verbosity = 'verbose'
 """
 
 

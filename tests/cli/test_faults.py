@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import hashlib
-import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -17,40 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import killed_releases
 import pytest
-
-import shoal
+from killed_releases import CONFIGURATION, FILES, WRITTEN
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
 
 DATA, ENGINE = 5, 8
-FILES = {"people.csv", "shoal.toml"}
-WRITTEN = {*FILES, "release", "release.internal"}
-CONFIGURATION = """
-[table]
-source = "people.csv"
-[columns]
-identifying = "name"
-quasi = ["age", "zip"]
-sensitive = "disease"
-[method]
-name = "anatomy"
-ell = 2
-[attacks.foreground]
-run = false
-reason = "what is tried here is the writing, and attacks write nothing"
-"""
 
 
 @pytest.fixture
 def configured(tmp_path: Path, write_csv) -> Path:
     """Write a table of 300 people, and a configuration."""
-    draw = random.Random(5)
-    rows = [
-        [f"n{n}", draw.randrange(20, 90), draw.randrange(100), draw.choice("abcdef")]
-        for n in range(300)
-    ]
-    write_csv(rows)
+    write_csv(killed_releases.people())
     path = tmp_path / "shoal.toml"
     path.write_text(CONFIGURATION)
     return path
@@ -60,42 +35,13 @@ def configured(tmp_path: Path, write_csv) -> Path:
 def left(tmp_path: Path, private_temporary: Path) -> Callable[[], set[str]]:
     """Name what is there, temporary files included."""
 
-    def look() -> set[str]:
-        temporary = {path.name for path in private_temporary.iterdir()}
-        # Python looks whether it can write there, with a file of such a name.
-        probes = {name for name in temporary if re.fullmatch("[a-z0-9_]{8}", name)}
-        return {path.name for path in tmp_path.iterdir()} | (temporary - probes)
-
-    return look
+    return lambda: killed_releases.left(tmp_path, private_temporary)
 
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Callable[[], str | None]:
     """Assert that the release, where there is one, is whole; give what tells it from others."""
-    with (tmp_path / "people.csv").open(newline="") as file:
-        people = [(row["age"], row["zip"]) for row in csv.DictReader(file)]
-
-    def check() -> str | None:
-        folder, internal = tmp_path / "release", tmp_path / "release.internal"
-        if not folder.exists():
-            return None
-        assert shoal.verify(folder).status == "verified"
-        record = json.loads((internal / "record.json").read_text())
-        digest = hashlib.sha256((tmp_path / "people.csv").read_bytes()).hexdigest()
-        assert record["source"]["sha256"] == digest
-        assert (internal / "risk.parquet").exists()
-        # Buckets are drawn anew each time: the placement fits this public folder and no other.
-        with (folder / "quasi.csv").open(newline="") as file:
-            lines = [(row["bucket"], row["age"], row["zip"]) for row in csv.DictReader(file)]
-        placed = duckdb.sql(
-            "SELECT CAST(row_key AS BIGINT), CAST(bucket AS VARCHAR), line "
-            f"FROM '{internal / 'placement.parquet'}' ORDER BY line"
-        ).fetchall()
-        assert [line for *_, line in placed] == list(range(1, len(people) + 1))
-        assert [(bucket, *people[key - 1]) for key, bucket, _ in placed] == lines
-        return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
-
-    return check
+    return lambda: killed_releases.whole(tmp_path)
 
 
 # Killed
@@ -103,17 +49,14 @@ def whole(tmp_path: Path) -> Callable[[], str | None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(2))
-def test_killed_at_any_instant(process, finish, configured, whole, left, batch):
+def test_killed_at_any_instant(finish, configured, whole, left, tmp_path, private_temporary, batch):
     begun = time.perf_counter()
     assert finish("publish", "shoal.toml")[0] == 0
     duration = time.perf_counter() - begun
     draw = random.Random(batch)
     standing = whole()
     for _ in range(10):
-        started = process("publish", "shoal.toml", "--replace")
-        time.sleep(draw.uniform(0, duration))
-        started.kill()
-        started.communicate()
+        killed_releases.kill_publishing(tmp_path, private_temporary, draw.uniform(0, duration))
         found = whole()
         # The folder is away for the moment between two moves, and whoever starts next puts it back.
         if found is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import re
 
+import duckdb
 import numpy as np
 import pyarrow.parquet
 import pytest
@@ -675,3 +677,67 @@ def test_an_engine_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     with pytest.raises(ParameterError, match="extra 'postgres'"):
         Postgres("postgresql:///x")
+
+
+# --- what would make the server log a value --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "DATE '5000-01-01 (BC)'",
+        "DATE '5874898-01-01'",
+        "TIMESTAMP '5000-01-01 (BC) 11:00:00'",
+        "TIMESTAMPTZ '5000-01-01 (BC) 00:00:00+00'",
+    ],
+)
+@pytest.mark.parametrize("role", ["insensitive", "identifying"])
+def test_dates_that_the_server_would_log_are_refused_before(
+    database, postgres_server, tmp_path, value, role
+):
+    path = tmp_path / "people.parquet"
+    duckdb.sql(f"COPY (SELECT {value} AS born, 1 AS age) TO '{path}'")
+    start = len(postgres_server.log)
+    engine = Postgres(database)
+    with pytest.raises(DataError, match="'born' holds dates that Postgres cannot hold"):
+        EngineTable(engine, engine.scan(path), Schema(quasi="age", **{role: "born"}))
+    engine.close()
+    said = postgres_server.log[start:]
+    assert "CREATE TEMP TABLE" not in said
+    assert not re.search("5000-01-01|5874898", said)
+
+
+def test_dates_at_the_edges_are_read(database, tmp_path):
+    path = tmp_path / "people.parquet"
+    duckdb.sql(
+        "COPY (SELECT unnest([DATE '5874897-12-30', DATE '4713-11-25 (BC)', DATE 'infinity']) AS d,"
+        f" unnest([TIMESTAMP '294246-12-31', NULL, TIMESTAMP '-infinity']) AS t) TO '{path}'"
+    )
+    engine = Postgres(database)
+    scan = engine.scan(path)
+    assert engine.rows(f"SELECT count(*) AS n FROM {scan.relation}")["n"].tolist() == [3]
+    engine.close()
+
+
+def test_conditions_and_findings_reach_no_log_of_the_server(
+    run, people, database, tmp_path, postgres_server
+):
+    """A condition on private cells is evaluated by Shoal, so the server never sees its text."""
+    start = len(postgres_server.log)
+    roles = {**ROLES, "quasi": ["age", "zip", "note"], "insensitive": []}
+    table = shoal.read(database, Schema(**roles, key="name"), table="people")
+    private = "disease WHERE note = 'NOTE1' AND name <> 'NAMEOF7' AND zip IN ('ZIP1', 'ZIP2')"
+    methods = (
+        shoal.RuleHiding(private=private, delta=0.9, gamma=20),
+        shoal.Injector(ell=2),
+        shoal.Slicing(ell=2),
+    )
+    for number, method in enumerate(methods):
+        release = shoal.anonymize(table, method)
+        shoal.attack(release)
+        shoal.measure(release)
+        release.write(tmp_path / f"release{number}")
+    table.engine.close()
+    said = postgres_server.log[start:]
+    assert "CREATE TEMP TABLE" in said
+    assert [word for word in ("NAMEOF", "ZIP1", "NOTE1", "SICK") if word in said] == []

@@ -296,8 +296,8 @@ def test_a_scan_says_how_the_source_was_read(engine, tmp_path):
         ("t.parquet", b"a,b\n1,2\n", "not a Parquet file"),
         ("t.parquet", b"", "is empty"),
         ("t.arrow", b"a,b\n1,2\n", "not an Arrow file"),
-        ("t.arrow", b"ARROW1....", "not a whole Arrow file"),
-        ("t.arrow", b"\xff\xff\xff\xff....", "not a whole Arrow file"),
+        ("t.arrow", b"ARROW1....", "not a whole, valid Arrow file"),
+        ("t.arrow", b"\xff\xff\xff\xff....", "not a whole, valid Arrow file"),
         ("t.duckdb", b"a,b\n1,2\n", "not a DuckDB database"),
     ],
 )

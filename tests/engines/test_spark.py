@@ -129,6 +129,34 @@ def test_a_folder_that_spark_partitioned_is_read(engine, session, tmp_path):
         assert labels(table) == {"a": ["1", "2"], "year": ["2019", "2020"]}
 
 
+def test_a_folder_in_the_layout_of_hive_has_the_types_that_duckdb_gives_it(engine, tmp_path):
+    for zip_code in ("01", "1"):
+        folder = tmp_path / "t" / f"zip={zip_code}"
+        folder.mkdir(parents=True)
+        pa.parquet.write_table(pa.table({"a": [1]}), folder / "part.parquet")
+    table = EngineTable(engine, engine.scan(tmp_path / "t"), Schema(quasi=["a", "zip"]))
+    assert labels(table) == {"a": ["1"], "zip": ["01", "1"]}
+
+
+@pytest.mark.parametrize("mark", ["_delta_log/0.json", ".hoodie/x", "metadata/1.metadata.json"])
+def test_files_of_a_table_with_a_log_are_refused(engine, tmp_path, mark):
+    folder = tmp_path / "lake" / "year=2020"
+    folder.mkdir(parents=True)
+    (tmp_path / "lake" / mark).parent.mkdir()
+    (tmp_path / "lake" / mark).write_text("{}")
+    pa.parquet.write_table(pa.table({"a": [1]}), folder / "part.parquet")
+    address = f"file://{tmp_path}/lake"
+    for source in (
+        tmp_path / "lake",
+        address,
+        f"{address}/",
+        f"{address}/year=2020/part.parquet",
+        f"{address}/*/part.parquet",
+    ):
+        with pytest.raises(DataError, match=r"table of (Delta Lake|Hudi|Iceberg)"):
+            engine.scan(source)
+
+
 def test_moments_with_nanoseconds_are_read(engine, tmp_path):
     path = tmp_path / "t.parquet"
     moments = pa.array([0, 86_400 * 10**9, None], pa.timestamp("ns"))
@@ -422,7 +450,9 @@ def test_neither_keys_nor_values_reach_the_logs_of_spark(spark, tmp_path):
         }
         schema = shoal.Schema(quasi="town", sensitive="illness", identifying="person", key="person")
         table = EngineTable(engine, engine.scan(columns), schema)
-        for number, method in enumerate((shoal.Anatomy(ell=2), shoal.Mondrian(k=3))):
+        private = "illness WHERE town = 'Quahog' AND person <> 'Wally Whale 7'"
+        hiding = shoal.RuleHiding(private=private, delta=0.9, gamma=5)
+        for number, method in enumerate((shoal.Anatomy(ell=2), shoal.Mondrian(k=3), hiding)):
             release = shoal.anonymize(table, method, seed=31)
             release.write(f"{folder}/release{number}", accept_risk="a test")
         engine.close()

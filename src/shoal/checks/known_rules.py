@@ -10,7 +10,6 @@ Rules and statistics that only make values more or less likely forbid nothing.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -22,6 +21,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
 from shoal.core.hierarchy_rules import day_of_date, iso_date
+from shoal.core.reading import parse_toml
 
 __all__ = ["excluded_by_facts", "forbidden_by_rules"]
 
@@ -89,7 +89,7 @@ def excluded_by_facts(content: bytes, domain: Domain) -> dict[str, list[int]]:
 
 def _read(content: bytes) -> Mapping[str, Any]:
     try:
-        stated = tomllib.loads(content.decode("utf-8").removeprefix("\ufeff"))
+        stated = parse_toml(content.decode("utf-8").removeprefix("\ufeff"))
         entries = [*stated.get("negative", []), *stated.get("fact", [])]
         is_whole = all("never" in entry and ("when" in entry or "person" in entry)
                        for entry in entries)  # fmt: skip

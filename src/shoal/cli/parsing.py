@@ -122,10 +122,10 @@ def _is_file(text: str) -> bool:
 
 
 def _value(text: str) -> object:
-    import tomllib  # noqa: PLC0415 - help needs none
+    from shoal.core.reading import parse_toml  # noqa: PLC0415 - help needs none
 
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {text}")
+    except ValueError:
         return text
     return parsed["value"] if len(parsed) == 1 else text

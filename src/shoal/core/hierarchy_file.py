@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from shoal.core.errors import EngineError, ParameterError, SchemaError
+from shoal.core.reading import read_whole
 from shoal.core.tree import Label
 
 __all__ = ["read_rows", "rows_text", "write_rows"]
@@ -35,7 +36,7 @@ def read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str) -> li
     """
     _check_format(delimiter, encoding)
     try:
-        content = Path(path).read_bytes()
+        content = read_whole(path)
     except OSError as error:
         raise EngineError(
             f"The hierarchy file {os.fspath(path)!r} must be readable; the system says: "

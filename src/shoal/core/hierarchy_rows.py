@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
 from shoal.core.errors import SchemaError
-from shoal.core.tree import NO_GROUP, Integers, Label, Level, unplaced_values
+from shoal.core.tree import MOST_LEVELS, NO_GROUP, Integers, Label, Level, unplaced_values
 
 __all__ = ["Row", "Rows"]
 
@@ -151,6 +151,12 @@ def _as_rows(given: object, column: str | None) -> list[Row]:
             raise SchemaError(
                 f"{_subject(column)} must have rows that are lists of texts; row {number} is none.",
                 hint='give rows like ["Private", "Other", "*"], numbers in quotes.',
+            )
+        if len(row) > MOST_LEVELS:
+            raise SchemaError(
+                f"{_subject(column)} must have at most {MOST_LEVELS} levels; row {number} has "
+                f"{len(row)}.",
+                hint="is the delimiter right, and does every leaf have a line of its own?",
             )
     if not rows or not rows[0]:
         raise SchemaError(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.tree import Integers, Level, unplaced_values
+from shoal.core.tree import MOST_LEVELS, Integers, Level, unplaced_values
 
 __all__ = [
     "CUT_OFF",
@@ -31,6 +31,7 @@ __all__ = [
     "Rule",
     "ValueRule",
     "as_list",
+    "check_n_levels",
     "check_whole",
     "date_of_day",
     "day_of_date",
@@ -221,6 +222,7 @@ class Prefixes(ValueRule):
     kind: ClassVar[str] = "prefix"
 
     def __post_init__(self) -> None:
+        check_n_levels("prefix lengths", len(self.lengths))
         for length in self.lengths:
             check_whole("prefix lengths", length, 1, None)
         if list(self.lengths) != sorted(set(self.lengths), reverse=True):
@@ -290,6 +292,20 @@ def as_list(name: str, values: object) -> list[Any]:
             hint="write it in square brackets.",
         )
     return items
+
+
+def check_n_levels(name: str, n_levels: int) -> None:
+    """Refuse more levels than a hierarchy may have.
+
+    Examples
+    --------
+    >>> check_n_levels("prefix lengths", 3)
+    """
+    if n_levels > MOST_LEVELS:
+        raise ParameterError(
+            f"{name} must state at most {MOST_LEVELS} levels; got {n_levels}.",
+            hint="leave levels out: analysts seldom use more than five.",
+        )
 
 
 def check_whole(name: str, value: object, least: int, most: int | None) -> None:

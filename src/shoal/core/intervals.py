@@ -24,6 +24,7 @@ from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.hierarchy_rules import (
     ValueRule,
     as_list,
+    check_n_levels,
     check_whole,
     date_of_day,
     day_of_date,
@@ -40,7 +41,7 @@ Bound = int | float | dt.date
 
 _Numbers = npt.NDArray[np.float64] | npt.NDArray[np.object_]
 
-_LARGEST_MERGE = 1_000_000
+_LARGEST_NUMBER = 1_000_000
 _LARGEST_INDEX = 2**62
 _LARGEST_EXACT_FLOAT = 2**53
 # Enough digits for the exact difference and quotient of any two floats.
@@ -63,7 +64,7 @@ class Merging:
     most: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole("merge", self.merge, 2, _LARGEST_MERGE)
+        check_whole("merge", self.merge, 2, _LARGEST_NUMBER)
         if self.most is not None:
             check_whole("levels", self.most, 1, None)
 
@@ -136,6 +137,7 @@ class Cuts(ValueRule):
                 "levels must not be given where every level has its own cuts; got both.",
                 hint="leave out levels, or give one list of cuts.",
             )
+        check_n_levels("cuts", len(given))
         by_level = tuple(_as_cuts(item) for item in given)
         for number, coarser in enumerate(by_level[1:], start=2):
             n_others = len(set(coarser) - set(by_level[number - 2]))
@@ -205,7 +207,7 @@ class Quantiles(ValueRule):
     kind: ClassVar[str] = "quantiles"
 
     def __post_init__(self) -> None:
-        check_whole("quantiles", self.number, 2, None)
+        check_whole("quantiles", self.number, 2, _LARGEST_NUMBER)
 
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:
         """Give the levels between the leaves and the root over a domain."""

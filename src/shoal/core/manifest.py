@@ -12,6 +12,7 @@ from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee, guarantee_from_dict
 from shoal.core.method import Shape
+from shoal.core.reading import parse_json
 from shoal.core.schema import Role
 from shoal.core.spelling import CHOICES
 
@@ -259,7 +260,7 @@ class Manifest:
         """
         hint = "was the folder written by Shoal, and by a version no newer than this one?"
         try:
-            stated = json.loads(text)
+            stated = parse_json(text)
             version = stated["format_version"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise DataError("manifest.json is not a manifest.", hint=hint) from None

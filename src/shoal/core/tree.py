@@ -19,12 +19,23 @@ from shoal.core.domain import SUPPRESSED, Domain, Texts
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.log import internal_log
 
-__all__ = ["NO_GROUP", "Integers", "Label", "Level", "Tree", "grow_tree", "unplaced_values"]
+__all__ = [
+    "MOST_LEVELS",
+    "NO_GROUP",
+    "Integers",
+    "Label",
+    "Level",
+    "Tree",
+    "grow_tree",
+    "unplaced_values",
+]
 
 Integers = npt.NDArray[np.int64]
 Label = str | None
 """What a node is published as; None for the missing value."""
 
+MOST_LEVELS = 100
+"""How many levels a hierarchy may have, leaves and root included."""
 NO_GROUP = -1
 """The group of values that are suppressed at a level below the root already."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shoal.engines.duckdb import DuckDB
-from shoal.engines.engine import Engine
+from shoal.engines.engine import Engine, Scan
 
 __all__ = ["count_times_of_day", "stage_coded"]
 

@@ -12,11 +12,20 @@ import numpy.typing as npt
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
 from shoal.core.errors import DataError, SchemaError
 
-__all__ = ["SQL_TYPES", "build_domain", "infer_type", "refuse_reserved", "retype", "type_of_engine"]
+__all__ = [
+    "SQL_TYPES",
+    "build_domain",
+    "infer_type",
+    "refuse_reserved",
+    "refuse_too_large",
+    "retype",
+    "type_of_engine",
+]
 
 # A number is read as one only where its text is the one way to write it: a postcode with a
 # leading zero is not a number.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_ANY_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _REAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ENGINE_TYPES: tuple[tuple[str, ColumnType], ...] = (
@@ -191,6 +200,25 @@ def refuse_reserved(column: str, texts: Texts) -> None:
         )
 
 
+def refuse_too_large(column: str, texts: Texts) -> None:
+    """Refuse a column of numbers with one that no computer number can hold, such as 10**400.
+
+    Raises
+    ------
+    DataError
+        If all texts are written as numbers, and some are beyond 1.8e308.
+    """
+    if not all(map(_ANY_NUMBER.fullmatch, texts)):
+        return
+    n_large = int(np.isinf([_number(text) for text in texts]).sum())
+    if n_large:
+        raise DataError(
+            f"Column {column!r} holds numbers that are too large: {n_large} of its different "
+            "values are beyond 1.8e308.",
+            hint="correct them, leave them empty, or declare the column categorical.",
+        )
+
+
 def _known(column: str, ranks: list[float | None]) -> npt.NDArray[np.float64]:
     n_unknown = sum(rank is None for rank in ranks)
     if n_unknown:
@@ -219,6 +247,7 @@ def _numbers(column: str, column_type: ColumnType, texts: Texts) -> npt.NDArray[
             hint="leave them empty where they mean missing (NaN is not a number), or declare the "
             "column categorical.",
         )
+    refuse_too_large(column, texts)
     n_infinite = int(np.isinf(numbers).sum())
     if n_infinite:
         raise DataError(

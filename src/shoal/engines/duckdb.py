@@ -13,16 +13,18 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import DataError, ParameterError, SchemaError, ShoalError
+from shoal.core.errors import DataError, ParameterError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.csv_dialect import Dialect, check_kind, csv_relation, find_dialect
+from shoal.engines.duckdb_connection import connect, copy_view, find_table
 from shoal.engines.duckdb_errors import guarded
 from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory, memory_beside
 from shoal.engines.orders import file_orders, frame_orders
-from shoal.engines.paths import check_readable, digest, literal, pattern
+from shoal.engines.parquet_sources import ParquetFiles, find_parquet, schema_query
+from shoal.engines.paths import check_readable, digest, literal
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sources import (
     SOURCES,
@@ -41,13 +43,6 @@ __all__ = ["DuckDB"]
 _CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 _DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
-_SETTINGS = {
-    # A moment's date must not depend on where the machine stands.
-    "TimeZone": "'UTC'",
-    # The type of a column of Python objects is read off all of them. DuckDB would look at a
-    # thousand and turn a fraction that it did not see into a whole number.
-    "pandas_analyze_sample": 2**62,
-}
 _LONG_LIST = 500
 _PART = 1 << 20
 """How many rows are fetched at a time."""
@@ -69,17 +64,7 @@ class DuckDB:
         self.limits = Limits() if limits is None else limits
         self._memory = self._limit = engine_memory(memory)
         self._directory = PrivateDirectory()
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "temp_directory": str(self._directory.path / "spill"),
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "python_enable_replacements": "false",
-        }
-        if self._memory is not None:
-            config["memory_limit"] = f"{self._memory}B"
-        self._connection = duckdb.connect(":memory:", config=config)
-        for setting, value in _SETTINGS.items():
-            self._connection.execute(f"SET {setting} = {value}")
+        self._connection = connect(self._directory.path, self._memory)
         self._names = itertools.count()
 
     @property
@@ -288,6 +273,7 @@ class DuckDB:
             Whether it was just written here: a stranger's may hide lines that DuckDB reads past, or
             burst.
         """
+        check_readable(path)
         if path.suffix == ".csv":
             if not is_trusted:
                 digest_of_lines(path, self.limits)
@@ -296,9 +282,10 @@ class DuckDB:
             )
             return self._csv_scan(path, path, dialect, None)
         check_kind(path, b"PAR1", 0, "a Parquet file")
+        files = ParquetFiles((path,))
         if not is_trusted:
-            self._refuse_expanding(path, pattern(path), is_release=True)
-        return self._described(f"read_parquet({pattern(path)})", name=path.name)
+            self._refuse_expanding(path, files, is_release=True)
+        return self._described(files.relation, name=path.name)
 
     def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
         check_readable(path)
@@ -352,22 +339,36 @@ class DuckDB:
         )
 
     def _scan_parquet(self, path: Path) -> Scan:
-        if path.is_dir():
-            if not any(path.glob("*.parquet")):
-                raise DataError(
-                    f"The folder {path.name} holds no Parquet file.",
-                    hint=f"Shoal reads {SOURCES}.",
-                )
-            files = f"{pattern(path)[:-1]}/*.parquet'"
-            self._refuse_expanding(path, files)
-            return self._described(f"read_parquet({files})", name=path.name)
-        check_kind(path, b"PAR1", 0, "a Parquet file")
-        self._refuse_expanding(path, pattern(path))
+        files = find_parquet(path)
+        if not path.is_dir():
+            check_kind(path, b"PAR1", 0, "a Parquet file")
+        self._refuse_expanding(path, files)
+        self._refuse_disagreement(path, files)
         return self._described(
-            f"read_parquet({pattern(path)})", name=path.name, digest=digest(path)
+            files.relation, name=path.name, digest=None if path.is_dir() else digest(path)
         )
 
-    def _refuse_expanding(self, path: Path, files: str, *, is_release: bool = False) -> None:
+    def _refuse_disagreement(self, path: Path, files: ParquetFiles) -> None:
+        if len(files.paths) == 1 and not files.partitions:
+            return
+        found = self._run(schema_query(files)).fetchall()
+        stated = [str(name) for name, is_stated in found if is_stated]
+        if stated:
+            raise DataError(
+                f"{path.name} has columns both in its files and in the names of its folders: "
+                f"{', '.join(map(repr, stated[:10]))}.",
+                hint="leave them out of the files.",
+            )
+        if found:
+            raise DataError(
+                f"The Parquet files of {path.name} do not agree on "
+                f"{', '.join(repr(str(name)) for name, _ in found[:10])}.",
+                hint="every file must have the same columns, of the same types.",
+            )
+
+    def _refuse_expanding(
+        self, path: Path, files: ParquetFiles, *, is_release: bool = False
+    ) -> None:
         """Refuse Parquet files out of which too much would come, by what they say themselves.
 
         Cells count as well as bytes: a run of equal values takes no room in the file. How well a
@@ -375,14 +376,12 @@ class DuckDB:
         """
         ((n_cells, n_bytes, n_columns),) = self._run(
             "SELECT sum(num_values), sum(total_uncompressed_size), "
-            f"count(DISTINCT path_in_schema) FROM parquet_metadata({files})"
+            f"count(DISTINCT path_in_schema) FROM parquet_metadata({files.listed})"
         ).fetchall()
         self.limits.check_columns(path.name, int(n_columns or 0))
-        found = path.glob("*.parquet") if path.is_dir() else (path,)
-        n_file_bytes = sum(file.stat().st_size for file in found)
         n_expanded = max(int(n_cells or 0), int(n_bytes or 0))
         self.limits.check_expanded(
-            path.name, n_expanded, n_expanded if is_release else n_file_bytes
+            path.name, n_expanded, n_expanded if is_release else files.n_bytes
         )
 
     def _scan_arrow(self, path: Path) -> Scan:
@@ -394,25 +393,19 @@ class DuckDB:
 
     def _scan_database(self, path: Path, table: str | None) -> Scan:
         check_kind(path, b"DUCK", 8, "a DuckDB database")
+        with guarded():
+            found = find_table(path, table)
+            place = path
+            if found.is_view:
+                place = self._directory.path / f"{self._new_name()}.duckdb"
+                copy_view(path, found, place)
         database = self._new_name()
-        self._run(f"ATTACH {literal(path)} AS {database} (READ_ONLY)")
-        found = self._run(
-            "SELECT table_schema, table_name FROM information_schema.tables "
-            f"WHERE table_catalog = '{database}' ORDER BY ALL"
-        ).fetchall()
-        matching = [(schema, name) for schema, name in found if table in (None, name)]
-        if len(matching) != 1:
-            what = "no table" if not matching else f"{len(matching)} tables"
-            raise SchemaError(
-                f"{path.name} has {what} to read" + (f" named {table!r}." if table else "."),
-                hint=f"say which: table=...; it holds {', '.join(repr(n) for _, n in found)}.",
-            )
-        schema, name = matching[0]
+        self._run(f"ATTACH {literal(place)} AS {database} (READ_ONLY)")
         return self._described(
-            f"{database}.{self.quote(schema)}.{self.quote(name)}",
-            name=f"{path.name}:{name}",
+            f"{database}.{self.quote(found.schema)}.{self.quote(found.name)}",
+            name=f"{path.name}:{found.name}",
             digest=digest(path),
-            options={"table": str(name)},
+            options={"table": found.name},
         )
 
     def _described(

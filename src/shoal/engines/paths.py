@@ -9,14 +9,23 @@ import re
 from pathlib import Path
 
 from shoal.core.errors import DataError, EngineError
+from shoal.core.reading import kind_of_special_file
 
 __all__ = ["check_readable", "digest", "literal", "pattern"]
 
 
 def check_readable(path: Path) -> None:
-    """Refuse a path that leads to nothing that may be read."""
+    """Refuse a path that leads to nothing that may be read, or to neither a file nor a folder.
+
+    Raises
+    ------
+    DataError
+        If there is nothing, or a named pipe, a socket or a device: reading it might never end.
+    EngineError
+        If it may not be read.
+    """
     try:
-        path.stat()
+        mode = path.stat().st_mode
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
@@ -29,6 +38,12 @@ def check_readable(path: Path) -> None:
             hint="it is too long, goes through a file, or holds a NUL or another character that "
             "no name has.",
         ) from None
+    kind = kind_of_special_file(mode)
+    if kind is not None:
+        raise DataError(
+            f"{path.name} is {kind}, not a file.",
+            hint="save what comes out of it as a file, and name that.",
+        )
     if not os.access(path, os.R_OK):
         raise EngineError(f"{path.name} may not be read.", hint="ask for the permission.")
 

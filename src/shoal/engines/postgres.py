@@ -39,6 +39,7 @@ __all__ = ["Postgres"]
 _MOST_BYTES_OF_NAME = 63
 _N_LISTED = 20
 _MOST_DIGITS = 38
+_FIRST_DATE, _LAST_DATE = "4713-11-25 (BC)", "5874897-12-30"
 _CASTS = {
     # A text such as 1e3 is a whole number to DuckDB; by way of numeric it is one here too.
     "BIGINT": "CAST(CAST({} AS numeric) AS bigint)",
@@ -275,6 +276,7 @@ class Postgres(RemoteEngine):
         with scan.unchanged():
             self._embedded.stage("loaded", f"SELECT * FROM {scan.relation}")
         self._refuse_nul(scan)
+        self._refuse_far_dates(scan)
         table = self._new_name()
         self._load(table, "SELECT * FROM loaded")
         self._embedded.drop("loaded")
@@ -297,6 +299,22 @@ class Postgres(RemoteEngine):
                 raise DataError(
                     f"Column {column!r} holds NUL characters.",
                     hint="take them out: most readers cut a text off there.",
+                )
+
+    def _refuse_far_dates(self, scan: Scan) -> None:
+        """Refuse dates and moments that Postgres cannot hold, and would write into its log."""
+        for column, kind in scan.types.items():
+            if not kind.startswith(("DATE", "TIMESTAMP")):
+                continue
+            date = f"CAST({quoted(column)} AS DATE)"
+            found = self._embedded.rows(
+                f"SELECT count(*) AS n FROM loaded WHERE isfinite({date}) "
+                f"AND ({date} < DATE '{_FIRST_DATE}' OR {date} > DATE '{_LAST_DATE}')"
+            )
+            if found["n"][0]:
+                raise DataError(
+                    f"Column {column!r} holds dates that Postgres cannot hold.",
+                    hint="leave them empty, or read the table with the engine duckdb.",
                 )
 
     def _load(self, name: str, query: str) -> None:

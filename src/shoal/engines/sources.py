@@ -49,12 +49,21 @@ def check_column_names(source: str, names: Sequence[str], limits: Limits | None 
 def read_arrow(path: Path, limits: Limits | None = None) -> Any:
     """Read an Arrow file, in the format of files or of streams, as an Arrow table.
 
+    Arrow trusts what a file says about itself: offsets and indices that lead outside of a buffer
+    end the process. So every batch is validated in full before anything touches its values, and the
+    file is read into memory first: a mapped file that somebody cuts ends the process as well.
+
     Parameters
     ----------
     path
         The file.
     limits
         What it may expand to, batch by batch; the usual ones by default.
+
+    Raises
+    ------
+    DataError
+        If the file is not a whole, valid Arrow file.
     """
     with path.open("rb") as file:
         is_stream = file.read(len(_STREAM_MARK)) == _STREAM_MARK
@@ -67,15 +76,18 @@ def read_arrow(path: Path, limits: Limits | None = None) -> Any:
             "Arrow files need the extra 'arrow'.", hint="pip install 'shoal-privacy[arrow]'"
         ) from None
     try:
-        with pyarrow.memory_map(str(path)) as file:
-            reader = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(file)
-            batches = _batches(path, reader, Limits() if limits is None else limits)
-            return pyarrow.Table.from_batches(batches, reader.schema)
+        content = pyarrow.py_buffer(path.read_bytes())
+        reader = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(content)
+        batches = _batches(path, reader, Limits() if limits is None else limits)
+        return pyarrow.Table.from_batches(batches, reader.schema)
     except ShoalError:
         raise
     except Exception as error:  # noqa: BLE001 - pyarrow's errors quote data
         internal_log.info("%s", error)
-        raise DataError(f"{path.name} is not a whole Arrow file.") from None
+        raise DataError(
+            f"{path.name} is not a whole, valid Arrow file.",
+            hint="was it changed, or written only in part? Write it again.",
+        ) from None
 
 
 def _batches(path: Path, reader: Any, limits: Limits) -> Iterator[Any]:
@@ -84,6 +96,7 @@ def _batches(path: Path, reader: Any, limits: Limits) -> Iterator[Any]:
     is_stream = not hasattr(reader, "num_record_batches")
     numbered = range(getattr(reader, "num_record_batches", 0))
     for batch in reader if is_stream else map(reader.get_batch, numbered):
+        batch.validate(full=True)
         n_expanded += batch.nbytes
         limits.check_expanded(path.name, n_expanded, n_file_bytes)
         yield batch

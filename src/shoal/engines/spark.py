@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import EngineError, ParameterError, ShoalError
+from shoal.core.errors import DataError, EngineError, ParameterError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.duckdb import DuckDB
 from shoal.engines.engine import Columns, Scan
+from shoal.engines.parquet_sources import LAKE_HINT, LAKE_MARKS
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.remote import RemoteEngine
 from shoal.engines.sources import check_column_names
@@ -241,19 +242,36 @@ class Spark(RemoteEngine):
             with self._guarded():
                 if "://" in source:
                     _refuse_options(options)
+                    self._refuse_lake_address(source)
                     return self._adopt(self._session.read.parquet(source), source)
                 if self._has_table(source):
                     _refuse_options(options)
                     return self._adopt(self._base.table(source), source)
-        if isinstance(source, (str, Path)) and self._is_partitioned(Path(source)):
-            _refuse_options(options)
-            with self._guarded():
-                return self._adopt(self._session.read.parquet(str(source)), Path(source).name)
         scan = self._embedded.scan(source, **options)
-        is_parquet = isinstance(source, (str, Path)) and "read_parquet(" in scan.relation
+        is_parquet = isinstance(source, (str, Path)) and scan.relation.startswith("read_parquet(")
         if is_parquet and self._is_local and all(map(PLAIN.fullmatch, scan.types.values())):
             return self._read_parquet(Path(str(source)), scan)
         return self._convert(scan)
+
+    def _refuse_lake_address(self, address: str) -> None:
+        """Refuse files of a table whose log Spark does not read when it is given files.
+
+        The folders above count too; a pattern stands for all that it matches.
+        """
+        jvm: Any = self._base.sparkContext._jvm  # noqa: SLF001 - nothing public asks Hadoop
+        settings = self._base.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+        place = jvm.org.apache.hadoop.fs.Path(address)
+        files = place.getFileSystem(settings)
+        while place is not None:
+            for mark, kind in (*LAKE_MARKS.items(), ("metadata/*.metadata.json", "Iceberg")):
+                pattern = jvm.org.apache.hadoop.fs.Path(f"{place.toString().rstrip('/')}/{mark}")
+                if files.globStatus(pattern):
+                    raise DataError(
+                        f"The address belongs to a table of {kind}, whose log says which of its "
+                        "files count; deleted rows would come back.",
+                        hint=LAKE_HINT,
+                    )
+            place = place.getParent()
 
     def _has_table(self, name: str) -> bool:
         # A name that is none at all may still be a path, which DuckDB refuses in better words.
@@ -261,9 +279,6 @@ class Spark(RemoteEngine):
             return bool(self._base.catalog.tableExists(name))
         except Exception:  # noqa: BLE001
             return False
-
-    def _is_partitioned(self, path: Path) -> bool:
-        return self._is_local and _is_path(path) and any(path.glob("*=*/"))
 
     def _adopt(self, frame: Any, name: str) -> Scan:
         """Take over a frame, of whichever session of the application it is."""

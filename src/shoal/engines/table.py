@@ -33,6 +33,7 @@ from shoal.engines.domains import (
     build_domain,
     infer_type,
     refuse_reserved,
+    refuse_too_large,
     type_of_engine,
 )
 from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
@@ -187,9 +188,8 @@ class EngineTable:
         codes = np.empty((len(fetched["row_key"]), len(names)), dtype=np.int32)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        domains = tuple(self._domains[column] for column in self._schema.coded)
         keys: Texts = np.array([*texts_of(fetched["row_key"]), None], dtype=object)[:-1]
-        return Rows(domains, codes, keys, is_typed=not self.scan.is_text)
+        return Rows(tuple(self._domains.values()), codes, keys, is_typed=not self.scan.is_text)
 
     def marked(self, cells: PrivateCells, cap: int) -> Marks:
         """Mark the cells that are named: one row a row of `row_codes`, in its order."""
@@ -329,6 +329,7 @@ class EngineTable:
         declared = self._schema.types.get(column)
         if declared is None:
             column_type = infer_type(present) if self.scan.is_text else self._types[column]
+            refuse_too_large(column, present)
             declared = ColumnDeclaration(column_type)
         domain, codes = build_domain(column, declared.type, distinct, order=declared.order)
         self._types[column] = declared.type

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shoal.core.errors import DataError
+from shoal.engines.parquet_sources import list_parquet
 
 __all__ = ["WatchedFile"]
 
@@ -84,7 +85,7 @@ class WatchedFile:
     def _look(self) -> _State:
         try:
             is_folder = self.path.is_dir()
-            files = sorted(self.path.glob("*.parquet")) if is_folder else [self.path]
+            files = list_parquet(self.path) if is_folder else [self.path]
             return tuple(_state_of(file) for file in files)
         except OSError:
             raise DataError(
@@ -95,4 +96,4 @@ class WatchedFile:
 
 def _state_of(path: Path) -> tuple[str, int, int, int, int]:
     found = path.stat()
-    return (path.name, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return (str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

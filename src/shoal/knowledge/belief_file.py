@@ -18,6 +18,7 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import as_text
 from shoal.core.method import Shape
+from shoal.core.reading import parse_json
 from shoal.core.release import Published
 from shoal.knowledge.beliefs import Beliefs, read_bandwidth
 from shoal.knowledge.location import match_lines
@@ -60,7 +61,7 @@ def beliefs_from_json(content: bytes) -> Beliefs:
         Where the content is something else.
     """
     try:
-        stated = json.loads(content)
+        stated = parse_json(content)
         domains = tuple(map(_domain_of, stated["quasi"]))
         domain = _domain_of(stated["sensitive"])
         counts = np.array(stated["counts"], dtype=np.int64)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shoal.core import toml_text as toml
 from shoal.core.errors import ParameterError
+from shoal.core.reading import DocumentLimitError, parse_toml
 from shoal.knowledge.known import Fact, Knowledge
 from shoal.knowledge.negative_rules import NegativeRule
 from shoal.knowledge.nodes import Node, number_of
@@ -144,8 +144,8 @@ def _of_hierarchy(node: Node) -> str:
 def _bound(text: str) -> str:
     """Write a number as one where it comes back as it was."""
     try:
-        return text if str(tomllib.loads(f"v = {text}")["v"]) == text else toml.text(text)
-    except tomllib.TOMLDecodeError:
+        return text if str(parse_toml(f"v = {text}")["v"]) == text else toml.text(text)
+    except ValueError:
         return toml.text(text)
 
 
@@ -189,8 +189,13 @@ def read_toml(text: str) -> Knowledge:
     Knowledge(about disease: 0 negative rules, 0 positive rules, 0 statistics, 0 facts)
     """
     try:
-        stated = tomllib.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:
+        stated = parse_toml(text.removeprefix("\ufeff"))
+    except DocumentLimitError as error:
+        raise ParameterError(
+            f"The knowledge cannot be read: {error}.",
+            hint="numbers in it are counts of people, bounds and shares.",
+        ) from None
+    except ValueError as error:
         # The parser's own words may name a label.
         place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
         raise ParameterError(

@@ -22,9 +22,11 @@ import numpy as np
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.forbidden import Forbidden
+from shoal.core.reading import read_whole_text
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.core.vocabulary import Vocabulary
+from shoal.core.writing import write_whole
 from shoal.knowledge.mining import most_general
 from shoal.knowledge.negative_rules import NegativeRule, NegativeRules
 from shoal.knowledge.nodes import Node, covering, node_of_label, number_of
@@ -279,8 +281,8 @@ class Knowledge:
         return write_toml(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write the knowledge to a TOML file."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8")
+        """Write the knowledge to a TOML file that only its owner may read."""
+        write_whole(Path(path), [self.to_toml()])
 
     @classmethod
     def from_toml(cls, text: str) -> Knowledge:
@@ -293,11 +295,11 @@ class Knowledge:
     def from_file(cls, path: str | os.PathLike[str]) -> Knowledge:
         """Read knowledge from a TOML file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_whole_text(path)
         except OSError as error:
             raise ParameterError(
                 f"The file of knowledge {Path(path).name} cannot be read: "
-                f"{os.strerror(error.errno) if error.errno else 'unknown reason'}."
+                f"{error.strerror or 'unknown reason'}."
             ) from None
         except UnicodeDecodeError:
             raise ParameterError(

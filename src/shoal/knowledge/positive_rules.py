@@ -26,6 +26,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
 from shoal.core.tree import Label, Tree
+from shoal.knowledge.mining.capacity import bounded
 from shoal.knowledge.statistics import (
     Antecedent,
     check_columns,
@@ -34,6 +35,8 @@ from shoal.knowledge.statistics import (
 )
 
 __all__ = ["PositiveRule", "mine_positive"]
+
+_FEWER = "let antecedents name fewer columns (max_len), or raise min_support or min_conviction."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -162,12 +165,13 @@ def mine_positive(
     antecedents = frequent_antecedents(
         cells, sensitive, trees, least=least, max_len=max_len, support_of=np.max
     )
-    found = [
+    listed = (
         ((-conviction, -hits, antecedent.rank, code), rule)
         for antecedent in antecedents
         for conviction, hits, code, rule in _rules(antecedent, domain, totals, least, bound)
-    ]
-    return tuple(rule for _, rule in sorted(found, key=itemgetter(0)))
+    )
+    found = sorted(bounded(listed, _FEWER), key=itemgetter(0))
+    return tuple(rule for _, rule in found)
 
 
 def _rules(

@@ -27,6 +27,7 @@ from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.tree import Label, Tree
+from shoal.knowledge.mining.capacity import bounded
 
 __all__ = [
     "Antecedent",
@@ -36,6 +37,8 @@ __all__ = [
     "least_count",
     "mine_statistics",
 ]
+
+_FEWER = "let conditions name fewer columns (max_len), or raise min_support."
 
 _Floats = npt.NDArray[np.float64]
 
@@ -181,10 +184,11 @@ def mine_statistics(
         cells = Cells(cells.domains, cells.codes[is_known], cells.counts[is_known])
     least = least_count(min_support, cells.n_rows)
     found = frequent_antecedents(cells, sensitive, trees, least=least, max_len=max_len)
-    ordered = sorted(found, key=lambda antecedent: antecedent.rank)
+    ordered = sorted(bounded(found, _FEWER), key=lambda antecedent: antecedent.rank)
     if worth is not None:
         return tuple(_mean(antecedent, worth) for antecedent in ordered)
-    return tuple(share for antecedent in ordered for share in _shares(antecedent, domain))
+    shares = (share for antecedent in ordered for share in _shares(antecedent, domain))
+    return tuple(bounded(shares, _FEWER))
 
 
 def frequent_antecedents(

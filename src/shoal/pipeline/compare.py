@@ -20,6 +20,7 @@ from shoal.core.exact import Number, exact, whole
 from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.progress import Progress, silent
+from shoal.core.reading import read_whole_text
 from shoal.core.registry import snake_case
 from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Schema
@@ -295,7 +296,7 @@ def compare_as_configured(
 
 def _is_written_here(path: Path) -> bool:
     try:
-        return path.read_text(encoding="utf-8").startswith(_HEADER)
+        return read_whole_text(path).startswith(_HEADER)
     except (OSError, UnicodeDecodeError):
         return False
 

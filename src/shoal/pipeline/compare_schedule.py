@@ -22,6 +22,7 @@ from pathlib import Path
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.method import Method
 from shoal.core.progress import Progress
+from shoal.core.reading import read_whole_text
 from shoal.core.writing import write_whole
 from shoal.engines.table import EngineTable
 from shoal.pipeline.compare_trial import Tried, Trying, try_on, try_on_rows
@@ -198,6 +199,6 @@ def _kept(folder: Path | None, key: str | None) -> Tried | None:
     if folder is None or key is None:
         return None
     try:
-        return Tried.from_json(_file(folder, key).read_text(encoding="utf-8"))
+        return Tried.from_json(read_whole_text(_file(folder, key)))
     except (OSError, ValueError, TypeError, LookupError):
         return None

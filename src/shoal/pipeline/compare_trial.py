@@ -29,6 +29,7 @@ from shoal.core.held_out import HELD_OUT_TEST
 from shoal.core.measure import FoldedMeasure, Measure
 from shoal.core.method import Method, Shape
 from shoal.core.progress import Progress, silent
+from shoal.core.reading import parse_json
 from shoal.core.registry import snake_case
 from shoal.core.release import Published
 from shoal.core.rows import Rows
@@ -164,7 +165,7 @@ class Tried:
         ValueError, TypeError
             Where it is something else.
         """
-        given: dict[str, Any] = json.loads(text)
+        given: dict[str, Any] = parse_json(text)
         lists = ("guarantees", "attacks", "measures")
         as_lists: dict[str, Any] = {name: tuple(given[name]) for name in lists}
         return cls(**given | as_lists)

@@ -21,6 +21,7 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.private_cells import PrivateCells
+from shoal.core.reading import DocumentLimitError, parse_toml, read_whole_text
 from shoal.core.schema import Schema
 from shoal.engines.limits import Limits
 from shoal.engines.opening import is_postgres_address
@@ -316,7 +317,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
 def read_toml(path: Path) -> dict[str, Any]:
     """Parse a configuration file, without checking what it says."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return parse_toml(read_whole_text(path, encoding="utf-8-sig"))
     except OSError as error:
         raise EngineError(
             f"The configuration {path} cannot be read: {error.strerror}.",
@@ -324,6 +325,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError:
         raise SchemaError(f"{path.name} is not UTF-8, which TOML demands.") from None
+    except DocumentLimitError as error:
+        raise SchemaError(
+            f"The configuration {path.name} cannot be used: {error}.",
+            hint="no section of it is nested more than a few levels deep.",
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(
             f"{path.name} is not TOML: {error}.",

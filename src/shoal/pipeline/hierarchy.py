@@ -18,6 +18,7 @@ from shoal.core.domain import Domain, Texts
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.hierarchy_file import write_rows
+from shoal.core.reading import read_whole_text
 from shoal.core.schema import Schema
 from shoal.core.tree import Tree
 from shoal.engines.domains import build_domain, infer_type, refuse_reserved
@@ -247,7 +248,7 @@ def read_values(path: str | os.PathLike[str]) -> list[str]:
     """Read a list of values, one a line; empty lines are passed over."""
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_whole_text(file, encoding="utf-8-sig")
     except OSError as error:
         raise EngineError(f"The list {file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:

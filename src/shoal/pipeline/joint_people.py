@@ -7,7 +7,6 @@ same file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from shoal.core.cells import Codes, Counts, group
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
+from shoal.core.reading import parse_json, read_whole
 from shoal.core.schema import Role
 from shoal.core.sliced import Sliced, SlicedColumn
 from shoal.engines.duckdb import DuckDB
@@ -64,7 +64,7 @@ def source_of_release(release: Release) -> Source:
         Where the record is missing or cannot be read.
     """
     try:
-        record = json.loads((internal_of(release) / "record.json").read_text(encoding="utf-8"))
+        record = parse_json(read_whole(internal_of(release) / "record.json"))
         return Source(record["replay"]["columns"]["key"], record["source"]["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
         raise DataError(

@@ -30,6 +30,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,7 +110,7 @@ class Place:
     def move_in(self) -> None:
         """Move the new folders into place; the public one, which is last, makes the release."""
         self._refuse_lost()
-        self._new_public.chmod(0o755)
+        self._set_modes()
         for path, old in (
             (self.folder, self._old_public),
             (self.internal, self._old_internal),
@@ -122,6 +123,17 @@ class Place:
         # The release stands; a file system that cannot sync folders is no reason to take it back.
         with contextlib.suppress(OSError):
             sync(self.folder.parent)
+
+    def _set_modes(self) -> None:
+        """Keep the internal files to their owner; open the public folder as the umask says."""
+        for path in self._new_internal.rglob("*"):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        # Asking for the umask would mean to change it for other threads.
+        probe = self._new_public / f".{self.mark}"
+        probe.mkdir()
+        mode = stat.S_IMODE(probe.stat().st_mode)
+        probe.rmdir()
+        self._new_public.chmod(mode)
 
     def tidy(self) -> None:
         """Undo what is unfinished of a replacement, and remove what is left of it.

@@ -29,6 +29,7 @@ from shoal.core.guarantees import JointSafety
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Method
+from shoal.core.reading import parse_json, read_whole
 from shoal.core.registry import snake_case
 from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX, Manifest
 from shoal.core.schema import Schema
@@ -343,7 +344,7 @@ def read_record(path: Path) -> tuple[Path, Record]:
     given = path_of(path)
     file = (given / RECORD if given.is_dir() else given).absolute()
     try:
-        stated = json.loads(file.read_text(encoding="utf-8"))
+        stated = parse_json(read_whole(file))
         recipe = stated.get("replay")
         found = None if recipe is None else recipe.get("version")
     except (OSError, ValueError, AttributeError, RecursionError):
@@ -403,7 +404,7 @@ def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
 def _source_of(record: Path) -> dict[str, object]:
     """Read what a release was made of; nothing where it only repeats another one beside it."""
     try:
-        stated = json.loads(record.read_text(encoding="utf-8"))
+        stated = parse_json(read_whole(record))
         repeated = stated.get("replayed_from")
         if repeated is not None and (record.parents[1] / f"{repeated}{INTERNAL_SUFFIX}").exists():
             return {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from shoal.core.hierarchy import Hierarchy
 from shoal.core.measure import Measured
 from shoal.core.method import Method
 from shoal.core.plan import Plan
+from shoal.core.reading import parse_json, read_whole, read_whole_text
 from shoal.core.release import INTERNAL_SUFFIX, Manifest, Meaning, Published
 from shoal.core.secret import Secret
 from shoal.core.vocabulary import Vocabulary
@@ -326,7 +326,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read `manifest.json` of a release folder."""
     path = path_of(folder) / "manifest.json"
     try:
-        return Manifest.from_json(path.read_text(encoding="utf-8"))
+        return Manifest.from_json(read_whole_text(path))
     except (OSError, UnicodeDecodeError):
         raise DataError(
             f"{folder} is not a release: it has no manifest.json that can be read.",
@@ -339,12 +339,12 @@ def _read_meanings(folder: Path) -> dict[str, dict[str, Meaning]]:
     if not path.exists():
         return {}
     try:
-        stated = json.loads(path.read_text(encoding="utf-8"))
+        stated = parse_json(read_whole(path))
         return {
             column: {label: Meaning.from_dict(meaning) for label, meaning in labels.items()}
             for column, labels in stated.items()
         }
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (OSError, ValueError, AttributeError, TypeError):
         raise DataError(
             "labels.json cannot be read.", hint="was it changed after it was sealed?"
         ) from None

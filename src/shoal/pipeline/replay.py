@@ -23,6 +23,7 @@ from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterE
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.private_cells import Marks
 from shoal.core.progress import Progress, silent
+from shoal.core.reading import read_whole
 from shoal.core.release import FORMAT_VERSION, Manifest
 from shoal.core.rows import Rows
 from shoal.datasets.dataset import Dataset
@@ -361,7 +362,9 @@ def _made_again(record: Record, internal: Path, table: EngineTable, progress: Pr
 def _places(internal: Path, earlier: tuple[str, ...], engine: DuckDB) -> EarlierPlaces:
     """Read where people are in earlier releases from the witnesses beside the record."""
     try:
-        witnesses = {name: (internal / name).read_bytes() for name in (EARLIER, EARLIER_VALUES)}
+        witnesses = {
+            name: read_whole(internal / name, max_bytes=None) for name in (EARLIER, EARLIER_VALUES)
+        }
     except OSError:
         raise DataError(
             f"The record goes with {EARLIER} and {EARLIER_VALUES}, which are not beside it.",
@@ -374,7 +377,7 @@ def _private_cells(internal: Path, digest: str, engine: DuckDB) -> Callable[[Row
     """Give what marks the private cells of rows, by the witness that lists them."""
     name = HiddenCells.FILE
     try:
-        content = (internal / name).read_bytes()
+        content = read_whole(internal / name, max_bytes=None)
     except OSError:
         raise DataError(
             f"The record goes with {name}, which is not beside it.",

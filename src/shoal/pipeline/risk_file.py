@@ -87,6 +87,7 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
         written = engine.rows(f"SELECT count(*) AS n FROM {relation}")
         if int(written["n"][0]) % n_rows:
             raise InternalError("The risk file would not have one line a person.")
+        temporary.chmod(0o600)
         sync(temporary)
         temporary.replace(internal / _FILE)
         sync(internal)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from shoal.core.forbidden import Marks
 from shoal.core.guarantees import JointSafety
 from shoal.core.hidden_cells import HiddenCells
 from shoal.core.plan import Plan
+from shoal.core.reading import parse_json, read_whole
 from shoal.core.release import Manifest, Published
 from shoal.core.secret import Secret
 from shoal.core.sliced import Sliced
@@ -98,7 +98,7 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name in manifest.witnesses:
         try:
-            found[name] = (internal / name).read_bytes()
+            found[name] = read_whole(internal / name, max_bytes=None)
         except OSError:
             raise DataError(f"The internal folder lacks the witness {name}.") from None
     sealed = seal_witnesses(secret, found)
@@ -113,7 +113,7 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
 
 def _secret_of(internal: Path) -> Secret:
     try:
-        record = json.loads((internal / "record.json").read_text(encoding="utf-8"))
+        record = parse_json(read_whole(internal / "record.json"))
         return Secret.from_hex(record["secret"], is_test=bool(record["test"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise DataError(

@@ -140,8 +140,12 @@ def _found_anywhere(
     lowered = whole.lower()
     if any(secret and secret.lower() in lowered for secret in unpublishable.secrets):
         yield "a secret"
-    elif any(number.group() not in digests for number in _HEX.finditer(whole)):
-        yield "a long hexadecimal number that is no digest of a file"
+    else:
+        long = {number.group() for number in _HEX.finditer(whole)} - set(digests)
+        if any(map(str.isdecimal, long)):
+            yield f"a number of {_FEWEST_DIGITS} or more digits"
+        if not all(map(str.isdecimal, long)):
+            yield "a long hexadecimal number that is no digest of a file"
     if any(name and name in whole for name in unpublishable.internal):
         yield "the name or path of an internal file"
     elif any(_PATH.search(piece) for piece in rest):

@@ -281,7 +281,7 @@ def test_rules_that_say_the_same_are_kept_once():
 
 
 def test_more_rules_than_anybody_can_use_are_refused(monkeypatch):
-    monkeypatch.setattr("shoal.knowledge.mining.crisp._MOST_RULES", 3)
+    monkeypatch.setattr("shoal.knowledge.mining.crisp.most_rules", lambda _: 3)
     city, disease = Domain.of_texts("city", list("abcd")), Domain.of_texts("disease", list("stuv"))
     sex = Domain.of_texts("sex", ["F", "M"])
     codes = np.array([[i, i % 2, i] for i in range(4)])

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from shoal.core.cells import Codes, Counts, group
 from shoal.core.errors import ParameterError
 from shoal.knowledge.mining._kernels import Miner
+from shoal.knowledge.mining.capacity import MEMORY, most_rules, too_many_rules
 from shoal.knowledge.mining.items import Items
 from shoal.knowledge.mining.rules import NO_NODE, Small
 from shoal.knowledge.mining.thresholds import largest_below
@@ -33,7 +34,8 @@ Words = npt.NDArray[np.uint64]
 _CHUNK = 2**22
 """How many pairs of a node and a value are counted at a time."""
 _WORD = 64
-_MOST_RULES = 2**24
+FEWER = "let antecedents name fewer columns (max_len), or raise min_exp."
+"""What to do about too many rules."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +228,7 @@ class Suffixes:
         count = np.zeros(n_ends, dtype=np.int64)
         np.add.at(count, number, rows.count)
         n_words = 0 if counts_hits else rows.n_values // _WORD + 1
+        _refuse_wide(sum(n_suffixes), n_words)
         return cls(
             np.append(0, np.cumsum(n_suffixes[:0:-1])),
             _small(leaves[::-1]),
@@ -235,6 +238,18 @@ class Suffixes:
             _seen(number, rows.value, n_ends, n_words),
             n_words,
             *_paths(columns),
+        )
+
+
+def _refuse_wide(n_suffixes: int, n_words: int) -> None:
+    """Refuse a table whose search alone, whatever it finds, takes more than the budget."""
+    # Leaf, rest and value, the list of the search with the rows before each, and the values seen.
+    n_bytes = n_suffixes * (3 * 4 + 4 + 8 + 2 * 8 * n_words)
+    if n_bytes > MEMORY:
+        raise ParameterError(
+            f"The search for rules of several columns would take {n_bytes // 10**9} GB; "
+            f"{MEMORY // 10**9} GB are the most.",
+            hint="let antecedents name one column (max_len = 1), or leave out columns.",
         )
 
 
@@ -278,14 +293,12 @@ def mine_long(rows: CountedRows, columns: Sequence[Items], max_len: int) -> Foun
         [rows.leaves[place] for place in used], rows.value, rows.count, rows.threshold, rows.slack
     )
     suffixes = Suffixes.of_rows(ordered, [columns[place] for place in used])
-    miner = Miner(suffixes, rows.threshold, *rows.ratio, max_len, _MOST_RULES)
+    most = most_rules(len(columns))
+    miner = Miner(suffixes, rows.threshold, *rows.ratio, max_len, most)
     try:
         found, count, start, value, hits, n_itemsets = miner.mine()
     except OverflowError:
-        raise ParameterError(
-            f"There are more than {_MOST_RULES} rules, too many to be of use to anybody.",
-            hint="let antecedents name fewer columns (max_len), or raise min_exp.",
-        ) from None
+        raise too_many_rules(most, FEWER) from None
     itemset = np.repeat(np.arange(len(count)), np.diff(start))
     item = np.full((len(count), len(columns)), NO_NODE, dtype=np.int32)
     item[:, used] = found

@@ -14,7 +14,7 @@ IV-B.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -26,6 +26,8 @@ from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, exact
 from shoal.core.tree import Integers, Tree
+from shoal.knowledge.mining.capacity import most_rules, too_many_rules
+from shoal.knowledge.mining.crisp import FEWER
 from shoal.knowledge.mining.items import Flags, Items, extents_of
 from shoal.knowledge.mining.rules import NO_NODE, MinedRules
 
@@ -175,7 +177,8 @@ def mine_fuzzy(
     """Find the rules whose antecedents name up to `max_len` columns."""
     search = _Search(rows, memberships, fuzzy, max_len)
     everything = np.arange(len(rows.value))
-    parts = [_Part.none(len(columns)), *search.visit(0, (), everything, np.ones(len(everything)))]
+    found = search.visit(0, (), everything, np.ones(len(everything)))
+    parts = [_Part.none(len(columns)), *_within_budget(found, most_rules(len(columns)))]
     return MinedRules.of_items(
         columns,
         np.concatenate([part.item for part in parts]),
@@ -184,6 +187,20 @@ def mine_fuzzy(
         np.concatenate([part.hits for part in parts]),
         sum(part.n_itemsets for part in parts),
     )
+
+
+def _within_budget(parts: Iterator[_Part], most: int) -> Iterator[_Part]:
+    """Yield parts, and refuse more rules than fit into the budget; empty ones only count."""
+    n_rules = n_itemsets = 0
+    for part in parts:
+        n_rules += len(part.value)
+        n_itemsets += part.n_itemsets
+        if n_rules > most:
+            raise too_many_rules(most, FEWER)
+        if len(part.value):
+            yield replace(part, n_itemsets=0)
+    if n_itemsets:
+        yield replace(_Part.none(part.item.shape[1]), n_itemsets=n_itemsets)
 
 
 @dataclass(frozen=True, eq=False)
