@@ -17,6 +17,7 @@ from shoal.core.registry import lazy_exports
 
 if TYPE_CHECKING:
     from shoal import analyse, attacks, checks, datasets, knowledge, measures
+    from shoal.core.about import About
     from shoal.core.errors import *
     from shoal.core.hierarchy import Hierarchy
     from shoal.core.log import log_to
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "About",
     "Hierarchy",
     "Limits",
     "Release",
@@ -75,6 +77,7 @@ __all__ += methods.__all__
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "About": "shoal.core.about",
         "Hierarchy": "shoal.core.hierarchy",
         "Limits": "shoal.engines.limits",
         "Release": "shoal.pipeline.release",
