@@ -1,0 +1,50 @@
+"""Documents of one version of the renderer are the same bytes for ever, or `verify` cries wolf."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from shoal.core.about import About
+from shoal.core.domain import ColumnType
+from shoal.core.guarantees import FrequencyDiversity, KAnonymity
+from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.method import Shape
+from shoal.core.schema import Role
+from shoal.pipeline.documents import DOCUMENTS_VERSION, Counted, documents_of
+
+DIGESTS = {1: ""}
+"""By version. After a change of what documents say, raise `DOCUMENTS_VERSION` and add a line."""
+
+
+def manifest_of(shape: Shape) -> Manifest:
+    return Manifest(
+        shape=shape,
+        method="mondrian",
+        parameters={"k": 3},
+        guarantees=(KAnonymity(3), FrequencyDiversity(2)),
+        columns=(
+            PublishedColumn("age", Role.QUASI, ColumnType.INTEGER, is_recoded=True),
+            PublishedColumn("town", Role.QUASI, ColumnType.CATEGORICAL),
+            PublishedColumn("ill", Role.SENSITIVE, ColumnType.CATEGORICAL),
+        ),
+        n_rows=12,
+        n_buckets=3,
+        is_sealed=True,
+        slices=(("age", "town"), ("ill",)) if shape is Shape.SLICED else (),
+        documents=DOCUMENTS_VERSION,
+        remarks=("Two rows were left out.",),
+        about=About(title="People", licence="none"),
+    )
+
+
+def test_documents_of_a_version_do_not_change():
+    labels = {"[20, 30[": Meaning(("20", "30")), "*": Meaning(members=frozenset("ab"))}
+    counted = Counted(np.array([4, 4, 4]), {"town": {"Ulm": 6, "Bonn": 6}, "ill": {"flu": 12}})
+    digest = hashlib.sha256()
+    for shape in Shape:
+        made = documents_of(manifest_of(shape), {"age": labels}, counted)
+        for name, text in sorted(made.items()):
+            digest.update(f"{name}\n{text}".encode())
+    assert digest.hexdigest()[:16] == DIGESTS[DOCUMENTS_VERSION]
