@@ -14,7 +14,7 @@ from shoal.core.method import Shape
 from shoal.core.schema import Role
 from shoal.pipeline.documents import DOCUMENTS_VERSION, Counted, documents_of
 
-DIGESTS = {1: ""}
+DIGESTS = {1: "0f1d2edeac5d8bac"}
 """By version. After a change of what documents say, raise `DOCUMENTS_VERSION` and add a line."""
 
 
@@ -23,7 +23,7 @@ def manifest_of(shape: Shape) -> Manifest:
         shape=shape,
         method="mondrian",
         parameters={"k": 3},
-        guarantees=(KAnonymity(3), FrequencyDiversity(2)),
+        guarantees=(KAnonymity(k=3), FrequencyDiversity(ell=2)),
         columns=(
             PublishedColumn("age", Role.QUASI, ColumnType.INTEGER, is_recoded=True),
             PublishedColumn("town", Role.QUASI, ColumnType.CATEGORICAL),
