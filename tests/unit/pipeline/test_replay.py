@@ -428,6 +428,23 @@ def test_what_comes_out_otherwise_is_not_left(sealed, tmp_path, monkeypatch):
     assert left(tmp_path) == before
 
 
+def test_of_an_older_record_it_is_said_which_files_differ_and_why(sealed, tmp_path):
+    path = tmp_path / "release.internal" / "record.json"
+    stated = json.loads(path.read_text())
+    stated["format_version"] = 1
+    for name in ("manifest.json", "codebook.md"):
+        stated["replay"]["files"][name] = "0" * 64
+    path.write_text(json.dumps(stated))
+    before = left(tmp_path)
+    with pytest.raises(ReplayError) as caught:
+        shoal.replay(path)
+    told = str(caught.value)
+    assert "2 of" in told
+    assert "(codebook.md, manifest.json)" in told
+    assert "The release has format 1, and this Shoal writes format 2" in told
+    assert left(tmp_path) == before
+
+
 def test_other_versions_are_warned_of_and_the_bytes_decide(sealed, tmp_path, monkeypatch):
     path = tmp_path / "release.internal" / "record.json"
     stated = json.loads(path.read_text())
