@@ -63,6 +63,7 @@ def people(run):
 
 ROLES = {
     "identifying": "name", "quasi": ["age", "zip"], "insensitive": "note", "sensitive": "disease",
+    "meant": [["note"]],
 }  # fmt: skip
 
 
@@ -724,7 +725,7 @@ def test_conditions_and_findings_reach_no_log_of_the_server(
 ):
     """A condition on private cells is evaluated by Shoal, so the server never sees its text."""
     start = len(postgres_server.log)
-    roles = {**ROLES, "quasi": ["age", "zip", "note"], "insensitive": []}
+    roles = {**ROLES, "quasi": ["age", "zip", "note"], "insensitive": [], "meant": []}
     table = shoal.read(database, Schema(**roles, key="name"), table="people")
     private = "disease WHERE note = 'NOTE1' AND name <> 'NAMEOF7' AND zip IN ('ZIP1', 'ZIP2')"
     methods = (

@@ -101,15 +101,21 @@ class LaidOut(PublishedFiles):
         return self._table.scan.is_text and self._is_written_plainly(column)
 
     def _is_written_plainly(self, column: PublishedColumn) -> bool:
-        """Whether the texts of an insensitive column can be had back from its values.
+        """Whether the values of an insensitive column sort as its texts do, as texts themselves.
 
-        Otherwise they stay texts: lines are sorted by them.
+        Otherwise they stay texts: lines are sorted by them. A real number without decimals may be
+        written without a point, which changes no order if all are.
         """
         name = f"x{self._table.schema.insensitive.index(column.name)}"
         kind = SQL_TYPES[column.type]
-        text = self.engine.text(self.engine.cast(name, kind), kind)
-        query = f"SELECT count(*) AS n FROM published_{self._release} WHERE {name} <> {text}"
-        return not int(self.engine.rows(query)["n"][0])
+        value = self.engine.cast(name, kind)
+        text = self.engine.text(value, kind)
+        found = self.engine.rows(
+            f"SELECT count(CASE WHEN {text} NOT IN ({name}, concat({name}, '.0')) THEN 1 END) AS n, "
+            f"count(DISTINCT {name}) - count(DISTINCT {value}) AS n_alike "
+            f"FROM published_{self._release}"
+        )
+        return not int(found["n"][0]) and not int(found["n_alike"][0])
 
     @property
     def placement_query(self) -> str:

@@ -41,6 +41,8 @@ _KINDS = {
     ColumnType.REAL: ("DOUBLE",),
     ColumnType.DATE: ("DATE", "TIMESTAMP"),
     ColumnType.BOOLEAN: ("BOOLEAN",),
+    # A moment of the day is no date, and Shoal has no type of its own for it.
+    ColumnType.CATEGORICAL: ("TIMESTAMP",),
 }
 
 

@@ -156,9 +156,13 @@ def test_counts_in_parquet_are_whole_numbers(table, tmp_path, count):
     ids=lambda claim: claim["name"],
 )
 def test_a_claim_about_values_that_occur_nowhere_is_found(bucketized, claim, protect):
-    reseal(bucketized, lambda stated: stated.update(guarantees=[claim | {"protect": ["flu"]}]))
+    def change(stated: Manifest, protected: list[str]) -> None:
+        stated["guarantees"] = [claim | {"protect": protected}]
+        stated["method"]["parameters"]["ell"] = 1
+
+    reseal(bucketized, lambda stated: change(stated, ["flu"]))
     assert shoal.verify(bucketized).status == "verified"
-    reseal(bucketized, lambda stated: stated.update(guarantees=[claim | {"protect": protect}]))
+    reseal(bucketized, lambda stated: change(stated, protect))
     fails(bucketized, f"1 of the {len(protect)} protected values occur nowhere")
 
 

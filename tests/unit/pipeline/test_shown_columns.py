@@ -36,7 +36,8 @@ STORED = {"wave": "BIGINT", "rate": "DOUBLE", "seen": "DATE", "smokes": "BOOLEAN
 
 
 def schema_of(names=tuple(TEXTS), **given) -> shoal.Schema:
-    return shoal.Schema(quasi="age", sensitive="disease", insensitive=list(names), **given)
+    roles = {"quasi": "age", "sensitive": "disease", "insensitive": list(names)}
+    return shoal.Schema(**roles, meant=[list(names)] if names else [], **given)
 
 
 def csv_file(path, **changed):

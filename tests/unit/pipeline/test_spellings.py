@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tampering import reseal
 
 import shoal
 from shoal.core.errors import DataError, SchemaError
@@ -58,11 +59,7 @@ METHODS = [
 def test_verify_notes_spellings_that_nobody_stated(tmp_path, method):
     folder = released({"disease": "distinct"}, method).write(tmp_path / "release")
     assert shoal.verify(folder).notes == ()
-    path = folder / "manifest.json"
-    stated = json.loads(path.read_text())
-    for column in stated["columns"]:
-        column.pop("variants", None)
-    path.write_text(json.dumps(stated))
+    reseal(folder, lambda stated: [column.pop("variants", 0) for column in stated["columns"]])
     found = shoal.verify(folder)
     assert str(found.status) == "verified"
     (note,) = found.notes

@@ -123,11 +123,22 @@ def test_a_stronger_claim_than_the_data_keep_is_found(folder: Path) -> None:
     def claim(stated: dict[str, object]) -> None:
         stronger = FrequencyDiversity(ell=5)
         stated["guarantees"] = [stronger.to_dict() | {"statement": stronger.statement}]
+        stated["method"]["parameters"]["ell"] = 5
 
     reseal(folder, claim)
     report = shoal.verify(folder)
     assert report.status == "failed"
     assert report.verdicts[0].n_failing >= 1
+
+
+def test_a_guarantee_that_the_parameters_contradict_is_found(folder: Path) -> None:
+    def claim(stated: dict[str, object]) -> None:
+        weaker = FrequencyDiversity(ell=2)
+        stated["guarantees"] = [weaker.to_dict() | {"statement": weaker.statement}]
+
+    reseal(folder, claim)
+    (problem,) = shoal.verify(folder).problems
+    assert problem == "the parameters of the method contradict frequency l-diversity"
 
 
 def test_a_guarantee_in_other_words_than_its_own_is_found(folder: Path) -> None:

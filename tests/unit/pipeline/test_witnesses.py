@@ -200,13 +200,20 @@ def test_an_internal_folder_that_is_not_there_is_an_error(folder, tmp_path):
         shoal.verify(folder, internal=tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    "witnesses", [{}, {"other.toml": "00"}, {"../release/quasi.csv": "00"}, {"a\0b": "00"}]
-)
+@pytest.mark.parametrize("witnesses", [{}, {"other.toml": "0" * 64}])
 def test_a_manifest_that_names_no_or_another_witness_fails(folder, witnesses):
     reseal(folder, lambda stated: stated.update(witnesses=witnesses))
     assert status(folder) == "partly verified"
     assert status(folder, internal_of(folder)) == "failed"
+
+
+@pytest.mark.parametrize(
+    "witnesses",
+    [{"knowledge.toml": "00"}, {"../release/quasi.csv": "0" * 64}, {"a\0b": "0" * 64}],
+)
+def test_a_witness_is_named_as_a_file_and_has_a_digest(folder, witnesses):
+    reseal(folder, lambda stated: stated.update(witnesses=witnesses))
+    assert status(folder) == "failed"
 
 
 def test_swapped_values_that_let_a_rule_bite_fail_with_the_witness_only(folder):
