@@ -111,8 +111,8 @@ class LaidOut(PublishedFiles):
         value = self.engine.cast(name, kind)
         text = self.engine.text(value, kind)
         found = self.engine.rows(
-            f"SELECT count(CASE WHEN {text} NOT IN ({name}, concat({name}, '.0')) THEN 1 END) AS n, "
-            f"count(DISTINCT {name}) - count(DISTINCT {value}) AS n_alike "
+            f"SELECT count(CASE WHEN {text} NOT IN ({name}, concat({name}, '.0')) THEN 1 END) "
+            f"AS n, count(DISTINCT {name}) - count(DISTINCT {value}) AS n_alike "
             f"FROM published_{self._release}"
         )
         return not int(found["n"][0]) and not int(found["n_alike"][0])
