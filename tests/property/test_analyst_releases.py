@@ -121,7 +121,7 @@ WHERES = [
     ),
     ({"sex": None, "zip": ["é", ""]}, lambda row: row["sex"] is None and row["zip"] in ("é", "")),
     (
-        "age > 30 or ill is None",
+        "age > 30 or ill IS NULL",
         lambda row: (row["age"] or 0) > 30 or row["ill"] is None,
     ),
     ({"zip": "x,y"}, lambda row: row["zip"] == "x,y"),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.attacks import Homogeneity, Linkage, linkage
+from shoal.attacks import Homogeneity, Linkage, _column_shares
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import AlphaK, FrequencyDiversity
@@ -381,7 +381,7 @@ def test_shares_of_columns_are_their_shapley_values(lines):
 def test_sampled_shares_add_up_to_the_risk_above_the_floor(table):
     n_columns, lines, _, _ = table
     published = publish(Shape.BUCKETIZED, lines)
-    with patch.object(linkage, "_MOST_EXACT_COLUMNS", 0):
+    with patch.object(_column_shares, "_MOST_EXACT_COLUMNS", 0):
         findings = Linkage().run(published, people_of([], n_columns))
     total = sum(risk for _, risk, _ in findings.sections[0].rows)
     assert total == pytest.approx(findings.headline["prosecutor mean"] - 1 / len(lines))

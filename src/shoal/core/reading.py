@@ -172,8 +172,8 @@ def parse_json(text: str | bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is no JSON, and a `DocumentLimitError` if it is nested too deeply or states too large
-        a number.
+        If it is no JSON or no text, and a `DocumentLimitError` if it is nested too deeply or states
+        too large a number.
 
     Examples
     --------
@@ -191,6 +191,8 @@ def parse_json(text: str | bytes) -> Any:
     for value in _values(stated):
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
             raise DocumentLimitError(f"it states an integer of more than {_MAX_BITS} bits")
+    # Half of a character, which JSON can state, is no text: nothing could be written about it.
+    json.dumps(stated, ensure_ascii=False).encode()
     return stated
 
 
