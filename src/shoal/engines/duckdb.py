@@ -22,7 +22,7 @@ from shoal.engines.duckdb_reals import text_of_real
 from shoal.engines.engine import Columns, Scan
 from shoal.engines.limits import Limits
 from shoal.engines.memory import engine_memory, memory_beside
-from shoal.engines.orders import file_orders, frame_orders
+from shoal.engines.orders import frame_orders, parquet_orders
 from shoal.engines.parquet_sources import ParquetFiles, find_parquet, schema_query
 from shoal.engines.paths import check_readable, digest, literal
 from shoal.engines.private_directory import PrivateDirectory
@@ -291,14 +291,14 @@ class DuckDB:
         check_readable(path)
         watched = WatchedFile(path)
         scan = self._scan_file(path, options)
-        return replace(scan, watched=watched, orders=file_orders(path))
+        return replace(scan, watched=watched)
 
     def _scan_file(self, path: Path, options: dict[str, object]) -> Scan:
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
         ending = suffixes[-2] if suffixes[-1] == ".gz" and len(suffixes) > 1 else suffixes[-1]
         if ending == ".parquet" or path.is_dir():
             refuse_options(options, "Parquet")
-            return self._scan_parquet(path)
+            return replace(self._scan_parquet(path), orders=parquet_orders(path))
         if ending in _CSV_ENDINGS:
             return self._scan_csv(path, ending, options)
         if ending in _ARROW_ENDINGS:
@@ -389,7 +389,8 @@ class DuckDB:
         check_column_names(path.name, table.column_names, self.limits)
         view = self._new_name()
         self._connection.register(view, table)
-        return self._described(view, name=path.name, digest=digest(path))
+        found = self._described(view, name=path.name, digest=digest(path))
+        return replace(found, orders=frame_orders(table))
 
     def _scan_database(self, path: Path, table: str | None) -> Scan:
         check_kind(path, b"DUCK", 8, "a DuckDB database")

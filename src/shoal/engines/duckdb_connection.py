@@ -129,11 +129,7 @@ def copy_view(path: Path, view: TableOfFile, target: Path) -> None:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS target.{_quoted(view.schema)}")
         try:
             connection.execute(f"CREATE TABLE target.{name} AS SELECT * FROM source.{name}")
-        except (
-            duckdb.PermissionException,
-            duckdb.CatalogException,
-            duckdb.BinderException,
-        ) as error:
+        except _REACHING_OUT as error:
             internal_log.info("%s", error)
             raise DataError(
                 f"The view {view.name!r} of {path.name} cannot be read: it needs more than the "

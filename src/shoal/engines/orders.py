@@ -13,12 +13,11 @@ from typing import Any
 
 from shoal.core.log import internal_log
 
-__all__ = ["file_orders", "frame_orders"]
+__all__ = ["frame_orders", "parquet_orders"]
 
 Orders = dict[str, tuple[str, ...]]
 """The values of columns, from lowest to highest."""
 
-_ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 _LONGEST = 1_000_000
 """Characters of a dictionary beyond which Parquet writers give it up, and its order with it."""
 
@@ -68,25 +67,22 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...] | None:
     return found if found and all(isinstance(value, str) for value in found) else None
 
 
-def file_orders(path: Path) -> Orders:
-    """Return the orders of the columns of an Arrow or Parquet file, or of a folder of the latter.
+def parquet_orders(path: Path) -> Orders:
+    """Return the orders of the columns of a Parquet file, or of a folder of such files.
 
-    Without pyarrow, and for files of other kinds, there are none.
+    Without pyarrow there are none.
 
     Parameters
     ----------
     path
-        The file.
+        The file or folder.
     """
-    is_parquet = path.is_dir() or path.suffix.lower() == ".parquet"
-    if not is_parquet and path.suffix.lower() not in _ARROW_ENDINGS:
-        return {}
     try:
         import pyarrow  # noqa: F401, PLC0415 - an extra
     except ImportError:
         return {}
     try:
-        return _table_orders(_parquet_tables(path) if is_parquet else _arrow_tables(path))
+        return _table_orders(_parquet_tables(path))
     except Exception as error:  # noqa: BLE001 - pyarrow's errors quote data
         internal_log.info("%s", error)
         return {}
@@ -103,7 +99,10 @@ def _parquet_tables(path: Path) -> Iterator[Any]:
                 yield opened.schema_arrow.empty_table()
             for group in range(opened.num_row_groups if ordered else 0):
                 kept = [one for one in ordered if _has_dictionary(opened.metadata, group, one)]
-                yield opened.read_row_group(group, columns=kept)
+                table = opened.read_row_group(group, columns=kept)
+                # Arrow trusts a file's indices, and this one may be a stranger's.
+                table.validate(full=True)
+                yield table
 
 
 def _has_dictionary(metadata: Any, group: int, column: str) -> bool:
@@ -113,17 +112,6 @@ def _has_dictionary(metadata: Any, group: int, column: str) -> bool:
         chunk.path_in_schema == column and chunk.has_dictionary_page
         for chunk in map(chunks.column, range(chunks.num_columns))
     )
-
-
-def _arrow_tables(path: Path) -> Iterator[Any]:
-    import pyarrow  # noqa: PLC0415 - an extra
-
-    with pyarrow.memory_map(str(path)) as file:
-        try:
-            reader = pyarrow.ipc.open_file(file)
-        except pyarrow.ArrowInvalid:
-            reader = pyarrow.ipc.open_stream(file)
-        yield reader.read_all()
 
 
 def _table_orders(tables: Iterable[Any]) -> Orders:

@@ -127,7 +127,7 @@ class Configuration:
     @property
     def about(self) -> About:
         """What the documents of the release say about it."""
-        return About.from_dict(self._file.about.model_dump(exclude_none=True))
+        return About.from_dict(self._file.about)
 
     @property
     def seed(self) -> int | None:

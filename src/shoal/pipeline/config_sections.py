@@ -139,15 +139,6 @@ class _Compare(_Section):
     seed: Annotated[int, Field(ge=0)] = 0
 
 
-class _About(_Section):
-    title: str | None = None
-    institution: str | None = None
-    purpose: str | None = None
-    version: str | None = None
-    contact: str | None = None
-    licence: str | None = None
-
-
 class Sections(_Section):
     """The whole file."""
 
@@ -161,7 +152,7 @@ class Sections(_Section):
     measures: dict[str, dict[str, Any]] = {}
     compare: _Compare = _Compare()
     release: _Release = _Release()
-    about: _About = _About()
+    about: dict[str, Any] = {}
     engine: _Engine = _Engine()
 
 

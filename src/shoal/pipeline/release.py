@@ -7,7 +7,6 @@ import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,7 +235,7 @@ class Release:
 
     def tell(self, about: About) -> None:
         """Let the public documents say what a release is about."""
-        self.manifest = replace_fields(self.manifest, about=about)
+        self.manifest = replace(self.manifest, about=about)
 
     def __repr__(self) -> str:
         stated = self.manifest

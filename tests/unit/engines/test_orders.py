@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.core.domain import ColumnType
-from shoal.engines.orders import file_orders, frame_orders
+from shoal.engines.orders import frame_orders, parquet_orders
 
 # Sorted as texts, the sizes would be large, middle, small.
 SIZES = ("small", "middle", "large")
@@ -99,16 +99,16 @@ def test_a_parquet_file_without_dictionaries_has_lost_its_order(tmp_path):
     frame.to_parquet(path, use_dictionary=False)
     # Arrow would have the values in the order in which they come.
     assert pq.read_table(path)["size"].chunk(0).dictionary.to_pylist() != list(SIZES)
-    assert file_orders(path) == {}
+    assert parquet_orders(path) == {}
 
 
 def test_files_of_a_folder_must_agree(tmp_path):
     pandas_frame().to_parquet(tmp_path / "a.parquet")
     pandas_frame().to_parquet(tmp_path / "b.parquet")
-    assert file_orders(tmp_path) == {"size": UNUSED}
+    assert parquet_orders(tmp_path) == {"size": UNUSED}
     other = pd.Categorical(values(), categories=SIZES[::-1], ordered=True)
     pandas_frame().assign(size=other).to_parquet(tmp_path / "c.parquet")
-    assert file_orders(tmp_path) == {}
+    assert parquet_orders(tmp_path) == {}
 
 
 def test_chunks_whose_orders_contradict_each_other_have_none():
@@ -124,9 +124,9 @@ def test_chunks_whose_orders_contradict_each_other_have_none():
 
 def test_a_file_that_cannot_be_read_has_no_order(tmp_path):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
-    assert file_orders(tmp_path / "broken.parquet") == {}
+    assert parquet_orders(tmp_path / "broken.parquet") == {}
     (tmp_path / "table.csv").write_text("size\nsmall\n")
-    assert file_orders(tmp_path / "table.csv") == {}
+    assert parquet_orders(tmp_path / "table.csv") == {}
 
 
 @pytest.mark.parametrize("source", [pandas_frame, polars_frame])
