@@ -25,7 +25,7 @@ from shoal.engines.published import PublishedFiles
 from shoal.engines.sorting import carried_text, label_place
 from shoal.engines.texts import texts_of
 
-__all__ = ["is_written_alike", "parquet_faults", "rewritten_digest", "write_again"]
+__all__ = ["are_written_alike", "parquet_faults", "rewritten_digest", "write_again"]
 
 _DUCKDB = re.compile(r"DuckDB version v[0-9A-Za-z.+-]{1,30} \(build [0-9a-f]{1,40}\)")
 
@@ -145,13 +145,13 @@ def parquet_faults(files: PublishedFiles, path: Path) -> list[str]:
     return faults
 
 
-def is_written_alike(files: PublishedFiles, path: Path) -> bool:
-    """Whether a Parquet file was written by the version of DuckDB that runs here."""
+def are_written_alike(files: PublishedFiles, paths: Sequence[Path]) -> bool:
+    """Whether Parquet files were written by the version of DuckDB that runs here."""
     directory = PrivateDirectory()
     own = directory.path / "own.parquet"
     try:
         files.engine.write("SELECT 1 AS n", own, "parquet")
-        return _writer_of(files, own) == _writer_of(files, path)
+        return {_writer_of(files, path) for path in paths} <= {_writer_of(files, own)}
     finally:
         directory.remove()
 

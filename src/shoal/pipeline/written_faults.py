@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from shoal.core.release import FORMAT_VERSION, Manifest
-from shoal.engines.rewriting import is_written_alike, parquet_faults, rewritten_digest
+from shoal.engines.rewriting import are_written_alike, parquet_faults, rewritten_digest
 from shoal.pipeline.document_faults import are_documents_checked, document_faults
 from shoal.pipeline.documents import MANIFEST
 from shoal.pipeline.label_faults import hierarchy_faults
@@ -76,7 +76,7 @@ def _form_of_data(release: Release, folder: Path) -> tuple[list[str], list[str]]
     if manifest.format == "parquet":
         paths = [folder / f"{name}.parquet" for name in manifest.data_files]
         faults = [fault for path in paths for fault in parquet_faults(release.files, path)]
-        if faults or not all(is_written_alike(release.files, path) for path in paths):
+        if faults or not are_written_alike(release.files, paths):
             return faults, ["form of Parquet files not checked (written by another DuckDB)"]
     return _changed(release), []
 
