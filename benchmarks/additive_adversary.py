@@ -1,9 +1,9 @@
-"""How much the additive foreground adversary believes, and how often she is right.
+"""The beliefs of the additive foreground adversary, and how often they are right.
 
 ``python benchmarks/additive_adversary.py --adult adult.csv`` prints one table. *Before* is the
-model with a fixed penalty of 1 and unrelated values; *after* has the penalty that predicts
-held-out buckets best, neighbouring numbers and groups of hierarchies tied together; *together*
-also weighs all values of a bucket at once. The truth is used for nothing but counting who is right.
+model with a fixed penalty of 1 and unrelated values; *after* has the penalty that predicts held-out
+buckets best, with neighbouring numbers and groups of hierarchies tied together; *together* also
+weighs all values of a bucket at once. The truth is used only to count correct beliefs.
 """
 
 from __future__ import annotations
@@ -22,20 +22,15 @@ from tables import load
 import shoal
 from shoal.attacks import Foreground
 from shoal.core.method import Method
-from shoal.knowledge.foreground import (
-    UNRELATED,
-    AdditiveModel,
-    Exposed,
-    Exposure,
-    Target,
-    expose_by,
-    expose_sliced,
-    fit_additive,
-    relate,
-    weigh_jointly,
-)
-from shoal.pipeline.foreground_truth import Located, locate_people
-from shoal.pipeline.release import Release
+from shoal.foreground.additive import AdditiveModel, fit_additive
+from shoal.foreground.effects import UNRELATED, relate
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.mining import Exposure, expose_by
+from shoal.foreground.scene import weigh_jointly
+from shoal.locating.exposed import Exposed
+from shoal.release.opened import Release
+from shoal.slicing.matches import expose_sliced
+from shoal.workflow.truth import LocatedPeople, locate_people
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,35 +41,19 @@ _SEED = 1
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A release, who is where in it, and what is attacked.
+    """A release, the location of everybody in it, and the values attacked."""
 
-    Parameters
-    ----------
-    name
-        What it is called in the table.
-    exposed, entry
-        The rows of the release, and the entry of each person.
-    truth
-        For each person which of the aims is true of them, -1 for none.
-    aims
-        The values attacked, each entry as one.
-    limit
-        The belief that is allowed.
-    located
-        Where people are.
-    """
-
-    name: str
+    name: str  # For the printed table.
     exposed: Exposed
-    entry: npt.NDArray[np.int64]
-    truth: npt.NDArray[np.int64]
-    aims: list[tuple[int, ...]]
-    limit: float
-    located: Located
+    entry: npt.NDArray[np.int64]  # The entry of each person.
+    truth: npt.NDArray[np.int64]  # The aim that is true of each person, -1 if none is.
+    aims: list[tuple[int, ...]]  # The sets of values attacked, each as one value.
+    limit: float  # The largest belief that is allowed.
+    located: LocatedPeople
 
     @classmethod
     def of(cls, name: str, release: Release, attack: Foreground) -> Case:
-        """Set the attack up."""
+        """Set up the attack."""
         located, published = locate_people(release), release.published
         buckets = attack.buckets_of(published)
         assert buckets is not None
@@ -98,7 +77,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """What one adversary believes, and how often it is true."""
+    """The beliefs of one adversary, and how often they are true."""
 
     adversary: str
     believed: int
@@ -134,7 +113,7 @@ class Row:
 
 
 def _measure(case: Case) -> Iterator[Row]:
-    """Let the adversaries attack a release."""
+    """Run the adversaries on a release."""
     unrelated = [UNRELATED] * len(case.exposed.looks.domains)
     relations = relate(case.exposed.looks, case.located.people.trees)
     ways: dict[str, Callable[[Target], tuple[AdditiveModel, Exposure]]] = {
@@ -174,7 +153,7 @@ def _census(n_rows: int, n_values: int | None) -> Iterator[Case]:
     for name, method in methods:
         try:
             release = shoal.anonymize(table, method, seed=_SEED)
-        except shoal.InfeasibleError:
+        except shoal.errors.InfeasibleError:
             # The columns that slicing clusters by itself may put too much beside the condition.
             plain = shoal.Slicing(ell=3, columns="bucketized")
             release = shoal.anonymize(table, plain, seed=_SEED)
@@ -200,7 +179,7 @@ def _adult(path: str) -> Iterator[Case]:
 
 def _cases(arguments: argparse.Namespace) -> Iterator[Case]:
     for n_rows in arguments.rows:
-        # The largest table is attacked by the five rarest values, as the others add nothing new.
+        # On the largest table, only the five rarest values are attacked; others add nothing new.
         yield from _census(n_rows, None if n_rows <= arguments.all_values else 5)
     if arguments.adult:
         yield from _adult(arguments.adult)

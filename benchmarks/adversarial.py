@@ -1,8 +1,9 @@
 """Adversarial rules: mining them, and blanking few cells until none is left ([Aggarwal06]).
 
-No other package hides cells from rules, nor mines rules by what they betray. Mining goes through
-the frequent itemsets of what is visible, which mlxtend and pyfim list; pyfim also lists the rules
-of some confidence. Beside them stands Shoal's mining, on the same items at the same support.
+No other package hides cells from rules, nor mines the rules that disclose private cells. Mining
+searches the frequent itemsets of the visible cells, which mlxtend and pyfim list; pyfim also lists
+the rules of a given confidence. Shoal's mining is compared with them on the same items at the same
+support.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from context import Context
 from marked_tables import MarkedTable
 from measure import Outcome
 from report import Line, Sheet
-
-__all__ = ["run"]
 
 _DELTA = "0.8"
 _SEED = 0
@@ -74,7 +73,7 @@ _ITEMS = (
 
 
 def run(context: Context) -> Iterator[Sheet]:
-    """Measure mining and hiding on Zipf tables and on Adult, then mining beside the peers."""
+    """Measure mining and hiding on Zipf tables and on Adult, then mining against the peers."""
     zipf, many = _zipf(_SMALL), _zipf(_MANY)
     yield _small_sheet(context, zipf)
     for gamma in _GAMMAS_OF_MANY:

@@ -1,8 +1,8 @@
-"""Mondrian and Anatomy on one table, beside what comes nearest to them in the peers.
+"""Mondrian and Anatomy on one table, compared with the nearest methods of the peers.
 
-anonypyx has Mondrian with k-anonymity and distinct l-diversity. anjana generalizes whole columns
-by hierarchies until k-anonymity and l-diversity hold. None has Anatomy; beside it stands what the
-peers do for the same l.
+anonypyx has Mondrian with k-anonymity and distinct l-diversity. anjana generalizes whole columns by
+hierarchies until k-anonymity and l-diversity hold. Neither has Anatomy; it is compared with what
+the peers do for the same l.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from context import Context
 from measure import Outcome
 from report import Line, Sheet, describe_release
-
-__all__ = ["run"]
 
 _MONDRIAN: Mapping[str, object] = {"k": 5, "ell": 3}
 _ANATOMY: Mapping[str, object] = {"ell": 3}

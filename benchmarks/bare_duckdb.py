@@ -1,7 +1,7 @@
-"""The least that publishing a table has to do, in DuckDB alone: read, count, sort, write.
+"""The minimal work of publishing a table, in DuckDB alone: read, count, sort, write.
 
 ``python bare_duckdb.py REQUEST``, a JSON document: the CSV file, the file to write, the columns and
-the bytes of memory. Prints the rows and the distinct cells that it found, as JSON.
+the memory limit in bytes. Prints the number of rows and distinct cells as JSON.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from collections.abc import Sequence
 
 import duckdb
 
-__all__ = ["publish_bare"]
-
 
 def publish_bare(
     source: str, target: str, quasi: Sequence[str], sensitive: str, others: Sequence[str],
     identifying: Sequence[str], memory: int,
 ) -> dict[str, int]:  # fmt: skip
-    """Do what every publication does, without protecting anybody."""
+    """Do the work of every publication, without protecting anybody."""
     cell = ", ".join([*quasi, sensitive])
     written = ", ".join([*quasi, *others, sensitive])
     with duckdb.connect(

@@ -1,8 +1,9 @@
-"""Whether `exposed` covers the people who truly are, on tables whose law is known.
+"""Test whether `exposed` covers the people who truly are exposed, on tables of known distribution.
 
-Tables are drawn from laws under which everybody's true chance to have a value is known. They are
-bucketized, generalized or sliced, the foreground attack is run and calibrated, and its `exposed`
-is compared with the true posterior of everybody: that of an adversary who knows the law.
+Tables are drawn from distributions ("laws") under which everybody's true probability to have a
+value is known. They are bucketized, generalized or sliced, the foreground attack is run and
+calibrated, and its `exposed` is compared with the true posterior of everybody: that of an adversary
+who knows the law.
 
     python benchmarks/calibration.py --tables 500
     python benchmarks/calibration.py --releases --adult adult.csv
@@ -10,9 +11,9 @@ is compared with the true posterior of everybody: that of an adversary who knows
 With `--releases` the second table is printed: the whole attack on releases of the census that
 comes with Shoal, whose law is known as well, and of Adult, at three sizes.
 
-Two figures are shown for each shape and law. *Covered*: in how many tables the people whose true
-posterior exceeds 1.2 times the limit are at most `exposed`. *Excess*: at the median, `exposed` as a
-part of what is tolerable, twice the people above the limit plus 20.
+Two figures are shown for each shape and law. *Covered* is the number of tables in which at most
+`exposed` people have a true posterior above 1.2 times the limit. *Excess* is the median of
+`exposed` as a share of what is tolerable: twice the people above the limit, plus 20.
 """
 
 from __future__ import annotations
@@ -31,14 +32,18 @@ from tables import load
 
 import shoal
 from shoal.attacks import Foreground
+from shoal.calibration.calibrate import calibrate, raised_limit
 from shoal.core.calibration import Suspicion, Suspicions
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
-from shoal.knowledge.calibration import calibrate, raised_limit
-from shoal.knowledge.foreground import Exposed, Target, expose_by, expose_sliced, fit_additive
-from shoal.pipeline.foreground_truth import attack_and_score, locate_people
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.mining import expose_by
+from shoal.locating.exposed import Exposed
+from shoal.slicing.matches import expose_sliced
+from shoal.workflow.truth import attack_and_score, locate_people
 
-census = import_module("shoal.datasets.census")
+census = import_module("shoal.datasets.synthetic")
 
 SIZES = (2, 3, 4, 6)
 BASE = 0.15
@@ -64,12 +69,12 @@ def several_weak(rows, rng):
 
 
 def interaction(rows, rng):
-    """Two attributes that say nothing apart, and much together."""
+    """Two attributes that are uninformative alone, and informative together."""
     return np.where((rows[:, 0] == 1) == (rows[:, 2] >= 2), 0.28, 0.02)
 
 
 def certain(rows, rng):
-    """One value of an attribute, which 5 % of people have, always goes with the sensitive one."""
+    """A value that 5 % of people have always occurs with the sensitive value."""
     return np.where(rows[:, 3] == 5, 1.0, BASE)
 
 
@@ -93,7 +98,7 @@ def draw_rows(law, rng):
 
 
 def bucketize(rows, has, rng):
-    """Buckets of six at random, with at most two who have the value."""
+    """Random buckets of six people, of whom at most two have the value."""
     size, most = 6, 2
     n_buckets = len(rows) // size
     bucket = np.empty(len(rows), dtype=np.int64)
@@ -152,7 +157,7 @@ SHAPES = {"bucketized": bucketize, "generalized": generalize, "sliced": slice_}
 
 
 def try_one(shape: str, law: str, seed: int) -> tuple[int, int, int, int]:
-    """Return the people truly above 1.2 times the limit and above it, exposed, and believed."""
+    """Return four counts: truly above 1.2 times the limit, above the limit, exposed, believed."""
     rng = np.random.default_rng([seed, list(LAWS).index(law), list(SHAPES).index(shape)])
     rows = draw_rows(law, rng)
     chance = LAWS[law](rows, rng)
@@ -221,7 +226,7 @@ def _show(name: str, table, law) -> None:
     for title, method in methods().items():
         try:
             release = shoal.anonymize(table, method, seed=1)
-        except shoal.InfeasibleError as error:
+        except shoal.errors.InfeasibleError as error:
             print(f"| {name} | {title} | infeasible: {error.fact} | | | | | |", flush=True)
             continue
         found = attack_and_score(release, Foreground())
@@ -245,7 +250,7 @@ def _slope(slope) -> str:
 
 
 def census_law(looks: Cells, value: str):
-    """Return the chance of each kind of people in the census to have a condition."""
+    """Return the probability of a condition for each kind of person in the census."""
     weights = census._condition_weights()
     age = np.array([int(text) for text in looks.domain("age").texts])[looks.column("age")]
     sex = _places(looks, "sex", census._SEXES)

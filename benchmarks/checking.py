@@ -1,4 +1,4 @@
-"""The checks of guarantees beside pycanon's, on one generalized table."""
+"""The checks of guarantees compared with pycanon's, on one generalized table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 from context import Context
 from measure import Limits, Outcome
 from report import Line, Sheet
-
-__all__ = ["run"]
 
 _METHOD = {"method": "Mondrian", "parameters": {"k": 5, "ell": 3}}
 _CHECKS = (
@@ -49,7 +47,7 @@ _IN_MEMORY = (
 
 
 def run(context: Context) -> Iterator[Sheet]:
-    """Measure every check that both have."""
+    """Measure every check that both packages have."""
     released = context.folder / "released.csv"
     made = context.shoal(
         "release", {**_release(context), "target": str(released)}, Limits(repeat=1)
@@ -73,7 +71,7 @@ def _release(context: Context) -> dict[str, object]:
 
 
 def _counted_sheet(context: Context, theirs: Mapping[str, Outcome], title: str) -> Sheet:
-    """Measure the check alone beside pycanon's function, which groups the rows as well."""
+    """Measure the check alone against pycanon's function, which also groups the rows."""
     lines: list[Line] = []
     remarks = [_COUNTED]
     for check, outcome in theirs.items():

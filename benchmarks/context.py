@@ -1,4 +1,4 @@
-"""What every benchmark is given: the table, the limits, and whom to ask."""
+"""The context of every benchmark: the table, the limits, and the peers."""
 
 from __future__ import annotations
 
@@ -10,41 +10,20 @@ from environments import PEERS, SHOAL
 from measure import Limits, Outcome, ask
 from tables import MeasuredTable
 
-__all__ = ["Context"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a benchmark works with.
-
-    Parameters
-    ----------
-    table
-        The table that is measured on.
-    folder
-        Where files of passing interest go.
-    limits
-        How often and how long something is measured.
-    installed
-        The peers that are there.
-    is_large
-        Whether sizes that take minutes are measured too.
-    is_huge
-        Whether sizes that take an hour are measured too.
-    rows
-        The sizes to publish instead of the usual ones; empty for those.
-    say
-        Told what is being measured.
-    """
+    """The context of a benchmark."""
 
     table: MeasuredTable
-    folder: Path
+    folder: Path  # For temporary files.
     limits: Limits
-    installed: frozenset[str]
-    is_large: bool
-    is_huge: bool
+    installed: frozenset[str]  # The peers that are installed.
+    is_large: bool  # Whether to measure sizes that take minutes, too.
+    is_huge: bool  # Whether to measure sizes that take an hour, too.
+    # The sizes to publish instead of the usual ones; empty for the usual ones.
     rows: tuple[int, ...]
-    say: Callable[[str], None]
+    say: Callable[[str], None]  # Called with a description of each measurement.
 
     def shoal(
         self, measure: str, options: Mapping[str, object], limits: Limits | None = None

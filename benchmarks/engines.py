@@ -1,7 +1,7 @@
-"""The same table published on DuckDB, Spark and Postgres: what each takes, and whether they agree.
+"""The same table published on DuckDB, Spark and Postgres: cost and agreement.
 
-Every engine places every row alike, so with one seed the data files have the same bytes. CPU
-seconds and memory are those of all processes: Spark's Java and Postgres' server included.
+Every engine places every row in the same way, so with one seed the data files have the same bytes.
+CPU seconds and memory are those of all processes, including Spark's Java and Postgres' server.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from postgres_server import Server, find_programs, private_server
 from process_tree import Surroundings, can_watch, measure_tree
 from report import Line, Sheet
 
-__all__ = ["run"]
-
 _SIZE = 4_500_000
 _SECONDS = 2 * 3600.0
 _MEMORY = "4GB"
 _AIM_SPARK = 150
-# The source, a copy of it in a database, and what engines stage and spill.
+# The source, a copy of it in a database, and the data that engines stage and spill.
 _BYTES_A_ROW = 1500
 
 
@@ -111,7 +109,7 @@ def _measure(engine: _Engine, folder: Path) -> Outcome:
 
 
 def _lacking(engine: str) -> str | None:
-    """Say what an engine needs and is not there."""
+    """Return what an engine needs that is not installed."""
     if engine == "spark":
         if find_spec("pyspark") is None:
             return "pyspark is not installed"
@@ -128,7 +126,7 @@ def _lacking(engine: str) -> str | None:
 def _ask(
     engine: str, options: Mapping[str, object], folder: Path, server: Server | None
 ) -> Outcome:
-    """Run the worker in a new folder, which is deleted at once."""
+    """Run the worker in a new folder, which is deleted afterwards."""
     run_folder = folder / "run"
     run_folder.mkdir()
     request = json.dumps({"engine": engine, "options": options})
@@ -147,7 +145,7 @@ def _ask(
 
 
 def _describe(outcome: Outcome, n_rows: int, cores: int) -> str:
-    """Say how many rows a second: of each core by the clock, and of CPU time."""
+    """Describe the rows per second: per core by wall-clock time, and by CPU time."""
     if outcome.answer is None or outcome.wall_seconds is None or outcome.seconds is None:
         return ""
     by_clock, by_cpu = n_rows / outcome.wall_seconds / cores, n_rows / outcome.seconds

@@ -1,8 +1,8 @@
 """Publish a census with one engine, in a process of its own.
 
 ``python engines_worker.py REQUEST``, a JSON document: the engine, its cores, the source and the
-memory. Prints what was published and the SHA-256 of its data files, as JSON. With ``load`` for the
-engine it only copies the source into the table `census` of a Postgres database.
+memory. Prints a summary of the release and the SHA-256 of its data files as JSON. If the engine is
+``load``, it only copies the source into the table `census` of a Postgres database.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.table import EngineTable
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.table import EngineTable
 
 _SEED = 1
 _BYTES_A_MEGABYTE = 2**20
@@ -32,7 +32,7 @@ def _duckdb(source: str, cores: int, memory: str) -> Iterator[EngineTable]:
 
 @contextlib.contextmanager
 def _spark(source: str, cores: int, memory: str) -> Iterator[EngineTable]:
-    """Publish in a session of the user's own, as in a notebook."""
+    """Publish in a session of the user, as in a notebook."""
     from pyspark.sql import SparkSession
 
     from shoal.engines.limits import bytes_of
@@ -60,7 +60,7 @@ def _spark(source: str, cores: int, memory: str) -> Iterator[EngineTable]:
 
 
 def _stop(session: Any) -> None:
-    """Stop Spark and wait for its Java process: the system counts only what was waited for."""
+    """Stop Spark and wait for its Java process: the system counts only processes waited for."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -86,7 +86,7 @@ def _schema() -> shoal.Schema:
 
 
 def publish(engine: str, **options: Any) -> dict[str, object]:
-    """Read, plan, place, verify, attack, write, and verify what was written."""
+    """Read, plan, place, verify, attack and write, then verify the written files."""
     with _ENGINES[engine](**options) as table:
         release = shoal.anonymize(table, shoal.Anatomy(ell=5, draw="ring"), seed=_SEED)
         shoal.attack(release)
@@ -126,7 +126,7 @@ def load(source: str, address: str) -> dict[str, object]:
             while piece := file.read(1 << 18):
                 copy.write(piece)
         database.execute("VACUUM ANALYZE census")
-        # What is still to be written to disk would count as work of what is measured.
+        # Otherwise, pending writes to disk would count as work of the measured process.
         database.execute("CHECKPOINT")
     copied.unlink()
     return {}
@@ -134,7 +134,7 @@ def load(source: str, address: str) -> dict[str, object]:
 
 if __name__ == "__main__":
     request = json.loads(sys.argv[1])
-    # Java writes to the standard output too, which is the answer's alone.
+    # Java writes to the standard output too, which is reserved for the answer.
     with contextlib.redirect_stdout(sys.stderr):
         is_load = request["engine"] == "load"
         answer = (

@@ -1,8 +1,8 @@
 """The environments in which Shoal and its peers run.
 
-pycanon and anjana demand exact versions of numpy, pandas, scipy and typer, anjana also another
-pycanon than the newest, so that neither can be installed beside the other or beside Shoal. Every
-peer therefore has a virtual environment of its own, in the folder `.benchmarks` of the project.
+pycanon and anjana require exact versions of numpy, pandas, scipy and typer, and anjana requires an
+older pycanon, so neither can be installed together with the other or with Shoal. Every peer
+therefore has a virtual environment of its own, in the folder `.benchmarks` of the project.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measure import HERE, failure
-
-__all__ = ["PEERS", "SHOAL", "Environment", "install"]
 
 _FOLDER = HERE.parent / ".benchmarks"
 _VERSIONS = """
@@ -35,34 +33,22 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """Where a program is installed, and which script speaks for it.
+    """The environment of a program, and the script that measures it."""
 
-    Parameters
-    ----------
-    name
-        The name of its package.
-    python
-        The interpreter of its environment.
-    worker
-        The script that measures it, relative to the folder of the benchmarks.
-    packages
-        The packages whose versions are worth telling.
-    """
-
-    name: str
-    python: Path
-    worker: str
-    packages: tuple[str, ...]
+    name: str  # The name of the program's package.
+    python: Path  # The interpreter of the environment.
+    worker: str  # Relative to the folder of the benchmarks.
+    packages: tuple[str, ...]  # The packages whose versions are reported.
 
     @property
     def requirements(self) -> Path:
-        """What is to be installed."""
+        """The requirements file."""
         return HERE / "peers" / f"requirements-{self.name}.txt"
 
     def versions(self) -> dict[str, str]:
-        """Give the version of every package that is there; nothing where there is no environment.
+        """Return the version of every installed package; empty if there is no environment.
 
-        The packages are asked of the environment itself.
+        The environment's own interpreter is asked.
         """
         if not self.python.exists():
             return {}
@@ -76,7 +62,7 @@ class Environment:
         return found
 
     def is_installed(self) -> bool:
-        """Whether the program itself is there."""
+        """True if the program itself is installed."""
         return self.name in self.versions()
 
 
@@ -106,11 +92,10 @@ PEERS = {
 
 
 def install(peers: Sequence[Environment]) -> dict[str, str]:
-    """Make the environment of each peer that lacks one, and install the peer into it.
+    """Create the missing environments of peers and install the peers.
 
-    Returns
-    -------
-    For each peer that could not be installed, why; pyfim, for one, needs a C compiler.
+    Returns the reason for each peer that could not be installed; pyfim, for example, needs a C
+    compiler.
     """
     problems = {}
     for peer in peers:

@@ -1,7 +1,7 @@
-"""The foreground attack on Adult, and the releases that it does not break.
+"""The foreground attack on Adult, and releases that withstand it.
 
-No other package mines what a release says of kinds of people. The paper reports up to 12 minutes
-for its attribute sets, on a Pentium IV.
+No other package mines the distributions that a release implies for kinds of people. The paper
+reports up to 12 minutes for its attribute sets, on a Pentium IV.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from context import Context
 from report import Line, Sheet
-
-__all__ = ["run"]
 
 _ELLS = (2, 4, 6, 8, 10)
 _RS = (2, 4, 10)

@@ -9,10 +9,11 @@ from measure import Call
 import shoal
 from shoal.core.secret import Secret
 from shoal.datasets.adult import LOW_EDUCATION
-from shoal.knowledge.foreground import Exposed, Target, expose, sample_size, usable_sets
-from shoal.pipeline.anonymize import problem_of
-
-__all__ = ["MEASURES"]
+from shoal.foreground.attribute_sets import sample_size, usable_sets
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.mining import expose
+from shoal.locating.exposed import Exposed
+from shoal.workflow.anonymize import problem_of
 
 _SEED = 1
 
@@ -24,7 +25,7 @@ def _release(adult: str, ell: int) -> Any:
 
 
 def mine_all_sets(adult: str, ell: int) -> Call:
-    """Mine every attribute set with enough rows, and give p(t:x) of everybody."""
+    """Mine every attribute set with enough rows, and return p(t:x) of everybody."""
     exposed = Exposed.of_published(_release(adult, ell).published)
     target = Target.of(exposed, exposed.buckets.domain.codes_of(list(LOW_EDUCATION)))
 
@@ -49,7 +50,7 @@ def attack_release(adult: str, ell: int) -> Call:
 
 
 def plan_safe(adult: str, r: int) -> Call:
-    """Plan buckets that the attack does not break."""
+    """Plan buckets that withstand the attack."""
     table = shoal.read(shoal.datasets.adult(adult, "foreground-8"))
     safe = shoal.ForegroundSafe(value=LOW_EDUCATION, r=r)
     problem = problem_of(table, safe, Secret.from_seed(_SEED))

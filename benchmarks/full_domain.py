@@ -1,8 +1,8 @@
 """Full-domain generalization: the search for the least loss, from counts.
 
-ARX, which does the same in Java, is not run here; what it reached on OCC-7 is told beside. Losses
-compare with its own where the hierarchies are those that it was given: files ``adult_age.csv`` and
-so on in a folder ``hierarchies`` beside the Adult table. Shoal's own serve where there is none.
+ARX, which does the same in Java, is not run here; its results on OCC-7 are quoted. Losses are
+comparable if the hierarchies are those that ARX was given: files ``adult_age.csv`` and so on in a
+folder ``hierarchies`` beside the Adult table. Otherwise Shoal's own hierarchies are used.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from context import Context
 from measure import Outcome
 from report import Line, Sheet
-
-__all__ = ["run"]
 
 _AIM = 0.5
 _ASKED: Mapping[str, Mapping[str, object]] = {

@@ -1,8 +1,8 @@
-"""Injector on one table: mining what an adversary knows, bucketizing by it, checking, publishing.
+"""Injector on one table: mining background knowledge, bucketizing, checking and publishing.
 
 No other package mines negative rules. The search for their antecedents is a search for frequent
-itemsets, which mlxtend and pyfim have: beside them stands Shoal's mining with antecedents of any
-length, on the same items at the same support.
+itemsets, which mlxtend and pyfim provide; Shoal's mining with antecedents of any length is compared
+with them on the same items at the same support.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ from tables import MeasuredTable, load
 
 import shoal
 from shoal.core.cells import Cells
-from shoal.knowledge.mining.items import Items, items_of
-from shoal.knowledge.mining.thresholds import least_counts
-
-__all__ = ["run"]
+from shoal.injector.mined_rules import Items, items_of, least_counts
 
 _ELL = 6
 _MIN_EXP = Fraction(9, 10)
@@ -60,7 +57,7 @@ _NONE_LISTED = (
 
 
 def run(context: Context) -> Iterator[Sheet]:
-    """Measure the steps of Injector, the same on many rows, and mining beside the peers."""
+    """Measure the steps of Injector, also on many rows, and mining against the peers."""
     yield _steps(context)
     yield _steps_of_many(context)
     yield _beside_peers(context)
@@ -99,7 +96,7 @@ def _steps(context: Context) -> Sheet:
 def _steps_of_many(context: Context) -> Sheet:
     context.say(f"the table {_TIMES} times over")
     table = _repeated(context.table, context.folder / "repeated.csv")
-    # The more rows, the more rules: a few people are left with fewer values than are asked for.
+    # More rows mean more rules, so that a few people keep fewer values than required.
     method = {"ell": _ELL, "on_infeasible": "suppress"}
     lines = _mining_lines(context, table)
     lines["bucketize"] = _plan_line(context, table, "bucketize", method)
@@ -234,18 +231,18 @@ class _Job:
 
     @property
     def totals(self) -> np.ndarray:
-        """How often each sensitive value occurs."""
+        """The number of rows with each sensitive value."""
         domain = self.cells.domain(self.sensitive)
         totals = np.zeros(domain.size, dtype=np.int64)
         np.add.at(totals, self.cells.column(self.sensitive), self.cells.counts)
         return totals
 
     def least(self, min_exp: Fraction) -> int:
-        """Give the fewest rows of an antecedent about which there can be a rule."""
+        """Return the fewest rows of an antecedent for which a rule is possible."""
         return int(least_counts(self.totals, min_exp).min())
 
     def expectation(self, support: int) -> Fraction:
-        """Give the minimum expectation from which on antecedents need so many rows."""
+        """Return the minimum expectation at which antecedents need this many rows."""
         share = Fraction(int(self.totals.max()), self.cells.n_rows)
         return 1 - (1 - share) ** support
 
@@ -255,7 +252,7 @@ def _told(people: Cells, columns: list[Items]) -> dict[str, object]:
     for items in columns:
         leaf = items.leaf[people.column(items.tree.column)][:, np.newaxis]
         marks.append((items.first <= leaf) & (leaf < items.last))
-        # A node may be called as a value below it is; its number tells them apart.
+        # A node may have the same label as a value below it; its number distinguishes them.
         names += [
             f"{items.tree.column}={items.tree.labels[node]} ({node})"
             for node in items.node.tolist()

@@ -1,12 +1,12 @@
-"""Kill `shoal publish --replace` 200 times, and count what was left half-written (must be 0).
+"""Kill `shoal publish --replace` 200 times, and count half-written releases (must be 0).
 
     python benchmarks/killing.py [--times 200] [--seed 0]
 
-Each process is killed (SIGKILL) at an instant drawn from the time that a whole run takes. Only
-those count that still ran then; the others are counted apart. What stands then is checked as a
-reader would: the public folder verifies, and the internal folder is the one of the same release.
-After every tenth kill the next process publishes to its end, which must leave nothing of the killed
-ones, temporary files included.
+Each process is killed (SIGKILL) at a random instant within the time of a whole run. Only processes
+that were still running count; the others are counted separately. The folders are then checked as a
+reader would: the public folder verifies, and the internal folder belongs to the same release. After
+every tenth kill the next process publishes to its end, which must leave nothing of the killed
+ones, including temporary files.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _kill(folder: Path, temporary: Path, n_times: int, draw: random.Random) -> C
             counts["old release" if found == standing else "new release"] += 1
             standing = found
         if number % _EVERY == 0 or number == n_times:
-            # The machine may have had more to do before.
+            # The machine may have been busier before.
             duration = min(duration, _publish(folder, temporary))
             standing = whole(folder)
             counts["left over"] += left(folder, temporary) != WRITTEN
@@ -80,7 +80,7 @@ def _kill(folder: Path, temporary: Path, n_times: int, draw: random.Random) -> C
 
 
 def _publish(folder: Path, temporary: Path) -> float:
-    """Publish to the end; return the seconds that it took."""
+    """Publish to the end, and return the seconds that it took."""
     begun = time.perf_counter()
     started = start(folder, temporary, "publish", "shoal.toml", "--replace")
     _, said = started.communicate()

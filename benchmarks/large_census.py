@@ -1,8 +1,9 @@
 """Write a generated census of any size to a file, in a process of its own.
 
-``python large_census.py ROWS FILE.csv`` or, for a folder of Parquet files, ``ROWS FOLDER``. It is
-drawn in parts, so that memory does not grow with the number of rows; and in another process,
-since the system counts what a process holds when it starts another as memory of the new one.
+``python large_census.py ROWS FILE.csv`` or, for a folder of Parquet files, ``ROWS FOLDER``. The
+census is generated in parts, so that memory does not grow with the number of rows. It is generated
+in another process, because the system counts the memory that a process holds when it starts another
+one as memory of the new one.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from measure import worker_environment
 
 import shoal
 from shoal.datasets.dataset import Dataset
-
-__all__ = ["ROWS_A_PART", "write_in_a_process"]
 
 ROWS_A_PART = 2_000_000
 

@@ -1,4 +1,4 @@
-"""Tables some cells of which are private, as the experiments of [Aggarwal06] have them."""
+"""Tables with private cells, as in the experiments of [Aggarwal06]."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy.typing as npt
 
 from shoal.datasets import adult, zipf
 from shoal.datasets.dataset import Encoded
-from shoal.knowledge.adversarial import PRIVATE, VISIBLE
-
-__all__ = ["MarkedTable"]
+from shoal.hiding.cells import PRIVATE, VISIBLE
 
 Codes = npt.NDArray[np.integer]
 States = npt.NDArray[np.uint8]
@@ -21,29 +19,20 @@ States = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedTable:
-    """A table of which cells drawn at random are private.
+    """A table with randomly drawn private cells."""
 
-    Parameters
-    ----------
-    adult
-        A file with Adult, the ten columns of which are taken; None for independent Zipf columns of
-        ten values with factor 2.
-    n_rows
-        Its rows, where it is a Zipf table.
-    n_private
-        The private cells.
-    """
-
+    # A file with Adult, of which ten columns are used; None for independent Zipf columns of ten
+    # values with factor 2.
     adult: str | None
-    n_rows: int
+    n_rows: int  # The rows of a Zipf table.
     n_private: int
 
     def to_dict(self) -> dict[str, object]:
-        """Give the table as a request to a worker holds it."""
+        """Return the table as in a request to a worker."""
         return asdict(self)
 
     def codes(self) -> Codes:
-        """Give the values of all cells as numbers."""
+        """Return the values of all cells as numbers."""
         dataset = zipf(rows=self.n_rows) if self.adult is None else adult(self.adult, "adversarial")
         columns = [
             column.codes

@@ -1,10 +1,10 @@
-"""Measure one thing in a process of its own.
+"""Measure one call in a process of its own.
 
-Every measure, of Shoal and of its peers alike, runs in a fresh process: nothing that ran before
-warms it, its memory is its own, and one that takes too long can be ended. The runner asks a worker
-script by JSON on its standard input; the worker prepares what is not timed, times the rest and
-answers by JSON on its standard output. This module serves both sides and imports nothing but the
-standard library, since a worker may run in the environment of a peer.
+Every measurement, of Shoal and of its peers alike, runs in a fresh process: it is not warmed up by
+earlier work, its memory is its own, and it can be ended if it takes too long. The runner sends a
+request as JSON to the standard input of a worker script; the worker prepares what is not timed,
+times the rest and answers as JSON on its standard output. This module serves both sides and imports
+only the standard library, since a worker may run in the environment of a peer.
 """
 
 from __future__ import annotations
@@ -25,78 +25,44 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "BYTES_A_MEGABYTE",
-    "HERE",
-    "UNITS_A_MEGABYTE",
-    "Call",
-    "Limits",
-    "Outcome",
-    "ask",
-    "failure",
-    "run_command",
-    "serve",
-    "worker_environment",
-]
-
 HERE = Path(__file__).resolve().parent
 """The folder of the benchmarks; workers find this module there."""
 
 BYTES_A_MEGABYTE = 2**20
 UNITS_A_MEGABYTE = BYTES_A_MEGABYTE if sys.platform == "darwin" else 2**10
-"""What the system counts the largest memory in."""
+"""The units per megabyte in which the system reports the peak memory."""
 
-# Clocks of CPU time may tick as coarsely as ten milliseconds: calls that are shorter than this many
-# seconds are timed several together, up to so many.
+# Clocks of CPU time may have a resolution of only ten milliseconds: calls that are shorter than
+# this many seconds are timed in batches, up to this size.
 _SHORTEST = 0.3
 _MOST_CALLS = 20_000
-# A process that waits uses no CPU seconds; on a busy machine it may have to wait long.
+# A waiting process uses no CPU time, and on a busy machine it may have to wait long.
 _WALL_A_CPU_SECOND = 10
 _SHOWN_OF_AN_ERROR = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How often and how long something is measured.
+    """The limits of a measurement."""
 
-    Parameters
-    ----------
-    repeat
-        How often at most; the least of the times counts.
-    enough
-        Once the calls have taken so many CPU seconds together, none is added.
-    seconds
-        After so many CPU seconds a process is ended.
-    """
-
-    repeat: int = 5
-    enough: float = 10.0
-    seconds: float = 120.0
+    repeat: int = 5  # The most repetitions; the shortest time counts.
+    enough: float = 10.0  # No repetition is added after this many CPU seconds in total.
+    seconds: float = 120.0  # A process is ended after this many CPU seconds.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a measure.
+    """The outcome of a measurement."""
 
-    Parameters
-    ----------
-    cpu, wall
-        Seconds of every repeat, of all threads and by the clock; empty where there is no time.
-    peak
-        The largest memory of the process in megabytes, up to the end of the first repeat.
-    disk
-        The most room that its files took, in megabytes; None where nobody looked.
-    answer
-        What the call returned.
-    problem
-        Why there is no time: too long, not installed, or what failed.
-    """
-
+    # CPU seconds of all threads, per repetition; empty if there is no time.
     cpu: tuple[float, ...] = ()
-    wall: tuple[float, ...] = ()
+    wall: tuple[float, ...] = ()  # Wall-clock seconds per repetition.
+    # Peak memory of the process in megabytes, up to the end of the first repetition.
     peak: float | None = None
+    # The most disk space of its files in megabytes; None if not measured.
     disk: float | None = None
-    answer: Any = None
+    answer: Any = None  # The return value of the call.
+    # The reason if there is no time: too long, not installed, or an error.
     problem: str | None = None
 
     @property
@@ -106,11 +72,11 @@ class Outcome:
 
     @property
     def wall_seconds(self) -> float | None:
-        """The least seconds by the clock."""
+        """The least wall-clock seconds."""
         return min(self.wall, default=None)
 
     def to_dict(self) -> dict[str, object]:
-        """Give the outcome as JSON holds it."""
+        """Return the outcome as plain values for JSON."""
         return asdict(self)
 
 
@@ -122,10 +88,7 @@ Call = Callable[[], object]
 def serve(measures: Mapping[str, Callable[..., Call]]) -> None:
     """Answer the request on the standard input.
 
-    Parameters
-    ----------
-    measures
-        By name, what takes the options of a request, prepares and returns the call to be timed.
+    Each measure takes the options of a request, prepares, and returns the call to be timed.
     """
     request = json.load(sys.stdin)
     limits = Limits(**request["limits"])
@@ -139,13 +102,13 @@ def serve(measures: Mapping[str, Callable[..., Call]]) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process once it has used so many CPU seconds."""
+    """Let the system end this process once it has used this many CPU seconds."""
     _, greatest = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), greatest))
 
 
 def _stay_within_half_the_memory() -> None:
-    """Let what asks for more fail by itself, before the system ends whatever it finds largest."""
+    """Let large allocations fail, before the system ends the largest process that it finds."""
     half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     _, greatest = resource.getrlimit(resource.RLIMIT_DATA)
     most = half if greatest == resource.RLIM_INFINITY else min(half, greatest)
@@ -154,7 +117,7 @@ def _stay_within_half_the_memory() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Batch:
-    """Calls timed together: how many, all their CPU seconds and seconds by the clock."""
+    """A number of calls timed together, with their total CPU and wall-clock seconds."""
 
     n_calls: int
     cpu: float
@@ -163,11 +126,11 @@ class _Batch:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is long enough for coarse clocks."""
+        """True if it is long enough for coarse clocks."""
         return self.wall >= _SHORTEST / 2
 
     def next_size(self) -> int:
-        """How many calls the next batch needs."""
+        """The number of calls of the next batch."""
         return min(math.ceil(_SHORTEST * self.n_calls / self.wall), _MOST_CALLS)
 
 
@@ -189,10 +152,10 @@ def _time(call: Call, limits: Limits) -> Outcome:
 
 
 def _peak() -> float:
-    """Give the largest memory of this process so far, in megabytes."""
+    """Return the peak memory of this process so far, in megabytes."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Linux counts in ru_maxrss what the runner held when it started this process.
+        # On Linux, ru_maxrss includes the memory of the runner when it started this process.
         lines = status.read_text(encoding="utf-8").splitlines()
         size = next(line.split()[1] for line in lines if line.startswith("VmHWM:"))
         return int(size) / UNITS_A_MEGABYTE
@@ -215,18 +178,10 @@ def _time_batch(call: Call, n_calls: int) -> _Batch:
 def ask(
     python: Path, worker: str, measure: str, options: Mapping[str, object], limits: Limits
 ) -> Outcome:
-    """Measure something in a fresh process.
+    """Run a measure of a worker script in a fresh process.
 
-    Parameters
-    ----------
-    python
-        The interpreter, which says whose environment it is.
-    worker
-        The script, relative to the folder of the benchmarks.
-    measure, options
-        What the script is asked for.
-    limits
-        How often and how long.
+    `python` is the interpreter of its environment; the script is relative to the folder of the
+    benchmarks.
     """
     request = {"measure": measure, "options": dict(options), "limits": asdict(limits)}
     try:
@@ -248,12 +203,9 @@ def ask(
 
 
 def worker_environment(python: Path | None = None) -> dict[str, str]:
-    """Give the environment of a worker, which finds this module.
+    """Return the environment variables of a worker, which has to find this module.
 
-    Parameters
-    ----------
-    python
-        The interpreter; by default this one, which also keeps the paths that it was given.
+    `python` is its interpreter. Default: this one, which also keeps its own search path.
     """
     paths = [str(HERE)]
     if python in (None, Path(sys.executable)) and os.environ.get("PYTHONPATH"):
@@ -264,7 +216,7 @@ def worker_environment(python: Path | None = None) -> dict[str, str]:
 def run_command(command: Sequence[str], limits: Limits) -> Outcome:
     """Measure a command as a user types it, each time in a new empty folder.
 
-    Its CPU seconds are those of the whole process.
+    The CPU seconds are those of the whole process.
     """
     outcomes: list[Outcome] = []
     while len(outcomes) < limits.repeat and sum(o.cpu[0] for o in outcomes) < limits.enough:
@@ -310,8 +262,8 @@ def _failure(finished: subprocess.CompletedProcess[str], seconds: float) -> str:
 
 
 def failure(code: int, stderr: str) -> str:
-    """Say why a process failed: the last line that it wrote, or its exit code."""
-    # Java writes the calls that led to an error behind it.
+    """Return why a process failed: the last line that it wrote, or its exit code."""
+    # Java writes the stack trace after the error.
     written = (line.strip() for line in stderr.splitlines())
     lines = [line for line in written if line and not line.startswith(("at ", "... "))]
     return f"failed: {lines[-1][:_SHOWN_OF_AN_ERROR]}" if lines else f"failed ({code})"

@@ -1,8 +1,8 @@
-"""How often `max_membership_auc` holds against fresh people.
+"""How often `max_membership_auc` holds for people who are not in the table.
 
-A table is drawn from a census, sliced with `max_membership_auc`, and its members are told from as
-many people who were drawn afterwards. That is repeated for other tables; what counts is for how
-many of them the area under the ROC curve exceeds the bound.
+A table is drawn from a census and sliced with `max_membership_auc`; then the attack distinguishes
+its members from as many people who were drawn afterwards. This is repeated for other tables. The
+result is the number of tables for which the area under the ROC curve exceeds the bound.
 
 Run: ``python benchmarks/membership_coverage.py --bound 0.53 --rows 2000 --tables 50``
 """
@@ -21,14 +21,14 @@ from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.release import People
 from shoal.datasets import census
-from shoal.knowledge.membership import tell_apart
+from shoal.membership.attack import tell_apart
 
 _FRESH = 1_000_000
 """The seeds of fresh people begin here."""
 
 
 def schema_of_census() -> shoal.Schema:
-    """Return the schema of the census without what identifies and what is insensitive."""
+    """Return the schema of the census without identifying and insensitive columns."""
     whole = census(rows=10).schema
     kept = (*whole.quasi, *whole.sensitive)
     return shoal.Schema(
@@ -40,7 +40,7 @@ def schema_of_census() -> shoal.Schema:
 
 
 def fresh_auc(n_rows: int, seed: int, method: shoal.Slicing) -> tuple[float, int]:
-    """Return how well fresh people are told from a table's, and its least frequency."""
+    """Return the AUC of members against fresh people, and the table's least frequency."""
     schema = schema_of_census()
     own, fresh = (census(rows=n_rows, seed=one).to_dict() for one in (seed, _FRESH + seed))
     columns = {name: own[name] for name in (*schema.quasi, *schema.sensitive)}

@@ -1,4 +1,4 @@
-"""Run Shoal with its kernels as plain Python, as on a machine where nothing could be compiled.
+"""Run Shoal with its kernels as plain Python, as on a machine without compiled kernels.
 
 As a script it is the command `shoal`: ``python benchmarks/plain_kernels.py demo``.
 """
@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
-__all__ = ["use_plain_kernels"]
-
 
 class _PlainKernels(MetaPathFinder):
-    """Finds the source of a kernel where Python would prefer the compiled module."""
+    """Finds the source of a kernel if Python would prefer the compiled module."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Give the source of a kernel module; other modules are left to Python."""
+        """Return the source of a kernel module; other modules are left to Python."""
         del target
-        if path is None or not fullname.startswith("shoal.") or not fullname.endswith("._kernels"):
+        name = fullname.rpartition(".")[2]
+        is_kernel = fullname.startswith("shoal.") and fnmatch(name, "_*kernels")
+        if path is None or not is_kernel:
             return None
-        return spec_from_file_location(fullname, f"{next(iter(path))}/_kernels.py")
+        return spec_from_file_location(fullname, f"{next(iter(path))}/{name}.py")
 
 
 def use_plain_kernels() -> None:

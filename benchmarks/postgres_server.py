@@ -1,4 +1,4 @@
-"""A private Postgres server to measure on: its own folder, a socket there and no port."""
+"""A private Postgres server for measurements: its own folder, a socket in it, and no port."""
 
 from __future__ import annotations
 
@@ -11,31 +11,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Server", "find_programs", "private_server"]
-
 _SETTINGS = """
 listen_addresses = ''
 unix_socket_directories = '{folder}'
 max_connections = 10
-# Its work would count as that of what is measured.
+# Otherwise its work would be counted for the measured process.
 autovacuum = off
 """
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs.
+    """A running server."""
 
-    Parameters
-    ----------
-    folder
-        Where all its files are.
-    process
-        Its first process, of which all others are children.
-    """
-
-    folder: Path
-    process: int
+    folder: Path  # All its files.
+    process: int  # The parent of all its other processes.
 
     @property
     def address(self) -> str:
@@ -44,9 +34,9 @@ class Server:
 
 
 def find_programs() -> Path | None:
-    """Find the folder with Postgres' programs; None where there are none."""
+    """Find the folder of Postgres' programs; None if there is none."""
     found = [Path(path).parent for path in [shutil.which("pg_ctl")] if path]
-    # Where Debian keeps the server, off the path.
+    # Debian keeps the server here, outside the search path.
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((path for path in found if (path / "initdb").exists()), None)
 
@@ -54,7 +44,7 @@ def find_programs() -> Path | None:
 @contextlib.contextmanager
 def private_server(programs: Path) -> Iterator[Server]:
     """Start a server; it is stopped and its files are deleted at the end."""
-    # The path of a socket may have some hundred characters only.
+    # The path of a socket is limited to about a hundred characters.
     folder = Path(tempfile.mkdtemp(prefix="shoal-server-"))
     control = (programs / "pg_ctl", "-D", folder / "data", "-w")
     if os.geteuid() == 0:
@@ -75,7 +65,7 @@ def private_server(programs: Path) -> Iterator[Server]:
 
 
 def _run(*arguments: object) -> None:
-    """Run a program; as nobody where this is root, whom the server refuses."""
+    """Run a program; if this is root, which the server refuses, as the user nobody."""
     user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
     subprocess.run(
         [str(argument) for argument in arguments],

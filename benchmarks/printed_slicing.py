@@ -1,9 +1,9 @@
-"""Tuple partitioning as [Slicing] prints it: after every cut the whole table is checked anew.
+"""Tuple partitioning as [Slicing] prints it: the whole table is checked again after every cut.
 
-Figures 1 and 2 line by line, with the tuples of a bucket at once in numpy, which is kinder to it
-than a loop would be. Cuts are Mondrian's: at the median of the widest attribute outside the
-sensitive column, and of the next where that is refused, as Shoal does. Line 9 of Figure 2 refuses
-p(t, s) = 1/l; here that is allowed, as in the paper's text.
+Figures 1 and 2 line by line, with numpy operating on all tuples of a bucket at once, which is
+faster than a loop would be. Cuts are Mondrian's, as in Shoal: at the median of the widest attribute
+outside the sensitive column, and of the next widest if that is refused. Line 9 of Figure 2 refuses
+p(t, s) = 1/l; here it is allowed, as in the paper's text.
 """
 
 from __future__ import annotations
@@ -15,36 +15,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PrintedTable", "partition"]
-
 Codes = npt.NDArray[np.int64]
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedTable:
-    """The tuples.
+    """The tuples, one row each."""
 
-    Parameters
-    ----------
-    axes
-        The attributes that are cut, one column each.
-    outside
-        Each tuple's value of the column of quasi-identifiers.
-    beside
-        Each tuple's values beside the sensitive one in its column.
-    sensitive
-        Each tuple's sensitive value.
-    """
-
-    axes: Codes
-    outside: Codes
-    beside: Codes
+    axes: Codes  # The attributes that are cut, one column each.
+    outside: Codes  # The value of the column of quasi-identifiers.
+    beside: Codes  # The values beside the sensitive one in its column.
     sensitive: Codes
 
     @property
     def n_rows(self) -> int:
-        """How many tuples there are."""
+        """The number of tuples."""
         return len(self.axes)
 
 
@@ -73,7 +59,7 @@ def _split_strict(table: PrintedTable, bucket: Codes) -> Iterator[tuple[Codes, C
 
 
 def _split_relaxed(table: PrintedTable, bucket: Codes) -> Iterator[tuple[Codes, Codes]]:
-    """Split into halves by each attribute, widest first; of equal values some go either way."""
+    """Split into halves by each attribute, widest first; equal values may be separated."""
     for values in _by_width(table, bucket):
         if np.ptp(values):
             left, right = np.array_split(bucket[np.argsort(values, kind="stable")], 2)

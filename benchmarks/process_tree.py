@@ -1,9 +1,9 @@
 """Measure a command with all the processes that it starts, and servers that work for it.
 
-Spark works in a Java process that Python starts, Postgres in processes of a server that runs
-already. CPU seconds are those that the system counted for the command and all its children, from
-their start to their end, and what the server's processes used meanwhile. Memory and disk are
-looked at several times a second: the largest that was seen.
+Spark works in a Java process that Python starts, Postgres in processes of a server that is already
+running. CPU seconds are those that the system counted for the command and all its children, from
+start to end, plus those of the server's processes meanwhile. Memory and disk are sampled several
+times per second, and the largest sample counts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from typing import IO, Any
 
 from measure import BYTES_A_MEGABYTE, UNITS_A_MEGABYTE, Outcome, failure, worker_environment
 
-__all__ = ["Surroundings", "can_watch", "measure_tree"]
-
 _PROCESSES = Path("/proc")
 _SECONDS_BETWEEN_LOOKS = 0.25
 _LOOKS_A_LOOK_AT_DISK = 2
@@ -32,37 +30,24 @@ _SECONDS_TO_END = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What a command works with.
+    """The surroundings of a command."""
 
-    Parameters
-    ----------
-    folder
-        Its current folder, for its temporary files too; what it grows by counts as room on disk.
-    seconds
-        After so many seconds by the clock it is ended.
-    server
-        The process of a server that works for it; what it and its children use counts too.
-    folders
-        Further folders whose growth counts.
-    """
-
-    folder: Path
-    seconds: float
+    folder: Path  # The current folder, also for temporary files; its growth counts as disk space.
+    seconds: float  # The command is ended after this many wall-clock seconds.
+    # The process of a server that works for the command; its tree counts, too.
     server: int | None = None
-    folders: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()  # Further folders whose growth counts.
 
 
 def can_watch() -> bool:
-    """Tell whether this system lets other processes be looked at, as Linux does."""
+    """Return whether this system allows other processes to be watched, as Linux does."""
     return (_PROCESSES / "self" / "stat").exists()
 
 
 def measure_tree(command: Sequence[str], surroundings: Surroundings) -> Outcome:
-    """Run a command once, to its end.
+    """Run a command once, to its end, and return its cost.
 
-    Returns
-    -------
-    What it took; the answer is the JSON document that it wrote to its standard output.
+    The answer is the JSON document that it wrote to its standard output.
     """
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         watch = _Watch(surroundings)
@@ -85,7 +70,7 @@ def measure_tree(command: Sequence[str], surroundings: Surroundings) -> Outcome:
             return Outcome(problem=f"> {surroundings.seconds:g} s by the clock")
         if process.returncode:
             return Outcome(problem=_problem(process.returncode, _text(said), _text(complained)))
-        # A process that its parent did not wait for is not in what the system counted.
+        # The system does not count a process that its parent did not wait for.
         cpu = max(used.ru_utime + used.ru_stime, watch.cpu) + watch.server_cpu()
         return Outcome(
             cpu=(cpu,),
@@ -102,14 +87,14 @@ def _text(stream: IO[str]) -> str:
 
 
 def _problem(code: int, said: str, complained: str) -> str:
-    """Say why a command failed; with --json Shoal says so on its standard output."""
+    """Return why a command failed; with --json Shoal reports it on its standard output."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         return f"failed: {json.loads(said)['error']['fact']}"
     return failure(code, complained)
 
 
 def _wait(process: subprocess.Popen[Any], watch: _Watch, deadline: float) -> Any:
-    """Look at a process until it ends; give what it used, None where it takes too long."""
+    """Watch a process until it ends; return its resource usage, None if it takes too long."""
     while True:
         found, status, used = os.wait4(process.pid, os.WNOHANG)
         if found:
@@ -122,7 +107,7 @@ def _wait(process: subprocess.Popen[Any], watch: _Watch, deadline: float) -> Any
 
 
 def _end_group(process: subprocess.Popen[Any]) -> None:
-    """End what is left of a command, which is the leader of a group of its own."""
+    """End the rest of a command, which is the leader of its own process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     if process.returncode is None:
@@ -131,7 +116,7 @@ def _end_group(process: subprocess.Popen[Any]) -> None:
 
 @dataclass
 class _Watch:
-    """The largest of all that was seen: CPU seconds, bytes in memory and on disk."""
+    """The largest samples of CPU seconds, and of bytes in memory and on disk."""
 
     surroundings: Surroundings
     cpu: float = 0.0
@@ -146,7 +131,7 @@ class _Watch:
         self.disk_before = self._room()
 
     def look(self, process: int) -> None:
-        """Look at the processes and, now and then, at the disk."""
+        """Sample the processes and, now and then, the disk."""
         tree = list(_tree(process))
         self.cpu = max(self.cpu, _seconds(tree))
         server = self.surroundings.server
@@ -156,7 +141,7 @@ class _Watch:
         self.n_looks += 1
 
     def server_cpu(self) -> float:
-        """Give the CPU seconds that the server has used since the beginning."""
+        """Return the CPU seconds that the server has used since the beginning."""
         return self._server_seconds() - self.server_before
 
     def _server_seconds(self) -> float:
@@ -169,7 +154,7 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Process:
-    """A process as the system shows it: CPU seconds with those of children that have ended."""
+    """A process as the system shows it; its CPU seconds include children that have ended."""
 
     number: int
     parent: int
@@ -177,7 +162,7 @@ class _Process:
 
 
 def _tree(root: int) -> Iterator[_Process]:
-    """Give a process and all that descend from it, as far as they are there."""
+    """Yield a process and all its descendants that still exist."""
     known = {process.number: process for process in _processes()}
     children: dict[int, list[int]] = {}
     for process in known.values():
@@ -195,7 +180,7 @@ def _processes() -> Iterator[_Process]:
     for entry in _PROCESSES.glob("[0-9]*/stat"):
         # It may have ended meanwhile.
         with contextlib.suppress(OSError):
-            # The name of the program stands in parentheses and may hold anything.
+            # The name of the program is in parentheses and may contain anything.
             fields = entry.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             ticks = sum(map(int, fields[11:15]))
             yield _Process(int(entry.parent.name), int(fields[1]), ticks / a_second)
@@ -206,7 +191,7 @@ def _seconds(processes: Iterator[_Process] | Sequence[_Process]) -> float:
 
 
 def _memory(processes: Sequence[_Process]) -> int:
-    """Give the bytes that processes hold in memory; what they share counts once."""
+    """Return the bytes that processes hold in memory; shared memory counts once."""
     held = [_held(process.number) for process in processes]
     own = sum(entry.get("RssAnon", 0) + entry.get("RssFile", 0) for entry in held)
     return own + max((entry.get("RssShmem", 0) for entry in held), default=0)
@@ -221,7 +206,7 @@ def _held(process: int) -> Mapping[str, int]:
 
 
 def _size(folder: Path) -> int:
-    """Give the bytes that files below a folder take on disk; links are not followed."""
+    """Return the bytes that files below a folder take on disk; links are not followed."""
     total = 0
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):

@@ -1,7 +1,7 @@
-"""From a large CSV file to a sealed release, beside the same reading and writing in DuckDB alone.
+"""From a large CSV file to a sealed release, compared with the bare work in DuckDB.
 
 `shoal publish` is run as a user runs it: it reads, plans, places, verifies, attacks, writes, and
-verifies once more from what it wrote. The bare work reads the file, counts the distinct cells and
+verifies the written files once more. The bare work reads the file, counts the distinct cells and
 writes the columns sorted: no tool that publishes a sorted table can do less.
 """
 
@@ -21,10 +21,7 @@ from process_tree import Surroundings, measure_tree
 from report import Line, Sheet
 
 import shoal
-from shoal.engines.limits import bytes_of
-from shoal.engines.memory import engine_memory
-
-__all__ = ["run"]
+from shoal.engines.limits import bytes_of, engine_memory
 
 _SIZES = (1_000_000, 10_000_000)
 _HUGE = 45_000_000
@@ -34,7 +31,7 @@ _METHODS: Mapping[str, Mapping[str, object]] = {
     "Anatomy, l = 5, ring": {"name": "anatomy", "ell": 5, "draw": "ring"},
     "Mondrian, k = 5, l = 3": {"name": "mondrian", "k": 5, "ell": 3},
 }
-# The source, the release with its internal folder, and what is spilled meanwhile.
+# The source, the release with its internal folder, and spilled data.
 _BYTES_A_ROW = 600
 _AIM_RATIO = 3
 _AIM_RATIO_ROWS = 10_000_000
@@ -83,7 +80,7 @@ def _measure_size(context: Context, n_rows: int) -> dict[str, Line]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
-    """A census on disk, to be published within some memory."""
+    """A census on disk, to be published within a memory limit."""
 
     folder: Path
     n_rows: int
@@ -94,7 +91,7 @@ class _Job:
         return self.folder / "census.csv"
 
     def run(self, command: list[str]) -> Outcome:
-        """Run a command in a new folder, which is deleted at once."""
+        """Run a command in a new folder, which is deleted afterwards."""
         folder = self.folder / "run"
         folder.mkdir()
         try:
@@ -132,7 +129,7 @@ def _publish_bare(job: _Job) -> Outcome:
         "sensitive": schema.sensitive[0],
         "others": schema.insensitive,
         "identifying": [name for name in schema.identifying if name != schema.key],
-        # What DuckDB gets of the memory that Shoal is given.
+        # DuckDB's share of the memory that Shoal is given.
         "memory": engine_memory(_memory(job.n_rows)),
     }
     return job.run([str(HERE / "bare_duckdb.py"), json.dumps(request)])
@@ -167,14 +164,14 @@ def _configuration(job: _Job, method: Mapping[str, object]) -> Iterator[str]:
 
 
 def _toml(value: object) -> str:
-    """Write texts, numbers and lists, which TOML writes as JSON does, and tables in one line."""
+    """Write texts, numbers and lists, which TOML writes as JSON does, and inline tables."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key} = {_toml(entry)}' for key, entry in value.items())} }}"
     return json.dumps(value)
 
 
 def _describe(answer: Mapping[str, object] | None) -> str:
-    """Say what was published; what is sealed was verified, from what was written."""
+    """Describe the release; if it is sealed, the written files were verified."""
     if not answer:
         return ""
     verdict = "verified and sealed" if answer["sealed"] else "not sealed"
@@ -189,7 +186,7 @@ def _describe(answer: Mapping[str, object] | None) -> str:
 
 
 def _judge(n_rows: int, lines: Mapping[str, Line], smaller: Mapping[str, Line]) -> Iterator[str]:
-    """Say how the figures stand; aims are judged only at the sizes that they are for."""
+    """Compare the figures with the aims, at the sizes for which there are aims."""
     for what in (name for name in _METHODS if name in lines):
         line = lines[what]
         if line.ratio is not None:

@@ -1,4 +1,4 @@
-"""What a benchmark found, as tables to read and as JSON to keep."""
+"""The results of a benchmark, as tables to read and as JSON to keep."""
 
 from __future__ import annotations
 
@@ -9,47 +9,32 @@ from measure import Outcome
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Line", "Sheet", "describe_release", "show"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One thing that was measured.
-
-    Parameters
-    ----------
-    what
-        What was measured.
-    outcome
-        What came of it.
-    against
-        What Shoal took for the nearest thing; the ratio is to this.
-    found
-        What came out of it, in a few words.
-    n_rows
-        How many rows it worked on, where the cost a row is worth telling.
-    """
+    """One measurement."""
 
     what: str
     outcome: Outcome
+    # The outcome of Shoal for the nearest thing; the ratio is to this.
     against: Outcome | None = None
-    found: str = ""
-    n_rows: int | None = None
+    found: str = ""  # The result in a few words.
+    n_rows: int | None = None  # The number of rows, if the cost per row is worth reporting.
 
     @property
     def ratio(self) -> float | None:
-        """How many times the CPU seconds of Shoal it took."""
+        """The CPU seconds divided by those of Shoal."""
         base = None if self.against is None else self.against.seconds
         return self.outcome.seconds / base if self.outcome.seconds is not None and base else None
 
     @property
     def microseconds_a_row(self) -> float | None:
-        """The CPU time that a row took."""
+        """The CPU time per row."""
         seconds = self.outcome.seconds
         return 1e6 * seconds / self.n_rows if seconds is not None and self.n_rows else None
 
     def to_dict(self) -> dict[str, object]:
-        """Give the line as JSON holds it."""
+        """Return the line as plain values for JSON."""
         return {
             "what": self.what,
             "seconds": self.outcome.seconds,
@@ -65,27 +50,15 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What a benchmark found about one question.
-
-    Parameters
-    ----------
-    title
-        The question.
-    lines
-        What was measured.
-    ratio
-        What the ratios are to.
-    remarks
-        What to know beside the numbers: aims, agreement, differences of definition.
-    """
+    """The results of a benchmark on one question, which is the title."""
 
     title: str
     lines: tuple[Line, ...]
-    ratio: str = "ratio to Shoal"
-    remarks: tuple[str, ...] = field(default=())
+    ratio: str = "ratio to Shoal"  # The header of the ratios.
+    remarks: tuple[str, ...] = field(default=())  # Aims, agreement, differences of definition.
 
     def to_dict(self) -> dict[str, object]:
-        """Give the sheet as JSON holds it."""
+        """Return the sheet as plain values for JSON."""
         return {
             "title": self.title,
             "lines": [line.to_dict() for line in self.lines],
@@ -110,7 +83,7 @@ def show(console: Console, sheet: Sheet) -> None:
 
 
 def _columns(sheet: Sheet) -> list[str]:
-    """Name the columns with numbers; some are there only where a line has them."""
+    """Return the columns with numbers; some exist only if a line has them."""
     columns = ["CPU s", "wall s", "peak MB", sheet.ratio]
     if any(line.outcome.disk is not None for line in sheet.lines):
         columns.insert(3, "disk MB")
@@ -132,7 +105,7 @@ def _cells(line: Line, sheet: Sheet) -> dict[str, str]:
 
 
 def describe_release(answer: Mapping[str, int] | None) -> str:
-    """Say how many buckets, and rows, came out."""
+    """Describe the number of buckets and rows of a release."""
     if not answer:
         return ""
     parts = [f"{answer['buckets']:,} buckets"]

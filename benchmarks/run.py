@@ -1,6 +1,6 @@
 """Measure Shoal and its peers side by side, in one run.
 
-``python benchmarks/run.py --install --adult adult.csv``; the README beside says more.
+``python benchmarks/run.py --install --adult adult.csv``; see the README in this folder.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ _USUAL = (
     "slicing",
     "foreground",
 )
-"""What runs where none is named; the others take an hour."""
+"""The benchmarks that run by default; the others take an hour."""
 _BYTES_A_GIGABYTE = 2**30
 _INSTALL = "python benchmarks/run.py --install"
 
 
 def main() -> None:
-    """Run the benchmarks that are asked for."""
+    """Run the chosen benchmarks."""
     arguments = _arguments()
     console = Console(width=None if os.isatty(1) else 150)
     if arguments.install:

@@ -1,4 +1,4 @@
-"""Ten times the rows: how many times the time."""
+"""The growth of the time with ten times the rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from context import Context
 from measure import Limits, Outcome
 from report import Line, Sheet, describe_release
-
-__all__ = ["run"]
 
 _SIZES = (45_000, 450_000)
 _LARGE = 4_500_000

@@ -60,7 +60,7 @@ def _describe_plan(made: Any) -> dict[str, object]:
 
 
 def full_domain(table: Table, parameters: Mapping[str, Any]) -> Call:
-    """Search for the generalization that loses least, from counts."""
+    """Search for the generalization with the least loss, from counts."""
     schema = _schema(table)
     folder = Path(table["adult"] or "").parent / "hierarchies"
     files = {column: folder / f"adult_{column}.csv" for column in schema.coded}
@@ -85,7 +85,7 @@ def anonymize(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
 
 
 def publish(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
-    """Go from a CSV file to a release folder, verified once more from what was written."""
+    """Publish a CSV file to a release folder, and verify the written files."""
     schema, chosen = _schema(table), _method(method, parameters)
 
     def call() -> object:
@@ -103,7 +103,7 @@ def _release(table: Table, method: str, parameters: Mapping[str, Any]) -> shoal.
 
 
 def release(table: Table, method: str, parameters: Mapping[str, Any], target: str) -> Call:
-    """Write the generalized table that checks are measured on; its time is of no interest.
+    """Write the generalized table that checks are measured on; its time does not matter.
 
     The rank of the sensitive value is added as a column, for distances between numbers.
     """
@@ -129,8 +129,8 @@ def _describe(made: shoal.Release) -> object:
 
 # --- checking ---------------------------------------------------------------------------------
 
-# Each guarantee is asked for at a parameter that a release could have; the verdict says what is
-# reached, which is what is compared.
+# Each guarantee is checked with a parameter that a release could have. The verdict states the value
+# that is reached, and this value is compared.
 _GUARANTEES: dict[str, Guarantee] = {
     "k-anonymity": guarantees.KAnonymity(k=5),
     "(alpha, k)-anonymity": guarantees.AlphaK(alpha=0.8, k=5),
@@ -144,7 +144,7 @@ _GUARANTEES: dict[str, Guarantee] = {
 
 
 def _verify(guarantee: Guarantee, source: Any, quasi: Sequence[str], sensitive: str) -> object:
-    from shoal.pipeline.verify import verify_file
+    from shoal.release.verify import verify_file
 
     verification = verify_file(source, quasi=quasi, sensitive=sensitive, guarantees=[guarantee])
     return dict(verification.verdicts[0].reached)
@@ -161,7 +161,7 @@ def _in_memory(name: str, path: str, quasi: Sequence[str], sensitive: str) -> Ca
 
 
 def _counted(name: str, table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
-    """Check what is counted already, as the pipeline does with every guarantee but the first."""
+    """Check counts that exist already, as the pipeline does for every guarantee but the first."""
     from shoal import checks
 
     published = _release(table, method, parameters).published
@@ -186,7 +186,7 @@ def mine(table: Table, parameters: Mapping[str, Any]) -> Call:
 
 def mine_counted(table: Table, parameters: Mapping[str, Any], min_exp: str) -> Call:
     """Find negative rules from counts; the minimum expectation is a fraction, as a text."""
-    from shoal.knowledge.mining import mine
+    from shoal.injector.miners import mine
 
     source = shoal.read(table["path"], _schema(table))
     cells = source.counts(source.schema.coded)
@@ -201,7 +201,7 @@ def mine_counted(table: Table, parameters: Mapping[str, Any], min_exp: str) -> C
 
 
 def bucketize(table: Table, parameters: Mapping[str, Any]) -> Call:
-    """Plan Injector's buckets from counts, by rules that were mined before."""
+    """Plan Injector's buckets from counts, with rules that were mined before."""
     from shoal.knowledge import mine_negative_rules
 
     source = shoal.read(table["path"], _schema(table))
@@ -211,7 +211,7 @@ def bucketize(table: Table, parameters: Mapping[str, Any]) -> Call:
 
 
 def check_matching(table: Table, parameters: Mapping[str, Any]) -> Call:
-    """Check a release of Injector in memory: read the rules, find who cannot have what, match."""
+    """Check a release of Injector in memory: read the rules, exclude values, match."""
     made = _release(table, "Injector", parameters)
 
     def call() -> object:
@@ -227,13 +227,13 @@ def mine_adversarial(table: Table, seed: int, delta: str, gamma: str, mode: str)
     """Find the adversarial rules of a table of codes in memory."""
     from marked_tables import MarkedTable
 
-    from shoal.knowledge import adversarial
+    from shoal.hiding import mining
 
     marked = MarkedTable(**table)
     codes = marked.codes()
     state = marked.state(codes, seed)
     limits = {"delta": Fraction(delta), "gamma": Fraction(gamma), "use_hidden": mode == "paper"}
-    return lambda: {"rules": len(adversarial.mine(codes, state, **limits))}
+    return lambda: {"rules": len(mining.mine(codes, state, **limits))}
 
 
 def hide_adversarial(
@@ -246,25 +246,25 @@ def hide_adversarial(
 ) -> Call:
     """Blank cells of a table of codes in memory until no adversarial rule is left.
 
-    How many cells this takes is also told for several draws of private cells, which is not timed.
+    The number of blanked cells is also reported for several draws of private cells, not timed.
     """
     from marked_tables import MarkedTable
 
-    from shoal.knowledge import adversarial
+    from shoal.hiding import hiding
 
     marked = MarkedTable(**table)
     codes = marked.codes()
     chosen = {"delta": Fraction(delta), "gamma": Fraction(gamma), **parameters}
 
     def hide(draw: int) -> Any:
-        return adversarial.hide(codes, marked.state(codes, seed + draw), **chosen)
+        return hiding.hide(codes, marked.state(codes, seed + draw), **chosen)
 
     n_cells = [len(hide(draw).cells) for draw in range(n_draws)] if n_draws > 1 else []
     told = {"fewest": min(n_cells), "most": max(n_cells)} if n_cells else {}
     state = marked.state(codes, seed)
 
     def call() -> object:
-        done = adversarial.hide(codes, state, **chosen)
+        done = hiding.hide(codes, state, **chosen)
         return {"cells": len(done.cells), "rules": len(done.rules), "passes": done.n_passes} | told
 
     return call

@@ -1,7 +1,7 @@
-"""Slicing on Adult: partitioning, columns, fake tuples, and what is done with a release.
+"""Slicing on Adult: partitioning, columns, fake tuples, and work with a release.
 
-No other package slices tables. Beside Shoal's partitioning stands the algorithm as [Slicing] prints
-it, on samples that it can do, with what it would take on whole tables if it went on growing as
+No other package slices tables. Shoal's partitioning is compared with the algorithm as [Slicing]
+prints it, on samples that it can handle. Its time on whole tables is extrapolated from its growth
 between the smallest and the largest sample.
 """
 
@@ -18,8 +18,6 @@ from context import Context
 from measure import Limits, Outcome
 from report import Line, Sheet, describe_release
 from tables import MeasuredTable
-
-__all__ = ["run"]
 
 _ELL = 3
 _TIMES = 16
@@ -47,7 +45,7 @@ _EXTRAPOLATED = (
 
 
 def run(context: Context) -> Iterator[Sheet]:
-    """Measure partitioning, beside the printed algorithm, then everything around it."""
+    """Measure partitioning against the printed algorithm, then everything around it."""
     tables = {
         "": context.table,
         f", {_TIMES} times over": _repeated(context),
@@ -62,7 +60,7 @@ def run(context: Context) -> Iterator[Sheet]:
 
 
 def _columns(table: MeasuredTable) -> list[list[str]]:
-    """Give the columns: sex is nearest to what is sensitive."""
+    """Return the columns: sex is most correlated with the sensitive attribute."""
     return [[name for name in table.quasi if name != "sex"], ["sex", table.sensitive]]
 
 

@@ -13,13 +13,11 @@ from printed_slicing import PrintedTable, partition
 import shoal
 from shoal.core.cells import Cells, group
 from shoal.core.domain import Domain
-from shoal.core.rows import Rows
+from shoal.core.table import Rows
 from shoal.datasets.dataset import Encoded
-from shoal.knowledge.correlation import correlations, correlations_of_rows
-from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
-from shoal.knowledge.slicing_columns import SlicedColumns
-
-__all__ = ["MEASURES"]
+from shoal.slicing.columns import clustered_columns
+from shoal.slicing.correlation import correlations, correlations_of_rows
+from shoal.slicing.fake_tuples import ValuesByBucket, count_fakes
 
 Table = dict[str, Any]
 Codes = npt.NDArray[np.int64]
@@ -67,13 +65,13 @@ def _numbered(rows: Codes, places: Sequence[int], sizes: Sequence[int]) -> Codes
 
 
 def cluster_columns(n_rows: int, n_attributes: int, n_columns: int) -> Call:
-    """Correlate many attributes, in groups of ten that depend on one another, and cluster them."""
+    """Correlate many attributes, in groups of ten dependent ones, and cluster them."""
     rows, names = _wide(n_rows, n_attributes)
 
     def call() -> object:
         found = correlations_of_rows(rows)
-        made = SlicedColumns.clustered(found, n_columns, quasi=names)
-        return {"columns": made.n_columns}
+        made = clustered_columns(found, n_columns, quasi=names)
+        return {"columns": len(made.columns)}
 
     return call
 
@@ -121,7 +119,7 @@ def _clustered(adult: str, n_columns: int) -> tuple[tuple[str, ...], ...]:
     schema = source.schema
     found = correlations(source.counts(schema.coded))
     roles = {"quasi": schema.quasi, "sensitive": schema.sensitive}
-    return SlicedColumns.clustered(found, n_columns, **roles).columns
+    return clustered_columns(found, n_columns, **roles).columns
 
 
 # --- what is done with a release --------------------------------------------------------------
@@ -137,7 +135,7 @@ def verify_release(table: Table, parameters: Mapping[str, Any]) -> Call:
 
 
 def ask_counts(table: Table, parameters: Mapping[str, Any], n_queries: int) -> Call:
-    """Ask for many counts about two or three attributes, each with its standard error."""
+    """Answer many counts about two or three attributes, each with its standard error."""
     source = _read(table)
     made = shoal.anonymize(source, shoal.Slicing(**parameters), seed=_SEED)
     cells = source.counts(source.schema.coded)

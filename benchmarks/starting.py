@@ -1,4 +1,4 @@
-"""What a user waits for at the command line: the help, and the demonstration."""
+"""The waiting times of a user at the command line: the help, and the demonstration."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from context import Context
 from measure import HERE, Limits, Outcome, run_command
 from report import Line, Sheet
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Command:
-    """A command, and the CPU seconds it should stay under."""
+    """A command, and the CPU seconds that it should not exceed."""
 
     what: str
     command: tuple[str, ...]

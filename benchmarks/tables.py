@@ -9,48 +9,30 @@ from pathlib import Path
 import shoal
 from shoal.datasets.dataset import Dataset
 
-__all__ = ["OCC_7_ROWS", "MeasuredTable", "load", "prepare"]
-
 OCC_7_ROWS = 45_222
 """The rows of Adult that are complete in all its columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredTable:
-    """A table on disk.
+    """A table on disk."""
 
-    Parameters
-    ----------
-    name
-        What it is, for a heading.
-    path
-        The CSV file: quasi-identifying columns, then the sensitive one.
-    adult
-        Where it comes from: a file with Adult, or None for Shoal's census generator.
-    quasi, sensitive, integers
-        Its columns, and which of them hold whole numbers.
-    hierarchies
-        A file for each quasi-identifying column, in ARX's format.
-    n_rows
-        Its rows.
-    """
-
-    name: str
-    path: str
-    adult: str | None
+    name: str  # For a heading.
+    path: str  # The CSV file: quasi-identifying columns, then the sensitive one.
+    adult: str | None  # Its source: a file with Adult, or None for Shoal's census generator.
     quasi: list[str]
     sensitive: str
-    integers: list[str]
-    hierarchies: dict[str, str]
+    integers: list[str]  # The columns of whole numbers.
+    hierarchies: dict[str, str]  # A file for each quasi-identifying column, in ARX's format.
     n_rows: int
 
     def to_dict(self) -> dict[str, object]:
-        """Give the table as a request to a worker holds it."""
+        """Return the table as in a request to a worker."""
         return asdict(self)
 
 
 def load(adult: str | None, n_rows: int = OCC_7_ROWS, seed: int = 1) -> Dataset:
-    """Give OCC-7, or a generated census with linkable and sensitive columns alone."""
+    """Return OCC-7, or a generated census with only quasi-identifying and sensitive columns."""
     if adult is not None:
         return shoal.datasets.adult(adult, "occ-7")
     whole = shoal.datasets.census(rows=n_rows, seed=seed)

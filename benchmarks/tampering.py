@@ -1,7 +1,7 @@
-"""Tamper with releases of every shape, and print what `shoal verify` says of each kind of edit.
+"""Tamper with releases of every shape, and print the verdict of `shoal verify` on each edit.
 
-Every edit is made by somebody careful: digests, statements and documents fit again wherever they
-can be made to fit. The command line is asked, so that the exit codes are those that scripts see.
+Every edit is careful: digests, statements and documents are made consistent again wherever that is
+possible. The command line is run, so that the exit codes are those that scripts see.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The build backend: setuptools, with kernels compiled wherever there is Python.
 
-Every ``src/shoal/**/_kernels.py`` is Cython in pure Python mode and becomes an extension module
+Every ``src/shoal/**/_*kernels.py`` is Cython in pure Python mode and becomes an extension module
 beside its source, which stays in the wheel. A machine without a C compiler gets one for the time
 of the build, from the wheel ``ziglang``. Where nothing compiles, the build goes on: the sources
 run as plain Python.
@@ -111,7 +111,7 @@ def is_compiling() -> bool:
 
 def kernel_sources() -> list[Path]:
     """Return the sources of all kernels."""
-    return sorted(SOURCES.rglob("_kernels.py"))
+    return sorted(SOURCES.rglob("_*kernels.py"))
 
 
 def kernel_extensions() -> list[Extension]:

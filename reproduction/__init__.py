@@ -1,6 +1,6 @@
-"""The experiments of the four papers, one module a paper.
+"""The experiments of the four papers, one module per paper.
 
-Each module gives what it can run as `PLANNED`, in the order of the paper.
+Each module lists the experiments that it can run as `PLANNED`, in the order of the paper.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 __all__ = ["ALL", "PAPERS"]
 
 ALL = "all"
-"""What stands for every paper."""
+"""The name that stands for all papers."""
 PAPERS: Mapping[str, str] = {
     "injector": "T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE "
     "2008.",
@@ -21,4 +21,4 @@ PAPERS: Mapping[str, str] = {
     "adversarial": "C. C. Aggarwal, J. Pei, B. Zhang: On Privacy Preservation against Adversarial "
     "Data Mining. KDD 2006.",
 }
-"""The papers that can be run again, by name; `shoal.pipeline.papers` has a module of each."""
+"""The papers whose experiments can be run again, by name; each has a module in `reproduction`."""

@@ -1,23 +1,21 @@
 """The experiments of Aggarwal, Pei and Zhang on hiding cells from adversarial rules (KDD 2006).
 
-FAiR mines the rules, GraDeS hides. The synthetic tables are drawn here; Figures 10 to 12 need
-Adult. Hiding is done as printed, in one pass, and beside it until no rule is left.
+FAiR mines the rules and GraDeS hides cells. The synthetic tables are generated here; Figures 10 to
+12 need Adult. Cells are hidden as printed, in one pass, and also until no rule is left.
 """
 
 from __future__ import annotations
 
-from shoal.pipeline.papers.adversarial_adult import by_private_set, by_support_on_adult
-from shoal.pipeline.papers.adversarial_blanking import by_blanking_factor, by_rows
-from shoal.pipeline.papers.adversarial_examples import examples
-from shoal.pipeline.papers.adversarial_zipf import (
+from reproduction.adversarial_adult import by_private_set, by_support_on_adult
+from reproduction.adversarial_blanking import by_blanking_factor, by_rows
+from reproduction.adversarial_examples import examples
+from reproduction.adversarial_zipf import (
     by_confidence,
     by_private_share,
     by_support,
     by_zipf_factor,
 )
-from shoal.pipeline.papers.planned import Planned
-
-__all__ = ["PLANNED"]
+from reproduction.planned import Planned
 
 PLANNED = (
     Planned("Examples 1 to 8: the employees", needs_adult=False, run=examples),

@@ -1,4 +1,4 @@
-"""What hiding costs on Adult: Figures 10 to 12 of [Aggarwal06].
+"""The cost of hiding cells of Adult: Figures 10 to 12 of [Aggarwal06].
 
 References
 ----------
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.pipeline.papers.adversarial_tables import (
+from reproduction.adversarial_tables import (
     Hidden,
     Marked,
     Mined,
@@ -25,10 +25,8 @@ from shoal.pipeline.papers.adversarial_tables import (
     mine_in,
     percent,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["by_private_set", "by_support_on_adult"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
 
 _DELTA, _GAMMA = "0.8", "0.02"
 _PRIVATE = (10_000, 20_000, 30_000, 40_000, 50_000)
@@ -53,7 +51,7 @@ _IN_THOUSANDS = (
 
 
 class _Found:
-    """What mining and hiding gave on the draws of one place of a figure."""
+    """The results of mining and hiding on the draws of one point of a figure."""
 
     def __init__(
         self, setting: Setting, make: Callable[[int], Marked], gamma: str = _GAMMA
@@ -117,7 +115,7 @@ def _curves(found: Sequence[_Found]) -> tuple[Curve, ...]:
 
 
 def by_private_set(setting: Setting) -> Sequence[Figure]:
-    """Hide more and more entries of Adult (Figure 10)."""
+    """Hide private sets of increasing size in Adult (Figure 10)."""
 
     def table(n_private: int) -> Callable[[int], Marked]:
         return lambda seed: adult_marked(setting, seed, n_private)
@@ -278,7 +276,7 @@ def _about_support(found: Sequence[_Found]) -> tuple[Statement, ...]:
 
 
 def _range(numbers: Sequence[float]) -> str:
-    """Say between what numbers lie, and how much more the largest is than the least."""
+    """Write the range of numbers, and by how much the largest exceeds the least."""
     low, high = min(numbers), max(numbers)
     return f"{low:,.0f} to {high:,.0f} ({high / low - 1:+.0%})".replace("%", " %")
 

@@ -1,4 +1,4 @@
-"""What hiding costs on synthetic tables, and how it grows: Figures 7 to 9 of [Aggarwal06].
+"""The cost of hiding cells of synthetic tables, and how it grows: Figures 7 to 9 of [Aggarwal06].
 
 References
 ----------
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.pipeline.papers.adversarial_tables import (
+from reproduction.adversarial_tables import (
     Hidden,
     Mined,
     among_draws,
@@ -28,10 +28,8 @@ from shoal.pipeline.papers.adversarial_tables import (
     support_of,
     zipf_marked,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["by_blanking_factor", "by_rows"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
 
 _DELTA, _GAMMA, _GAMMA_BY_ROWS = "0.8", "0.001", "0.0005"
 _TOGETHER = (1, 5, 10, 20, 30, 50, 100, 200)
@@ -40,12 +38,12 @@ _STRAIGHT = 0.95
 _ONE_PASS, _FIXPOINT = "one pass, as printed", "until no rule is left"
 _TIES = (
     "which of equally heavy entries go first decides it, and the paper does not say. Shoal's fast "
-    "algorithm takes them column by column. The plain one (shoal.knowledge.adversarial.grades) "
+    "algorithm takes them column by column. The plain one (shoal.hiding.grades) "
     "takes them row by row and blanks {}; made to take them column by column, it blanks the same "
     "entries as the fast one."
 )
 _N_PLAIN = 3
-"""On how many draws the plain algorithm is run, which takes a thousand times as long."""
+"""The number of draws on which the plain algorithm is run; it takes a thousand times as long."""
 _NOT_COMPARABLE = "the machines are twenty years apart."
 _INCREMENTAL = (
     "the paper adds up all weights anew in each round; Shoal changes those that a blanked entry "
@@ -208,7 +206,7 @@ def _about_time(mined: Sequence[Mined], once: Sequence[Sequence[Hidden]]) -> tup
 
 
 def by_rows(setting: Setting) -> Sequence[Figure]:
-    """Mine and hide in larger and larger tables (Figure 9)."""
+    """Mine and hide in tables of increasing size (Figure 9)."""
     gamma = support_of(setting, _GAMMA_BY_ROWS)
     mined: list[list[Mined]] = []
     hidden: list[list[Hidden]] = []

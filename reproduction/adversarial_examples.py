@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reproduction.adversarial_tables import claimed
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
 from shoal.datasets import papers
-from shoal.knowledge.adversarial_rules import (
+from shoal.hiding.adversarial_rules import (
     AdversarialRule,
     AdversarialRules,
     mine_adversarial_rules,
 )
-from shoal.pipeline.papers.adversarial_tables import claimed
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["examples"]
 
 _R1 = ("R1: Assistant → SL-3", {"title": "Assistant"}, "SL-3")
 _R2 = ("R2: Manager and SL-5 → University", {"title": "Manager", "salary_level": "SL-5"}, "Univ.")
@@ -40,12 +38,9 @@ _NO_CONTRAST = (
 
 
 def examples(setting: Setting) -> Sequence[Figure]:
-    """Mine the rules of Table 2, and hide as Examples 2 and 3 do.
+    """Mine the rules of Table 2, and hide cells as in Examples 2 and 3.
 
-    Parameters
-    ----------
-    setting
-        Nothing of it matters: the table has ten rows.
+    The setting is not used: the table has ten rows.
     """
     del setting
     rules = _mined()
@@ -73,7 +68,7 @@ def examples(setting: Setting) -> Sequence[Figure]:
 
 
 def _mined(*blanked: tuple[int, str], delta: str = "0.6") -> AdversarialRules:
-    """Mine Table 2, with further entries blanked: the number of a tuple, and a column."""
+    """Mine Table 2 with further entries blanked, each given as tuple number and column."""
     table = papers.employees_shuffled().to_dict()
     del table["id"]
     private = [(int(row) - 1, column) for row, column in papers.employees_private_cells()]

@@ -1,9 +1,9 @@
-"""The tables of [Aggarwal06] with private cells drawn at random, mined and hidden in.
+"""The tables of [Aggarwal06] with randomly drawn private cells, and mining and hiding in them.
 
 The synthetic tables are those of section 6.1: independent Zipf columns, by default ten columns of
 ten values, factor 2 and 10,000 rows, of which 1 % of the cells are private. Adult is that of
-section 6.2. Every experiment is repeated on several draws, each with a table and private cells of
-its own where the table is drawn.
+section 6.2. Every experiment is repeated on several draws of private cells; a synthetic table is
+drawn anew each time.
 
 References
 ----------
@@ -19,34 +19,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from reproduction.planned import Setting
+from reproduction.reproduced import Statement, compared
+from shoal.core.arrays import Bytes, Small
 from shoal.core.errors import InternalError
 from shoal.core.exact import Number
 from shoal.datasets.adult import adult
 from shoal.datasets.dataset import Dataset, Encoded
-from shoal.datasets.zipf import zipf
-from shoal.knowledge.adversarial import PRIVATE, grades, hide, mine
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Statement, compared
-
-__all__ = [
-    "Hidden",
-    "Marked",
-    "Mined",
-    "adult_marked",
-    "among_draws",
-    "claimed",
-    "draws",
-    "fit_of_line",
-    "hide_in",
-    "mean",
-    "mine_in",
-    "percent",
-    "plain_in",
-    "support_of",
-    "zipf_marked",
-]
+from shoal.datasets.synthetic import zipf
+from shoal.hiding.cells import PRIVATE
+from shoal.hiding.grades import grades
+from shoal.hiding.hiding import hide
+from shoal.hiding.mining import mine
 
 _DRAWS = 5
 _QUICK_ROWS, _QUICK_COLUMNS, _QUICK_ADULT_ROWS = 1_000, 5, 400
@@ -55,15 +40,15 @@ _QUICK_SUPPORT = 10
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """A table in codes, and which of its cells are private."""
+    """A table in codes, with marks on its private cells."""
 
-    codes: npt.NDArray[np.int32]
-    state: npt.NDArray[np.uint8]
+    codes: Small
+    state: Bytes
 
 
 @dataclass(frozen=True)
 class Mined:
-    """What mining gave: rules, sensitive entries, rows with one of these, and the seconds."""
+    """The result of mining: rules, sensitive entries, rows with such an entry, and seconds."""
 
     n_rules: int
     n_sensitive: int
@@ -73,7 +58,7 @@ class Mined:
 
 @dataclass(frozen=True)
 class Hidden:
-    """What hiding gave: the derived private set, rules that are left all the same, and seconds."""
+    """The result of hiding: the derived private set, the rules that remain, and seconds."""
 
     n_blanked: int
     n_left: int
@@ -81,7 +66,7 @@ class Hidden:
 
 
 def draws(setting: Setting) -> range:
-    """Give the seeds of the draws that an experiment is repeated on."""
+    """Return the seeds of the draws on which an experiment is repeated."""
     return range(setting.seed, setting.seed + (1 if setting.is_quick else _DRAWS))
 
 
@@ -95,18 +80,10 @@ def zipf_marked(
     rows: int = 10_000,
     private: float = 0.01,
 ) -> Marked:
-    """Draw a synthetic table and its private cells.
+    """Generate a synthetic table and draw its private cells; a small table in a quick run.
 
-    Parameters
-    ----------
-    setting
-        Whether a small table is enough.
-    seed
-        What the table and its private cells are drawn from.
-    dimensions, cardinality, factor, rows
-        As of `shoal.datasets.zipf`.
-    private
-        The share of cells that are private.
+    `dimensions`, `cardinality`, `factor` and `rows` are those of `shoal.datasets.zipf`; `private`
+    is the share of private cells.
     """
     if setting.is_quick:
         dimensions, rows = min(dimensions, _QUICK_COLUMNS), rows * _QUICK_ROWS // 10_000
@@ -116,16 +93,9 @@ def zipf_marked(
 
 
 def adult_marked(setting: Setting, seed: int, n_private: int) -> Marked:
-    """Read Adult as section 6.2 cuts it, and draw its private cells.
+    """Read Adult as discretized in section 6.2, and draw its private cells.
 
-    Parameters
-    ----------
-    setting
-        Where the table lies, and whether a sample of it is enough.
-    seed
-        What private cells are drawn from.
-    n_private
-        How many cells are private; of a sample, in proportion.
+    In a quick run a sample is read, and the number of private cells is reduced in proportion.
     """
     if setting.adult is None:
         raise InternalError("An experiment on Adult was run without it.")
@@ -137,7 +107,7 @@ def adult_marked(setting: Setting, seed: int, n_private: int) -> Marked:
     return _marked(codes, n_private, seed)
 
 
-def _codes(table: Dataset) -> npt.NDArray[np.int32]:
+def _codes(table: Dataset) -> Small:
     columns = [
         column.codes if isinstance(column, Encoded) else np.unique(column, return_inverse=True)[1]
         for column in table.columns.values()
@@ -145,7 +115,7 @@ def _codes(table: Dataset) -> npt.NDArray[np.int32]:
     return np.column_stack(columns).astype(np.int32)
 
 
-def _marked(codes: npt.NDArray[np.int32], n_private: int, seed: int) -> Marked:
+def _marked(codes: Small, n_private: int, seed: int) -> Marked:
     state = np.zeros(codes.shape, dtype=np.uint8)
     chosen = np.random.default_rng(seed).choice(codes.size, n_private, replace=False)
     state.ravel()[chosen] = PRIVATE
@@ -153,20 +123,12 @@ def _marked(codes: npt.NDArray[np.int32], n_private: int, seed: int) -> Marked:
 
 
 def support_of(setting: Setting, gamma: str) -> Fraction:
-    """Give a support as it is mined; on small tables a larger one, or all rules are accidents."""
+    """Return the support to mine with; larger on small tables, where most rules hold by chance."""
     return Fraction(gamma) * (_QUICK_SUPPORT if setting.is_quick else 1)
 
 
 def mine_in(marked: Marked, *, delta: Number, gamma: Number) -> Mined:
-    """Mine adversarial rules (FAiR), and count what they say.
-
-    Parameters
-    ----------
-    marked
-        The table.
-    delta, gamma
-        The least confidence and the least support, as shares.
-    """
+    """Mine adversarial rules (FAiR) of confidence `delta` and support `gamma`, and count them."""
     started = time.perf_counter()
     rules = mine(marked.codes, marked.state, delta=delta, gamma=gamma)
     seconds = time.perf_counter() - started
@@ -177,17 +139,10 @@ def mine_in(marked: Marked, *, delta: Number, gamma: Number) -> Mined:
 def hide_in(
     marked: Marked, *, delta: Number, gamma: Number, blank_per_round: int, single_pass: bool
 ) -> Hidden:
-    """Blank cells against adversarial rules (GraDeS), as the paper chooses them.
+    """Blank cells against adversarial rules (GraDeS), choosing cells as the paper does.
 
-    Parameters
-    ----------
-    marked, delta, gamma
-        As of `mine_in`.
-    blank_per_round
-        The blanking factor k.
-    single_pass
-        Whether to stop after the rules that were found first, as printed; else rules are mined and
-        hidden in turn until none is left.
+    `blank_per_round` is the blanking factor k. A single pass stops after the rules that were found
+    first, as printed; otherwise rules are mined and hidden in turn until none is left.
     """
     started = time.perf_counter()
     done = hide(
@@ -206,13 +161,7 @@ def hide_in(
 
 
 def plain_in(marked: Marked, *, delta: Number, gamma: Number, blank_per_round: int) -> int:
-    """Count the cells that the plain GraDeS blanks in one pass, as the paper prints it.
-
-    Parameters
-    ----------
-    marked, delta, gamma, blank_per_round
-        As of `hide_in`.
-    """
+    """Count the cells that the plain GraDeS blanks in one pass, as printed in the paper."""
     rules = mine(marked.codes, marked.state, delta=delta, gamma=gamma)
     return len(
         grades(marked.codes, marked.state, rules, delta=delta, gamma=gamma, k=blank_per_round)
@@ -220,7 +169,7 @@ def plain_in(marked: Marked, *, delta: Number, gamma: Number, blank_per_round: i
 
 
 def mean(numbers: Sequence[float]) -> float:
-    """Give the mean, rounded to a whole number where that loses nothing to speak of."""
+    """Return the mean, rounded to a whole number if that hardly changes it."""
     found = float(np.mean(numbers))
     return float(round(found)) if found >= 100 else found
 
@@ -228,14 +177,10 @@ def mean(numbers: Sequence[float]) -> float:
 def among_draws(
     what: str, printed: float, numbers: Sequence[float], *, within: float = 0.05, why: str = ""
 ) -> Statement:
-    """Put the numbers of several draws beside the paper's, which is that of one.
+    """Compare the results of several draws with the paper's number, which is that of one draw.
 
-    Parameters
-    ----------
-    what, printed, within, why
-        As of `shoal.report.reproduced.compared`.
-    numbers
-        Ours. The paper's is reproduced where it lies among them, or near their mean.
+    The paper's number is reproduced if it lies within the range of ours, or near their mean. The
+    other parameters are those of `reproduction.reproduced.compared`.
 
     Examples
     --------
@@ -256,16 +201,9 @@ def among_draws(
 
 
 def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -> Statement:
-    """Judge what the paper says in words by what we found.
+    """Judge a claim that the paper makes in words.
 
-    Parameters
-    ----------
-    what, printed, ours
-        What was looked at, the paper's words, and ours.
-    holds
-        Whether ours bears the paper out.
-    why
-        Our best explanation, shown where it does not.
+    `why` is our best explanation, shown only if the claim does not hold.
 
     Examples
     --------
@@ -278,7 +216,7 @@ def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -
 
 
 def percent(share: float) -> float:
-    """Give a share in percent, without the dust of multiplying.
+    """Return a share in percent, without rounding errors of the multiplication.
 
     Examples
     --------
@@ -289,7 +227,7 @@ def percent(share: float) -> float:
 
 
 def fit_of_line(x: Sequence[float], y: Sequence[float]) -> float:
-    """Say how well a straight line explains numbers: the share of their variance, R squared.
+    """Return R squared of a straight line through the points: the share of variance it explains.
 
     Examples
     --------

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from shoal.pipeline.papers.adversarial_tables import (
+from reproduction.adversarial_tables import (
     Marked,
     Mined,
     among_draws,
@@ -25,10 +25,8 @@ from shoal.pipeline.papers.adversarial_tables import (
     support_of,
     zipf_marked,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["by_confidence", "by_private_share", "by_support", "by_zipf_factor"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement
 
 _DELTA, _GAMMA = "0.6", "0.0005"
 _FACTORS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
@@ -188,7 +186,7 @@ def _about_rules(rules: Mapping[tuple[int, int], tuple[float, ...]]) -> tuple[St
 def _holds_at(
     rules: Mapping[tuple[int, int], tuple[float, ...]], *shapes: tuple[int, int]
 ) -> list[bool]:
-    """Say of every factor whether each of some shapes has no fewer rules than the one before."""
+    """Return, for each factor, whether no shape has fewer rules than the shape before it."""
     return [
         all(
             rules[less][place] <= rules[more][place] * (1 + _NEARLY)
@@ -199,7 +197,7 @@ def _holds_at(
 
 
 def _alike(rules: Mapping[tuple[int, int], tuple[float, ...]]) -> int:
-    """Count the factors at which ten and fifty values give nearly as many rules."""
+    """Count the factors at which ten and fifty values have nearly the same number of rules."""
     pairs = zip(rules[10, 10], rules[10, 50], strict=True)
     return sum(abs(few - many) <= _NEARLY * many for few, many in pairs)
 
@@ -311,7 +309,7 @@ def by_confidence(setting: Setting) -> Sequence[Figure]:
 
 
 def by_private_share(setting: Setting) -> Sequence[Figure]:
-    """Mine tables with more and more private entries (Figure 6)."""
+    """Mine tables with an increasing share of private entries (Figure 6)."""
 
     def table(share: float) -> Callable[[int], Marked]:
         return lambda seed: zipf_marked(setting, seed, private=share)
@@ -356,6 +354,6 @@ def by_private_share(setting: Setting) -> Sequence[Figure]:
 
 
 def _default_tables(setting: Setting) -> Callable[[int], Marked]:
-    """Give the table of each draw, drawn once."""
+    """Return a function that generates the default table of each draw once."""
     drawn = {seed: zipf_marked(setting, seed) for seed in draws(setting)}
     return drawn.__getitem__

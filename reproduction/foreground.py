@@ -1,4 +1,4 @@
-"""The foreground knowledge attack, run again: worked examples, Section 5, Figures 1 to 3.
+"""The experiments on the foreground knowledge attack: worked examples, Section 5, Figures 1 to 3.
 
 References
 ----------
@@ -8,12 +8,10 @@ be used for Privacy Breaches? TKDD 5(3), 2011.
 
 from __future__ import annotations
 
-from shoal.pipeline.papers.foreground_breaches import run_by_r, run_by_size, run_case_study
-from shoal.pipeline.papers.foreground_examples import run_examples
-from shoal.pipeline.papers.foreground_models import run_models
-from shoal.pipeline.papers.planned import Planned
-
-__all__ = ["PLANNED"]
+from reproduction.foreground_breaches import run_by_r, run_by_size, run_case_study
+from reproduction.foreground_examples import run_examples
+from reproduction.foreground_models import run_models
+from reproduction.planned import Planned
 
 PLANNED: tuple[Planned, ...] = (
     Planned(

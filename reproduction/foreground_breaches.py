@@ -1,13 +1,13 @@
-"""Section 5.1 of [Wong11]: whom the attack finds in l-diverse tables of Anatomy.
+"""Section 5.1 of [Wong11]: the people whom the attack finds in l-diverse tables of Anatomy.
 
-By r, which is also Anatomy's l, and by the number of quasi-identifiers: the mean p(t:x) of those
-who have a sensitive value, how many of them are found, how many others are flagged, and how near
-the chances that are mined come to those of the table. And the paper's case study of two
-occupations.
+Varied are r, which is also Anatomy's l, and the number of quasi-identifiers. Reported are the mean
+p(t:x) of the people with a sensitive value, how many of them are found, how many others are
+flagged, and how close the mined probabilities are to those of the table. The paper's case study of
+two occupations follows.
 
 References
 ----------
-[Wong11] (see `shoal.pipeline.papers.foreground_trials`) Section 5.1.
+[Wong11] (see `reproduction.foreground_trials`) Section 5.1.
 """
 
 from __future__ import annotations
@@ -16,12 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.datasets.adult import LOW_EDUCATION
-from shoal.engines.table import EngineTable
-from shoal.knowledge.foreground import posterior
-from shoal.methods.anatomy import Anatomy
-from shoal.pipeline.papers.foreground_errors import least_error, signed_error
-from shoal.pipeline.papers.foreground_trials import (
+from reproduction.foreground_errors import least_error, signed_error
+from reproduction.foreground_trials import (
     N_ADULT,
     QUASI,
     SENSITIVE,
@@ -33,10 +29,12 @@ from shoal.pipeline.papers.foreground_trials import (
     percent,
     rows_words,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Figure, Statement, compared
-
-__all__ = ["run_by_r", "run_by_size", "run_case_study"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Figure, Statement, compared
+from shoal.datasets.adult import LOW_EDUCATION
+from shoal.engines.sql.table import EngineTable
+from shoal.foreground.law import posterior
+from shoal.grouping.anatomy import Anatomy
 
 _RS = (2, 3, 4, 5, 6, 7, 8, 9, 10)
 _SIZES = (3, 4, 5, 6, 7, 8)
@@ -45,7 +43,7 @@ _N_RUNS = 3
 _CASE_STUDY = ("age", "marital_status", "occupation")
 _TWELVE_MINUTES = 720
 _ROUNDING = 0.005
-"""How far a chance may be from one that is printed with two digits."""
+"""The largest difference from a probability that is printed with two digits."""
 _UNIFORM = (
     "The paper takes signatures with too few rows as uniform, without saying over what. Here they "
     "share one chance that is mined with the others"
@@ -57,7 +55,7 @@ def _runs(setting: Setting) -> int:
 
 
 def _anatomized(setting: Setting, table: EngineTable, r: int) -> list[Attacked]:
-    """Publish a table by Anatomy, as often as its draws are averaged."""
+    """Publish a table by Anatomy, once per draw that is averaged."""
     method = Anatomy(ell=r, protect=LOW_EDUCATION)
     return [attacked(table, method, setting.seed + run) for run in range(_runs(setting))]
 
@@ -222,7 +220,7 @@ def _breaches_by_r(
 
 
 def _beside_a_carrier(one: Attacked) -> float:
-    """Give the share of the others who are in a bucket with somebody who has x."""
+    """Return the share of the other people whose bucket contains a person with x."""
     exposed = one.target.exposed
     carriers = np.bincount(exposed.bucket, one.carriers, len(one.bucket_sizes))
     beside = one.bucket_sizes[carriers > 0].sum() - carriers.sum()
@@ -349,7 +347,7 @@ def _about_buckets(one: Attacked) -> tuple[Statement, ...]:
 
 
 def run_case_study(setting: Setting) -> Sequence[Figure]:
-    """Draw what is mined of two occupations, and what follows for a pair of rows."""
+    """Draw the mined probabilities of two occupations, and the consequence for a pair of rows."""
     table = adult_columns(setting, _CASE_STUDY)
     runs = _anatomized(setting, table, 2)
     jobs = ("Adm-clerical", "Craft-repair")
@@ -419,7 +417,7 @@ def run_case_study(setting: Setting) -> Sequence[Figure]:
 
 
 def _chances(one: Attacked, jobs: Sequence[str]) -> list[float]:
-    """Give what was mined of some occupations; not a number where one has too few rows."""
+    """Return the mined probabilities of some occupations; NaN if one has too few rows."""
     for found in one.distributions:
         if found.attributes.columns == ("occupation",):
             domain = one.target.exposed.looks.domain("occupation")
@@ -431,13 +429,13 @@ def _chances(one: Attacked, jobs: Sequence[str]) -> list[float]:
 
 
 def _link(clerk: float, craft: float) -> float:
-    """Give p(t:x) of the craftsman where one of the two has x."""
+    """Return p(t:x) of the craftsman if one of the two people has x."""
     if np.isnan(clerk) or np.isnan(craft):
         return float("nan")
     return posterior([clerk, craft], 1)[1]
 
 
 def _two_digits(what: str, printed: float, ours: float, why: str) -> Statement:
-    """Compare with a chance that is printed with two digits."""
+    """Compare with a probability that is printed with two digits."""
     is_same = abs(ours - printed) <= _ROUNDING
     return claimed(what, f"{printed:g}", f"{ours:.4f}", holds=is_same, why=why)

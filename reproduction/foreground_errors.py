@@ -1,12 +1,13 @@
-"""How far mined chances must be from the shares of a table, however they are mined.
+"""The error of mined probabilities that no method of mining can avoid.
 
-A release of Anatomy does not say who of a bucket has x. Somebody who knew every chance would still
-know the carriers of a signature only up to the draws of all buckets that it shares with others;
-shares of the table cannot be told better from the release than that.
+A release of Anatomy does not show who in a bucket has x. Even an adversary who knew every
+probability could only guess the carriers of a signature, because each bucket that the signature
+shares with others is a random draw. The release does not determine the shares of the table any
+better than that.
 
 References
 ----------
-[Wong11] (see `shoal.pipeline.papers.foreground_trials`) Section 5.1: the average relative error of
+[Wong11] (see `reproduction.foreground_trials`) Section 5.1: the average relative error of
 global probabilities.
 """
 
@@ -15,24 +16,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.knowledge.foreground import GlobalDistribution, mine
-from shoal.pipeline.papers.foreground_trials import Attacked
-
-__all__ = ["least_error", "signed_error"]
-
-Floats = npt.NDArray[np.float64]
+from reproduction.foreground_trials import Attacked
+from shoal.core.arrays import Floats
+from shoal.foreground.mining import GlobalDistribution, mine
 
 _OF_A_NORMAL = float(np.sqrt(2 / np.pi))
-"""The mean distance of a normal number from its mean, in standard deviations."""
+"""The mean absolute deviation of a normal variable, in standard deviations."""
 
 
 def least_error(one: Attacked) -> float:
-    """Give the mean relative error that stays where buckets hold one carrier at most.
+    """Return the mean relative error that remains if buckets hold at most one carrier.
 
-    Whether the carrier of a bucket is of a signature is a draw; the draws of all buckets add up to
-    the carriers of the signature.
+    Whether the carrier of a bucket belongs to a signature is a random draw; the draws of all
+    buckets add up to the carriers of the signature.
     """
     target = one.target
     errors = []
@@ -51,7 +48,7 @@ def least_error(one: Attacked) -> float:
 
 
 def signed_error(one: Attacked) -> float:
-    """Give the mean relative error where what is too much makes up for what is too little."""
+    """Return the mean relative error in which positive and negative errors cancel out."""
     return float(np.mean([np.mean(relative) for relative in _relative_errors(one)]))
 
 

@@ -1,11 +1,11 @@
-"""The worked examples of [Wong11]: worlds that are weighed, and chances that explain buckets.
+"""The worked examples of [Wong11]: weighted worlds, and probabilities that explain buckets.
 
-Neither needs Adult. Example 1 has the chances given and finds p(t:x); Example 2 has the buckets
-given and finds the chances.
+Neither needs Adult. In Example 1 the probabilities are given and p(t:x) is found; in Example 2 the
+buckets are given and the probabilities are found.
 
 References
 ----------
-[Wong11] (see `shoal.pipeline.papers.foreground_trials`) Tables 1 to 5, 7 and 8; Sections 3 and 4.
+[Wong11] (see `reproduction.foreground_trials`) Tables 1 to 5, 7 and 8; Sections 3 and 4.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from itertools import combinations
 
 import numpy as np
 
+from reproduction.foreground_trials import claimed, curve
+from reproduction.planned import Setting
+from reproduction.reproduced import Figure, Statement, compared
 from shoal.core.domain import Domain
 from shoal.datasets.papers import (
     foreground_buckets,
     foreground_distribution,
     foreground_signatures,
 )
-from shoal.knowledge.foreground import Exposed, Target, expose, posterior, sample_size, usable_sets
-from shoal.pipeline.papers.foreground_trials import claimed, curve
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Figure, Statement, compared
-
-__all__ = ["run_examples"]
+from shoal.foreground.attribute_sets import sample_size, usable_sets
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.law import posterior
+from shoal.foreground.mining import expose
+from shoal.locating.exposed import Exposed
 
 _CHANCES = (0.5, 0.5, 0.2, 0.2)
 _CARRIERS = 2
 _ENOUGH = 3
-"""Both signatures of Example 2 have three rows."""
+"""The least rows of a signature: both signatures of Example 2 have three."""
 
 
 def run_examples(setting: Setting) -> Sequence[Figure]:  # noqa: ARG001 - nothing is drawn

@@ -1,8 +1,8 @@
-"""What [Wong11] says about Figures 1 to 3, beside what we found.
+"""The claims of [Wong11] about Figures 1 to 3, compared with our results.
 
 References
 ----------
-[Wong11] (see `shoal.pipeline.papers.foreground_trials`) Sections 3 and 5.2.
+[Wong11] (see `reproduction.foreground_trials`) Sections 3 and 5.2.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from shoal.knowledge.foreground import Score
-from shoal.pipeline.papers.foreground_trials import claimed, percent
-from shoal.report.reproduced import Statement, compared
-
-__all__ = ["statements_of"]
+from reproduction.foreground_trials import claimed, percent
+from reproduction.reproduced import Statement, compared
+from shoal.foreground.scoring import Score
 
 _MODELS = ("Anatomy", "Injector", "MASK", "t-closeness")
 _LOW, _HIGH = 2, 10
@@ -23,7 +21,7 @@ _LARGE_GROUPS = 4_000
 
 
 class _Outcome(Protocol):
-    """What came of a release; see `shoal.pipeline.papers.foreground_models.Outcome`."""
+    """The outcome of a release; see `reproduction.foreground_models.Outcome`."""
 
     @property
     def mining(self) -> float: ...
@@ -62,11 +60,11 @@ class _Series:
         }
 
     def of(self, name: str, value: Callable[[_Outcome], float]) -> list[float]:
-        """Give a figure of a method; what could not be published is left out."""
+        """Return a figure of a method at every size that could be published."""
         return [value(one) for one in self._by_name[name] if one is not None]
 
     def grown(self, value: Callable[[_Outcome], float]) -> dict[str, bool]:
-        """Say of which of the paper's models a figure is larger at the end than at the start."""
+        """Return, for each of the paper's models, whether a figure is larger at the end."""
         series = {name: self.of(name, value) for name in _MODELS}
         return {name: some[-1] > some[0] for name, some in series.items() if len(some) > 1}
 
@@ -74,7 +72,7 @@ class _Series:
 def statements_of(
     kind: str, r: int, outcomes: _Outcomes, sizes: Sequence[int]
 ) -> tuple[Statement, ...]:
-    """Give what the paper says about a panel, by its name in `foreground_models`."""
+    """Return the paper's claims about a panel, by its name in `foreground_models`."""
     return _STATEMENTS[kind](r, outcomes, sizes)
 
 
@@ -216,7 +214,8 @@ def _buckets(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Stateme
         "does not say how its groups are formed."
     )
     printed = (23, 8) if r == _LOW else (113, 5)
-    # At r = 10 the paper prints worlds alone: 140,364,532, which is 5 out of 113 and no other pair.
+    # At r = 10 the paper prints only the number of worlds, 140,364,532: 113 choose 5, and no other
+    # binomial coefficient.
     source = "" if r == _LOW else ", as its number of worlds has it"
     return (
         compared(f"rows of MASK's largest group{source}", printed[0], one.largest_size, why=why),
@@ -227,7 +226,7 @@ def _buckets(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Stateme
 
 
 def _left_out(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
-    """Say where a model could not be run as the paper runs it."""
+    """State where a model could not be run as in the paper."""
     injector = [outcomes["Injector", r, size] for size in sizes]
     most = max((one.n_left_out for one in injector if one is not None), default=0)
     n_refused = sum(one is None for one in injector)

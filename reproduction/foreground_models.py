@@ -1,36 +1,22 @@
-"""Section 5.2 of [Wong11]: four privacy models under the attack, by the number of attributes.
+"""Section 5.2 of [Wong11]: four privacy models under the attack, by number of attributes.
 
-Anatomy, Injector, MASK and t-closeness publish Adult with three to eight quasi-identifiers. Drawn
-are the time that mining takes, the time that publishing takes, how many sensitive tuples are found,
-the largest differences of chances in a group, and the error of queries. Mondrian and the buckets
-that were made against the attack stand beside them.
+Anatomy, Injector, MASK and t-closeness publish Adult with three to eight quasi-identifiers. The
+figures show the time that mining takes, the time that publishing takes, the number of sensitive
+tuples found, the largest difference of probabilities within a group, and the error of queries.
+Mondrian and the buckets designed against the attack are shown for comparison.
 
 References
 ----------
-[Wong11] (see `shoal.pipeline.papers.foreground_trials`) Section 5.2, Figures 1 to 3.
+[Wong11] (see `reproduction.foreground_trials`) Section 5.2, Figures 1 to 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from shoal.core.errors import InfeasibleError
-from shoal.core.method import Method
-from shoal.datasets.adult import LOW_EDUCATION
-from shoal.engines.table import EngineTable
-from shoal.knowledge.foreground import Score
-from shoal.measures.queries import Queries
-from shoal.methods.anatomy import Anatomy
-from shoal.methods.foreground_safe import ForegroundSafe
-from shoal.methods.full_domain import FullDomain
-from shoal.methods.injector import Injector
-from shoal.methods.mask import Mask
-from shoal.methods.mondrian import Mondrian
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.measure import measure
-from shoal.pipeline.papers.foreground_model_claims import statements_of
-from shoal.pipeline.papers.foreground_trials import (
+from reproduction.foreground_model_claims import statements_of
+from reproduction.foreground_trials import (
     QUASI,
     Attacked,
     adult_columns,
@@ -39,10 +25,23 @@ from shoal.pipeline.papers.foreground_trials import (
     epsilon_of,
     rows_words,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Figure
-
-__all__ = ["Outcome", "run_models"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Figure
+from shoal.core.declared import changed
+from shoal.core.errors import InfeasibleError
+from shoal.core.method import Method
+from shoal.datasets.adult import LOW_EDUCATION
+from shoal.engines.sql.table import EngineTable
+from shoal.foreground.method import ForegroundSafe
+from shoal.foreground.scoring import Score
+from shoal.grouping.anatomy import Anatomy
+from shoal.grouping.full_domain import FullDomain
+from shoal.grouping.mask import Mask
+from shoal.grouping.mondrian import Mondrian
+from shoal.injector.method import Injector
+from shoal.utility.queries import Queries
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.measure import measure
 
 _RS = (2, 10)
 _SIZES = (3, 4, 5, 6, 7, 8)
@@ -56,47 +55,28 @@ _MONDRIAN, _SAFE = f"Mondrian ({_BESIDE})", f"foreground_safe ({_BESIDE})"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a release under the attack.
+    """The outcome of a release under the attack."""
 
-    Attributes
-    ----------
-    mining, publishing
-        CPU seconds.
-    score
-        How right the paper's adversary is.
-    delta
-        The mean of the largest differences of chances.
-    query_error
-        The mean relative error of queries.
-    mean_size, largest_size, most_carriers
-        Of the buckets: their mean rows, the most rows, the most rows with x that are shown.
-    n_left_out
-        How many rows were not published.
-    best_ell
-        Where rows were left out, the largest l with which none would be.
-    coherent
-        How right an adversary with one additive model is; None where it was not asked.
-    """
-
-    mining: float
+    mining: float  # CPU seconds, as is `publishing`.
     publishing: float
-    score: Score
-    delta: float
-    query_error: float
+    score: Score  # The success of the paper's adversary.
+    delta: float  # The mean of the largest difference of probabilities in a bucket.
+    query_error: float  # The mean relative error of queries.
     mean_size: float
     largest_size: int
-    most_carriers: int
+    most_carriers: int  # The most rows with x that a bucket shows.
     n_left_out: int
-    best_ell: int | None
+    best_ell: int | None  # If rows were left out, the largest l that leaves none out.
+    # The success of an adversary with one additive model; None if not run.
     coherent: Score | None = None
 
 
 Outcomes = Mapping[tuple[str, int, int], Outcome | None]
-"""By the method, r and the number of quasi-identifiers; None where nothing could be published."""
+"""By method, r and number of quasi-identifiers; None if nothing could be published."""
 
 
 def run_models(setting: Setting) -> Sequence[Figure]:
-    """Draw Figures 1, 2 and 3, and how an additive adversary fares on the same releases."""
+    """Draw Figures 1, 2 and 3, and the success of an additive adversary on the same releases."""
     sizes = (2, 3) if setting.is_quick else _SIZES
     outcomes: dict[tuple[str, int, int], Outcome | None] = {}
     for size in sizes:
@@ -118,7 +98,7 @@ def run_models(setting: Setting) -> Sequence[Figure]:
 
 
 def _plans(n_rows: int) -> list[tuple[str, int, Method]]:
-    """Give the methods as the paper sets them, with r; t-closeness does not depend on it."""
+    """Return the methods as the paper sets them, with r; t-closeness does not depend on it."""
     plans: list[tuple[str, int, Method]] = [(_T_CLOSENESS, _RS[0], FullDomain(t=_T))]
     for r in _RS:
         plans += [
@@ -143,11 +123,11 @@ def _publish(table: EngineTable, method: Method, seed: int) -> Attacked | None:
 
 
 def _best_ell(table: EngineTable, method: Method, made: Attacked | None) -> int | None:
-    """Say with which l Injector could publish all rows, where it left some out."""
+    """Return the largest l with which Injector publishes all rows, if it left some out."""
     if not isinstance(method, Injector) or made is None or not made.n_left_out:
         return None
     try:
-        anonymize(table, replace(method, on_infeasible="error"), seed=0)
+        anonymize(table, changed(method, on_infeasible="error"), seed=0)
     except InfeasibleError as error:
         best = error.best.get("ell")
         return best if isinstance(best, int) else None
@@ -155,7 +135,7 @@ def _best_ell(table: EngineTable, method: Method, made: Attacked | None) -> int 
 
 
 def _coherent_size(sizes: Sequence[int]) -> int:
-    """Give the number of quasi-identifiers at which the additive adversary is asked: five."""
+    """Return the number of quasi-identifiers at which the additive adversary is run: five."""
     return 5 if 5 in sizes else sizes[-1]
 
 
@@ -270,7 +250,7 @@ def _coherent(
     sizes: Sequence[int],
     r: int,
 ) -> Figure:
-    """Draw how both adversaries fare, where the paper has one."""
+    """Draw the success of both adversaries; the paper has only one."""
     size = _coherent_size(sizes)
 
     def bars(value: Callable[[Score], float], *, is_coherent: bool) -> list[float]:

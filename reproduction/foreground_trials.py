@@ -1,8 +1,8 @@
-"""What the experiments of [Wong11] share: its table, its methods, and a release that is attacked.
+"""The shared parts of the experiments of [Wong11]: its table, its methods, and attacked releases.
 
-All of them publish Adult with a sensitive set of four low levels of education, mine from the
-release how likely each kind of people has one, and count whom that gives away. People are attacked
-by their exact quasi-identifiers in their own buckets, as the paper has it.
+All experiments publish Adult with a sensitive set of four low levels of education, mine from the
+release how likely each kind of person has one of them, and count whom that gives away. People are
+attacked by their exact quasi-identifiers within their own buckets, as in the paper.
 
 References
 ----------
@@ -19,61 +19,36 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.attacks.foreground import Foreground
-from shoal.core.cells import Counts
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Statement
+from shoal.core.arrays import Counts, Floats
 from shoal.core.errors import InternalError
 from shoal.core.method import Method
 from shoal.core.schema import Schema
 from shoal.datasets.adult import LOW_EDUCATION, adult
 from shoal.datasets.dataset import Dataset
-from shoal.engines.table import EngineTable
-from shoal.knowledge.foreground import (
-    AttributeSet,
-    Exposed,
-    Exposure,
-    GlobalDistribution,
-    Policy,
-    Score,
-    Target,
-    expose,
-    fit_additive,
-    sample_size,
-    score,
-    usable_sets,
-)
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.foreground_truth import locate_people
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.read import read
-from shoal.pipeline.release import Release
-from shoal.report.reproduced import Curve, Statement
-
-__all__ = [
-    "N_ADULT",
-    "QUASI",
-    "SENSITIVE",
-    "Attacked",
-    "adult_columns",
-    "attacked",
-    "claimed",
-    "curve",
-    "epsilon_of",
-    "percent",
-    "rows_words",
-]
+from shoal.engines.sql.table import EngineTable
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.attack import Foreground
+from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.mining import Exposure, GlobalDistribution, Policy, expose
+from shoal.foreground.scoring import Score, score
+from shoal.locating.exposed import Exposed
+from shoal.release.opened import Release
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.read import read
+from shoal.workflow.truth import locate_people
 
 SENSITIVE = "education"
 QUASI = (
     *("age", "workclass", "marital_status", "occupation", "race"),
     *("sex", "native_country", "salary"),
 )
-"""In the order of the paper, which takes the first so many."""
+"""In the order of the paper, which uses the first three to eight of them."""
 N_ADULT = 45_222
 _N_QUICK = 1_500
-
-Numbers = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=1)
@@ -101,12 +76,12 @@ def adult_columns(setting: Setting, quasi: Sequence[str]) -> EngineTable:
 
 
 def epsilon_of(n_rows: int) -> str:
-    """Give the paper's error of .01; in a sample the one that asks for as large a part of it."""
+    """Return the paper's error of .01; for a sample, one that requires the same share of rows."""
     return f"{0.01 * (N_ADULT / n_rows) ** 0.5:.4f}"
 
 
 def rows_words(setting: Setting) -> str:
-    """Say which rows an experiment runs on, and how signatures are judged."""
+    """Describe the rows of an experiment, and how signatures are judged."""
     if not setting.is_quick:
         return (
             f"Adult, {N_ADULT:,} complete rows; x: education before 9th grade; signatures of at "
@@ -121,31 +96,17 @@ def rows_words(setting: Setting) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """A release, and what its maker knows of how right an adversary is.
-
-    Attributes
-    ----------
-    release
-        The release.
-    seconds
-        CPU seconds that publishing took, without reading the table.
-    target
-        The sensitive set in it, with everybody in their own bucket.
-    carriers
-        How many rows of each entry of the release have a sensitive value.
-    n_left_out
-        How many rows were not published.
-    """
+    """A release, and what its maker knows about the success of an adversary."""
 
     release: Release
-    seconds: float
-    target: Target
-    carriers: Counts
+    seconds: float  # CPU seconds of publishing, without reading the table.
+    target: Target  # The sensitive set, with everybody in their own bucket.
+    carriers: Counts  # The rows of each entry of the release with a sensitive value.
     n_left_out: int
 
     @cached_property
     def mined(self) -> tuple[Exposure, tuple[GlobalDistribution, ...], float]:
-        """What the paper's adversary believes and found out, and the CPU seconds of that."""
+        """The beliefs and findings of the paper's adversary, and the CPU seconds of the attack."""
         start = process_time()
         found, distributions = expose(self.target, self._sets())
         return found, distributions, process_time() - start
@@ -155,11 +116,11 @@ class Attacked:
         return usable_sets(looks, sample_size(epsilon_of(looks.n_rows)))
 
     def score(self, r: int) -> Score:
-        """Say how right the paper's adversary is, where more than 1/r is a breach."""
+        """Return the success of the paper's adversary; a belief above 1/r is a breach."""
         return score(self.mined[0], self.carriers, 1 / r)
 
     def score_assuming(self, policy: Policy, r: int) -> Score:
-        """Say it where something else is assumed of signatures with too few rows."""
+        """Return the same under another assumption about signatures with too few rows."""
         found, _ = expose(self.target, self._sets(), policy=policy)
         return score(found, self.carriers, 1 / r)
 
@@ -168,12 +129,12 @@ class Attacked:
         return fit_additive(self.target)[1]
 
     def score_coherent(self, r: int) -> Score:
-        """Say how right an adversary is who has one additive model of everybody."""
+        """Return the success of an adversary with one additive model of everybody."""
         return score(self._coherent, self.carriers, 1 / r)
 
     @property
     def distributions(self) -> tuple[GlobalDistribution, ...]:
-        """What was mined, one a set of quasi-identifiers."""
+        """The mined distributions, one per set of quasi-identifiers."""
         return self.mined[1]
 
     @property
@@ -183,18 +144,18 @@ class Attacked:
 
     @property
     def delta(self) -> float:
-        """The mean, over sets and buckets, of the largest difference of chances in a bucket."""
+        """The mean, over sets and buckets, of the largest difference of probabilities."""
         return float(np.mean([one.delta for one in self.distributions]))
 
     @property
     def carriers_of_look(self) -> Counts:
-        """How many rows of the table with each combination of values carry the value."""
+        """The rows of the table with each combination of values that carry a sensitive value."""
         exposed = self.target.exposed
         return np.bincount(exposed.look, self.carriers, exposed.looks.n_cells).astype(np.int64)
 
     @property
     def mean_error(self) -> float:
-        """The mean relative error of the chances that were mined, over signatures, then sets."""
+        """The mean relative error of the mined probabilities, over signatures, then over sets."""
         rows = self.target.exposed.looks.counts
         return float(
             np.mean(
@@ -207,12 +168,12 @@ class Attacked:
 
     @property
     def bucket_sizes(self) -> Counts:
-        """How many rows each bucket has."""
+        """The number of rows of each bucket."""
         return self.target.exposed.buckets.sizes
 
 
 def attacked(table: EngineTable, method: Method, seed: int) -> Attacked:
-    """Publish a table, and put everybody into the release as the adversary sees it."""
+    """Publish a table, and locate everybody in the release as the adversary sees it."""
     start = process_time()
     release = anonymize(table, method, seed=seed)
     seconds = process_time() - start
@@ -224,7 +185,7 @@ def attacked(table: EngineTable, method: Method, seed: int) -> Attacked:
     exposed, entry = Exposed.of_people(located.people, buckets)
     values = buckets.domain.codes_of(list(LOW_EDUCATION))
     values = values[values >= 0]
-    carriers = np.bincount(entry, located.carriers(tuple(values.tolist())), len(exposed.look))
+    carriers = np.bincount(entry, located.truth.carriers(tuple(values.tolist())), len(exposed.look))
     return Attacked(
         release,
         seconds,
@@ -235,9 +196,7 @@ def attacked(table: EngineTable, method: Method, seed: int) -> Attacked:
 
 
 def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -> Statement:
-    """Put what we found beside something that the paper says without a number to compare.
-
-    Why is told where it does not hold.
+    """Judge a claim that the paper makes in words; `why` is shown only if it does not hold.
 
     Examples
     --------
@@ -250,7 +209,7 @@ def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -
 
 
 def percent(share: float) -> str:
-    """Write a share.
+    """Write a share in percent.
 
     Examples
     --------
@@ -260,6 +219,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def curve(name: str, numbers: Sequence[float] | Numbers) -> Curve:
-    """Draw numbers as a curve."""
+def curve(name: str, numbers: Sequence[float] | Floats) -> Curve:
+    """Return numbers as a curve."""
     return Curve(name, tuple(float(number) for number in numbers))

@@ -1,9 +1,9 @@
 """The experiments of [Li08], Injector: Table III, Figures 3 to 8, and its worked examples.
 
-The paper publishes Adult by Anatomy and by Injector. Anatomy leaves people with fewer than l
-possible occupations, given what people of their kind never do; Injector leaves nobody so. The paper
-finds Injector about as fast, and better for analysts. All Injectors are run in three ways to choose
-the rows of a bucket: as printed in its Figure 2, and by two others of Shoal's own.
+The paper publishes Adult by Anatomy and by Injector. Given the occupations that people of a kind
+never have, Anatomy leaves some people with fewer than l possible occupations; Injector leaves
+nobody so. The paper finds Injector about as fast, and better for analysts. Injector is run with
+three ways to choose the rows of a bucket: as printed in Figure 2, and two of Shoal's own.
 
 References
 ----------
@@ -19,19 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.attacks.background import Background
-from shoal.engines.table import EngineTable
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.miners import mine_negative_rules
-from shoal.methods.injector import Injector
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack
-from shoal.pipeline.papers.injector_associations import run_associations
-from shoal.pipeline.papers.injector_claims import fits_axis, judged
-from shoal.pipeline.papers.injector_examples import run_examples
-from shoal.pipeline.papers.injector_queries import run_queries
-from shoal.pipeline.papers.injector_rules import run_rules, run_table
-from shoal.pipeline.papers.injector_trials import (
+from reproduction.injector_associations import run_associations
+from reproduction.injector_claims import fits_axis, judged
+from reproduction.injector_examples import run_examples
+from reproduction.injector_queries import run_queries
+from reproduction.injector_rules import run_rules, run_table
+from reproduction.injector_trials import (
     ANATOMY,
     INJECTORS,
     MIN_EXPS,
@@ -47,17 +40,23 @@ from shoal.pipeline.papers.injector_trials import (
     runs_words,
     setting_words,
 )
-from shoal.pipeline.papers.planned import Planned, Setting
-from shoal.pipeline.release import Release
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["PLANNED"]
+from reproduction.planned import Planned, Setting
+from reproduction.reproduced import Curve, Figure, Statement
+from shoal.core.declared import changed
+from shoal.engines.sql.table import EngineTable
+from shoal.injector.attack import Background
+from shoal.injector.known import Knowledge
+from shoal.injector.method import Injector
+from shoal.injector.miners import mine_negative_rules
+from shoal.release.opened import Release
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.attack import attack
 
 _AXIS_END = 1_200.0
-"""How far the axis of Figure 4(a) goes, as the words in it can be read."""
+"""The end of the axis of Figure 4(a), as far as its labels are legible."""
 _N_TIMED = 3
 _ROUGHLY = 2.0
-"""By which factor two times may differ that are roughly the same."""
+"""Two times are roughly the same if they differ by at most this factor."""
 _SECONDS = 60.0
 _COSTS = (
     "Injector's buckets are checked by matching, and Figure 2 as printed counts for every "
@@ -148,7 +147,7 @@ def _vulnerable_statements(axis: Axis, trials: Trials) -> Iterator[Statement]:
 
 def _run_efficiency(setting: Setting) -> Sequence[Figure]:
     table = adult_table(setting)
-    # What comes first is slower: it imports modules and fills caches.
+    # The first run is slower, because it imports modules and fills caches.
     anatomized(table, setting)
     words = setting_words(
         setting,
@@ -184,7 +183,7 @@ def _publish(
 ) -> None:
     method = method_of(name, place)
     if isinstance(method, Injector):
-        method = replace(method, rules=rules, mine=False)
+        method = changed(method, rules=rules, mine=False)
     anonymize(table, method, seed=setting.seed)
 
 
@@ -239,7 +238,7 @@ def _time_statements(axis: Axis, curves: Mapping[str, Sequence[float]]) -> Itera
 
 
 def _mining_statement(axis: Axis, curves: Mapping[str, Sequence[float]]) -> Statement:
-    """Judge whether mining takes longer than bucketizing as printed does."""
+    """Judge whether mining takes longer than bucketizing as printed."""
     printed = next(iter(INJECTORS))
     mining, any_length, own = (
         float(np.mean(curves[name])) for name in (_MINE, _MINE_LONG, printed)
@@ -266,4 +265,4 @@ PLANNED: tuple[Planned, ...] = (
     Planned("Figures 6 and 7: association rule mining", needs_adult=True, run=run_associations),
     Planned("Figure 8: aggregate query answering", needs_adult=True, run=run_queries),
 )
-"""What can be run, in the order of the paper."""
+"""The experiments, in the order of the paper."""

@@ -1,8 +1,8 @@
 """Association rules mined from releases of Injector and Anatomy: Figures 6 and 7 of [Li08].
 
-The paper finds that Injector misjudges confidences less, and misses and makes up fewer rules. It
-states neither the support and conviction from which on rules count, nor how many attributes they
-name: so these settings are ours, and errors by the bound on conviction stand beside the figures.
+The paper finds that Injector estimates confidences better, and misses and invents fewer rules. It
+states neither the minimum support and conviction nor the number of attributes of a rule, so these
+settings are ours; the errors by minimum conviction are shown next to the figures.
 
 References
 ----------
@@ -17,10 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.engines.table import EngineTable
-from shoal.measures.associations import Associations
-from shoal.pipeline.measure import measure
-from shoal.pipeline.papers.injector_claims import (
+from reproduction.injector_claims import (
     UNSURE_AXIS,
     excluded_share,
     fits_axis,
@@ -29,7 +26,7 @@ from shoal.pipeline.papers.injector_claims import (
     smaller_than_anatomy,
     why_not_better,
 )
-from shoal.pipeline.papers.injector_trials import (
+from reproduction.injector_trials import (
     ANATOMY,
     AT_DEFAULT,
     INJECTORS,
@@ -44,11 +41,12 @@ from shoal.pipeline.papers.injector_trials import (
     runs_words,
     setting_words,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.release import Release
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["run_associations"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement
+from shoal.engines.sql.table import EngineTable
+from shoal.release.opened import Release
+from shoal.utility.associations import Associations
+from shoal.workflow.measure import measure
 
 _MIN_SUPPORT = "0.01"
 _CONVICTION = "1"
@@ -57,11 +55,11 @@ _LENGTHS = (1, 2)
 _ERRORS = ("confidence error", "false positives", "false negatives")
 _PANELS = (("6a", "6b"), ("7a", "7b"), ("7c", "7d"))
 _AXIS_ENDS = {"figure-7a": 30.0, "figure-7c": 12.0}
-"""How far axes of the paper go, in percent, where the words in its figures let that be read."""
+"""The ends of the paper's axes, in percent, if the labels of the figures are legible."""
 
 
 def run_associations(setting: Setting) -> Sequence[Figure]:
-    """Draw Figures 6 and 7, and the same errors by the bound on conviction."""
+    """Draw Figures 6 and 7, and the same errors by minimum conviction."""
     table = adult_table(setting)
     trials = run_trials(table, setting, _errors, everywhere(setting))
     finer = run_trials(table, setting, _errors_by_conviction, AT_DEFAULT)
@@ -92,7 +90,7 @@ def _errors(release: Release, place: Place) -> Sequence[float]:  # noqa: ARG001 
 
 
 def _errors_by_conviction(release: Release, place: Place) -> Sequence[float]:  # noqa: ARG001
-    """Give the errors and how many true rules there are, for each length and conviction."""
+    """Return the errors and the number of true rules, for each length and conviction."""
     found: list[float] = []
     for length in _LENGTHS:
         one = Associations(min_support=_MIN_SUPPORT, convictions=_CONVICTIONS, max_len=length)
@@ -103,13 +101,13 @@ def _errors_by_conviction(release: Release, place: Place) -> Sequence[float]:  #
 
 
 def _column(length: int, conviction: str, error: int) -> int:
-    """Give where `_errors_by_conviction` puts a number; how many rules there are comes last."""
+    """Return the index of a number in `_errors_by_conviction`; the number of rules comes last."""
     which = _LENGTHS.index(length) * len(_CONVICTIONS) + _CONVICTIONS.index(conviction)
     return which * (len(_ERRORS) + 1) + error
 
 
 def _axis_statements(error: str, figure: Figure, finer: Trials) -> Iterator[Statement]:
-    """Compare with how far the axis goes, and say which rules would fit."""
+    """Compare with the end of the axis, and state which rules would fit."""
     if figure.name not in _AXIS_ENDS:
         return
     made_up, missed = (
@@ -127,7 +125,7 @@ def _axis_statements(error: str, figure: Figure, finer: Trials) -> Iterator[Stat
 
 
 def _by_conviction(setting: Setting, table: EngineTable, finer: Trials) -> Iterator[Figure]:
-    """Draw the errors by the bound on conviction."""
+    """Draw the errors by minimum conviction."""
     words = setting_words(
         setting,
         table.n_rows,
@@ -165,7 +163,7 @@ def _conviction_curve(finer: Trials, method: str, length: int, error: int) -> Cu
 
 
 def _other_settings(finer: Trials, error: str, column: int) -> Statement:
-    """Count the settings in which Injector as printed is better, to see what ours decides."""
+    """Count the settings in which Injector as printed is better, to show the effect of ours."""
     gaps = [
         finer.mean(PRINTED, Place(), place) - finer.mean(ANATOMY, Place(), place)
         for length in _LENGTHS

@@ -1,4 +1,4 @@
-"""What [Li08] claims of its figures, judged by ours: Injector against Anatomy, panel by panel.
+"""The claims of [Li08] about its figures, judged by ours: Injector against Anatomy.
 
 References
 ----------
@@ -12,11 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shoal.attacks.background import Background
-from shoal.engines.table import EngineTable
-from shoal.knowledge.miners import mine_negative_rules
-from shoal.pipeline.attack import attack
-from shoal.pipeline.papers.injector_trials import (
+from reproduction.injector_trials import (
     ANATOMY,
     INJECTORS,
     PRINTED,
@@ -25,40 +21,21 @@ from shoal.pipeline.papers.injector_trials import (
     Place,
     Trials,
 )
-from shoal.pipeline.release import Release
-from shoal.report.reproduced import Figure, Statement
-
-__all__ = [
-    "UNSURE_AXIS",
-    "excluded_share",
-    "fits_axis",
-    "judged",
-    "panel",
-    "percent",
-    "smaller_than_anatomy",
-    "span",
-    "why_not_better",
-]
-
+from reproduction.reproduced import Figure, Statement
+from shoal.engines.sql.table import EngineTable
+from shoal.injector.attack import Background
+from shoal.injector.miners import mine_negative_rules
+from shoal.release.opened import Release
+from shoal.workflow.attack import attack
 
 UNSURE_AXIS = "The scan leaves open whether this axis is one of Figure 7 or of Figure 8."
 
 
 def panel(place: str, what: str, axis: Axis, trials: Trials, column: int, setting: str) -> Figure:
-    """Draw errors of every method along an axis, in percent.
+    """Draw the errors of every method along an axis, in percent.
 
-    Parameters
-    ----------
-    place
-        The number and letter of the panel, such as ``6a``.
-    what
-        The errors.
-    axis
-        What is varied.
-    trials, column
-        Where the errors are.
-    setting
-        What it was run with.
+    `place` is the number and letter of the panel, such as ``6a``; the errors are in `column` of
+    `trials`.
     """
     return Figure(
         name=f"figure-{place}",
@@ -83,7 +60,7 @@ def percent(number: float) -> str:
 
 
 def span(numbers: Sequence[float]) -> str:
-    """Write between which numbers of percent some lie.
+    """Write the range of some numbers of percent.
 
     Examples
     --------
@@ -97,18 +74,10 @@ def span(numbers: Sequence[float]) -> str:
 def judged(
     method: str, what: str, claim: str, ours: str, *, holds: bool, why: str = ""
 ) -> Statement:
-    """Judge a claim of the paper about Injector; of other choices of rows than its own say it only.
+    """Judge a claim of the paper about Injector.
 
-    Parameters
-    ----------
-    method
-        The Injector that was run.
-    what, claim, ours
-        What was measured, what the paper says of it and what we found.
-    holds
-        Whether the claim is true of ours.
-    why
-        Our explanation, shown where it is not.
+    The paper's claims are about the printed choice of rows; for other choices the result is only
+    stated. `why` is our explanation, shown only if the claim does not hold.
 
     Examples
     --------
@@ -126,16 +95,9 @@ def judged(
 def smaller_than_anatomy(
     what: str, figure: Figure, why: Mapping[str, str]
 ) -> tuple[Statement, ...]:
-    """Say for each way to choose rows whether Injector's errors are smaller everywhere.
+    """State, for each way to choose rows, whether Injector's errors are smaller everywhere.
 
-    Parameters
-    ----------
-    what
-        The errors.
-    figure
-        Its curves are those of Anatomy and of Injector.
-    why
-        By method our explanation, shown where they are not.
+    `why` is our explanation by method, shown only if they are not.
     """
     by_name = {curve.name: curve.values for curve in figure.curves}
     anatomy = by_name[ANATOMY]
@@ -158,27 +120,15 @@ def smaller_than_anatomy(
 
 
 def fits_axis(what: str, figure: Figure, end: float, why: str, doubt: str = "") -> Statement:
-    """Compare with how far the axis of the paper's figure goes, as its scan can be read.
+    """Compare our bars with the end of the axis of the paper's figure, as far as it is legible.
 
-    Bars longer than the axis would not be the paper's. That ours fit says little, so that is not
-    judged.
-
-    Parameters
-    ----------
-    what
-        What the bars show.
-    figure
-        Ours.
-    end
-        Where the paper's axis ends.
-    why
-        Our explanation, shown where ours are longer.
-    doubt
-        Why it is not sure that the axis is this one; nothing is judged then.
+    Bars longer than the axis cannot be the paper's. Bars that fit prove little, so they are not
+    judged, and neither is anything if there is a `doubt` about the axis. `why` is our explanation,
+    shown only if ours are longer.
 
     Examples
     --------
-    >>> from shoal.report.reproduced import Curve
+    >>> from reproduction.reproduced import Curve
     >>> figure = Figure("7a", "", "", "l", (3.0,), "%", (Curve("Anatomy", (44.0,)),))
     >>> fits_axis("false negatives", figure, 12, "other rules").verdict
     'differs'
@@ -196,14 +146,9 @@ def fits_axis(what: str, figure: Figure, end: float, why: str, doubt: str = "") 
 
 
 def excluded_share(table: EngineTable, release: Release) -> float:
-    """Give the share of the values in buckets that rules of the table exclude for their people.
+    """Return the share of values in buckets that rules of the table exclude for their people.
 
-    Parameters
-    ----------
-    table
-        What rules are mined from, with the default minimum expectation.
-    release
-        The buckets, made with the default l.
+    Rules are mined with the default minimum expectation, and buckets are made with the default l.
     """
     place = Place()
     rules = mine_negative_rules(table, min_exp=place.min_exp)
@@ -218,18 +163,9 @@ def excluded_share(table: EngineTable, release: Release) -> float:
 
 
 def why_not_better(trials: Trials, column: int, excluded: float) -> dict[str, str]:
-    """Explain errors that are not smaller than Anatomy's, by what the rules change.
+    """Explain, by method, errors that are not smaller than Anatomy's by the effect of the rules.
 
-    Parameters
-    ----------
-    trials, column
-        Where the errors are, with and without rules.
-    excluded
-        What `excluded_share` gave.
-
-    Returns
-    -------
-    By method an explanation.
+    `excluded` is the result of `excluded_share`.
     """
 
     def shown(method: str) -> str:

@@ -1,8 +1,8 @@
 """The worked examples of [Li08]: patients whose disease follows from what others cannot have.
 
-Bob of Table II is the only man of a group with two ovarian cancers and one prostate cancer. And a
-woman among l men has l + 1 values that she could have, yet the one ovarian cancer must be hers:
-that is why values are matched with people, and not only counted.
+In Table II, Bob is the only man in a group with two ovarian cancers and one prostate cancer. In
+Section V-A, a woman among l men could have any of l + 1 values, and yet the one ovarian cancer must
+be hers. For this reason values are matched with people, and not only counted.
 
 References
 ----------
@@ -15,26 +15,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.attacks.background import Background
-from shoal.checks.matching_diversity import valid_values
+from reproduction.injector_trials import n_runs
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
+from shoal.core.arrays import Floats
 from shoal.core.method import Method
 from shoal.datasets.papers import injector_buckets, injector_one_female, injector_patients
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.negative_rules import NegativeRule
-from shoal.methods.anatomy import Anatomy
-from shoal.methods.injector import Injector
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack
-from shoal.pipeline.papers.injector_trials import n_runs
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["run_examples"]
-
-Reals = npt.NDArray[np.float64]
+from shoal.grouping.anatomy import Anatomy
+from shoal.injector.association_rules import NegativeRule
+from shoal.injector.attack import Background
+from shoal.injector.check.matching_diversity import valid_values
+from shoal.injector.known import Knowledge
+from shoal.injector.method import Injector
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.attack import attack
+from shoal.workflow.read import read
 
 _ELL = 2
 _N_RUNS = 10
@@ -44,7 +40,7 @@ _EXCLUDED = {"M": "Ovarian Cancer", "F": "Prostate Cancer"}
 
 
 def run_examples(setting: Setting) -> Sequence[Figure]:
-    """Draw Table II attacked with background knowledge, and the group of Section V-A."""
+    """Draw the attack on Table II with background knowledge, and the group of Section V-A."""
     return [_patients(setting), _one_woman()]
 
 
@@ -94,12 +90,12 @@ def _values_in_table_2() -> tuple[int, ...]:
     return tuple(found.tolist())
 
 
-def _by_values(n_values: Sequence[int]) -> Reals:
+def _by_values(n_values: Sequence[int]) -> Floats:
     return np.bincount(n_values, minlength=_MOST_VALUES + 1)[1:].astype(np.float64)
 
 
-def _patients_by_values(method: Method, rules: Knowledge, setting: Setting) -> Reals:
-    """Count patients by how many diseases they could have, on average over runs."""
+def _patients_by_values(method: Method, rules: Knowledge, setting: Setting) -> Floats:
+    """Count patients by the number of diseases that they could have, as the mean over runs."""
     table = read(injector_patients())
     runs = n_runs(setting, _N_RUNS)
     total = np.zeros(_MOST_VALUES)
@@ -111,7 +107,7 @@ def _patients_by_values(method: Method, rules: Knowledge, setting: Setting) -> R
     return total / runs
 
 
-def _curve(name: str, numbers: Reals) -> Curve:
+def _curve(name: str, numbers: Floats) -> Curve:
     return Curve(name, tuple(numbers.tolist()))
 
 
@@ -155,7 +151,7 @@ def _one_woman() -> Figure:
 
 
 def _values_of_group(ell: int) -> tuple[int, int, int]:
-    """Count what the woman could have by either count, and the fewest values of a man."""
+    """Return the woman's possible values by either count, and the fewest values of a man."""
     columns = injector_one_female(ell).to_dict()
     excluded = [{_EXCLUDED["M"]} if sex == "M" else set() for sex in columns["sex"]]
     valid = valid_values(columns["disease"], excluded)

@@ -1,8 +1,8 @@
 """COUNT queries answered from releases of Injector and Anatomy: Figure 8 of [Li08].
 
-The paper finds that Injector's answers are nearer to the truth. It does not state how many
-attributes its queries name where that is not varied, nor their selectivity; and the sets of values
-that it draws are mostly empty. So queries are drawn as [Xiao06] does, for both methods the same.
+The paper finds that Injector's answers are closer to the truth. It does not state the default
+number of attributes of a query, nor the selectivity, and the sets of values that it draws are
+mostly empty. Queries are therefore drawn as in [Xiao06], the same for both methods.
 
 References
 ----------
@@ -20,11 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.engines.table import EngineTable
-from shoal.measures.queries import Queries
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.measure import measure
-from shoal.pipeline.papers.injector_claims import (
+from reproduction.injector_claims import (
     UNSURE_AXIS,
     excluded_share,
     fits_axis,
@@ -33,7 +29,7 @@ from shoal.pipeline.papers.injector_claims import (
     smaller_than_anatomy,
     why_not_better,
 )
-from shoal.pipeline.papers.injector_trials import (
+from reproduction.injector_trials import (
     ANATOMY,
     AT_DEFAULT,
     INJECTORS,
@@ -52,12 +48,14 @@ from shoal.pipeline.papers.injector_trials import (
     sample,
     setting_words,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.read import read
-from shoal.pipeline.release import Release
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["run_queries"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement
+from shoal.engines.sql.table import EngineTable
+from shoal.release.opened import Release
+from shoal.utility.queries import Queries
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.measure import measure
+from shoal.workflow.read import read
 
 _ERROR = "average relative error"
 _DIMENSION, _SELECTIVITY = 3, "0.05"
@@ -66,7 +64,7 @@ _SELECTIVITIES = ("0.03", "0.05", "0.07", "0.1")
 _N_QUERIES, _N_QUICK_QUERIES = 1000, 100
 _SAMPLES = (2_500, 5_000, 10_000, 20_000)
 _AXIS_END = 30.0
-"""How far an axis of Figure 8 goes, in percent, as the words in it can be read."""
+"""The end of an axis of Figure 8, in percent, as far as its labels are legible."""
 
 
 def run_queries(setting: Setting) -> Sequence[Figure]:
@@ -125,7 +123,7 @@ def _queries(setting: Setting, dimension: int, selectivity: str) -> Queries:
 
 
 def _errors(release: Release, queries: Queries) -> tuple[float, ...]:
-    """Give the mean and the median of the relative errors; not a number where there is none."""
+    """Return the mean and the median of the relative errors; NaN if there is none."""
     headline = measure(release, queries)["queries"].headline
     mean, median = (headline[f"{kind} relative error"] for kind in ("mean", "median"))
     return tuple(math.nan if error is None else float(str(error)) for error in (mean, median))
@@ -139,7 +137,7 @@ def _trials_by_parameters(table: EngineTable, setting: Setting) -> Trials:
 
 
 def _by_workload(table: EngineTable, setting: Setting, words: str) -> Sequence[Figure]:
-    """Vary what queries ask for, on releases of the default parameters."""
+    """Vary the queries, on releases with the default parameters."""
     workloads = [
         *(_queries(setting, dimension, _SELECTIVITY) for dimension in _DIMENSIONS),
         *(_queries(setting, _DIMENSION, selectivity) for selectivity in _SELECTIVITIES),
@@ -179,9 +177,10 @@ def _workload_panel(
 
 
 def _by_rows(setting: Setting) -> Figure:
-    """Draw the errors on samples: of fewer rows more is excluded by rules, which hold by chance.
+    """Draw the errors on samples of different sizes.
 
-    Here is more for Injector to gain than on the whole table.
+    With fewer rows, more rules hold by chance and exclude more values, so Injector has more to gain
+    than on the whole table.
     """
     rows = adult_rows(setting)
     sizes = [*(size for size in _SAMPLES if size < rows.n_rows), rows.n_rows]
@@ -227,7 +226,7 @@ def _by_rows(setting: Setting) -> Figure:
 
 
 def _samples_statement(figure: Figure) -> Statement:
-    """Say where Injector as printed is better, by what the rules exclude there."""
+    """State where Injector as printed is better, by the share of values that rules exclude."""
     anatomy, printed, *_, excluded = (curve.values for curve in figure.curves)
     shown = [
         f"{size:,.0f} rows, {percent(share)} excluded: {percent(own)} against {percent(other)}"
@@ -260,7 +259,7 @@ def _median(trials: Trials) -> Statement:
 
 
 def _as_written(table: EngineTable) -> Statement:
-    """Say of which attributes queries can choose a value, if they are drawn as the paper says."""
+    """State from which attributes queries can choose a value, if drawn as the paper says."""
     largest = max(map(Fraction, _SELECTIVITIES))
     able = [name for name in table.schema.quasi if largest * table.domains[name].size >= 1]
     is_possible = len(able) >= max(_DIMENSIONS)

@@ -1,9 +1,8 @@
 """The table and the negative rules of [Li08]: Table III and Figure 3.
 
-How many rules there are depends on the rows, which the paper does not state, and on the
-hierarchies, of which it prints the heights alone. Both were fitted: the rows, the groups of values
-and the bands of ages are those that come near to Figure 3. What other bands would give is drawn
-beside ours.
+The number of rules depends on the rows, which the paper does not state, and on the hierarchies, of
+which it prints only the heights. Both were fitted: the rows, the groups of values and the age bands
+are those that come close to Figure 3. The results of other age bands are shown for comparison.
 
 References
 ----------
@@ -18,24 +17,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.core.errors import InternalError
-from shoal.core.hierarchy import Hierarchy
-from shoal.datasets.adult import adult, adult_hierarchy
-from shoal.datasets.dataset import Column, Encoded
-from shoal.engines.table import EngineTable
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.miners import mine_negative_rules
-from shoal.pipeline.papers.injector_trials import (
+from reproduction.injector_trials import (
     MIN_EXPS,
     SENSITIVE,
     adult_rows,
     setting_words,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["run_rules", "run_table"]
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
+from shoal.core.errors import InternalError
+from shoal.datasets.adult import adult, adult_hierarchy
+from shoal.datasets.dataset import Column, Encoded
+from shoal.engines.sql.table import EngineTable
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.known import Knowledge
+from shoal.injector.miners import mine_negative_rules
+from shoal.workflow.read import read
 
 _TABLE_3: Mapping[str, tuple[int, int | None]] = {
     "age": (74, 5),
@@ -46,7 +43,7 @@ _TABLE_3: Mapping[str, tuple[int, int | None]] = {
     "sex": (2, 2),
     SENSITIVE: (14, None),
 }
-"""By attribute the number of values and the height of the hierarchy."""
+"""The number of values and the height of the hierarchy, by attribute."""
 _FIGURE_3: Mapping[str, tuple[int, tuple[float, ...]]] = {
     "0.75": (45, (0, 80.4, 15.9, 2.3, 1.2, 0.2)),
     "0.80": (39, (0, 84.6, 12.2, 2.1, 1.0, 0.1)),
@@ -54,12 +51,12 @@ _FIGURE_3: Mapping[str, tuple[int, tuple[float, ...]]] = {
     "0.90": (22, (0, 87.9, 9.2, 2.5, 0.4, 0)),
     "0.95": (15, (0, 96.2, 1.8, 2.0, 0, 0)),
 }
-"""By minimum expectation |R|, and N0 to N4 and N>=5 in percent."""
+"""|R|, and N0 to N4 and N>=5 in percent, by minimum expectation."""
 _MOST_FORBIDDEN = 5
 _SHARES = ("N0", "N1", "N2", "N3", "N4", "N>=5")
 _NEAR = 0.2
-"""How many percentage points a share may be off; those that the paper prints for .85 are .3 short
-of 100 together."""
+"""The tolerance of a share in percentage points; the shares that the paper prints for .85 add up to
+99.7."""
 _FITTED = (
     "Fitted: the paper states neither its rows nor its hierarchies, only how high these are. Of "
     "the ways to choose rows, and to group values and ages within these heights, those were taken "
@@ -136,7 +133,7 @@ def _table_statements(
 
 @dataclass(frozen=True)
 class _Mined:
-    """What was mined for one minimum expectation: the rules and, in percent, N0 to N>=5."""
+    """The rules of one minimum expectation and, in percent, N0 to N>=5."""
 
     rules: Knowledge
     shares: tuple[float, ...]
@@ -151,7 +148,7 @@ class _Mined:
 
 
 def run_rules(setting: Setting) -> Sequence[Figure]:
-    """Draw Figure 3: the rules, and how many values they exclude for people."""
+    """Draw Figure 3: the rules, and the number of values that they exclude for people."""
     rows = adult_rows(setting)
     table = read(rows)
     mined = {min_exp: _Mined.of(table, min_exp) for min_exp in MIN_EXPS}

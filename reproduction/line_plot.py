@@ -1,21 +1,20 @@
-"""Several curves in one plot, as SVG text: lines over numbers, groups of bars over texts.
+"""Plots of several curves as SVG text: lines over numbers, groups of bars over texts.
 
-Curves differ by the form of their marks and the dashes of their lines, bars by their hatching, so
-that nothing depends on seeing colours. Words say what is drawn, number by number. There is no
-script, no link, and nothing with a name of its own that could clash in a page of many plots.
+Curves differ in the shape of their marks and the dashes of their lines, bars in their hatching, so
+that nothing depends on colour. A description states the plotted values number by number. There is
+no script, no link, and no id that could clash in a page of many plots.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from shoal.report.plot_scale import Scale, shown
-from shoal.report.plots import svg_document
-from shoal.report.reproduced import Curve, Figure
-from shoal.report.texts import shortened, svg_text
-
-__all__ = ["draw"]
+from reproduction.reproduced import Curve, Figure
+from shoal.core.display import shortened
+from shoal.report.markup import svg_text
+from shoal.report.plots import svg_figure
 
 _WIDTH = 640
 _LEFT, _TOP, _RIGHT, _BOTTOM = 76, 60, 616, 340
@@ -41,17 +40,9 @@ _Place = tuple[float | None, float | None]
 
 
 def draw(figure: Figure) -> str:
-    """Draw a figure: lines where its places are numbers, groups of bars where they are texts.
+    """Return a figure as an SVG document: lines over numbers, groups of bars over texts.
 
-    Parameters
-    ----------
-    figure
-        What is drawn. What is not a number is left out, and so is what is not above 0 where the
-        scale is logarithmic.
-
-    Returns
-    -------
-    An SVG document.
+    Values that are not numbers are left out, and so are those not above 0 on a logarithmic scale.
 
     Examples
     --------
@@ -83,7 +74,7 @@ def _lines(figure: Figure) -> str:
         parts += _joined(order, [(_LEFT, y), (_LEFT + 36, y)])
         parts += [_mark(order, (_LEFT + 18, y)), _named(_LEFT + 46, y + 4, curve.name)]
     height = below + _LEGEND_STEP * len(figure.curves)
-    return svg_document(figure.title, _described(figure), _WIDTH, height, parts)
+    return svg_figure(figure.title, _described(figure), _WIDTH, height, parts)
 
 
 def _axes(figure: Figure, across: Scale, upwards: Scale) -> list[str]:
@@ -106,7 +97,7 @@ def _axes(figure: Figure, across: Scale, upwards: Scale) -> list[str]:
 
 
 def _marks_across(places: Sequence[float], across: Scale) -> Iterator[str]:
-    """Mark the places of a figure, and write as many of them as there is room for."""
+    """Mark the positions of a figure, and label as many of them as there is room for."""
     written = -math.inf
     for place in sorted(set(places)):
         x = across.place(place)
@@ -119,7 +110,7 @@ def _marks_across(places: Sequence[float], across: Scale) -> Iterator[str]:
 
 
 def _joined(order: int, points: Sequence[_Place]) -> Iterator[str]:
-    """Draw a line through points; it is broken where one has no place."""
+    """Draw a line through points; it is interrupted at a point without a position."""
     dash = _DASHES[order % len(_DASHES)]
     stated = f' stroke-dasharray="{dash}"' if dash else ""
     runs: list[list[str]] = [[]]
@@ -137,7 +128,7 @@ def _joined(order: int, points: Sequence[_Place]) -> Iterator[str]:
 
 
 def _mark(order: int, point: _Place) -> str:
-    """Draw the mark of a curve; the second time round its form is filled."""
+    """Draw the mark of a curve; once all shapes are used, they are filled."""
     x, y = point
     if x is None or y is None:
         return ""
@@ -168,7 +159,7 @@ def _grouped_bars(figure: Figure) -> str:
             parts += _bar(order, _BARS_LEFT, y, width)
             parts.append(f'<text x="{_BARS_LEFT + width + 6:.1f}" y="{y + 12}">{told}</text>')
         top += 10 + (_BAR + 2) * len(figure.curves)
-    return svg_document(figure.title, _described(figure), _WIDTH, top + 12, parts)
+    return svg_figure(figure.title, _described(figure), _WIDTH, top + 12, parts)
 
 
 def _beside(label: str, y: float) -> str:
@@ -178,7 +169,7 @@ def _beside(label: str, y: float) -> str:
 
 
 def _zero(figure: Figure) -> tuple[float, ...]:
-    """Give what bars begin at; on a logarithmic scale there is no 0."""
+    """Return the number at which bars begin; a logarithmic scale has no 0."""
     return () if figure.is_log else (0.0,)
 
 
@@ -201,7 +192,7 @@ def _bar(order: int, x: float, y: float, width: float) -> Iterator[str]:
 
 
 def _strokes(hatch: str, x: float, y: float, width: float) -> Iterator[str]:
-    """Draw the hatching of a bar stroke by stroke, cut off where the bar ends."""
+    """Draw the hatching of a bar stroke by stroke, clipped to the bar."""
     if hatch == "level":
         yield from (f"M{x} {y + _BAR * third / 3:.1f}h{width:.1f}" for third in (1, 2))
     elif hatch == "upright":
@@ -225,7 +216,7 @@ def _colour(order: int) -> str:
 
 
 def _described(figure: Figure) -> str:
-    """Say in words what is drawn, number by number."""
+    """Describe the plot in words, number by number."""
     places = [place if isinstance(place, str) else shown(place) for place in figure.x]
     curves = "; ".join(f"{curve.name}: {_numbers(places, curve)}" for curve in figure.curves)
     return f"{figure.y_name} by {figure.x_name}. {curves}."
@@ -234,3 +225,133 @@ def _described(figure: Figure) -> str:
 def _numbers(places: Sequence[str], curve: Curve) -> str:
     pairs = zip(places, curve.values, strict=True)
     return ", ".join(f"{shown(number)} at {shortened(place, 40)}" for place, number in pairs)
+
+
+# --- axes -----------------------------------------------------------------------------------------
+
+_MOST_STEPS = 7
+_LEAST_POSITIVE = 1e-300
+_ALIKE = 1e-6
+"""Numbers with a smaller relative difference are printed the same; no axis is drawn between
+them."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from `low` to `high`, drawn from `start` to `end`; created by `over`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    @classmethod
+    def over(
+        cls,
+        numbers: Iterable[float],
+        start: float,
+        end: float,
+        *,
+        is_log: bool = False,
+        is_tight: bool = False,
+    ) -> Scale:
+        """Create an axis that covers all numbers that it can show.
+
+        If `is_tight`, it ends at the least and the largest number. Otherwise it ends at round
+        numbers, and includes 0 unless all numbers are far from it.
+
+        Examples
+        --------
+        >>> Scale.over([30, 87], 0, 1)
+        Scale(low=0.0, high=100.0, start=0, end=1, is_log=False)
+        >>> Scale.over([30, 8700], 0, 1, is_log=True).ticks()
+        [10.0, 100.0, 1000.0, 10000.0]
+        """
+        held = [float(one) for one in numbers if _is_shown(float(one), is_log=is_log)]
+        if not held:
+            return cls(1.0 if is_log else 0.0, 10.0 if is_log else 1.0, start, end, is_log)
+        low, high = min(held), max(held)
+        if is_tight:
+            return cls(*_apart(low, high, is_log=is_log), start, end, is_log)
+        low, high = _powers(low, high) if is_log else _rounded(low, high)
+        return cls(low, high, start, end, is_log)
+
+    def place(self, number: float) -> float | None:
+        """Return the position of a number; None if it has none.
+
+        Examples
+        --------
+        >>> Scale(1, 100, 0, 50, is_log=True).place(10), Scale(0, 1, 0, 50).place(math.nan)
+        (25.0, None)
+        """
+        if not _is_shown(number, is_log=self.is_log):
+            return None
+        low, high = self.low, self.high
+        if self.is_log:
+            low, high, number = math.log10(low), math.log10(high), math.log10(number)
+        return self.start + (self.end - self.start) * (number - low) / (high - low)
+
+    def ticks(self) -> list[float]:
+        """Return the round numbers at which the axis is marked."""
+        if not self.is_log:
+            step = _step(self.low, self.high)
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            return [float(f"{step * number:.12g}") for number in range(first, last + 1)]
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        digits = (1, 2, 5) if last - first <= 2 else (1,)
+        step = 1 + (last - first) // (_MOST_STEPS + 1)
+        made = (digit * 10.0**power for power in range(first, last + 1, step) for digit in digits)
+        return [one for one in made if self.low <= one * (1 + 1e-9) and one <= self.high]
+
+
+def shown(number: float) -> str:
+    """Write a number in the shortest readable form.
+
+    Examples
+    --------
+    >>> [shown(number) for number in (61964.0, 0.05, 1e-7, 2.5e9, math.nan)]
+    ['61,964', '0.05', '1e-07', '2.5e+09', 'none']
+    """
+    if not math.isfinite(number):
+        return "none"
+    if float(number).is_integer() and abs(number) < 10**9:
+        return f"{int(number):,}"
+    return f"{number:.3g}"
+
+
+def _is_shown(number: float, *, is_log: bool) -> bool:
+    return math.isfinite(number) and (number > _LEAST_POSITIVE or not is_log)
+
+
+def _apart(low: float, high: float, *, is_log: bool) -> tuple[float, float]:
+    """Return two ends that differ, even if there is only one number."""
+    if low < high:
+        return low, high
+    return (low / 2, low * 2) if is_log else (low - (abs(low) or 1.0) / 2, low + (abs(low) or 1.0))
+
+
+def _powers(low: float, high: float) -> tuple[float, float]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return 10.0**first, 10.0 ** max(last, first + 1)
+
+
+def _rounded(low: float, high: float) -> tuple[float, float]:
+    """Return round ends; 0 is one of them unless all numbers are in the far half of the axis."""
+    low, high = (
+        low if low < 0 or low > high / 2 else 0.0,
+        high if high > 0 or high < low / 2 else 0.0,
+    )
+    if high - low <= _ALIKE * max(abs(low), abs(high)):
+        low, high = min(low, 0.0), max(high, 0.0)
+    if high - low <= _LEAST_POSITIVE:
+        low, high = 0.0, 1.0
+    step = _step(low, high)
+    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+
+
+def _step(low: float, high: float) -> float:
+    """Return a round step, 1, 2 or 5 times a power of ten, that divides an axis into few parts."""
+    raw = (high - low) / _MOST_STEPS
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= raw * (1 - 1e-9))

@@ -1,8 +1,8 @@
-"""What running papers again gave, as one page and as Markdown with the same content.
+"""The results of running papers again, as one page and as Markdown with the same content.
 
-Every figure has its setting, our drawing, a table with what the paper states beside ours and the
-verdict, and a link to the numbers. The summary counts verdicts, and says what was left out. All
-texts are escaped, whoever wrote them.
+Every figure has its setting, our plot, a table of the paper's statements with our results and the
+verdicts, and a link to the numbers. The summary counts verdicts and lists the experiments that were
+left out. All texts are escaped.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from shoal.report.html import Markup, drawing, element, joined, listed, page, table
-from shoal.report.line_plot import draw
-from shoal.report.markdown import markdown_text
-from shoal.report.reproduced import Figure, Statement, Verdict
-
-__all__ = ["Paper", "Summary", "data_name", "figure_name", "html_page", "markdown_page"]
+from reproduction.line_plot import draw
+from reproduction.reproduced import Figure, Statement, Verdict
+from shoal.report.markup import Markup, drawing, element, joined, listed, markdown_text, page, table
 
 _TITLE = "Papers run again"
 _VERDICTS: tuple[str, ...] = get_args(Verdict)
@@ -35,79 +32,51 @@ _QUICK = (
 
 @dataclass(frozen=True)
 class Paper:
-    """What running one paper again gave.
+    """The results of one paper."""
 
-    Attributes
-    ----------
-    name
-        What the paper is called on the command line and in names of files.
-    title
-        Its authors, title and year.
-    figures
-        What was run.
-    left_out
-        What was not: what it is and why.
-    seconds
-        How long it took.
-    """
-
-    name: str
-    title: str
+    name: str  # Its name on the command line and in file names.
+    title: str  # Authors, title and year.
     figures: tuple[Figure, ...]
+    # Experiments that were not run, each with the reason.
     left_out: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
 
     @property
     def statements(self) -> list[Statement]:
-        """What it states, over all figures."""
+        """The statements of all figures."""
         return [statement for figure in self.figures for statement in figure.statements]
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many statements have each verdict."""
+        """The number of statements with each verdict."""
         counts = Counter(str(statement.verdict) for statement in self.statements)
         return {verdict: counts[verdict] for verdict in _VERDICTS}
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What stands above all figures.
+    """The text above all figures."""
 
-    Attributes
-    ----------
-    about
-        A sentence: which version, seed and tables.
-    is_quick
-        Whether samples were run, so that nothing is judged.
-    """
-
-    about: str
-    is_quick: bool = False
+    about: str  # A sentence with the version, the seed and the tables.
+    is_quick: bool = False  # Whether only samples were run, so that nothing is judged.
 
 
 def figure_name(paper: Paper, figure: Figure) -> str:
-    """Give where the drawing of a figure lies."""
+    """Return the relative path of the plot of a figure."""
     return f"figures/{paper.name}-{figure.name}.svg"
 
 
 def data_name(paper: Paper, figure: Figure) -> str:
-    """Give where the numbers behind a figure lie."""
+    """Return the relative path of the numbers of a figure."""
     return f"data/{paper.name}-{figure.name}.csv"
 
 
 def html_page(papers: Sequence[Paper], summary: Summary) -> str:
     """Write the page.
 
-    Parameters
-    ----------
-    papers
-        What was run.
-    summary
-        What stands above.
-
     Examples
     --------
-    >>> from shoal.report.reproduced import Curve
+    >>> from reproduction.reproduced import Curve
     >>> curve = Curve("<rules>", (45, 44))
     >>> figure = Figure("figure-3", "Figure 3", "", "x", (1, 2), "rules", (curve,))
     >>> "&lt;rules&gt;" in html_page([Paper("injector", "Li", (figure,))], Summary("seed 0"))
@@ -177,21 +146,13 @@ def _row(statement: Statement) -> tuple[str, str, str, str, str]:
 
 
 def _words(text: str) -> Markup:
-    """Show a text whole; the texts here are sentences, not values of a table."""
+    """Show a text in full; these texts are sentences, not values of a table."""
     is_long = any(len(word) > _LONG_WORD for word in text.split())
     return element("span", text, class_="long") if is_long else joined([text])
 
 
 def markdown_page(papers: Sequence[Paper], summary: Summary) -> str:
-    """Write the same in Markdown; drawings and numbers are linked.
-
-    Parameters
-    ----------
-    papers
-        What was run.
-    summary
-        What stands above.
-    """
+    """Write the same content in Markdown, with links to plots and numbers."""
     lines = [f"# {_TITLE}", ""]
     for words in (*_opening(summary), *([f"**{_QUICK}**"] if summary.is_quick else [])):
         lines += [words, ""]

@@ -1,8 +1,8 @@
-"""Run the experiments of the papers again, and write down what came out beside what they state.
+"""Run the experiments of the papers again, and compare the results with the papers' statements.
 
-Every paper has a module in `shoal.pipeline.papers` that says what can be run. Some of it needs the
-Adult table, which is the user's own file; without it the rest is run, and the page says what was
-left out. The folder of results is written whole or not at all.
+Every paper has a module in `reproduction` that lists its experiments. Some need the Adult table,
+which is the user's own file; without it the other experiments are run, and the page lists those
+left out. The folder of results is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -18,15 +18,9 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from shoal.core.errors import DataError, InternalError, ParameterError
-from shoal.core.exact import whole
-from shoal.core.progress import Progress, silent
-from shoal.pipeline.papers import ALL, PAPERS
-from shoal.pipeline.papers.planned import Planned, Setting
-from shoal.pipeline.whole_folder import refuse_foreign, whole_folder
-from shoal.report.line_plot import draw
-from shoal.report.reproduced import Figure, Statement
-from shoal.report.reproduction_page import (
+from reproduction import ALL, PAPERS
+from reproduction.line_plot import draw
+from reproduction.page import (
     Paper,
     Summary,
     data_name,
@@ -34,8 +28,13 @@ from shoal.report.reproduction_page import (
     html_page,
     markdown_page,
 )
-
-__all__ = ["LeftOut", "Reproduction", "reproduce"]
+from reproduction.planned import Planned, Setting
+from reproduction.reproduced import Figure, Statement
+from reproduction.whole_folder import refuse_foreign, whole_folder
+from shoal.core.errors import DataError, InternalError, ParameterError
+from shoal.core.exact import whole
+from shoal.core.progress import Progress, silent
+from shoal.core.version import __version__
 
 _PAGE, _TEXT = "reproduction.html", "reproduction.md"
 _FIGURES, _DATA = "figures", "data"
@@ -45,15 +44,7 @@ _NEEDS_ADULT = "it runs on the Adult table, which was not given."
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An experiment that was not run.
-
-    Attributes
-    ----------
-    paper, title
-        Which one it is.
-    why
-        Why it was left out.
-    """
+    """An experiment that was not run, and the reason."""
 
     paper: str
     title: str
@@ -62,38 +53,23 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What running papers again gave.
-
-    Attributes
-    ----------
-    folder
-        Where it was written.
-    figures
-        The figures of each paper, by its name.
-    left_out
-        What was not run, and why.
-    seconds
-        How long each paper took, by its name.
-    verdicts
-        For each paper, by its name, how many statements have each verdict.
-    is_quick
-        Whether samples were run, so that nothing is judged.
-    """
+    """The results of running papers again."""
 
     folder: Path
+    # By the name of the paper, as are `seconds` and `verdicts`.
     figures: Mapping[str, tuple[Figure, ...]]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOut, ...]  # The experiments that were not run.
     seconds: Mapping[str, float]
-    verdicts: Mapping[str, Mapping[str, int]]
-    is_quick: bool = False
+    verdicts: Mapping[str, Mapping[str, int]]  # The number of statements with each verdict.
+    is_quick: bool = False  # Whether only samples were run, so that nothing is judged.
 
     @property
     def page(self) -> Path:
-        """The page to look at."""
+        """The page to open."""
         return self.folder / _PAGE
 
     def to_dict(self) -> dict[str, object]:
-        """Give the reproduction as JSON holds it."""
+        """Return the reproduction as plain values for JSON."""
         return {
             "folder": str(self.folder),
             "quick": self.is_quick,
@@ -119,38 +95,39 @@ def reproduce(
     papers: str | Iterable[str],
     *,
     adult: str | os.PathLike[str] | None = None,
-    folder: str | os.PathLike[str] = "reproduction",
+    folder: str | os.PathLike[str] = "reproduced",
     quick: bool = False,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Reproduction:
-    """Run the experiments of papers again, and compare with what the papers state.
+    """Run the experiments of papers again, and compare the results with the papers' statements.
 
     Parameters
     ----------
     papers
         Some of ``injector``, ``slicing``, ``foreground``, ``adversarial``, or ``all``.
     adult
-        The Adult table as a CSV file, as `shoal.datasets.adult` reads it. Without it, what needs
-        it is left out.
+        The Adult table as a CSV file, as `shoal.datasets.adult` reads it. Default: none, and
+        experiments that need it are left out.
     folder
-        Where the results go: ``reproduction.html`` and ``reproduction.md`` with the same content,
-        ``figures`` and ``data``. Results of an earlier run are replaced, nothing else is.
+        The folder of the results: ``reproduction.html`` and ``reproduction.md`` with the same
+        content, ``figures`` and ``data``. Results of an earlier run are replaced; other files are
+        not touched. Default: ``reproduced``.
     quick
-        Whether samples and few repetitions are run, to see that everything works. Nothing is
-        judged then.
+        Whether to run only samples and few repetitions, to see that everything works. Nothing is
+        judged then. Default: False.
     seed
-        What random draws start from.
+        The seed of random draws. Default: 0.
     progress
-        Called with the name of each experiment as it begins.
+        Called with the name of each experiment as it begins. Default: silent.
 
     Returns
     -------
-    The figures with the statements, what was left out, and the seconds.
+    The figures with their statements, the experiments left out, and the seconds.
 
     Examples
     --------
-    >>> shoal.reproduce("all", adult="adult.csv")  # doctest: +SKIP
+    >>> reproduce("all", adult="adult.csv")  # doctest: +SKIP
     Reproduction(38 figures of injector, slicing, foreground, adversarial)
     """
     chosen = _chosen(papers)
@@ -165,7 +142,7 @@ def reproduce(
 
 
 def _chosen(papers: str | Iterable[str]) -> tuple[str, ...]:
-    """Give the names of the papers, in our order; `all` stands for every one."""
+    """Return the names of the papers, in our order; `all` stands for every paper."""
     named = {papers} if isinstance(papers, str) else set(papers)
     unknown = sorted(str(one) for one in named - {ALL, *PAPERS})
     if unknown or not named:
@@ -177,7 +154,7 @@ def _chosen(papers: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _found(adult: str | os.PathLike[str] | None) -> Path | None:
-    """Refuse a table that is not there before hours of work, not after them."""
+    """Refuse a missing table before hours of work, not after them."""
     if adult is None:
         return None
     path = Path(adult)
@@ -190,7 +167,7 @@ def _found(adult: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _planned(paper: str) -> Sequence[Planned]:
-    planned: Sequence[Planned] = import_module(f"shoal.pipeline.papers.{paper}").PLANNED
+    planned: Sequence[Planned] = import_module(f"reproduction.{paper}").PLANNED
     return planned
 
 
@@ -212,7 +189,7 @@ def _run(paper: str, planned: Sequence[Planned], setting: Setting, progress: Pro
 
 
 def _unjudged(figure: Figure) -> Figure:
-    """Take the verdicts off: a sample says nothing about the paper's numbers."""
+    """Remove the verdicts: a sample says nothing about the paper's numbers."""
     return replace(
         figure,
         statements=tuple(
@@ -225,7 +202,7 @@ def _unjudged(figure: Figure) -> Figure:
 
 
 def _check(paper: str, figures: Sequence[Figure]) -> None:
-    """Refuse what cannot be written: figures are made by programs, which have bugs."""
+    """Refuse figures that cannot be written: they are made by programs, which have bugs."""
     names = [figure.name for figure in figures]
     for figure in figures:
         if not _NAME.fullmatch(figure.name) or names.count(figure.name) > 1:
@@ -235,8 +212,6 @@ def _check(paper: str, figures: Sequence[Figure]) -> None:
 
 
 def _summary(setting: Setting) -> Summary:
-    from shoal import __version__  # noqa: PLC0415 - the package imports this module
-
     adult = "the Adult table was given" if setting.adult else "without the Adult table"
     return Summary(f"Shoal {__version__}, seed {setting.seed}, {adult}.", setting.is_quick)
 
@@ -284,7 +259,7 @@ def _files(run: Sequence[Paper], summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _csv(figure: Figure) -> str:
-    """Write the numbers behind a figure; what is not a number is left empty."""
+    """Write the numbers of a figure; a value that is not a number is left empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((figure.x_name, *(curve.name for curve in figure.curves)))
@@ -295,7 +270,7 @@ def _csv(figure: Figure) -> str:
 
 
 def _is_own(folder: Path) -> bool:
-    """Say whether a folder holds what this module writes, and nothing that would be lost."""
+    """Return whether a folder holds only files that this module writes, so that nothing is lost."""
     files = [path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()]
     kept = {Path(_PAGE), Path(_TEXT)}
     return kept <= set(files) and all(path in kept or _is_part(path) for path in files)

@@ -1,7 +1,7 @@
-"""The experiments of [Slicing]: its two tables, and what its text states of Section 6.
+"""The experiments of [Slicing]: its two tables, and the statements of its Section 6.
 
-The paper at hand is a shortened variant: it describes its experiments and states what they show,
-but leaves out the figures and nearly all numbers. So its claims are judged by what Shoal finds.
+The available paper is a shortened variant: it describes its experiments and states what they show,
+but omits the figures and nearly all numbers. So its claims are judged by Shoal's results.
 
 References
 ----------
@@ -10,14 +10,12 @@ References
 
 from __future__ import annotations
 
-from shoal.pipeline.papers.planned import Planned
-from shoal.pipeline.papers.slicing_adult import run_correlations, run_diversity, run_table_2
-from shoal.pipeline.papers.slicing_classification import run_classification
-from shoal.pipeline.papers.slicing_efficiency import run_efficiency
-from shoal.pipeline.papers.slicing_examples import run_table_1
-from shoal.pipeline.papers.slicing_fakes import run_membership
-
-__all__ = ["PLANNED"]
+from reproduction.planned import Planned
+from reproduction.slicing_adult import run_correlations, run_diversity, run_table_2
+from reproduction.slicing_classification import run_classification
+from reproduction.slicing_efficiency import run_efficiency
+from reproduction.slicing_examples import run_table_1
+from reproduction.slicing_fakes import run_membership
 
 PLANNED = (
     Planned("Table 1: the patients, published in every way", False, run_table_1),

@@ -1,4 +1,4 @@
-"""What [Slicing] says of Adult itself: Table 2, correlations, and which l can be reached.
+"""The statements of [Slicing] about Adult: Table 2, correlations, and the l that can be reached.
 
 References
 ----------
@@ -13,15 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.core.cells import Cells
-from shoal.core.errors import InfeasibleError, InternalError
-from shoal.datasets.adult import adult
-from shoal.engines.table import EngineTable
-from shoal.knowledge.correlation import correlations
-from shoal.methods.slicing import Slicing
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.papers.slicing_tables import (
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
+from reproduction.slicing_tables import (
     NEAREST,
     SENSITIVE,
     TABLES,
@@ -29,13 +23,17 @@ from shoal.pipeline.papers.slicing_tables import (
     setting_words,
     two_columns,
 )
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["ELLS", "run_correlations", "run_diversity", "run_table_2"]
+from shoal.core.cells import Cells
+from shoal.core.errors import InfeasibleError, InternalError
+from shoal.datasets.adult import adult
+from shoal.engines.sql.table import EngineTable
+from shoal.slicing.correlation import correlations
+from shoal.slicing.method import Slicing
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.read import read
 
 ELLS = (5, 8, 10)
-"""What l is in the longer form of the paper; the shortened one names none."""
+"""The values of l in the longer form of the paper; the shortened one states none."""
 
 _PRINTED = {
     "age": 74,
@@ -52,7 +50,7 @@ _PRINTED = {
 }
 _N_TUPLES, _N_ATTRIBUTES = 45_222, 15
 _NEXT = {"OCC-7": "education", "OCC-15": "salary"}
-"""The attribute that the paper names as the second nearest to occupation."""
+"""The attribute that the paper names as the second most correlated with occupation."""
 _AS_NUMBER = "education_num"
 _UNREACHABLE = 1_000
 _ALONE = "nothing"
@@ -63,7 +61,7 @@ _READINGS = {"frequency": "p(t, s) at most 1/l", "distinct": "at least l values 
 
 
 def run_table_2(setting: Setting) -> Sequence[Figure]:
-    """Count the values of every attribute; the whole table is quick enough."""
+    """Count the values of every attribute; this is fast enough on the whole table."""
     if setting.adult is None:
         raise InternalError("An experiment on Adult was run without it.")
     counts, n_rows = {}, {}
@@ -151,7 +149,7 @@ def run_correlations(setting: Setting) -> Sequence[Figure]:
 def _nearest_statements(
     name: str, found: Mapping[str, float], as_number: float
 ) -> Iterator[Statement]:
-    """Compare the two nearest attributes with those that the paper names."""
+    """Compare the two most correlated attributes with those that the paper names."""
     first, second, *_ = found
     yield Statement(
         f"nearest to occupation in {name}",
@@ -171,7 +169,7 @@ def _nearest_statements(
 
 
 def _why_not_next(printed: str, second: str, found: Mapping[str, float], as_number: float) -> str:
-    """Say how near the printed attribute is, and whether it is as a number in bins."""
+    """Explain how close the printed attribute is, also if its numbers are binned."""
     told = f"{printed} has {found[printed]:.3f}."
     if printed != "education":
         return told
@@ -190,7 +188,7 @@ def _why_not_next(printed: str, second: str, found: Mapping[str, float], as_numb
 
 
 def run_diversity(setting: Setting) -> Sequence[Figure]:
-    """Find the largest l of every attribute that may stand beside occupation."""
+    """Find the largest l for every attribute that may share the column of occupation."""
     table = read(adult_rows(setting, "OCC-15"))
     beside = [None, *table.schema.quasi]
     reached = {
@@ -223,7 +221,7 @@ def run_diversity(setting: Setting) -> Sequence[Figure]:
 
 
 def _largest_ell(table: EngineTable, beside: str | None, reading: str) -> Fraction:
-    """Ask for more than there is; the refusal names the best."""
+    """Request an l that is too large; the error states the largest possible one."""
     columns = two_columns(table.schema.coded, beside)
     try:
         anonymize(table, Slicing(ell=_UNREACHABLE, columns=columns, diversity=reading), seed=0)
@@ -233,7 +231,7 @@ def _largest_ell(table: EngineTable, beside: str | None, reading: str) -> Fracti
 
 
 def _ell_statement(reading: str, beside: str, most: Fraction) -> Statement:
-    """Say which l of the experiments can be reached."""
+    """State which l of the experiments can be reached."""
     reached = [str(ell) for ell in ELLS if ell <= most]
     is_all = len(reached) == len(ELLS)
     return Statement(

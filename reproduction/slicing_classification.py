@@ -1,8 +1,8 @@
-"""What models learn from Adult, generalized, bucketized and sliced: Section 6.2 of [Slicing].
+"""The accuracy of models of Adult, generalized, bucketized and sliced: Section 6.2 of [Slicing].
 
-The shortened paper states what came out, and prints no numbers. All releases are made by Mondrian
-with distinct l-diversity, since its own bound cannot be kept for its l on Adult. Models are trained
-on releases of the same folds and tested on original rows, so that differences are paired.
+The shortened paper states the results without numbers. All releases are made by Mondrian with
+distinct l-diversity, since the paper's own bound cannot be met for its l on Adult. Models are
+trained on releases of the same folds and tested on original rows, so that differences are paired.
 
 References
 ----------
@@ -17,19 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.core.cells import Cells
-from shoal.core.errors import InfeasibleError
-from shoal.core.measure import Measured
-from shoal.core.method import Method
-from shoal.engines.table import EngineTable
-from shoal.measures.classification import ROWS, Classification, paired_difference
-from shoal.methods.mondrian import Mondrian
-from shoal.methods.slicing import Slicing
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.measure import measure
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.papers.slicing_adult import ELLS
-from shoal.pipeline.papers.slicing_tables import (
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement
+from reproduction.slicing_adult import ELLS
+from reproduction.slicing_tables import (
     NEAREST,
     SENSITIVE,
     TABLES,
@@ -37,10 +28,17 @@ from shoal.pipeline.papers.slicing_tables import (
     setting_words,
     two_columns,
 )
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["Gain", "is_better", "methods_of", "run_classification"]
+from shoal.core.cells import Cells
+from shoal.core.errors import InfeasibleError
+from shoal.core.measure import Measured
+from shoal.core.method import Method
+from shoal.engines.sql.table import EngineTable
+from shoal.grouping.mondrian import Mondrian
+from shoal.slicing.method import Slicing
+from shoal.utility.classification import ROWS, Classification, paired_difference
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.measure import measure
+from shoal.workflow.read import read
 
 _TARGETS = (SENSITIVE, "education")
 _ORIGINAL = "original"
@@ -70,31 +68,18 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class _Trials:
-    """What was measured on one table with one kind of cuts.
-
-    Parameters
-    ----------
-    table, cuts
-        The paper's name of the table, and the cuts.
-    places
-        The models and the l.
-    measured
-        By method and l; those that could not be published without a fold are not there.
-    n_buckets
-        How many buckets the whole table has, by method and l.
-    of_one_sex
-        The share of the people in buckets of one sex, bucketized, at the first l.
-    """
+    """The measurements on one table with one kind of cuts."""
 
     table: str
     cuts: str
     places: Sequence[_Place]
+    # By method and l; without those that could not be published for some fold.
     measured: Mapping[tuple[str, int], Measured]
-    n_buckets: Mapping[tuple[str, int], int]
-    of_one_sex: float
+    n_buckets: Mapping[tuple[str, int], int]  # The buckets of the whole table, by method and l.
+    of_one_sex: float  # The share of people in buckets of one sex, bucketized, at the first l.
 
     def accuracy(self, method: str, place: _Place, target: str, training: str = _DRAWN) -> float:
-        """Give how often a model is right, in percent; no number where it was not tried."""
+        """Return the accuracy of a model in percent; NaN if it was not trained."""
         found = self.measured.get((_GENERALIZED if method == _ORIGINAL else method, place.ell))
         if found is None:
             return math.nan
@@ -104,7 +89,7 @@ class _Trials:
         return 100 * float(right @ rows) / float(rows.sum())
 
     def gains(self, other: str, target: str) -> list[Gain]:
-        """Give by how many points slicing is better than another method, at every place."""
+        """Return by how many percentage points slicing beats another method, at every place."""
         found = []
         for place in self.places:
             one, two = (self.measured.get((name, place.ell)) for name in (_SLICED, other))
@@ -116,7 +101,7 @@ class _Trials:
 
 @dataclass(frozen=True)
 class Gain:
-    """A difference in points of percent with its interval, at 95 %."""
+    """A difference in percentage points with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -124,10 +109,10 @@ class Gain:
 
 
 def run_classification(setting: Setting) -> Sequence[Figure]:
-    """Learn occupation, which is sensitive, and education, which is not."""
+    """Predict occupation, which is sensitive, and education, which is not."""
     trials = {
         name: {cuts: _run(setting, table, name, cuts) for cuts in _CUTS}
-        # The second table differs in its columns only, which take long.
+        # The second table differs only in its number of columns, and takes long.
         for name in (list(TABLES)[:1] if setting.is_quick else TABLES)
         for table in [read(adult_rows(setting, name, _N_QUICK))]
     }
@@ -141,7 +126,7 @@ def run_classification(setting: Setting) -> Sequence[Figure]:
 
 
 def _models(setting: Setting, name: str, cuts: str) -> Mapping[int, Sequence[str]]:
-    """Say which models are trained for which l: fewer of those that take long."""
+    """Return the models that are trained for each l; fewer of those that take long."""
     if setting.is_quick:
         return {ELLS[0]: _MODELS if cuts == "strict" else ("bayes",)}
     if name == "OCC-15":
@@ -151,7 +136,7 @@ def _models(setting: Setting, name: str, cuts: str) -> Mapping[int, Sequence[str
 
 
 def _run(setting: Setting, table: EngineTable, name: str, cuts: str) -> _Trials:
-    """Publish by every method for every l, and measure."""
+    """Publish by every method for every l, and measure the releases."""
     models = _models(setting, name, cuts)
     measured, n_buckets, of_one_sex = {}, {}, math.nan
     for ell, chosen in models.items():
@@ -179,7 +164,7 @@ def _run(setting: Setting, table: EngineTable, name: str, cuts: str) -> _Trials:
 
 
 def methods_of(table: EngineTable, ell: int, cuts: str) -> Mapping[str, Method]:
-    """Give the methods that are compared, by name."""
+    """Return the methods that are compared, by name."""
     columns = two_columns(table.schema.coded)
     return {
         _GENERALIZED: Mondrian(ell=ell, cuts=cuts),  # type: ignore[arg-type]
@@ -189,7 +174,7 @@ def methods_of(table: EngineTable, ell: int, cuts: str) -> Mapping[str, Method]:
 
 
 def _share_of_one_sex(lines: Cells) -> float:
-    """Give the share of the people whose bucket has people of their sex only."""
+    """Return the share of people whose bucket contains only people of their sex."""
     bucket, sex = lines.codes[:, 0], lines.column(NEAREST)
     n_buckets = int(bucket.max()) + 1
     n_rows = np.zeros((n_buckets, lines.domain(NEAREST).size))
@@ -230,7 +215,7 @@ def _figure(setting: Setting, trials: _Trials, target: str, why: str) -> Figure:
 
 
 def _unlinked(setting: Setting, trials: _Trials) -> Figure:
-    """Compare naive Bayes that is trained on random links with one that needs none."""
+    """Compare naive Bayes trained on random linkings with naive Bayes on expected tables."""
     places = [place for place in trials.places if place.model == "bayes"]
     curves = [
         Curve(
@@ -265,7 +250,7 @@ def _unlinked(setting: Setting, trials: _Trials) -> Figure:
 
 
 def _claims(trials: _Trials, target: str, why: str) -> Iterator[Statement]:
-    """Judge by paired differences that slicing is better than the two others."""
+    """Judge by paired differences the claim that slicing is better than the two other methods."""
     where = f"learning {target}, {trials.table}, {trials.cuts} cuts"
     ell = trials.places[0].ell
     n_buckets = [f"{name} {trials.n_buckets.get((name, ell), 0):,}" for name in _METHODS]
@@ -295,12 +280,12 @@ def _claims(trials: _Trials, target: str, why: str) -> Iterator[Statement]:
 
 
 def _is_copied(trials: _Trials, target: str) -> bool:
-    """Tell whether another column of the table says what is to be learned."""
+    """Return whether another column of the table determines the target."""
     return (trials.table, target) == ("OCC-15", "education")
 
 
 def is_better(gains: Sequence[Gain]) -> bool:
-    """Say whether slicing is better somewhere and worse nowhere, by intervals that exclude 0.
+    """Return whether slicing is better somewhere and worse nowhere, by intervals that exclude 0.
 
     Examples
     --------
@@ -325,7 +310,7 @@ def _told(gains: Sequence[Gain]) -> str:
 
 
 def _why(target: str, by_cuts: Mapping[str, _Trials]) -> str:
-    """Explain where slicing is not better, by what decides it: whether cuts part the sexes."""
+    """Explain where slicing is not better: it depends on whether cuts separate the sexes."""
     if target != SENSITIVE:
         return ""
     strict, relaxed = (by_cuts[cuts] for cuts in _CUTS)

@@ -1,4 +1,4 @@
-"""How long it takes to slice Adult: Sections 4.3 and 6 of [Slicing].
+"""The time that it takes to slice Adult: Sections 4.3 and 6 of [Slicing].
 
 References
 ----------
@@ -13,18 +13,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement
+from reproduction.slicing_tables import adult_rows, setting_words, two_columns
 from shoal.core.errors import InfeasibleError
 from shoal.core.method import Method
-from shoal.engines.table import EngineTable
-from shoal.methods.mondrian import Mondrian
-from shoal.methods.slicing import Slicing
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.papers.slicing_tables import adult_rows, setting_words, two_columns
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["judge_growth", "run_efficiency"]
+from shoal.engines.sql.table import EngineTable
+from shoal.grouping.mondrian import Mondrian
+from shoal.slicing.method import Slicing
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.read import read
 
 _ELL = 3
 _SIZES = (5_000, 10_000, 20_000, 45_222)
@@ -35,7 +33,7 @@ _PRINTED = "O(n² log n); computed efficiently"
 
 
 def run_efficiency(setting: Setting) -> Sequence[Figure]:
-    """Time slicing beside the two other methods, for more and more rows."""
+    """Time slicing and the two other methods on an increasing number of rows."""
     rows = adult_rows(setting, "OCC-15")
     order = np.random.default_rng(setting.seed).permutation(rows.n_rows)
     sizes = [min(size, rows.n_rows) for size in (_QUICK_SIZES if setting.is_quick else _SIZES)]
@@ -94,7 +92,7 @@ def _timed(setting: Setting, table: EngineTable, method: Method) -> float:
 
 
 def judge_growth(name: str, sizes: Sequence[int], seconds: Sequence[float]) -> Statement:
-    """Compare how the time grows with what the paper derives for its algorithm."""
+    """Compare the growth of the time with the complexity that the paper derives."""
     timed = [
         (size, taken) for size, taken in zip(sizes, seconds, strict=True) if not math.isnan(taken)
     ]

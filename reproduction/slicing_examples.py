@@ -1,7 +1,7 @@
 """Table 1 of [Slicing]: eight patients, published in all the ways that the paper compares.
 
-Its buckets are given to Shoal, which says what each way publishes of them, and what can be believed
-of a patient's disease. No Adult is needed.
+Shoal gets the paper's buckets, and computes what each way publishes and what can be inferred about
+a patient's disease. Adult is not needed.
 
 References
 ----------
@@ -16,20 +16,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.checks.sliced_diversity import check_sliced
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement, compared
 from shoal.core.cells import Cells
 from shoal.core.exact import as_text
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
 from shoal.datasets import papers
 from shoal.datasets.papers import Published
-from shoal.knowledge.sliced_beliefs import exact_sliced_beliefs
-from shoal.methods.slicing import Slicing
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement, compared
-
-__all__ = ["run_table_1"]
+from shoal.slicing.beliefs import exact_sliced_beliefs
+from shoal.slicing.check.sliced_diversity import check_sliced
+from shoal.slicing.method import Slicing
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.read import read
 
 _DISEASE = "disease"
 _KNOWN = ("age", "sex", "zipcode")
@@ -42,11 +40,11 @@ _LAYOUTS = {
 }
 _BUCKETIZED, _SINGLE, _SLICED, _OVERLAPPING = _LAYOUTS
 _Values = Counter[tuple[int, tuple[str | None, ...]]]
-"""How often a column has a value in a bucket."""
+"""The number of occurrences of each value of a column in each bucket."""
 
 
 def run_table_1(setting: Setting) -> Sequence[Figure]:
-    """Publish the patients in the paper's buckets, and judge what is believed of them."""
+    """Publish the patients in the paper's buckets, and judge the beliefs about them."""
     patients = papers.slicing_patients()
     table = read(patients)
     cells = table.counts(table.schema.coded)
@@ -95,7 +93,7 @@ def _texts_of(cells: Cells) -> list[tuple[str | None, ...]]:
 
 
 def _largest(sliced: Sliced, cells: Cells, cell: np.ndarray) -> list[Fraction]:
-    """Give what is believed most of each patient."""
+    """Return the largest belief about each patient."""
     people = cells.select(_KNOWN)
     place = {tuple(codes): at for at, codes in enumerate(people.codes.tolist())}
     known = np.column_stack([cells.column(name)[cell] for name in people.columns])
@@ -107,7 +105,7 @@ def _largest(sliced: Sliced, cells: Cells, cell: np.ndarray) -> list[Fraction]:
 
 
 def _parts(sliced: Mapping[str, Sliced]) -> Iterator[Statement]:
-    """Compare what is published of every bucket with what the paper prints."""
+    """Compare the published content of every bucket with what the paper prints."""
     for name, printed in (
         (_BUCKETIZED, papers.slicing_bucketized()),
         (_SINGLE, papers.slicing_one_attribute_per_column()),
@@ -147,7 +145,6 @@ def _agreeing(what: str, n_printed: int, n_same: int) -> Statement:
 
 
 def _values(column: SlicedColumn) -> _Values:
-    """Give how often a column has a value in a bucket."""
     texts = _texts_of(column.values)
     entries = zip(column.bucket.tolist(), column.value.tolist(), column.count.tolist(), strict=True)
     return Counter({(bucket + 1, texts[value]): count for bucket, value, count in entries})
@@ -188,7 +185,7 @@ def _ages() -> Iterator[Statement]:
 
 
 def _first_patient(sliced: Sliced, cells: Cells, first: int) -> Iterator[Statement]:
-    """Give the matching probability of the first patient, and the diseases that are possible."""
+    """State the matching probability of the first patient, and the possible diseases."""
     people = cells.select(_KNOWN)
     codes = [int(cells.column(name)[first]) for name in people.columns]
     number = people.codes.tolist().index(codes)

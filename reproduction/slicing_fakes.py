@@ -1,8 +1,8 @@
-"""Who is in a sliced Adult: fake tuples, matching buckets, and people who are held out.
+"""Membership in a sliced Adult: fake tuples, matching buckets, and people who are held out.
 
-[Slicing] argues that members are hidden among fake tuples: combinations that match a bucket and are
-in no row. Beside its counts stands what it does not measure: half of the table is published, and
-the other half are people who are not in it. How well can the two be told apart?
+[Slicing] argues that members are hidden among fake tuples: combinations that match a bucket but are
+in no row. Besides the paper's counts, we measure what it does not: half of the table is published,
+and the other half are people who are not in it. How well can the two be distinguished?
 
 References
 ----------
@@ -16,25 +16,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from shoal.attacks.membership import Membership
-from shoal.core.attack import Findings
-from shoal.datasets.dataset import Dataset
-from shoal.engines.table import EngineTable
-from shoal.methods.slicing import Slicing
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.papers.slicing_tables import (
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure, Statement
+from reproduction.slicing_tables import (
     TABLES,
     adult_rows,
     all_known,
     setting_words,
     two_columns,
 )
-from shoal.pipeline.read import read
-from shoal.report.reproduced import Curve, Figure, Statement
-
-__all__ = ["Found", "run_membership"]
+from shoal.core.findings import Findings
+from shoal.datasets.dataset import Dataset
+from shoal.engines.sql.table import EngineTable
+from shoal.membership.attack import Membership
+from shoal.slicing.method import Slicing
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.attack import attack
+from shoal.workflow.read import read
 
 _SIZES = (10, 100)
 _FIVE = 5
@@ -45,10 +43,10 @@ _MATCHES = "tuples by matching buckets"
 _BANDS = ("1", "2", "3-4", "5-9", "10-99", "100+")
 _FREQUENCY = 20
 _CLOSE = 0.6
-"""Up to which area two kinds count as hard to tell apart."""
+"""Two kinds are hard to distinguish if the area under the ROC curve is at most this."""
 _EASY = 0.9
 _N_QUICK = 300
-"""Counting fakes takes a step for many combinations."""
+"""Few rows, because counting fake tuples takes one step per combination."""
 _ALMOST_ALL = 0.9
 
 
@@ -65,32 +63,21 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What the attack found of a release.
+    """The findings of the attack on a release."""
 
-    Parameters
-    ----------
-    n_tuples, n_fakes
-        The different rows of the table, and the fakes; not a number where not counted.
-    originals, fakes
-        How many match so many buckets, by `_BANDS`.
-    auc, low, high
-        How well members are told from people who are held out, with its interval at 95 %.
-    others
-        The share of these who match a bucket.
-    """
-
-    n_tuples: float
+    n_tuples: float  # The distinct rows of the table; NaN if not counted, as is `n_fakes`.
     n_fakes: float
+    # The number that match each number of buckets, by `_BANDS`; so are `fakes`.
     originals: Sequence[int]
     fakes: Sequence[int]
-    auc: float
+    auc: float  # How well members are distinguished from people held out, with its 95 % interval.
     low: float
     high: float
-    others: float
+    others: float  # The share of the people held out who match a bucket.
 
     @classmethod
     def of(cls, findings: Findings) -> Found:
-        """Read what the attack says."""
+        """Read the findings of the attack."""
         figures = findings.headline
         rows = next((one.rows for one in findings.sections if one.title == _MATCHES), ())
         by_band = {str(band): (int(str(a)), int(str(b))) for band, a, b in rows}
@@ -108,7 +95,7 @@ class Found:
 
     @property
     def auc_of_fakes(self) -> float:
-        """How well originals are told from fakes by the buckets that they match, by bands."""
+        """How well the number of matching buckets separates originals from fakes, by bands."""
         n_pairs = sum(self.originals) * sum(self.fakes)
         if not n_pairs:
             return math.nan
@@ -124,7 +111,7 @@ def _number(figure: object) -> float:
 
 
 def run_membership(setting: Setting) -> Sequence[Figure]:
-    """Count fakes, and tell members from people who are held out."""
+    """Count fake tuples, and distinguish members from people who are held out."""
     rows = {name: adult_rows(setting, name, _N_QUICK) for name in TABLES}
     tables = {name: read(all_known(one)) for name, one in rows.items()}
     places = [_Place(*one) for one in product(TABLES, _sizes(setting))]
@@ -149,7 +136,7 @@ def _sizes(setting: Setting) -> tuple[int, ...]:
 
 
 def _columns(kind: str, rows: Dataset) -> list[list[str]] | int:
-    """Give the columns of a kind; bucketization parts the sensitive attribute from all others."""
+    """Return the columns of a kind; bucketization separates the sensitive attribute."""
     if kind == _MANY:
         return _FIVE
     attributes = list(rows.columns)
@@ -165,7 +152,7 @@ def _attacked(
 
 
 def _share_alone(rows: Dataset) -> float:
-    """Give the share of the people with whom nobody shares all quasi-identifiers."""
+    """Return the share of people whose combination of quasi-identifiers is unique."""
     counts = read(rows).counts(rows.schema.quasi).counts
     return float((counts == 1).sum() / counts.sum())
 
@@ -243,7 +230,7 @@ def _matching(setting: Setting, table: str, found: _Findings) -> Figure:
 
 
 def _closeness(kind: str, place: _Place, found: Found) -> Statement:
-    """Judge whether the number of matching buckets tells originals from fakes."""
+    """Judge whether the number of matching buckets distinguishes originals from fakes."""
     apart = found.auc_of_fakes
     is_close = max(apart, 1 - apart) <= _CLOSE
     shares = [100 * counts[0] / max(sum(counts), 1) for counts in (found.originals, found.fakes)]
@@ -329,7 +316,7 @@ def _protection(places: Sequence[_Place], found: _Findings) -> Iterator[Statemen
 
 
 def _grouping(setting: Setting, table: EngineTable) -> Figure:
-    """Try the ways to group rows, and generalizing columns."""
+    """Compare the ways to group rows, and the generalization of columns."""
     size = _sizes(setting)[-1]
     method = Slicing(columns=_FIVE, buckets="random", bucket_size=size)
     release = anonymize(table, method, seed=setting.seed)

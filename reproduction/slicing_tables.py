@@ -1,7 +1,8 @@
-"""What the experiments of [Slicing] share: its two tables, its columns, and how they are told.
+"""The shared parts of the experiments of [Slicing]: its two tables, its columns, descriptions.
 
-The paper takes two tables from Adult: OCC-7 with seven attributes and OCC-15 with all; occupation
-is sensitive. The attribute nearest to it, sex, shares its column where there are two columns.
+The paper takes two tables from Adult: OCC-7 with seven attributes and OCC-15 with all of them;
+occupation is sensitive. If there are two columns, sex, the attribute most correlated with
+occupation, shares its column.
 
 References
 ----------
@@ -14,42 +15,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reproduction.planned import Setting
 from shoal.core.errors import InternalError
 from shoal.core.schema import Schema
 from shoal.datasets.adult import adult
 from shoal.datasets.dataset import Dataset
-from shoal.pipeline.papers.planned import Setting
-
-__all__ = [
-    "NEAREST",
-    "N_QUICK",
-    "SENSITIVE",
-    "TABLES",
-    "adult_rows",
-    "all_known",
-    "setting_words",
-    "two_columns",
-]
 
 SENSITIVE, NEAREST = "occupation", "sex"
 TABLES = {"OCC-7": "occ-7", "OCC-15": "occ-15"}
 """The paper's names of its tables, and ours."""
 N_QUICK = 1_000
-"""How many rows are drawn for a quick run."""
+"""The number of rows in a quick run."""
 
 
 def adult_rows(setting: Setting, name: str, n_quick: int = N_QUICK) -> Dataset:
-    """Read one of the two tables; a sample of it in a quick run.
-
-    Parameters
-    ----------
-    setting
-        Where Adult lies, and what the sample is drawn by.
-    name
-        One of `TABLES`.
-    n_quick
-        The rows of the sample.
-    """
+    """Read one of the two `TABLES`; a sample of `n_quick` rows in a quick run."""
     if setting.adult is None:
         raise InternalError("An experiment on Adult was run without it.")
     rows = adult(setting.adult, TABLES[name])
@@ -60,14 +40,14 @@ def adult_rows(setting: Setting, name: str, n_quick: int = N_QUICK) -> Dataset:
 
 
 def all_known(rows: Dataset) -> Dataset:
-    """Let every attribute be known of people, where only membership is to be hidden."""
+    """Make every attribute quasi-identifying, for experiments that hide only membership."""
     schema = rows.schema
     known = Schema(quasi=list(rows.columns), types=schema.types, hierarchies=schema.hierarchies)
     return Dataset(rows.name, rows.columns, known)
 
 
 def two_columns(attributes: Sequence[str], beside: str | None = NEAREST) -> list[list[str]]:
-    """Part the sensitive attribute, and one beside it, from all others.
+    """Separate the sensitive attribute, and one beside it, from all others.
 
     Examples
     --------
@@ -81,6 +61,6 @@ def two_columns(attributes: Sequence[str], beside: str | None = NEAREST) -> list
 
 
 def setting_words(setting: Setting, what: str, rest: str, n_quick: int = N_QUICK) -> str:
-    """Say what an experiment was run with."""
+    """Describe the setting of an experiment."""
     sample = f", samples of {n_quick:,} rows" if setting.is_quick else ""
     return f"{what}{sample}; seed {setting.seed}. {rest}"

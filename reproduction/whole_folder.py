@@ -1,8 +1,9 @@
-"""Write a folder of results whole or not at all.
+"""Write a folder of results completely or not at all.
 
-It is filled under a temporary name beside its place and synced to disk; then the folder that it
-replaces, if there is one, steps aside, it moves in, and the old one is removed. One process at a
-time does so: it holds the lock `.NAME.lock`. What a killed one left is undone by the next.
+The folder is filled under a temporary name next to its final place and synced to disk. Then the
+folder that it replaces, if any, is moved aside, the new one is moved into place, and the old one is
+removed. One process at a time does so: it holds the lock `.NAME.lock`. The remains of a killed
+process are cleaned up by the next one.
 """
 
 from __future__ import annotations
@@ -16,28 +17,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from shoal.core.documents import sync
 from shoal.core.errors import EngineError, ParameterError
-from shoal.engines.file_lock import FileLock
-from shoal.pipeline.syncing import sync
-
-__all__ = ["refuse_foreign", "whole_folder"]
+from shoal.engines.private_directory import FileLock
 
 
 def refuse_foreign(target: Path, is_own: Callable[[Path], bool]) -> None:
-    """Find out before any other work whether a folder can be written.
-
-    Parameters
-    ----------
-    target, is_own
-        As of `whole_folder`.
-
-    Raises
-    ------
-    ParameterError
-        Where something else stands there.
-    EngineError
-        Where the file system refuses.
-    """
+    """Check that a folder can be written, before any other work; see `whole_folder`."""
     place = target.resolve()
     if not place.name:
         raise ParameterError("Results cannot be written to the root of a disk.")
@@ -54,22 +40,11 @@ def refuse_foreign(target: Path, is_own: Callable[[Path], bool]) -> None:
 
 @contextlib.contextmanager
 def whole_folder(target: Path, is_own: Callable[[Path], bool]) -> Iterator[Path]:
-    """Give a new folder to fill; it is moved into place if nothing is raised meanwhile.
+    """Yield a new folder to fill; it is moved into place if no error is raised meanwhile.
 
-    Parameters
-    ----------
-    target
-        Where it is to stand.
-    is_own
-        Says of a folder with something in it that it was written like this one, so that it may be
-        replaced.
-
-    Raises
-    ------
-    ParameterError
-        Where something else stands there.
-    EngineError
-        Where another process is writing it, or the file system refuses.
+    `is_own` returns whether a folder that is not empty was written like this one, so that it may be
+    replaced. Raises `ParameterError` if anything else is in the place, and `EngineError` if another
+    process is writing there or the file system refuses.
     """
     place = target.resolve()
     refuse_foreign(target, is_own)
@@ -113,7 +88,7 @@ def _beside(place: Path, word: str) -> Path:
 
 
 def _recover(place: Path) -> None:
-    """Put an old folder back that a killed process moved aside, and remove what it left."""
+    """Restore an old folder that a killed process moved aside, and remove its other remains."""
     pattern = re.compile(rf"\.{re.escape(place.name)}\.(new|old)-[0-9a-f]{{8}}")
     for path in list(place.parent.iterdir()):
         found = pattern.fullmatch(path.name)

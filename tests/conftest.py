@@ -21,27 +21,51 @@ PROJECT = Path(__file__).parents[1]
 # What stands in the names of tests that are run by one process.
 _TOGETHER = ("spark", "tests/browser/")
 
+# `ci` draws the same examples every time, so that a red run is about the change; `thorough` looks
+# for new ones, and for many. A test may state its own number of examples: a profile scales it.
+_PROFILES = {"default": 1.0, "ci": 1 / 3, "thorough": 10.0}
+_FEWEST_EXAMPLES = 20
+_FEW_EXAMPLES = 4
 settings.register_profile("default", deadline=None)
-# Hypothesis has a profile `ci` of its own that always draws the same examples; this one looks
-# for new ones.
-settings.register_profile("ci", max_examples=120, deadline=None, derandomize=False, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("thorough", deadline=None, print_blob=True)
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(_PROFILE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Draw as many examples as the profile asks for; few for Spark, where each takes seconds."""
+    stated = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    if stated is None:
+        return (yield)
+    n_examples = stated.max_examples
+    n_scaled = min(n_examples, _FEWEST_EXAMPLES)
+    n_scaled = max(n_scaled, round(n_examples * _PROFILES[_PROFILE]))
+    if "spark" in item.nodeid:
+        n_scaled = min(n_scaled, _FEW_EXAMPLES)
+    item.obj._hypothesis_internal_use_settings = settings(stated, max_examples=n_scaled)
+    try:
+        return (yield)
+    finally:
+        item.obj._hypothesis_internal_use_settings = stated
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Run all tests of Spark in one process, and all of the browser: each start takes long.
+    """Run the tests of a file in one process, so that what they share is made once.
 
-    The groups of xdist 3.8 are suffixes to the names of tests, which pytest 9.2 does not let it
+    All tests of Spark run in one process, and all of the browser: each start takes long. The
+    groups of xdist 3.8 are suffixes to the names of tests, which pytest 9.2 does not let it
     change.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneProcessForEach(LoadScopeScheduling):
+    class OneProcessForEachFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((name for name in _TOGETHER if name in nodeid), nodeid)
+            return next((name for name in _TOGETHER if name in nodeid), nodeid.partition("::")[0])
 
-    return OneProcessForEach(config, log)
+    return OneProcessForEachFile(config, log)
 
 
 def pytest_report_header() -> str:

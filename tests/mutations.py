@@ -16,10 +16,10 @@ _READ, _REFUSED, _UNTYPED, _SHOWN = 0, 3, 4, 5
 _READER = f'''
 import os, resource, signal, sys
 import shoal.cli.app
-import shoal.pipeline.verify
+import shoal.release.verify
 from pathlib import Path
 from shoal.core.errors import InternalError, ShoalError
-from shoal.engines.duckdb import DuckDB
+from shoal.engines.duckdb.engine import DuckDB
 
 def read_table(path):
     engine = DuckDB("1GB")
@@ -30,7 +30,7 @@ def read_table(path):
         engine.rows(f"SELECT {{text}} AS v, count(*) AS n FROM t GROUP BY v")
 
 def verify(path):
-    shoal.pipeline.verify.verify(path)
+    shoal.release.verify.verify(path)
 
 def attempt(path):
     try:

@@ -9,10 +9,11 @@ import numpy as np
 
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Published
-from shoal.core.rows import HIDDEN, Rows
+from shoal.core.manifest import Manifest
+from shoal.core.release import Published
+from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced
+from shoal.core.table import HIDDEN, Rows
 
 HIDE = "*"
 

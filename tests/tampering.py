@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.errors import ShoalError
-from shoal.core.guarantees import guarantee_from_dict
-from shoal.engines.rewriting import write_again
-from shoal.pipeline.documents import count_of, documents_of
-from shoal.pipeline.release import open_release
+from shoal.core.manifest import guarantee_from_dict
+from shoal.engines.sql.sorting import write_again
+from shoal.release.documents import count_of, documents_of
+from shoal.release.opened import open_release
 
 Stated = dict[str, Any]
 
@@ -64,7 +64,7 @@ def reseal(
         with contextlib.closing(release.files.engine):
             manifest = release.manifest
             published = release.published
-            for name in manifest.data_files if sort else ():
+            for name in manifest.data_names if sort else ():
                 path = folder / f"{name}.{manifest.format}"
                 write_again(release.files, name, manifest, release.meanings, folder / "again")
                 (folder / "again").replace(path)

@@ -34,7 +34,7 @@ def anonymize(table: Table, k: int, ell: int) -> Call:
 
 
 def publish(table: Table, k: int, ell: int) -> Call:
-    """Go from a CSV file to a CSV file."""
+    """Read a CSV file, generalize it and write a CSV file."""
 
     def call() -> object:
         frame, hierarchies = pd.read_csv(table["path"]), _hierarchies(table)
@@ -47,7 +47,7 @@ def publish(table: Table, k: int, ell: int) -> Call:
 
 
 def _describe(released: pd.DataFrame, table: Table) -> object:
-    # anjana gives an empty frame where it finds nothing.
+    # anjana returns an empty frame if it finds no solution.
     n_buckets = 0 if released.empty else released.groupby(table["quasi"]).ngroups
     return {"rows": len(released), "buckets": int(n_buckets)}
 

@@ -50,7 +50,7 @@ def anonymize(table: Table, k: int, ell: int) -> Call:
 
 
 def publish(table: Table, k: int, ell: int) -> Call:
-    """Go from a CSV file to a CSV file."""
+    """Read a CSV file, generalize it and write a CSV file."""
 
     def call() -> object:
         released = _anonymiser(_read(table), table, k, ell).anonymise()

@@ -12,7 +12,7 @@ from mlxtend.frequent_patterns import fpgrowth
 
 
 def _frame(path: str) -> pd.DataFrame:
-    """Read the rows as a frame with a column of marks for each item."""
+    """Read the rows as a frame with a boolean column per item."""
     told = json.loads(Path(path).read_text(encoding="utf-8"))
     marks = np.zeros((len(told["rows"]), len(told["items"])), dtype=bool)
     for place, row in enumerate(told["rows"]):
@@ -21,7 +21,7 @@ def _frame(path: str) -> pd.DataFrame:
 
 
 def mine(path: str, support: int, most: int) -> Call:
-    """List the itemsets of at most so many items that so many rows have."""
+    """List the itemsets of at most `most` items that at least `support` rows have."""
     frame = _frame(path)
     # mlxtend takes a share and rounds the count up: half a row less is safe from rounding errors.
     share = (support - 0.5) / len(frame)

@@ -16,7 +16,7 @@ Miner = Callable[..., list[Any]]
 
 
 def _rows(path: str) -> Rows:
-    """Read the distinct rows, each with how often it occurs, which pyfim takes as it is."""
+    """Read the distinct rows, each with its count, which pyfim accepts directly."""
     told = json.loads(Path(path).read_text(encoding="utf-8"))
     named = (tuple(told["items"][item] for item in row) for row in told["rows"])
     return dict(zip(named, told["counts"], strict=True))
@@ -24,13 +24,13 @@ def _rows(path: str) -> Rows:
 
 # A negative support is a number of rows, a positive one a percentage.
 def _mine(miner: Miner, target: str, path: str, support: int, most: int) -> Call:
-    """List itemsets of at most so many items."""
+    """List itemsets of at most `most` items."""
     rows = _rows(path)
     return lambda: {"itemsets": len(miner(rows, target=target, supp=-support, zmax=most))}
 
 
 def rules(path: str, support: int, most: int) -> Call:
-    """List rules that name one item or more, by the rows that have their antecedent."""
+    """List rules with at least one antecedent item, by the rows that have the antecedent."""
     rows = _rows(path)
 
     def call() -> object:
@@ -52,7 +52,7 @@ def count(path: str, support: int, most: int) -> Call:
 
 
 def count_antecedents(path: str, support: int, most: int) -> Call:
-    """Count the itemsets that name no column twice; its time is of no interest."""
+    """Count the itemsets that name no column twice; the time does not matter."""
     rows = _rows(path)
 
     def call() -> object:

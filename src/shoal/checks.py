@@ -9,6 +9,14 @@ A release may come from a stranger, so every checker counts its operations again
 
 Beside `check`, each module has a function that gives the strongest parameter of any release, such
 as `distinct_diversity` or `closeness`.
+
+Examples
+--------
+>>> import shoal
+>>> table = shoal.read(shoal.datasets.papers.injector_patients())
+>>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+>>> shoal.checks.frequency_diversity(release.published.buckets)
+Fraction(2, 1)
 """
 
 from __future__ import annotations
@@ -18,28 +26,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from shoal.core.errors import ParameterError
+from shoal.core.progress import TooMuchWork
 from shoal.core.registry import lazy_exports
-from shoal.core.work import TooMuchWork
 
 if TYPE_CHECKING:
-    from shoal.checks.adversarial_rules import remaining_rules
-    from shoal.checks.alpha_k import largest_share
-    from shoal.checks.belief_gain import largest_gain
-    from shoal.checks.bucket_size import smallest_bucket
-    from shoal.checks.foreground_safety import largest_link
-    from shoal.checks.k_anonymity import anonymity
-    from shoal.checks.l_diversity import (
+    from shoal.beliefs.check import largest_gain
+    from shoal.core.guarantees import Guarantee
+    from shoal.core.verdict import Evidence, Verdict
+    from shoal.foreground.check.safety import largest_link
+    from shoal.grouping.check.k_anonymity import (
+        anonymity,
+        largest_protected_share,
+        largest_share,
+        smallest_bucket,
+    )
+    from shoal.grouping.check.l_diversity import (
         distinct_diversity,
         entropy_diversity,
         frequency_diversity,
         recursive_diversity,
     )
-    from shoal.checks.m_confidentiality import largest_protected_share
-    from shoal.checks.matching_diversity import Witness, fewest_valid_values, valid_values
-    from shoal.checks.t_closeness import closeness
-    from shoal.checks.verdict import Evidence, Verdict
-    from shoal.checks.weighted_diversity import largest_posterior
-    from shoal.core.guarantees import Guarantee
+    from shoal.grouping.check.t_closeness import closeness
+    from shoal.hiding.check import remaining_rules
+    from shoal.injector.check.matching_diversity import Witness, fewest_valid_values, valid_values
+    from shoal.injector.check.weighted_diversity import largest_posterior
 
 __all__ = [
     "CHECKERS",
@@ -65,46 +75,46 @@ __all__ = [
 ]
 
 CHECKERS: Mapping[str, str] = {
-    "k-anonymity": "k_anonymity",
-    "bucket size": "bucket_size",
-    "distinct l-diversity": "l_diversity",
-    "frequency l-diversity": "l_diversity",
-    "entropy l-diversity": "l_diversity",
-    "recursive (c, l)-diversity": "l_diversity",
-    "matching l-diversity": "matching_diversity",
-    "weighted matching l-diversity": "weighted_diversity",
-    "t-closeness": "t_closeness",
-    "(alpha, k)-anonymity": "alpha_k",
-    "m-confidentiality": "m_confidentiality",
-    "bounded belief gain": "belief_gain",
-    "no adversarial rule": "adversarial_rules",
-    "sliced l-diversity": "sliced_diversity",
-    "foreground safety": "foreground_safety",
-    "joint safety": "joint_safety",
+    "k-anonymity": "shoal.grouping.check.k_anonymity",
+    "bucket size": "shoal.grouping.check.k_anonymity",
+    "distinct l-diversity": "shoal.grouping.check.l_diversity",
+    "frequency l-diversity": "shoal.grouping.check.l_diversity",
+    "entropy l-diversity": "shoal.grouping.check.l_diversity",
+    "recursive (c, l)-diversity": "shoal.grouping.check.l_diversity",
+    "matching l-diversity": "shoal.injector.check.matching_diversity",
+    "weighted matching l-diversity": "shoal.injector.check.weighted_diversity",
+    "t-closeness": "shoal.grouping.check.t_closeness",
+    "(alpha, k)-anonymity": "shoal.grouping.check.k_anonymity",
+    "m-confidentiality": "shoal.grouping.check.k_anonymity",
+    "bounded belief gain": "shoal.beliefs.check",
+    "no adversarial rule": "shoal.hiding.check",
+    "sliced l-diversity": "shoal.slicing.check.sliced_diversity",
+    "foreground safety": "shoal.foreground.check.safety",
+    "joint safety": "shoal.grouping.check.joint_safety",
 }
 """The module that checks each guarantee, by the guarantee's name."""
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "Evidence": "shoal.checks.verdict",
-        "Verdict": "shoal.checks.verdict",
-        "Witness": "shoal.checks.matching_diversity",
-        "anonymity": "shoal.checks.k_anonymity",
-        "closeness": "shoal.checks.t_closeness",
-        "distinct_diversity": "shoal.checks.l_diversity",
-        "entropy_diversity": "shoal.checks.l_diversity",
-        "fewest_valid_values": "shoal.checks.matching_diversity",
-        "frequency_diversity": "shoal.checks.l_diversity",
-        "largest_gain": "shoal.checks.belief_gain",
-        "largest_link": "shoal.checks.foreground_safety",
-        "largest_posterior": "shoal.checks.weighted_diversity",
-        "largest_protected_share": "shoal.checks.m_confidentiality",
-        "largest_share": "shoal.checks.alpha_k",
-        "recursive_diversity": "shoal.checks.l_diversity",
-        "remaining_rules": "shoal.checks.adversarial_rules",
-        "smallest_bucket": "shoal.checks.bucket_size",
-        "valid_values": "shoal.checks.matching_diversity",
+        "Evidence": "shoal.core.verdict",
+        "Verdict": "shoal.core.verdict",
+        "Witness": "shoal.injector.check.matching_diversity",
+        "anonymity": "shoal.grouping.check.k_anonymity",
+        "closeness": "shoal.grouping.check.t_closeness",
+        "distinct_diversity": "shoal.grouping.check.l_diversity",
+        "entropy_diversity": "shoal.grouping.check.l_diversity",
+        "fewest_valid_values": "shoal.injector.check.matching_diversity",
+        "frequency_diversity": "shoal.grouping.check.l_diversity",
+        "largest_gain": "shoal.beliefs.check",
+        "largest_link": "shoal.foreground.check.safety",
+        "largest_posterior": "shoal.injector.check.weighted_diversity",
+        "largest_protected_share": "shoal.grouping.check.k_anonymity",
+        "largest_share": "shoal.grouping.check.k_anonymity",
+        "recursive_diversity": "shoal.grouping.check.l_diversity",
+        "remaining_rules": "shoal.hiding.check",
+        "smallest_bucket": "shoal.grouping.check.k_anonymity",
+        "valid_values": "shoal.injector.check.matching_diversity",
     },
 )
 
@@ -143,12 +153,12 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
             f"{guarantee.name} has no checker.",
             hint=f"there is one for each of {', '.join(CHECKERS)}.",
         )
-    checker = import_module(f"{__name__}.{module}").check
+    checker = import_module(module).check
     try:
         # Every checker goes over its evidence at least once.
         evidence.work.spend(evidence.n_entries)
         return cast("Callable[[Guarantee, Evidence], Verdict]", checker)(guarantee, evidence)
     except TooMuchWork:
-        from shoal.checks.verdict import Verdict  # noqa: PLC0415 - help imports no numpy
+        from shoal.core.verdict import Verdict  # noqa: PLC0415 - help imports no numpy
 
         return Verdict.not_checked(guarantee, len(evidence.sizes), evidence.work.limit)

@@ -11,12 +11,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from reproduction.page import Paper, Summary, html_page
+from reproduction.reproduced import Curve, Figure, Statement
 
 import shoal
-from shoal.core.frontier import Point
-from shoal.report.reproduced import Curve, Figure, Statement
-from shoal.report.reproduction_page import Paper, Summary, html_page
-from shoal.report.risk_picture import risk_picture
+from shoal.report.risk_picture import Point, risk_picture
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is at hand")
@@ -89,10 +88,14 @@ def made(method: shoal.Method, folder: Path) -> list[Path]:
     )
     release = shoal.anonymize(table, method)
     shape = release.manifest.shape
-    linkage = shoal.attacks.SlicedLinkage() if shape == "sliced" else shoal.attacks.Linkage(limit=1)
-    shoal.attack(release, linkage)
-    release.measured = shoal.measure(release, shoal.measures.Loss()).measured
-    public = release.write(folder)
+    linkage = (
+        shoal.attacks.SlicedLinkage() if shape.name == "sliced" else shoal.attacks.Linkage(limit=1)
+    )
+    public = release.write(
+        folder,
+        findings=shoal.attack(release, linkage),
+        measured=shoal.measure(release, shoal.measures.Loss()),
+    )
     return [public / "report.html", folder.with_name(f"{folder.name}.internal") / "report.html"]
 
 

@@ -80,7 +80,7 @@ def run(monkeypatch, tmp_path: Path, private_temporary: Path):
     from shoal.cli.app import app
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "500")
     runner = CliRunner()
 
     def invoke(*arguments: object):

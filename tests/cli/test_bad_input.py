@@ -99,7 +99,7 @@ def test_broken_utf8_far_from_the_beginning(refused, write_csv, marker):
 
 
 def test_line_with_too_many_fields(refused, write_csv, rows, marker):
-    refused(write_csv([*rows, [marker] * 6]), DATA, "number of fields")
+    refused(write_csv([*rows, [marker] * 6]), DATA, "as many fields")
 
 
 def test_line_with_too_few_fields(refused, write_csv, rows, marker):
@@ -253,7 +253,9 @@ def test_not_finite_numbers_in_parquet(refused, tmp_path, roles):
 
 
 def test_text_in_a_column_that_is_declared_a_number(refused, write_csv, rows, roles):
-    refused(write_csv(rows), DATA, "'zip'", "no numbers", columns=(*roles, "--type", "zip=integer"))
+    refused(
+        write_csv(rows), DATA, "'zip'", "not numbers", columns=(*roles, "--type", "zip=integer")
+    )
 
 
 def test_value_that_a_hierarchy_lacks(refused, write_csv, tmp_path, roles):
@@ -368,7 +370,7 @@ def test_unknown_method(refused, write_csv):
 
 
 def test_unknown_parameter(refused, write_csv):
-    refused(write_csv(), PARAMETER, "'kk'", "its parameters are", options=(*MONDRIAN, "-p", "kk=2"))
+    refused(write_csv(), PARAMETER, "'kk'", "Its parameters are", options=(*MONDRIAN, "-p", "kk=2"))
 
 
 def test_no_method(refused, write_csv):

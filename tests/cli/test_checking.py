@@ -29,7 +29,7 @@ def test_verify_a_release_that_was_changed(run, released):
 
 
 def test_verify_partly_has_an_exit_code_of_its_own(run, released, monkeypatch):
-    from shoal.pipeline import verify
+    from shoal.release import verify
 
     partly = verify.Verification(verify.Status.PARTLY, (), (), 40, 8)
     monkeypatch.setattr(verify, "verify", lambda *_, **__: partly)
@@ -106,7 +106,7 @@ def test_claims_about_a_release_are_refused(run, released):
 def test_attack_says_that_it_shows_values(run, released, marker):
     result = run("attack", "release")
     assert result.exit_code == 0, result.output
-    before, notice, after = result.stdout.partition("What follows shows values of the table")
+    before, notice, after = result.stdout.partition("The following shows values of the table")
     assert notice
     assert marker not in before
     assert marker in after
@@ -129,7 +129,7 @@ def test_attack_says_how_right_it_is_where_the_table_is_named(run, write_csv, ma
         'quasi = ["age", "zip"]\n'
         'sensitive = "disease"\n[method]\nname = "anatomy"\nell = 2\n'
     )
-    published = run("publish", "shoal.toml")
+    published = run("publish", "shoal.toml", "--details")
     assert published.exit_code == 0, published.output
     assert "calibration" in published.stdout
     assert marker not in published.output

@@ -45,9 +45,13 @@ def configured(write_csv, tmp_path):
 def test_publish_prints_the_gate_and_where_the_release_is(run, configured, marker):
     result = run("publish", configured())
     assert result.exit_code == 0, result.output
-    for words in ("homogeneity", "passed (at most 0)", "reported, not judged", "release.internal"):
+    for words in ("homogeneity", "passed", "not judged", "release.internal"):
         assert words in result.stdout
-    assert marker not in result.output
+    assert "passed (at most 0)" not in result.stdout
+    detailed = run("publish", configured(), "--details", "--replace").stdout
+    for words in ("passed (at most 0)", "reported, not judged", "generalized loss"):
+        assert words in detailed
+    assert marker not in result.output + detailed
 
 
 def test_publish_as_json(run, configured):
@@ -64,7 +68,8 @@ def test_failed_gate_leaves_nothing(run, configured, listing, marker):
     result = run("publish", path)
     assert result.exit_code == 7
     assert listing() == before
-    assert "failed (at most 0)" in result.stdout
+    assert "✗ homogeneity  failed" in result.stdout
+    assert "failed (at most 0)" in run("publish", path, "--details").stdout
     assert "people at risk, 0 allowed" in result.stderr
     assert marker not in result.output
     error = json.loads(run("publish", path, "--json").stdout)["error"]
@@ -82,7 +87,9 @@ def test_a_limit_that_every_release_exceeds_is_said_to_mean_nothing(
     assert (result.exit_code, listing()) == (7, before)
     assert "its limit means nothing, because the column has 4 values" in result.stderr
     assert "protect" in result.stderr
-    assert "failed: the limit means nothing" in result.stdout
+    assert "failed" in result.stdout
+    detailed = run("publish", path, "--details").stdout
+    assert "failed: the limit means nothing" in " ".join(detailed.split())
     assert marker not in result.output
     (first, *_) = json.loads(run("publish", path, "--json").stdout)["error"]["gate"]
     assert (first["verdict"], first["at_risk"]) == ("failed: the limit means nothing", 40)
@@ -129,7 +136,7 @@ def test_an_attack_is_left_out_with_a_reason_alone(run, configured, tmp_path):
     assert "'membership' would not be run" in planned.stderr
     result = run("publish", configured(more=left_out + reason))
     assert result.exit_code == 0, result.output
-    assert "not run: no list" in " ".join(result.stdout.split())
+    assert "not run no list of people exists" in " ".join(result.stdout.split())
     record = json.loads((tmp_path / "release.internal" / "record.json").read_text())
     assert record["gate"]["not_run"] == {"membership": "no list of people exists"}
     assert "membership" not in record["attacks"]
@@ -173,9 +180,10 @@ def test_publishing_the_same_table_again_warns(run, configured):
     run("publish", path)
     result = run("publish", path, "--out", "second")
     assert result.exit_code == 0
-    assert "'release' was made of this same table" in result.stderr
+    assert "'release' was made from this same table" in result.stderr
     again = json.loads(run("publish", path, "--replace", "--json").stdout)
-    assert len(again["warnings"]) == 2
+    (warning,) = again["warnings"]
+    assert "'release', 'second' were made from this same table" in warning
 
 
 def test_dry_run_writes_nothing_and_says_what_would_be_done(run, configured, listing, marker):
@@ -203,6 +211,46 @@ def test_dry_run_finds_what_would_fail(run, configured):
     path = configured()
     path.write_text(path.read_text().replace('"zip"', '"zap"'))
     assert run("publish", path, "--dry-run").exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"zip"', '"zap"'),
+        ("k = 4", "k = 400"),
+        ("k = 4", "kk = 4"),
+        (
+            "[attacks.homogeneity]",
+            "[attacks.sliced_linkage]\nmax_people = 0\n[attacks.homogeneity]",
+        ),
+        ("[attacks.homogeneity]", "[attacks.homogenity]"),
+        ("[attacks.homogeneity]", "[release]\nseed = 7\n[attacks.homogeneity]"),
+        ("[attacks.homogeneity]", '[release]\nfolder = "taken"\n[attacks.homogeneity]'),
+        ("[attacks.homogeneity]", '[release]\nformat = "word"\n[attacks.homogeneity]'),
+    ],
+)
+def test_dry_run_fails_as_publish_would(run, configured, tmp_path, old, new):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "notes.txt").write_text("mine")
+    path = configured()
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    planned = run("publish", path, "--dry-run")
+    published = run("publish", path)
+    assert planned.exit_code == published.exit_code != 0
+    assert planned.stderr == published.stderr
+
+
+def test_dry_run_lists_every_attack_with_its_time(run, configured):
+    path = configured(more='[attacks.membership]\nrun = false\nreason = "no list"\n')
+    document = json.loads(run("publish", path, "--dry-run", "--json").stdout)
+    listed = {one["attack"]: one for one in document["attacks"]}
+    assert listed["homogeneity"]["seconds"] > 0
+    assert listed["membership"]["not_run"] == "no list"
+    assert listed["membership"]["seconds"] == 0
+    gate = json.loads(run("publish", path, "--json").stdout)["gate"]
+    assert set(listed) == {one["attack"] for one in gate}
 
 
 FULL_DOMAIN = """
@@ -260,7 +308,7 @@ def test_anonymize_with_seed_is_repeatable_and_not_sealed(run, write_csv, roles)
     for name in ("first", "second"):
         result = run("anonymize", write_csv(), *roles, *options, "--out", name)
         assert result.exit_code == 0, result.output
-        assert "not sealed, a test release" in result.stdout
+        assert "Written as a test, not sealed" in result.stdout
     first, second = (Path(name, "quasi.csv").read_text() for name in ("first", "second"))
     assert first == second
 
@@ -330,10 +378,21 @@ def test_usage_errors(run, arguments):
 def test_demo_passes_its_own_gate(run, tmp_path):
     result = run("demo", "--rows", "400")
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("passed (at most 0)") == 2
+    assert result.stdout.count("passed  ") == 2
     assert run("verify", "shoal-demo/release").exit_code == 0
     assert run("demo", "--rows", "400").exit_code == 3
     assert run("demo", "--rows", "400", "--replace", "--quiet").exit_code == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_demo_fits_on_one_screen(finish, monkeypatch, encoding):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    code, said, _ = finish("demo", "--rows", "400")
+    assert code == 0
+    assert len(said.splitlines()) <= 40
+    assert max(map(len, said.splitlines())) <= 80
+    assert ("+ homogeneity  passed" if encoding == "ascii" else "✓ homogeneity  passed") in said
 
 
 # all commands
@@ -356,7 +415,7 @@ def test_debug_shows_the_traceback(run, tmp_path):
 
 
 def test_unexpected_exceptions_hide_their_text(run, configured, monkeypatch, marker, tmp_path):
-    from shoal.pipeline import config
+    from shoal.workflow import config
 
     def fail(*_, **__):
         raise RuntimeError(marker)
@@ -370,7 +429,7 @@ def test_unexpected_exceptions_hide_their_text(run, configured, monkeypatch, mar
 
 
 def test_errors_of_the_system_are_explained(run, configured, monkeypatch):
-    from shoal.pipeline import config
+    from shoal.workflow import config
 
     def fail(*_, **__):
         raise PermissionError(13, "Permission denied", "/data/people.csv")

@@ -107,8 +107,8 @@ STEPS = '''
 import os, signal, sys
 from pathlib import Path
 import shoal
-from shoal.pipeline import config, publish
-from shoal.pipeline.placing import claimed
+from shoal.workflow import config, publish
+from shoal.release.placing import claimed
 
 CHANGES = {"os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "fcntl.flock"}
 
@@ -238,7 +238,7 @@ def test_folder_that_nobody_may_write_to(run, configured, left, folder):
 def test_folder_that_vanishes_while_it_is_written(run, configured, left, tmp_path, monkeypatch):
     import shutil
 
-    from shoal.pipeline import seal
+    from shoal.release import seal
 
     def vanish(*_: object) -> dict[str, str]:
         shutil.rmtree(tmp_path / "parent")
@@ -253,7 +253,7 @@ def test_folder_that_vanishes_while_it_is_written(run, configured, left, tmp_pat
 
 def test_second_writer_is_refused_until_the_first_is_gone(finish, configured, whole, left):
     script = (
-        "import sys; from pathlib import Path; from shoal.pipeline.placing import claimed\n"
+        "import sys; from pathlib import Path; from shoal.release.placing import claimed\n"
         "with claimed(Path(sys.argv[1]), replace=True):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )
@@ -380,7 +380,7 @@ def test_limits_can_be_raised_in_the_configuration(run, configured, tmp_path, le
 
 
 def test_source_that_changes_while_it_is_read(run, configured, tmp_path, left, monkeypatch):
-    from shoal.engines.duckdb import DuckDB
+    from shoal.engines.duckdb.engine import DuckDB
 
     stage = DuckDB.stage
 

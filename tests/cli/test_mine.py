@@ -98,7 +98,7 @@ never = "prostate"
 def test_a_table_and_its_columns_are_enough(run, source):
     result = run("mine", source, *OPTIONS)
     assert result.exit_code == 0, result.output
-    assert "What follows shows values" in result.stdout
+    assert "The following shows values" in result.stdout
     assert "negative rules about disease: " in result.stdout
     rows = [line for line in result.stdout.splitlines() if line.startswith("sex M")]
     assert any("ovarian" in row and "24" in row for row in rows)
@@ -282,7 +282,7 @@ def test_fewer_are_shown_than_are_written(run, source):
         (
             ("--quasi", "sex,age,disease", "--sensitive", "disease", "--identifying", "id"),
             4,
-            "'disease' is quasi-identifying and sensitive",
+            "'disease' is both",
         ),
         (("--quasi", "sex,age", "--sensitive", "disease"), 4, "id"),
         ((*OPTIONS, "--out", "nowhere/rules.toml"), 8, "nowhere"),
@@ -328,7 +328,7 @@ def test_given_rules_that_do_not_fit_are_refused_and_not_shown(run, source, tmp_
 def test_a_configuration_is_not_overruled_in_passing(run, configure, options):
     result = run("mine", configure(), *options)
     assert result.exit_code == 2
-    assert "shoal.toml describes the table" in " ".join(result.stderr.split())
+    assert "the configuration describes the table" in " ".join(result.stderr.split())
 
 
 def test_a_configuration_that_is_not_there(run):
@@ -400,11 +400,11 @@ def test_publish_with_given_rules_and_a_gate(run, configure):
     assert "a physician" in kept
     partly = run("verify", folder)
     assert partly.exit_code == 9
-    assert "Only in part: what matching l-diversity is checked by" in partly.stdout
+    assert "Verified in part: the witness of matching l-diversity" in partly.stdout
     assert "--internal FOLDER" in partly.stdout
     fully = run("verify", folder, "--internal", f"{folder}.internal")
     assert fully.exit_code == 0
-    assert "Only in part" not in fully.stdout
+    assert "Verified in part" not in fully.stdout
     attacked = run("attack", folder, "--json")
     assert "background" in {one["attack"] for one in json.loads(attacked.stdout)["attacks"]}
 

@@ -83,7 +83,7 @@ def test_the_rules_are_shown_under_the_notice_that_they_hold_values(run, source,
     result = run("mine", source, *ROLES, *LIMITS, *private)
     assert result.exit_code == 0, result.output
     notice, title = [line for line in result.stdout.splitlines() if line.strip()][:2]
-    assert notice == "What follows shows values of the table. It is for internal use."
+    assert notice == "The following shows values of the table; it is for internal use."
     assert title == "adversarial rules: 8, which predict 4 of 5 private cells"
     for antecedent, consequent in EIGHT:
         assert antecedent in result.stdout
@@ -95,7 +95,7 @@ def test_json_holds_the_counts_and_the_rules_worst_first(run, source, private):
     result = run("mine", source, *ROLES, *LIMITS, *private, "--json")
     assert shown(result) == EIGHT
     stated = json.loads(result.stdout)
-    assert stated["notice"].startswith("What follows shows values")
+    assert stated["notice"].startswith("The following shows values")
     counts = ("adversarial", "private_cells", "predicted_cells", "gamma", "delta")
     assert [stated[name] for name in counts] == [8, 5, 4, 2, "0.6"]
     rows = stated["sections"][0]["rows"]
@@ -174,7 +174,7 @@ def test_all_rules_are_written_for_the_owner_alone(run, source, private, tmp_pat
     options = (*ROLES, *LIMITS, *private, "--show", "1", "--out", "rules.csv")
     result = run("mine", source, *options)
     assert result.exit_code == 0, result.output
-    assert "Wrote rules.csv." in result.stdout
+    assert "Wrote the rules, for internal use: rules.csv" in result.stdout
     path = tmp_path / "rules.csv"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shoal.core.writing.os.fsync", refuse)
+    monkeypatch.setattr("shoal.core.documents.os.fsync", refuse)
     result = run("mine", source, *ROLES, *LIMITS, *private, "--out", "rules.csv")
     assert result.exit_code == 8
     assert "No space left" in result.stderr
@@ -283,7 +283,7 @@ def test_numbers_are_cut_as_the_method_says(run, configure, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (("--private", "title"), 2, "say which columns: --quasi, or"),
+        (("--private", "title"), 2, "name the columns with --quasi, or"),
         ((*ROLES, "--delta", "0.6"), 2, "--quasi and --sensitive"),
         ((*ROLES, "--sensitive", "id", "--delta", "0.6"), 2, "--delta is about private cells"),
         ((*ROLES, "--sensitive", "id", "--gamma", "2"), 2, "--gamma is about private cells"),
@@ -301,7 +301,7 @@ def test_numbers_are_cut_as_the_method_says(run, configure, tmp_path):
         ((*ROLES, "--private", "title", "--gamma", "0"), 3, "gamma must be"),
         ((*ROLES, "--private", "title", "--gamma", "1.5"), 3, "gamma must be"),
         ((*ROLES, "--private", "height"), 3, "begins with no column"),
-        ((*ROLES, "--private", "title where height > 5"), 3, "no column"),
+        ((*ROLES, "--private", "title where height > 5"), 3, "not a column"),
         ((*ROLES, "--private", "title", "--out", "nowhere/rules.csv"), 8, "nowhere"),
     ],
 )
@@ -314,7 +314,7 @@ def test_what_cannot_be_mined_is_refused(run, source, options, code, words):
 def test_options_of_negative_rules_beside_a_configuration_that_hides_rules(run, configure):
     result = run("mine", configure('private = "title"'), "--min-exp", "0.9")
     assert result.exit_code == 2
-    assert "method of the shoal.toml is rule_hiding" in " ".join(
+    assert "method of the configuration is rule_hiding" in " ".join(
         result.stderr.replace("│", " ").split()
     )
 

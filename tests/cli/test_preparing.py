@@ -23,8 +23,8 @@ def test_hierarchy_build_check_show(run, write_csv, marker):
     checked = run("hierarchy", "check", "age.csv", "--source", source, "--column", "age", "--json")
     assert json.loads(checked.stdout)["unused_leaves"] == 0
     shown = run("hierarchy", "show", "age.csv", "--most", "3")
-    assert "What follows shows values" in shown.stdout
-    assert "nodes more" in shown.stdout
+    assert "The following shows values" in shown.stdout
+    assert "more nodes" in shown.stdout
 
 
 def test_hierarchy_of_listed_values(run, tmp_path):

@@ -114,7 +114,7 @@ def test_help_imports_neither_numpy_nor_an_engine():
     script = (
         "import sys; from typer.testing import CliRunner; from shoal.cli.app import app\n"
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
-        "heavy = {'numpy', 'duckdb', 'pydantic', 'scipy', 'shoal.pipeline'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'duckdb', 'pydantic', 'scipy', 'shoal.workflow'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)

@@ -25,7 +25,7 @@ def left(folder: Path) -> set[str]:
 def test_a_process_of_its_own_makes_the_same_files(finish, released, tmp_path, marker):
     code, stdout, stderr = finish("replay", "release.internal/record.json")
     assert (code, stderr) == (0, "")
-    assert "identical to what was sealed" in stdout
+    assert "identical to the sealed release" in stdout
     assert marker not in stdout
     assert bytes_of(tmp_path / "release-replayed") == bytes_of(tmp_path / "release")
     assert left(tmp_path) == {*FILES, "release-replayed", "release-replayed.internal"}

@@ -146,7 +146,7 @@ def test_dry_run_on_a_database(run, configured, listing, nothing_shown):
 
 def test_a_release_that_cannot_be_loaded_is_still_sealed(run, configured, database, monkeypatch):
     from shoal.core.errors import EngineError
-    from shoal.pipeline import export
+    from shoal.release import export
 
     def fail(*_, **__):
         fact = "The connection to the database was lost."
@@ -196,7 +196,7 @@ def test_a_csv_file_is_read_by_the_engine_that_is_named(run, write_csv):
 
 def test_what_the_tab_key_offers(tmp_path, monkeypatch):
     from shoal.cli.options import _ENGINES, _complete_engines, _complete_sources
-    from shoal.pipeline.sources import ENGINES
+    from shoal.engines.engine import ENGINES
 
     assert _ENGINES == ENGINES
     monkeypatch.chdir(tmp_path)

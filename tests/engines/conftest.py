@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import settings
 
-from shoal.engines.duckdb import DuckDB
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.engine import Engine
-from shoal.engines.postgres import Postgres
-from shoal.engines.postgres_connection import Connection
-from shoal.engines.spark import Spark
+from shoal.engines.postgres.connection import Connection
+from shoal.engines.postgres.engine import Postgres
+from shoal.engines.spark.engine import Spark
 
 MakeEngine = Callable[[], Engine]
 
@@ -109,21 +108,3 @@ def is_staged(engine: Engine) -> Callable[[str], bool]:
         return bool(engine.rows(named)["n"][0])
 
     return ask
-
-
-_FEW_EXAMPLES = 4
-"""So many of the examples that hypothesis draws are tried where each takes seconds."""
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Draw fewer examples for Spark."""
-    drawn = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
-    if drawn is None or "spark" not in item.callspec.params.values():
-        return (yield)
-    few = settings(drawn, max_examples=min(drawn.max_examples, _FEW_EXAMPLES))
-    item.obj._hypothesis_internal_use_settings = few
-    try:
-        return (yield)
-    finally:
-        item.obj._hypothesis_internal_use_settings = drawn

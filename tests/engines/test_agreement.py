@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.core.method import Shape
 from shoal.core.schema import Schema
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.lookup import texts_in_source
-from shoal.engines.table import EngineTable, whole_row
-from shoal.engines.texts import texts_of
+from shoal.core.shapes import Shape
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.coding import whole_row
+from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.survey import texts_in_source
+from shoal.engines.sql.table import EngineTable
 
 N_ROWS = 240
 METHODS = {

@@ -12,8 +12,8 @@ import pytest
 import shoal
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
-from shoal.engines.carried import count_table
-from shoal.engines.table import EngineTable
+from shoal.engines.sql.insensitive import count_table
+from shoal.engines.sql.table import EngineTable
 
 N_ROWS = 120
 

@@ -12,9 +12,9 @@ import shoal
 from shoal.core.errors import ParameterError
 from shoal.core.private_cells import PrivateCells
 from shoal.core.schema import Schema
-from shoal.engines.table import EngineTable
-from shoal.pipeline import anonymize as anonymizing
-from shoal.pipeline.verify import Status
+from shoal.engines.sql.table import EngineTable
+from shoal.release.verify import Status
+from shoal.workflow import anonymize as anonymizing
 
 N_ROWS = 160
 CUT = {"age": {"bins": 4}}
@@ -86,7 +86,7 @@ def test_every_engine_draws_the_same_rows(engine, embedded):
 
 def test_cells_by_position_need_lines(engine):
     table = staged(engine, "no")
-    with pytest.raises(ParameterError, match="rows of a database have none"):
+    with pytest.raises(ParameterError, match="rows of a database have no position"):
         table.marked(PrivateCells.of(np.ones((N_ROWS, 5), dtype=bool)), N_ROWS)
 
 

@@ -16,10 +16,10 @@ import shoal
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
 from shoal.core.log import internal_log
 from shoal.core.schema import Schema
-from shoal.engines.postgres import Postgres
-from shoal.engines.postgres_connection import public_address, without_password
-from shoal.engines.table import EngineTable
-from shoal.engines.texts import texts_of
+from shoal.engines.postgres.connection import public_address, without_password
+from shoal.engines.postgres.engine import Postgres
+from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.table import EngineTable
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -155,7 +155,7 @@ def test_what_holds_no_plain_value_has_no_role_but_can_be_carried_as_text(
     engine = Postgres(database)
     try:
         scan = engine.scan(database, table="t")
-        with pytest.raises(DataError, match="holds no plain value"):
+        with pytest.raises(DataError, match="does not hold plain values"):
             EngineTable(engine, scan, Schema(quasi=["a", "q"], sensitive="s"))
         table = EngineTable(engine, scan, Schema(quasi="q", insensitive="a", sensitive="s"))
         brought = engine.bring("SELECT x0 FROM coded")
@@ -168,14 +168,14 @@ def test_what_holds_no_plain_value_has_no_role_but_can_be_carried_as_text(
 @pytest.mark.parametrize(
     ("kind", "value", "said"),
     [
-        ("double precision", "NaN", "no numbers"),
+        ("double precision", "NaN", "not numbers"),
         ("double precision", "Infinity", "infinite"),
-        ("numeric", "NaN", "no numbers"),
+        ("numeric", "NaN", "not numbers"),
         ("numeric", "-Infinity", "infinite"),
-        ("date", "infinity", "holds values that are none"),
-        ("date", "0044-03-15 BC", "holds values that are none"),
-        ("date", "12000-01-01", "holds values that are none"),
-        ("timestamp", "2020-01-01 12:00", "1 times of day"),
+        ("date", "infinity", "has values that are not dates"),
+        ("date", "0044-03-15 BC", "has values that are not dates"),
+        ("date", "12000-01-01", "has values that are not dates"),
+        ("timestamp", "2020-01-01 12:00", "1 values with a time of day"),
     ],
 )
 def test_values_beyond_what_is_published_are_refused(run, database, kind, value, said):
@@ -274,7 +274,7 @@ def test_which_table_has_to_be_clear(run, database):
     with pytest.raises(SchemaError, match="no table to read named 'nobody'"):
         engine.scan(database, table="nobody")
     for statement in ("SELECT * FROM people", "(SELECT 1)", "WITH x AS (SELECT 1) SELECT 1"):
-        with pytest.raises(ParameterError, match="no SQL") as caught:
+        with pytest.raises(ParameterError, match="not SQL") as caught:
             engine.scan(database, table=statement)
         assert statement not in str(caught.value)
     with pytest.raises(ParameterError, match="delimiter has no meaning"):
@@ -380,8 +380,7 @@ def test_no_value_and_no_key_stands_in_the_log_of_the_server(
     start = len(postgres_server.log)
     table = shoal.read(database, Schema(**ROLES, key="name"), table="people")
     release = shoal.anonymize(table, shoal.Anatomy(ell=3))
-    shoal.attack(release)
-    release.write(tmp_path / "release")
+    release.write(tmp_path / "release", findings=shoal.attack(release))
     table.engine.close()
     said = postgres_server.log[start:]
     assert "CREATE TEMP TABLE" in said
@@ -497,7 +496,7 @@ def test_refused_connections_are_explained(run, database, postgres_server):
     try:
         hba.write_text("local all guarded scram-sha-256\n" + before)
         run("SELECT pg_reload_conf()")
-        with pytest.raises(EngineError, match="wants a password"):
+        with pytest.raises(EngineError, match="requires a password"):
             Postgres(database.replace("steward@", "guarded@"))
         with pytest.raises(EngineError, match="refused the user or the password") as caught:
             Postgres(database.replace("steward@", "guarded:wrongone@"))
@@ -587,8 +586,7 @@ def release(tmp_path):
     )  # fmt: skip
     table = shoal.read(columns, schema)
     made = shoal.anonymize(table, shoal.Anatomy(ell=2))
-    made.write(tmp_path / "my release")
-    return made
+    return shoal.open_release(made.write(tmp_path / "my release"))
 
 
 def test_a_release_is_loaded_in_order_with_types_and_a_comment(run, database, release, tmp_path):
@@ -642,7 +640,7 @@ def test_tables_in_the_way_are_replaced_only_on_request_and_only_releases(run, d
 
 
 def test_a_release_is_loaded_whole_or_not_at_all(run, database, release, monkeypatch):
-    from shoal.pipeline import export
+    from shoal.release import export
 
     load = export._load
 
@@ -660,11 +658,11 @@ def test_a_release_is_loaded_whole_or_not_at_all(run, database, release, monkeyp
 def test_a_changed_or_unsealed_release_is_not_loaded(run, database, release, tmp_path):
     path = tmp_path / "my release" / "quasi.csv"
     path.write_bytes(path.read_bytes().replace(b"1,", b"2,", 1))
-    with pytest.raises(shoal.GuaranteeError, match="fails its verification"):
+    with pytest.raises(shoal.errors.GuaranteeError, match="fails its verification"):
         shoal.export_release(release, database)
     stated = json.loads((tmp_path / "my release" / "manifest.json").read_text())
     (tmp_path / "my release" / "manifest.json").write_text(json.dumps(stated | {"sealed": False}))
-    with pytest.raises(shoal.GuaranteeError, match="not sealed"):
+    with pytest.raises(shoal.errors.GuaranteeError, match="not sealed"):
         shoal.export_release(release, database)
     table = shoal.read({"a": [1, 1], "s": ["x", "y"]}, Schema(quasi="a", sensitive="s"))
     unwritten = shoal.anonymize(table, shoal.Anatomy(ell=2))
@@ -735,9 +733,8 @@ def test_conditions_and_findings_reach_no_log_of_the_server(
     )
     for number, method in enumerate(methods):
         release = shoal.anonymize(table, method)
-        shoal.attack(release)
-        shoal.measure(release)
-        release.write(tmp_path / f"release{number}")
+        found, measured = shoal.attack(release), shoal.measure(release)
+        release.write(tmp_path / f"release{number}", findings=found, measured=measured)
     table.engine.close()
     said = postgres_server.log[start:]
     assert "CREATE TEMP TABLE" in said

@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
-from shoal.core.domain import ColumnType
+from shoal.core.domain import ColumnType, Role
 from shoal.core.log import internal_log
-from shoal.core.method import Shape
+from shoal.core.manifest import Manifest, PublishedColumn
 from shoal.core.plan import Blank, Label, Plan, Recode, Segments
-from shoal.core.release import Manifest, PublishedColumn
-from shoal.core.schema import Role, Schema
+from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.engines.apply import apply_plan
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.layout import published_queries
-from shoal.engines.published import PublishedFiles, open_files
-from shoal.engines.table import EngineTable
-from shoal.engines.texts import texts_of
+from shoal.core.shapes import Shape
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.apply import apply_plan
+from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.layout import published_queries
+from shoal.engines.sql.published_files import PublishedFiles, open_files
+from shoal.engines.sql.table import EngineTable
 
 HARD = [
     "plain", "", " spaces ", "comma, and", "semi;colon", 'a "quote"', "'single'", "line\nbreak",
@@ -162,7 +162,7 @@ def test_any_name_of_a_column_is_written_and_read_back(engine, tmp_path, names, 
     columns = {names[0]: ["u", "v", None], names[1]: ["x", None, "y"]}
     table = staged(engine, columns, quasi=names[0], sensitive=names[1])
     for shape in (Shape.GENERALIZED, Shape.BUCKETIZED):
-        folder = tmp_path / shape
+        folder = tmp_path / shape.name
         folder.mkdir()
         plan = whole(table)
         files = write(engine, table, plan, shape, folder, ending)

@@ -20,8 +20,8 @@ import pytest
 
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
-from shoal.engines import coding
-from shoal.engines.table import EngineTable
+from shoal.engines.sql import coding
+from shoal.engines.sql.table import EngineTable
 
 COLUMNS = {
     "age": [29, 22, None, 22, 105],
@@ -287,8 +287,8 @@ def test_a_scan_says_how_the_source_was_read(engine, tmp_path):
         ("t.csv", b"", "empty"),
         ("t.csv", b"\n1,2\n", "header"),
         ("t.csv", b"a,\n1,2\n", "without a name"),
-        ("t.csv", b"a,a\n1,2\n", "of one name"),
-        ("t.csv", b"a,A\n1,2\n", "of one name"),
+        ("t.csv", b"a,a\n1,2\n", "of the same name"),
+        ("t.csv", b"a,A\n1,2\n", "of the same name"),
         ("t.csv", b"PAR1....", "Parquet"),
         ("t.csv", b"PK\x03\x04....", "zip"),
         ("t.csv", b"a,b\n1,\x00\n", "NUL"),
@@ -310,11 +310,11 @@ def test_a_file_that_is_not_what_it_should_be_is_refused(engine, tmp_path, name,
     ("content", "said"),
     [
         (b"a,b\n", "no rows"),
-        (b"a,b\n1,2\n3\n", "Line 3 .* number of fields"),
-        (b"a,b\n1,2\n3,4,5\n", "Line 3 .* number of fields"),
+        (b"a,b\n1,2\n3\n", "Line 3 .* as many fields"),
+        (b"a,b\n1,2\n3,4,5\n", "Line 3 .* as many fields"),
         (b'a,b\n1,2\n"3,4\n', "Line 3 .* cannot be read"),
         (b'a,b\n1,2\n"3"x,4\n', "Line 3 .* cannot be read"),
-        (b"a,b\r\n1,2\n3,4\r\n", "lines end alike"),
+        (b"a,b\r\n1,2\n3,4\r\n", "lines end in the same way"),
         (b"a,b\n" + b"1,2\n" * 300_000 + b"1,\xff\n", "Line 300002 .* not valid UTF-8"),
         (b"a,b\n" + b"1,2\n" * 300_000 + b"1,\x00\n", "NUL"),
     ],
@@ -340,7 +340,7 @@ def test_what_is_no_source_is_refused(engine, tmp_path):
             engine.scan(source)
     with pytest.raises(DataError, match="no file"):
         engine.scan(tmp_path / "nowhere.csv")
-    with pytest.raises(ParameterError, match="ending"):
+    with pytest.raises(ParameterError, match="file type"):
         engine.scan(write(tmp_path / "t.xlsx", b"x"))
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(DataError, match="no Parquet file"):
@@ -357,7 +357,7 @@ def test_what_is_no_source_is_refused(engine, tmp_path):
     ],
 )
 def test_columns_of_one_name_are_refused(engine, source):
-    with pytest.raises(DataError, match="of one name"):
+    with pytest.raises(DataError, match="of the same name"):
         engine.scan(source)
 
 
@@ -382,7 +382,7 @@ def test_such_names_are_refused_in_files_too(engine, tmp_path, name):
 
 @pytest.mark.parametrize("path", ["a" * 5000, "b" * 300 + ".csv", "a\0b.csv", "a\ud800.csv"])
 def test_a_path_that_no_file_can_have_is_refused(engine, path):
-    with pytest.raises(DataError, match="no path can be like"):
+    with pytest.raises(DataError, match="cannot be the path of a file"):
         engine.scan(path)
 
 

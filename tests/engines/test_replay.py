@@ -14,8 +14,8 @@ import pytest
 import shoal
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
-from shoal.engines.content import content_digest
-from shoal.engines.table import EngineTable
+from shoal.engines.sql.survey import content_digest
+from shoal.engines.sql.table import EngineTable
 
 ROLES = {
     "quasi": ["age", "zip"], "insensitive": ["note", "seen"], "sensitive": "disease", "key": "name",

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from mutations import MARKER
 
 import shoal
+from shoal.core.documents import DocumentLimitError, parse_json, parse_toml, read_whole
 from shoal.core.domain import Domain
 from shoal.core.errors import InternalError, ShoalError
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.reading import DocumentLimitError, parse_json, parse_toml, read_whole
-from shoal.knowledge.known import Knowledge
-from shoal.pipeline import config
-from shoal.pipeline.config_sections import Sections
-from shoal.pipeline.record import read_record
-from shoal.pipeline.release import read_manifest
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.known import Knowledge
+from shoal.release.folder import read_manifest
+from shoal.release.record import read_record
+from shoal.workflow import config
+from shoal.workflow.config_sections import Sections
 
 CONFIGURATION = """
 [table]

@@ -8,9 +8,9 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.knowledge.mining import capacity, crisp, fuzzy, mine
-from shoal.knowledge.positive_rules import mine_positive
-from shoal.knowledge.statistics import mine_statistics
+from shoal.injector import crisp_mining, fuzzy_mining, mined_rules
+from shoal.injector.miners import mine
+from shoal.injector.statistics import mine_positive, mine_statistics
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def cells() -> Cells:
 @pytest.fixture
 def few(monkeypatch):
     """Let the budget hold a thousand rules."""
-    for module in (crisp, fuzzy):
+    for module in (crisp_mining, fuzzy_mining):
         monkeypatch.setattr(module, "most_rules", lambda _: 1000)
 
 
@@ -54,7 +54,7 @@ def test_fuzzy_rules_within_the_budget_are_the_same(cells):
 
 
 def test_positive_rules_and_statistics_beyond_the_budget_are_refused(cells, monkeypatch):
-    monkeypatch.setattr(capacity.bounded, "__defaults__", (1000,))
+    monkeypatch.setattr(mined_rules.bounded, "__defaults__", (1000,))
     for miner in (mine_positive, mine_statistics):
         with pytest.raises(ParameterError, match="more than 1000 rules") as raised:
             miner(cells, "s", {}, min_support=2, max_len=None)
@@ -63,7 +63,7 @@ def test_positive_rules_and_statistics_beyond_the_budget_are_refused(cells, monk
 
 
 def test_search_that_is_too_wide_is_refused(cells, monkeypatch):
-    monkeypatch.setattr(crisp, "MEMORY", 10**4)
+    monkeypatch.setattr(crisp_mining, "MEMORY", 10**4)
     with pytest.raises(ParameterError, match="search for rules") as raised:
         mine(cells, "s", {}, min_exp=0.9, max_len=3)
     assert "max_len" in raised.value.hint
@@ -72,4 +72,4 @@ def test_search_that_is_too_wide_is_refused(cells, monkeypatch):
 @pytest.mark.parametrize("n_columns", [1, 10, 100, 10_000])
 def test_budget_holds_for_any_number_of_columns(n_columns):
     least = n_columns * 4 + 3 * 8
-    assert 0 < capacity.most_rules(n_columns) * least <= capacity.MEMORY
+    assert 0 < mined_rules.most_rules(n_columns) * least <= mined_rules.MEMORY

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 import shoal
-from shoal.knowledge.known import Knowledge
+from shoal.injector.known import Knowledge
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")
 

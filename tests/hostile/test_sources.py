@@ -19,9 +19,9 @@ from mutations import MARKER, mutate, outcomes
 
 import shoal
 from shoal.core.errors import DataError
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.parquet_sources import find_parquet
-from shoal.engines.table import EngineTable
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files import find_parquet
+from shoal.engines.sql.table import EngineTable
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such files")
 
@@ -178,7 +178,7 @@ def test_table_with_a_log_is_refused(engine, tmp_path, make, kind, place):
     for source in {lake, file.parent, file}:
         if source.is_dir() and not any(source.glob("**/*.parquet")):
             continue
-        with pytest.raises(DataError, match=f"table of {kind}") as raised:
+        with pytest.raises(DataError, match=f"{kind} table") as raised:
             engine.scan(source)
         assert "deleted rows" in raised.value.fact
         assert "export the table" in raised.value.hint

@@ -14,8 +14,8 @@ from mutations import MARKER
 import shoal
 from shoal.core.errors import ShoalError
 from shoal.core.row_filter import RowFilter
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.table import EngineTable
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.table import EngineTable
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 characters = st.sampled_from(

@@ -54,10 +54,10 @@ def checkout(tmp_path):
     left_behind = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.egg-info")
     for name in ("src", "build_backend"):
         shutil.copytree(PROJECT / name, folder / name, ignore=left_behind)
-    for kernel in (folder / "src").rglob("_kernels.py"):
+    for kernel in (folder / "src").rglob("_*kernels.py"):
         kernel.unlink()
     folder.joinpath("README.md").write_text("A copy.")
-    folder.joinpath("src/shoal/analyse/_kernels.py").write_text(TRIAL)
+    folder.joinpath("src/shoal/utility/_kernels.py").write_text(TRIAL)
     return folder
 
 
@@ -143,12 +143,12 @@ def test_a_compiler_that_fails_is_no_compiler(backend, monkeypatch):
 def test_a_wheel_holds_sources_and_data(checkout, backend):
     wheel, said = run_build(checkout, "--wheel")
     files = files_in(wheel)
-    expected = {"shoal/py.typed", "shoal/analyse/_kernels.py", "shoal/core/plain_cython.py"}
+    expected = {"shoal/py.typed", "shoal/utility/_kernels.py", "shoal/core/plain_cython.py"}
     data = [*(PROJECT / "src/shoal/datasets/hierarchies").glob("*.csv")]
     expected |= {path.relative_to(PROJECT / "src").as_posix() for path in data}
     assert expected <= files
     assert not any(name.endswith(".c") for name in files)
-    is_compiled = any(name.startswith("shoal/analyse/_kernels.c") for name in files)
+    is_compiled = any(name.startswith("shoal/utility/_kernels.c") for name in files)
     assert is_compiled or "plain Python" in said
     if backend.find_compiler() and backend.has_headers():
         assert is_compiled
@@ -179,4 +179,4 @@ def test_a_source_distribution_can_be_built_again(checkout):
         archive.extractall(checkout / "unpacked", filter="data")
     (again,) = (checkout / "unpacked").iterdir()
     wheel, _ = run_build(again, "--wheel")
-    assert "shoal/analyse/_kernels.py" in files_in(wheel)
+    assert "shoal/utility/_kernels.py" in files_in(wheel)

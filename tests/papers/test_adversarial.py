@@ -7,20 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.checks.adversarial_rules import remaining_rules
 from shoal.core import kernels
 from shoal.datasets import adult, papers, zipf
 from shoal.datasets.dataset import Encoded
-from shoal.knowledge.adversarial import (
-    BLANKED,
-    PRIVATE,
-    Category,
-    Fate,
-    base_rates,
-    categorize,
-    hide,
-    mine,
-)
+from shoal.hiding.cells import BLANKED, PRIVATE
+from shoal.hiding.check import remaining_rules
+from shoal.hiding.hiding import Fate, hide
+from shoal.hiding.mining import Category, base_rates, categorize, mine
 
 R1, R2, R3 = "Assistant -> SL-3", "Manager & SL-5 -> Univ.", "Manager & F -> Married"
 COLUMNS = ("title", "gender", "marital_status", "education", "salary_level")
@@ -213,7 +206,7 @@ def zipf_codes():
 
 
 needs_compiled = pytest.mark.skipif(
-    not kernels.is_compiled("shoal.knowledge.adversarial._kernels"),
+    not kernels.is_compiled("shoal.hiding._search_kernels"),
     reason="as plain Python the kernels take minutes for these tables",
 )
 

@@ -15,17 +15,13 @@ from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.release import People
 from shoal.datasets.adult import LOW_EDUCATION
-from shoal.knowledge.foreground import (
-    Exposed,
-    Target,
-    expose,
-    fit_additive,
-    posterior,
-    profiles,
-    sample_size,
-    score,
-    usable_sets,
-)
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.attribute_sets import profiles, sample_size, usable_sets
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.law import posterior
+from shoal.foreground.mining import expose
+from shoal.foreground.scoring import score
+from shoal.locating.exposed import Exposed
 
 
 def test_example_1_is_8_of_11():

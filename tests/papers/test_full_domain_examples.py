@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.secret import Secret
-from shoal.pipeline.anonymize import problem_of
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.workflow.anonymize import problem_of
 
 PATIENTS = {
     "birth": ["1976-01-21", "1986-04-13", "1976-02-28", "1976-01-21", "1986-04-13", "1976-02-28"],

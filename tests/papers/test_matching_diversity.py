@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from shoal.checks import Evidence, Witness, check, valid_values
+from shoal.core.adversary_guarantees import MatchingDiversity
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
-from shoal.core.guarantees import MatchingDiversity
-from shoal.knowledge.matching import marks_of, valid_of_bucket
+from shoal.injector.matching import marks_of, valid_of_bucket
 
 # Table I: sex, disease and, from Table II, group.
 PATIENTS = [

@@ -10,15 +10,15 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.guarantees import TCloseness
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Problem
 from shoal.core.plan import Plan
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.datasets.papers import slicing_buckets, slicing_patients
-from shoal.methods.mondrian import Mondrian
-from shoal.methods.requirements._kernels import Rules
-from shoal.methods.requirements.limits import CloseCalls, Limits, distance_between
+from shoal.grouping._kernels import Rules
+from shoal.grouping.mondrian import Mondrian
+from shoal.grouping.requirements import CloseCalls, Limits, distance_between
+from shoal.hierarchies.hierarchy import Hierarchy
 
 
 def plan_of(

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.checks.sliced_diversity import check_sliced
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import InfeasibleError
@@ -17,12 +16,16 @@ from shoal.core.sliced import Layout
 from shoal.datasets import papers
 from shoal.datasets.adult import adult
 from shoal.datasets.dataset import Encoded
-from shoal.knowledge.sliced_beliefs import exact_sliced_beliefs, largest_belief
-from shoal.knowledge.sliced_worlds import posterior_of_one
-from shoal.methods.slicing_partition.eligibility import largest_ell
-from shoal.methods.slicing_partition.grouping import confirm_diverse, random_buckets
-from shoal.methods.slicing_partition.partition import partition_tuples
-from shoal.methods.slicing_partition.pieces import TuplePartition
+from shoal.slicing.beliefs import exact_sliced_beliefs, largest_belief
+from shoal.slicing.check.sliced_diversity import check_sliced
+from shoal.slicing.partition import (
+    TuplePartition,
+    confirm_diverse,
+    largest_ell,
+    partition_tuples,
+    random_buckets,
+)
+from shoal.slicing.posteriors import posterior_of_one
 
 PRINTED = Layout([["age", "sex"], ["zipcode", "disease"]], ["disease"])
 BUCKETIZED = Layout([["age", "sex", "zipcode"], ["disease"]], ["disease"])

@@ -6,28 +6,32 @@ import pytest
 
 import shoal
 from shoal.datasets import papers
-from shoal.knowledge.column_generalization import generalize_columns
-from shoal.knowledge.correlation import correlations
-from shoal.knowledge.slicing_columns import SlicedColumns
+from shoal.slicing.column_generalization import generalize_columns
+from shoal.slicing.columns import (
+    bucketized_columns,
+    clustered_columns,
+    given_columns,
+    one_attribute_each,
+)
+from shoal.slicing.correlation import correlations
 
 PATIENTS = papers.slicing_patients().schema
 ROLES = {"quasi": PATIENTS.quasi, "sensitive": PATIENTS.sensitive}
 
 
 def test_table_1_has_columns_of_every_shape():
-    bucketized = SlicedColumns.bucketized(**ROLES)
+    bucketized = bucketized_columns(**ROLES)
     assert bucketized.columns == papers.slicing_bucketized().columns
-    alone = SlicedColumns.one_attribute_each(**ROLES)
+    alone = one_attribute_each(**ROLES)
     assert alone.columns == papers.slicing_one_attribute_per_column().columns
-    sliced = SlicedColumns(papers.slicing_sliced().columns, **ROLES)
+    sliced = given_columns(papers.slicing_sliced().columns, **ROLES)
     assert sliced.sensitive_columns == (1,)
-    assert sliced.quasi_part(0, "disease") == ("age", "sex")
-    assert sliced.quasi_part(1, "disease") == ("zipcode",)
+    assert sliced.outside_attributes == ("age", "sex")
 
 
 def test_section_7_puts_disease_into_both_columns():
     columns = [["age", "sex", "disease"], ["zipcode", "disease"]]
-    overlapping = SlicedColumns(columns, **ROLES, overlap=True)
+    overlapping = given_columns(columns, **ROLES, overlap=True)
     assert overlapping.shared == ("disease",)
     assert overlapping.sensitive_columns == (0, 1)
 
@@ -70,7 +74,7 @@ def test_sex_is_nearest_to_occupation_in_occ_7(adult_path):
 
 def test_five_columns_of_occ_15_keep_what_belongs_together(occ_15):
     schema, found = occ_15
-    columns = SlicedColumns.clustered(found, 5, quasi=schema.quasi, sensitive=schema.sensitive)
+    columns = clustered_columns(found, 5, quasi=schema.quasi, sensitive=schema.sensitive)
     assert columns.columns == (
         ("age", "workclass", "capital_gain", "capital_loss", "hours_per_week", "salary"),
         ("fnlwgt",),

@@ -13,7 +13,7 @@ from shoal.core import kernels
 from shoal.core.cells import group
 from shoal.datasets import adult
 from shoal.datasets.dataset import Encoded
-from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
+from shoal.slicing.fake_tuples import ValuesByBucket, count_fakes
 
 # What k-medoids makes of the fifteen attributes.
 FIVE = [
@@ -60,7 +60,7 @@ def test_fakes_of_two_columns(table, bucket_size, n_fakes):
 
 @pytest.mark.parametrize(("bucket_size", "n_fakes"), [(10, 5.7e7), (100, 3.1e10)])
 def test_fakes_of_five_columns(table, bucket_size, n_fakes):
-    if not kernels.is_compiled("shoal.knowledge.overlaps._kernels"):
+    if not kernels.is_compiled("shoal.slicing._kernels"):
         pytest.skip("without compiled kernels it takes minutes")
     found = count(table, FIVE, bucket_size)
     assert found.n_fakes == pytest.approx(n_fakes, rel=0.05)

@@ -12,10 +12,9 @@ import pytest
 import shoal
 from shoal.core.sliced import Layout
 from shoal.datasets import adult
-from shoal.knowledge.column_generalization import generalize_columns
-from shoal.knowledge.membership import split_rows, tell_apart_sliced
-from shoal.methods.slicing_partition.grouping import dissimilar_buckets, random_buckets
-from shoal.methods.slicing_partition.partition import partition_tuples
+from shoal.slicing.column_generalization import generalize_columns
+from shoal.slicing.membership import split_rows, tell_apart_sliced
+from shoal.slicing.partition import dissimilar_buckets, partition_tuples, random_buckets
 
 LAYOUT = Layout(
     [

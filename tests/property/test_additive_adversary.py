@@ -14,19 +14,13 @@ from scipy.optimize import minimize
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.release import People
-from shoal.knowledge.foreground import (
-    Exposed,
-    Relation,
-    ScaledChances,
-    Target,
-    expose_by,
-    expose_scaled,
-    fit_additive,
-    weigh_jointly,
-)
-from shoal.knowledge.foreground.additive_problem import AdditiveProblem
-from shoal.knowledge.foreground.cross_validation import choose_penalty, fold_buckets
-from shoal.knowledge.foreground.effects import Effects
+from shoal.foreground.additive import choose_penalty, fit_additive, fold_buckets
+from shoal.foreground.additive_problem import AdditiveProblem
+from shoal.foreground.effects import Effects, Relation
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.mining import expose_by
+from shoal.foreground.scene import weigh_jointly
+from shoal.locating.exposed import Exposed
 
 USUAL = settings(max_examples=200, deadline=None)
 FEW = settings(max_examples=60, deadline=None)
@@ -64,48 +58,6 @@ def worlds(odds, n):
         total += weight
         share[list(carriers)] += weight
     return share / total, total
-
-
-# --- odds raised to a power ----------------------------------------------------------------------
-
-
-@USUAL
-@given(release=releases(), a=st.sampled_from([0.0, 0.05, 0.5, 1.0, 1.7]), data=st.data())
-def test_scaled_beliefs_weigh_worlds_by_powers_of_odds(release, a, data):
-    _, _, bucket, value = release
-    exposed, entry = exposed_of(release)
-    n_looks = exposed.looks.n_cells
-    drawn = st.lists(st.floats(0.01, 0.99), min_size=n_looks, max_size=n_looks)
-    f = np.array(data.draw(drawn))
-    target = Target.of(exposed, [1])
-    chances = ScaledChances.of(target, f)
-    p, logs = chances.expose(a).p[entry], chances.log_worlds(a)
-    odds = ((f / (1 - f)) ** a)[exposed.look[entry]]
-    for number in range(bucket.max() + 1):
-        own = np.flatnonzero(bucket == number)
-        n = np.count_nonzero(value[own] == 1)
-        share, total = worlds(odds[own], n)
-        assert np.allclose(p[own], share, atol=1e-12)
-        if n:
-            place = np.searchsorted(target.carrying_buckets, number)
-            assert isclose(logs[place], log(total), rel_tol=1e-10, abs_tol=1e-10)
-    assert np.array_equal(expose_scaled(target, f, a).p, chances.expose(a).p)
-
-
-@FEW
-@given(release=releases(), data=st.data())
-def test_what_follows_by_logic_is_not_scaled(release, data):
-    exposed, entry = exposed_of(release)
-    n_looks = exposed.looks.n_cells
-    flags = st.lists(st.booleans(), min_size=n_looks, max_size=n_looks)
-    target = Target.of(exposed, [1], np.array(data.draw(flags)))
-    zero = np.array(data.draw(flags))
-    f = np.where(zero, 0.0, 0.3)
-    found = expose_scaled(target, f, 0.0)
-    assert np.all(found.p[zero[exposed.look] | target.is_excluded] == 0)
-    assert np.allclose(found.p, expose_by(target, f).p)
-    plain = expose_scaled(target, np.full(n_looks, 0.3), 0.0).p[entry]
-    assert np.all(plain[target.is_excluded[entry]] == 0)
 
 
 # --- effects and their prior ---------------------------------------------------------------------
@@ -226,7 +178,7 @@ def test_both_ways_down_lead_to_the_same_model(drawn):
     begin, ends = problem.alike(), []
     for answer in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            name = "shoal.knowledge.foreground.additive_problem.is_worthwhile"
+            name = "shoal.foreground.additive_problem.is_worthwhile"
             patch.setattr(name, lambda *_, answer=answer: answer)
             end, _, is_converged = problem.solve(1.0, begin, tolerance=1e-6)
         assert is_converged
@@ -309,7 +261,7 @@ def test_held_out_likelihood_is_that_of_fits_made_fold_by_fold(release):
     place = problem.effects.place
     with pytest.MonkeyPatch.context() as patch:
         for name, setting in (("PENALTIES", (10.0, 2.0)), ("_ENOUGH", 1e-12), ("_PATIENCE", 9)):
-            patch.setattr(f"shoal.knowledge.foreground.cross_validation.{name}", setting)
+            patch.setattr(f"shoal.foreground.additive.{name}", setting)
         _, table = choose_penalty(problem, problem.alike())
     fold = fold_buckets(target, table.n_folds)
 
@@ -396,13 +348,13 @@ def test_what_was_impossible_before_stays_so_unless_a_bucket_contradicts(release
 
 
 @FEW
-@given(release=releases(most=9), a=st.sampled_from([0.0, 0.5, 1.0]), seed=st.integers(0, 99))
-def test_values_together_are_weighed_as_assignments_are(release, a, seed):
+@given(release=releases(most=9), seed=st.integers(0, 99))
+def test_values_together_are_weighed_as_assignments_are(release, seed):
     _, _, bucket, value = release
     exposed, entry = exposed_of(release)
     chances = np.random.default_rng(seed).uniform(0.05, 0.9, (exposed.looks.n_cells, 3))
-    p = weigh_jointly(exposed, chances, a)[entry]
-    weights = (chances**a)[exposed.look[entry]]
+    p = weigh_jointly(exposed, chances)[entry]
+    weights = chances[exposed.look[entry]]
     weights /= weights.sum(axis=1, keepdims=True)
     for number in set(bucket.tolist()):
         own = np.flatnonzero(bucket == number)

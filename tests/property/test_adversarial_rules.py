@@ -12,23 +12,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shoal.checks.adversarial_rules import remaining_rules
 from shoal.core import kernels
-from shoal.knowledge.adversarial import (
-    BLANKED,
-    PRIVATE,
-    VISIBLE,
-    Fate,
-    base_rates,
-    following,
-    grades,
-    hide,
-    hiding,
-    mine,
-    minimum_hitting_set,
-    mining,
-    sensitive_cells,
-)
+from shoal.hiding import hiding, mining
+from shoal.hiding import rules as rules_module
+from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable, Limits
+from shoal.hiding.check import remaining_rules
+from shoal.hiding.grades import grades
+from shoal.hiding.hiding import Fate, hide, minimum_hitting_set
+from shoal.hiding.mining import base_rates, mine
+from shoal.hiding.rules import CodedRules, FollowedRules, PackedRules
 
 deltas = st.sampled_from(
     [Fraction(1, 3), Fraction(1, 2), "0.6", Fraction(2, 3), "0.75", "0.8", 1, "0.66666"]
@@ -278,7 +270,7 @@ def test_sensitive_cells_are_marked_rule_by_rule_or_many_at_once(n_rows, monkeyp
                     expected[row, list(rule.antecedent)] = True
                 expected[row, rule.column] |= is_hit
     assert np.array_equal(rules.sensitive(codes, state), expected)
-    monkeypatch.setattr(sensitive_cells, "_MOST_WORDS", 5)
+    monkeypatch.setattr(rules_module, "_MOST_WORDS", 5)
     assert np.array_equal(rules.sensitive(codes, state), expected)
 
 
@@ -437,6 +429,48 @@ def test_every_cell_of_a_shrunk_set_is_needed(example, delta, gamma, mode, batch
     assert done.n_restored == len(whole.cells) - len(done.cells)
 
 
+def define_restoring(codes, state, cells, names, find_rules):
+    """Show cells from the last to the first, over and over, while none of some rules holds."""
+    state, kept, n_before = state.copy(), list(cells), None
+    while len(kept) != n_before:
+        n_before = len(kept)
+        for cell in reversed(cells):
+            if cell in kept:
+                state[cell] = VISIBLE
+                if names.isdisjoint(find_rules(codes, state)):
+                    kept.remove(cell)
+                else:
+                    state[cell] = BLANKED
+    return kept
+
+
+@given(small, deltas, gammas, st.booleans())
+@settings(max_examples=150)
+def test_cells_are_restored_while_no_known_rule_holds(example, delta, gamma, use_hidden):
+    table = HiddenTable(example.codes, example.state)
+    work = hiding._Work(table, Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden), False)
+    work.blank_cells(1)
+    assume(work.found)
+    packed, shown, n_rows = work.packed, work.shown, table.n_rows
+    cells = [(int(packed.order[cell % n_rows]), int(cell // n_rows)) for cell in work.cells]
+    state = table.state.copy()
+    state[tuple(zip(*cells, strict=True))] = BLANKED
+    rules, _ = PackedRules.joined(work.found)
+    followed = FollowedRules.of(packed, rules, shown)
+    is_restored = np.zeros(len(cells), dtype=np.uint8)
+    restorer = hiding.Restorer(packed, followed, work.limits)
+    restorer.restore(work.cells, shown.ravel()[work.cells], is_restored)
+    known = CodedRules.of_packed(packed, rules.antecedent, rules.found, use_hidden=use_hidden)
+    kept = define_restoring(
+        table.codes,
+        state,
+        cells,
+        set(listed(known)),
+        lambda codes, state: define_rules(codes, state, delta, gamma, use_hidden),
+    )
+    assert [cell for cell, shown in zip(cells, is_restored, strict=True) if not shown] == kept
+
+
 @given(tables, deltas, gammas, modes, st.booleans())
 @settings(max_examples=200)
 def test_rules_end_as_their_counts_say(example, delta, gamma, mode, single_pass):
@@ -530,12 +564,17 @@ def test_kernels_as_plain_python_do_the_same(example, delta, gamma, mode, batch)
     parameters = {"delta": delta, "gamma": gamma, "mode": mode, "blank_per_round": batch}
     done = hide(codes, state, **parameters)
     rules = mine(codes, state, delta=delta, gamma=gamma)
-    plain = kernels.load_plain("shoal.knowledge.adversarial._kernels")
+    search, follow, blank, restore = (
+        kernels.load_plain(f"shoal.hiding._{name}_kernels")
+        for name in ("search", "follow", "hide", "restore")
+    )
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("Follower", "Hider", "Restorer", "Searcher"):
-            patch.setattr(hiding, name, getattr(plain, name))
-        patch.setattr(mining, "Searcher", plain.Searcher)
-        patch.setattr(following, "find_members", plain.find_members)
+        patch.setattr(hiding, "Hider", blank.Hider)
+        patch.setattr(hiding, "Restorer", restore.Restorer)
+        for module in (hiding, mining):
+            patch.setattr(module, "Searcher", search.Searcher)
+        for name in ("count_rules", "find_members", "index_by_row"):
+            patch.setattr(rules_module, name, getattr(follow, name))
         again = hide(codes, state, **parameters)
         assert listed(mine(codes, state, delta=delta, gamma=gamma)) == listed(rules)
     assert again.cells.tolist() == done.cells.tolist()

@@ -17,7 +17,7 @@ from shoal.core.method import Problem
 from shoal.core.plan import Plan
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.methods.anatomy import Anatomy, draw_buckets
+from shoal.grouping.anatomy import Anatomy, draw_buckets
 
 tables = st.one_of(
     st.lists(st.integers(1, 6), min_size=1, max_size=8),
@@ -130,7 +130,7 @@ def test_every_bucket_is_drawn_from_the_largest_classes(counts, ell, seed):
 @given(tables, st.integers(2, 7), st.integers(0, 99))
 @settings(max_examples=50)
 def test_compiled_and_plain_draw_agree(counts, ell, seed):
-    plain = kernels.load_plain("shoal.methods._kernels").draw_buckets
+    plain = kernels.load_plain("shoal.grouping._kernels").draw_buckets
     assert run_draw(plain, counts, ell, seed) == run_draw(draw_buckets, counts, ell, seed)
 
 

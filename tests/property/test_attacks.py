@@ -16,14 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.attacks import Homogeneity, Linkage, _column_shares
+from shoal.attacks import Homogeneity, Linkage
+from shoal.core.attack import View
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import AlphaK, FrequencyDiversity
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, People, Published
-from shoal.knowledge import location, random_worlds
-from shoal.knowledge.location import matching_buckets
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
+from shoal.grouping import column_shares as _column_shares
+from shoal.locating import location, random_worlds
+from shoal.locating.location import matching_buckets
 
 THOROUGH = settings(max_examples=200, deadline=None)
 
@@ -260,7 +263,7 @@ def test_beliefs_are_those_of_all_random_worlds(shaped, guarantees, limit):
     published, people, meanings = release_of(shape, table, guarantees)
     _, lines, values, _ = table
     with patch.object(random_worlds, "_CHUNK", 3):
-        findings = Homogeneity(limit=limit).run(published, people)
+        findings = Homogeneity(limit=limit).run(View(published, people))
     labels = published.buckets.domain.labels()
     for person, texts in enumerate(person_texts(people)):
         rows = matching_rows(lines, texts, meanings)
@@ -279,7 +282,7 @@ def test_beliefs_about_known_buckets_are_the_shares_there(table, guarantees):
     _, lines, values, _ = table
     published = publish(Shape.BUCKETIZED, lines, values, guarantees)
     quasi = Cells(published.quasi, published.lines.codes[:, 1:], published.lines.counts)
-    findings = Homogeneity().run(published, People(quasi, published.lines.codes[:, 0]))
+    findings = Homogeneity().run(View(published, People(quasi, published.lines.codes[:, 0])))
     assert findings.n_people == len(lines)
     for cell, bucket in enumerate(published.lines.codes[:, 0].tolist()):
         text = published.lines.domains[0].text(bucket)
@@ -300,7 +303,7 @@ def test_gains_are_over_the_rate_of_the_table(table):
         for texts in person_texts(people)
     ]
     pairs = [(share, prior[value]) for belief in beliefs for value, share in belief.items()]
-    headline = Homogeneity().run(published, people).headline
+    headline = Homogeneity().run(View(published, people)).headline
     ratio = max((share / before for share, before in pairs), default=0)
     difference = max((share - before for share, before in pairs), default=0)
     assert headline["largest gain ratio"] == pytest.approx(float(ratio))
@@ -313,7 +316,7 @@ def test_prosecutor_risk_is_one_over_the_rows_that_fit(shaped, limit):
     shape, table = shaped
     published, people, meanings = release_of(shape, table)
     lines = table[1]
-    findings = Linkage(limit=limit).run(published, people)
+    findings = Linkage(limit=limit).run(View(published, people))
     for person, texts in enumerate(person_texts(people)):
         n_rows = len(matching_rows(lines, texts, meanings))
         risk = Fraction(1, n_rows) if n_rows else Fraction(0)
@@ -336,7 +339,7 @@ def test_journalist_risk_is_one_over_the_population_that_fits(shaped, data):
     quasi = st.tuples(*[st.sampled_from(VALUES) for _ in range(n_columns)])
     population = data.draw(st.lists(quasi, min_size=1, max_size=12))
     attack = Linkage(population=people_of(population, n_columns).quasi)
-    findings = attack.run(published, people)
+    findings = attack.run(View(published, people))
     # Which values the release names does not hang on who looks for them.
     n_fitting = Counter(
         line
@@ -368,7 +371,7 @@ def test_shares_of_columns_are_their_shapley_values(lines):
     published = publish(Shape.BUCKETIZED, lines)
     nobody = people_of([], n_columns)
     expected = shapley_by_definition(lines, n_columns)
-    section = Linkage().run(published, nobody).sections[0]
+    section = Linkage().run(View(published, nobody)).sections[0]
     shares = {column: risk for column, risk, _ in section.rows}
     assert [shares[name] for name in names_of(n_columns)] == pytest.approx(
         [float(share) for share in expected]
@@ -382,6 +385,6 @@ def test_sampled_shares_add_up_to_the_risk_above_the_floor(table):
     n_columns, lines, _, _ = table
     published = publish(Shape.BUCKETIZED, lines)
     with patch.object(_column_shares, "_MOST_EXACT_COLUMNS", 0):
-        findings = Linkage().run(published, people_of([], n_columns))
+        findings = Linkage().run(View(published, people_of([], n_columns)))
     total = sum(risk for _, risk, _ in findings.sections[0].rows)
     assert total == pytest.approx(findings.headline["prosecutor mean"] - 1 / len(lines))

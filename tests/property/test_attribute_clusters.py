@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.knowledge.attribute_clusters import cluster_attributes
+from shoal.slicing.columns import cluster_attributes
 
 
 @st.composite

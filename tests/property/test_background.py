@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.attacks import Background
+from shoal.core.attack import View
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, People, Published
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
 from shoal.knowledge import Fact, Knowledge, NegativeRule
 
 JOBS, SEXES, VALUES = ("baker", "clerk", "nurse"), ("F", "M"), ("cold", "flu", "gout", "mumps")
@@ -93,7 +95,7 @@ def everybody(published):
 def test_the_values_left_are_those_of_all_assignments(rows, rules, ell):
     published = published_of(rows)
     people = everybody(published)
-    findings = Background(rules=knowledge_of(rules), ell=ell).run(published, people)
+    findings = Background(rules=knowledge_of(rules), ell=ell).run(View(published, people))
     slow = possible_slowly(rows, rules)
     at_risk = [row for row, _, valid in slow if 0 < len(valid) < ell]
     assert findings.n_breached == len(at_risk) == findings.headline["people at risk"]
@@ -124,7 +126,7 @@ def test_people_who_may_be_in_several_lines_may_have_what_any_of_them_may(rows, 
     domains = [Domain.of_texts("job", sorted(JOBS)), Domain.of_texts("sex", sorted(SEXES))]
     codes = np.array([[sorted(JOBS).index(job), sorted(SEXES).index(sex)] for job, sex in looks])
     people = People(Cells.of_rows(domains, codes))
-    findings = Background(rules=knowledge_of(rules), ell=2).run(published, people)
+    findings = Background(rules=knowledge_of(rules), ell=2).run(View(published, people))
     possible = {}
     for row, _, valid in possible_slowly(rows, rules):
         possible.setdefault((row[1], row[2]), set()).update(valid)
@@ -142,14 +144,14 @@ def test_on_a_generalized_release_a_rule_holds_where_it_holds_for_all_of_a_label
     }
     published = published_of(rows, Shape.GENERALIZED, meanings)
     rules = knowledge_of([({"job": "clerk"}, "gout"), ({"job": "nurse"}, "cold")])
-    found = Background(rules=rules).run(published, everybody(published))
+    found = Background(rules=rules).run(View(published, everybody(published)))
     # Everybody behind `office` is a clerk, and one of the two has gout: the rule is wrong there.
     assert found.headline["people whose bucket contradicts the rules"] == 2
     assert found.headline["people at risk"] == 0
     job = Domain.of_texts("job", ["nurse"])
     sex = Domain.of_texts("sex", ["F"])
     nurse = People(Cells.of_rows([job, sex], np.array([[0, 0]])))
-    found = Background(rules=rules).run(published, nurse)
+    found = Background(rules=rules).run(View(published, nurse))
     assert (found.n_breached, published.buckets.domain.text(int(found.value[0]))) == (1, "flu")
 
 
@@ -164,7 +166,7 @@ def test_where_all_of_a_generalized_bucket_are_known_their_own_values_are_matche
     codes = np.array([[sorted(JOBS).index(row[1]), sorted(SEXES).index(row[2])] for row in rows])
     people = People(Cells.of_rows(domains, codes))
     published = published_of(shown, Shape.GENERALIZED, meanings)
-    findings = Background(rules=knowledge_of(rules), ell=2).run(published, people)
+    findings = Background(rules=knowledge_of(rules), ell=2).run(View(published, people))
     possible = {(row[1], row[2]): valid for row, _, valid in possible_slowly(rows, rules)}
     labels = [domain.labels() for domain in domains]
     for place, (job, sex) in enumerate(people.quasi.codes.tolist()):
@@ -181,7 +183,7 @@ def test_somebody_who_may_be_left_out_leaves_a_bucket_as_its_labels_say():
     nurse, clerk, baker = [2, 0], [1, 0], [0, 0]
     for codes, n_possible in (([nurse, clerk, baker], 1), ([nurse, baker], 2)):
         people = People(Cells.of_rows(domains, np.array(codes)))
-        found = Background(rules=rules).run(published, people)
+        found = Background(rules=rules).run(View(published, people))
         # The baker is the first: of the three of them she alone can have the cold.
         assert found.posterior[0] == 1 / n_possible
 
@@ -256,7 +258,7 @@ def test_facts_are_matched_person_by_person(rows, rules, facts, is_everybody):
         people = People(cells, cell_of_key=keys)
     else:
         people = replace(people, cell_of_key=keys)
-    found = Background(rules=known, ell=2).run(published, people)
+    found = Background(rules=known, ell=2).run(View(published, people))
     assert found.unresolved == ()
     assert found.n_people == len(rows)
     named = {place for place, _ in facts}
@@ -301,7 +303,7 @@ def test_further_facts_are_exact_about_oneself_and_bounded_about_others(rows, ru
     """[Li08, III-A]: how many facts she would still need."""
     known, rules, _ = told(rows, rules, set())
     published = published_of(rows)
-    found = Background(rules=known, ell=2).run(published, everybody(published))
+    found = Background(rules=known, ell=2).run(View(published, everybody(published)))
     section = next(one for one in found.sections if one.title.startswith("further facts"))
     assert not section.holds_values
     worlds = worlds_of(rows, rules, set())

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.core.domain import Domain
-from shoal.core.rows import Rows
-from shoal.knowledge.attribute_clusters import cluster_attributes
-from shoal.knowledge.basket_columns import slice_baskets
-from shoal.knowledge.baskets import Baskets
-from shoal.knowledge.correlation import correlations_of_rows
-from shoal.knowledge.item_clusters import ItemClusters, cluster_items, item_correlations
+from shoal.core.table import Rows
+from shoal.slicing.basket_columns import slice_baskets
+from shoal.slicing.baskets import Baskets, ItemClusters, cluster_items, item_correlations
+from shoal.slicing.columns import cluster_attributes
+from shoal.slicing.correlation import correlations_of_rows
 
 ITEMS = ["", "*", "a", "b + c", "empty", "e\u0301", "é", "名", "🂡"]
 

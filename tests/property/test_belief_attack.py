@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.attacks.belief import Belief
+from shoal.beliefs.attack import Belief
+from shoal.beliefs.beliefs import Beliefs
+from shoal.core.attack import View
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, People, Published
-from shoal.knowledge.beliefs import Beliefs
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
 
 TOWNS = ["Bonn", "Köln", "Metz", None]
 VALUES = ["cold", "flu", "pox"]
@@ -125,7 +127,7 @@ def build(rows, believed, people):
 def test_people_are_believed_by_the_mean_over_the_rows_that_they_may_be(drawn):
     rows, believed, people = drawn
     published, known, cells = build(rows, believed, people)
-    findings = Belief(limit=0.3).run(published, People(cells), known)
+    findings = Belief(limit=0.3).run(View(published, People(cells), known))
     after = posteriors_of(rows, believed)
     gains = []
     for place, code in enumerate(cells.codes[:, 0].tolist()):
@@ -155,7 +157,7 @@ def test_everybody_in_their_own_line_is_believed_by_their_row(drawn):
     everybody = People(quasi, lines.codes[:, 0], np.arange(lines.n_cells))
     after = posteriors_of(rows, believed)
     for who in (everybody, People(quasi, lines.codes[:, 0])):
-        findings = Belief().run(published, who, known)
+        findings = Belief().run(View(published, who, known))
         for place, codes in enumerate(lines.codes.tolist()):
             texts = tuple(d.labels()[code] for d, code in zip(lines.domains, codes, strict=True))
             row = next(i for i, row in enumerate(rows) if row[:2] == texts)

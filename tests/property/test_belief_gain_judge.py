@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.attacks import Belief
+from shoal.beliefs.beliefs import estimate_beliefs
 from shoal.checks import Evidence, check
-from shoal.core.believed_rows import BelievedRows
+from shoal.core.adversary_guarantees import BeliefGain
+from shoal.core.attack import View
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
-from shoal.core.guarantees import BeliefGain
+from shoal.core.prior_knowledge import BelievedRows
 from shoal.core.release import People
-from shoal.knowledge.beliefs import estimate_beliefs
 
 NEAR = 1e-6
 
@@ -181,5 +182,5 @@ def test_a_release_of_mondrian_is_within_its_bound_and_the_attack_is_exact(rows,
     assert shoal.verify(release).status.name in ("VERIFIED", "PARTLY_VERIFIED")
     quasi = Cells(lines.domains[1:], lines.codes[:, 1:], lines.counts)
     everybody = People(quasi, lines.codes[:, 0], np.arange(lines.n_cells))
-    found = Belief(limit=t).run(published, everybody, known)
+    found = Belief(limit=t).run(View(published, everybody, known))
     assert found.headline["worst gain"] == pytest.approx(max(by_worlds), abs=1e-6)

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.believed_rows import BelievedRows
+from shoal.beliefs import assignments, beliefs, posteriors
+from shoal.beliefs.assignments import exact_posterior
+from shoal.beliefs.beliefs import estimate_beliefs, overall_beliefs
+from shoal.beliefs.informed import Mean, Share, reweigh
+from shoal.beliefs.posteriors import gains, jensen_shannon
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.hierarchy import Hierarchy
-from shoal.knowledge import assignments, beliefs, posteriors
-from shoal.knowledge.assignments import exact_posterior
-from shoal.knowledge.beliefs import estimate_beliefs, overall_beliefs
-from shoal.knowledge.posteriors import gains, jensen_shannon
-from shoal.knowledge.reweighing import Mean, Share, reweigh
+from shoal.core.prior_knowledge import BelievedRows
+from shoal.hierarchies.hierarchy import Hierarchy
 
 THOROUGH = settings(max_examples=150, deadline=None)
 

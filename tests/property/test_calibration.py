@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.proportion import share_interval
-from shoal.knowledge.calibration import calibrate, raised_limit
-from shoal.knowledge.checked_beliefs import CheckedBeliefs
+from shoal.calibration.calibrate import calibrate, raised_limit
+from shoal.calibration.checked_beliefs import CheckedBeliefs
+from shoal.core.calibration import Suspicion, Suspicions, share_interval
 
 
 @st.composite

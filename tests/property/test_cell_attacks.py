@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.attacks import Learned, Rules
-from shoal.core.cell_attack import Experiment
+from shoal.core.attack import Experiment
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.method import Shape
-from shoal.core.release import Manifest
-from shoal.core.rows import HIDDEN, Rows
+from shoal.core.manifest import Manifest
+from shoal.core.shapes import Shape
+from shoal.core.table import HIDDEN, Rows
 
 MANIFEST = Manifest(
     shape=Shape.SUPPRESSED,

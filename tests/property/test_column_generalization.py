@@ -16,8 +16,8 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.tree import NO_GROUP, Level, grow_tree
-from shoal.knowledge import least_loss
-from shoal.knowledge.column_generalization import generalize_columns
+from shoal.slicing import least_loss
+from shoal.slicing.column_generalization import generalize_columns
 
 TEXTS = ["", " ", "0", "Zürich", "e\u0301", "é", "名", "🂡"]
 

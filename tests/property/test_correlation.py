@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.rows import Rows
-from shoal.knowledge.correlation import correlations, correlations_of_rows
+from shoal.core.table import Rows
+from shoal.slicing.correlation import correlations, correlations_of_rows
 
 TEXTS = ["", " ", "0", "Zürich", "e\u0301", "é", "名", "🂡"]
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from shoal.core import kernels
 from shoal.core.errors import InfeasibleError
-from shoal.knowledge import fake_tuples
-from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes, matching_buckets
-from shoal.knowledge.overlaps import _kernels, residues
+from shoal.slicing import _kernels, fake_tuples
+from shoal.slicing.fake_tuples import ValuesByBucket, count_fakes, matching_buckets
 
 
 @st.composite
@@ -73,7 +72,7 @@ def test_however_the_sets_of_buckets_are_counted_the_numbers_are_the_same(monkey
     monkeypatch.setattr(fake_tuples, "_MOST", most)
     monkeypatch.setattr(fake_tuples, "_MOST_MEMBERS", 3)
     # Small primes: numbers have to be put together from several.
-    monkeypatch.setattr(residues, "_LARGEST_MODULUS", 2**4)
+    monkeypatch.setattr(fake_tuples, "_LARGEST_MODULUS", 2**4)
 
     @settings(max_examples=300)
     @given(sliced_tables())
@@ -138,7 +137,7 @@ def test_a_tuple_that_no_bucket_holds_is_an_original_without_matches():
 def test_the_kernel_is_the_same_compiled_and_plain(table, modulus, data):
     rows, bucket, _sizes, n_buckets = table
     columns = columns_of(*table)
-    plain = kernels.load_plain("shoal.knowledge.overlaps._kernels")
+    plain = kernels.load_plain("shoal.slicing._kernels")
     members = np.array(sorted(data.draw(st.sets(st.integers(0, n_buckets - 1), min_size=1))))
     members = members[:8].astype(np.int64)
     starts = np.array([0, len(members)], dtype=np.int64)

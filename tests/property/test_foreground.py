@@ -1,7 +1,7 @@
 """The mathematics of the foreground attack against slow, obviously right twins.
 
 The twins enumerate every world of a bucket in fractions, count every combination of columns, and
-iterate the paper's equations in forty digits.
+iterate the paper's equations (`expectation_maximization`) in fractions or forty digits.
 """
 
 from __future__ import annotations
@@ -17,34 +17,25 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from shoal.core.adversary_guarantees import ForegroundSafety
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import ForegroundSafety
 from shoal.core.kernels import load_plain
 from shoal.core.release import People
-from shoal.knowledge.foreground import (
-    Exposed,
-    Target,
-    expose,
-    expose_by,
-    fit_additive,
-    mine,
-    posterior,
-    profiles,
-    relate,
-    sample_size,
-    usable_sets,
-)
-from shoal.knowledge.foreground import law as law_module
-from shoal.knowledge.foreground.additive_problem import AdditiveProblem
-from shoal.knowledge.foreground.information import information, invert
-from shoal.knowledge.foreground.law import condition, odds_of
-from shoal.knowledge.foreground.likelihood import Likelihood
-from shoal.knowledge.foreground.scoring import score_beliefs
-from shoal.knowledge.foreground.shapes import Shapes
-from shoal.knowledge.foreground.solutions import solve
-from shoal.knowledge.foreground.wide_buckets import include_wide, is_wide
+from shoal.foreground import law as law_module
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.additive_problem import AdditiveProblem
+from shoal.foreground.attribute_sets import profiles, sample_size, usable_sets
+from shoal.foreground.effects import relate
+from shoal.foreground.expectation_maximization import Likelihood, Target, expectation_maximization
+from shoal.foreground.law import condition, include_wide, is_wide, odds_of, posterior, weigh_worlds
+from shoal.foreground.mining import expose, expose_by, mine
+from shoal.foreground.optimization import information, invert
+from shoal.foreground.scoring import score_beliefs
+from shoal.foreground.shapes import Shapes
+from shoal.foreground.solutions import solve
+from shoal.locating.exposed import Exposed
 
 THOROUGH = settings(max_examples=1000, deadline=None)
 USUAL = settings(max_examples=300, deadline=None)
@@ -56,17 +47,9 @@ chances = st.one_of(
 
 
 def worlds(f, n):
-    """Give p(t:x) of every row and the chance of the bucket, by enumeration."""
-    f = [Fraction(one) for one in f]
-    total, share = Fraction(0), [Fraction(0)] * len(f)
-    for carriers in combinations(range(len(f)), n):
-        weight = Fraction(1)
-        for row, one in enumerate(f):
-            weight *= one if row in carriers else 1 - one
-        total += weight
-        for row in carriers:
-            share[row] += weight
-    return [one / total for one in share] if total else None, total
+    """Return p(t:x) of every row and the probability of the bucket, as exact fractions."""
+    share, total = weigh_worlds([Fraction(one) for one in f], n)
+    return share if total else None, total
 
 
 # --- the law of one bucket -----------------------------------------------------------------------
@@ -183,7 +166,7 @@ def test_all_buckets_at_once_are_as_one_by_one(drawn, f):
 @USUAL
 @given(drawn=buckets_of_classes(most_rows=9), f=st.lists(chances, min_size=4, max_size=4))
 def test_the_kernel_as_plain_python_gives_the_same(drawn, f):
-    plain = load_plain("shoal.knowledge.foreground._kernels")
+    plain = load_plain("shoal.foreground._kernels")
     shapes, _ = shapes_of(drawn)
     odds = np.array(f) / np.maximum(1 - np.array(f), 1e-12)
     compiled = condition(shapes, odds)
@@ -198,7 +181,7 @@ def test_the_kernel_as_plain_python_gives_the_same(drawn, f):
 
 
 def by_tables(count, f, n):
-    """Give p(t:x) of each class and the chance of the bucket, row by row in sixty digits."""
+    """Return p(t:x) of each class and the chance of the bucket, row by row in sixty digits."""
 
     def up_to(rows):
         table = [Decimal(1)] + [Decimal(0)] * n
@@ -272,7 +255,7 @@ def test_batches_of_large_buckets_change_nothing(monkeypatch):
     start = np.arange(0, 21, 2)
     n_carrying = np.rint(np.add.reduceat(count * f, start[:-1])).astype(np.int64)
     whole = include_wide(start, count, n_carrying, f, 1 - f)
-    monkeypatch.setattr("shoal.knowledge.foreground.wide_buckets._A_TIME", 50)
+    monkeypatch.setattr("shoal.foreground.law._A_TIME", 50)
     parts = include_wide(start, count, n_carrying, f, 1 - f)
     for one, other in zip(whole, parts, strict=True):
         assert np.allclose(one, other, rtol=1e-14)
@@ -292,38 +275,20 @@ def direct_likelihood(drawn, f):
     return sum(log(float(worlds(f[rows], n)[1])) for rows, n in drawn)
 
 
-def direct_step(drawn, f, n_classes=4):
-    """Apply the paper's Equation (4) to every class, in numbers of f's own kind."""
-    expected, total = [0 * f[0]] * n_classes, [0] * n_classes
-    for rows, n in drawn:
-        weight, share = 0 * f[0], [0 * f[0]] * len(rows)
-        for carriers in combinations(range(len(rows)), n):
-            product = 1 + 0 * f[0]
-            for row, one in enumerate(rows):
-                product *= f[one] if row in carriers else 1 - f[one]
-            weight += product
-            for row in carriers:
-                share[row] += product
-        for row, one in enumerate(rows):
-            expected[one] += share[row] / weight
-            total[one] += 1
-    return [one / max(rows, 1) for one, rows in zip(expected, total, strict=True)]
-
-
 @USUAL
 @given(drawn=buckets_of_classes(), f=st.lists(st.floats(0.02, 0.98), min_size=4, max_size=4))
-def test_a_step_is_equation_4_and_the_likelihood_is_that_of_the_buckets(drawn, f):
+def test_a_fast_step_is_a_plain_step_of_expectation_maximization(drawn, f):
     likelihood = likelihood_of(drawn)
     following, height = likelihood.step(np.array(f))
     is_there = {one for rows, _ in drawn for one in rows}
-    expected = direct_step(drawn, [Fraction(one) for one in f])
+    expected = expectation_maximization(drawn, [Fraction(one) for one in f], 1)
     for one in is_there:
         assert isclose(following[one], expected[one], rel_tol=1e-11)
     assert isclose(height, direct_likelihood(drawn, np.array(f)), rel_tol=1e-9, abs_tol=1e-12)
 
 
 def numbers_for(n_classes):
-    """Give every class eight numbers, the same whenever this is run."""
+    """Return eight numbers for every class, the same in every run."""
     return np.random.default_rng(n_classes).random((n_classes, 8))
 
 
@@ -373,7 +338,7 @@ def precise_fixed_point(drawn, start):
         context.prec = 40
         f = [Decimal(one) for one in start]
         for _ in range(5_000):
-            following = direct_step(drawn, f, len(start))
+            following = expectation_maximization(drawn, f, 1)
             if max(abs(one - other) for one, other in zip(f, following, strict=True)) < 1e-25:
                 break
             f = following
@@ -414,7 +379,9 @@ def test_a_fixed_chance_stays_and_others_adapt():
     held = Likelihood(free.shapes, free.n_rows, np.array([np.nan, 0.5]))
     found = solve(held, numbers_for(2))
     assert found.f[1] == 0.5
-    assert isclose(found.f[0], direct_step(drawn, found.f.tolist(), 2)[0], rel_tol=1e-6)
+    assert isclose(
+        found.f[0], expectation_maximization(drawn, found.f.tolist(), 1)[0], rel_tol=1e-6
+    )
 
 
 # --- attribute sets ------------------------------------------------------------------------------
@@ -704,7 +671,7 @@ def test_the_additive_model_is_the_same_by_either_way_to_it(release):
     fits = []
     for answer in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            name = "shoal.knowledge.foreground.additive_problem.is_worthwhile"
+            name = "shoal.foreground.additive_problem.is_worthwhile"
             patch.setattr(name, lambda *_, answer=answer: answer)
             fits.append(fit_additive(target, penalty=1)[0])
     together, one_by_one = fits
@@ -761,7 +728,7 @@ def named_rightly(bucket, p, is_carrier):
 
 
 def test_more_carriers_than_rows_are_refused():
-    with pytest.raises(DataError, match="at most as many"):
+    with pytest.raises(DataError, match="more carriers"):
         score_beliefs(np.array([0]), np.array([1]), np.array([0.5]), np.array([2]), 0.5)
 
 

@@ -16,8 +16,11 @@ from shoal.core.errors import InfeasibleError
 from shoal.core.method import Problem
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.knowledge.foreground import Exposed, Target, expose, sample_size, usable_sets
-from shoal.methods.foreground_safe import _cut, _deal
+from shoal.foreground.attribute_sets import sample_size, usable_sets
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.method import _cut, _deal
+from shoal.foreground.mining import expose
+from shoal.locating.exposed import Exposed
 
 COLUMNS = ("town", "sex", "job")
 EPSILONS = (0.37, 0.2, 0.1, 0.01)

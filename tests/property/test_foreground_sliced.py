@@ -14,7 +14,9 @@ from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.release import People
 from shoal.core.sliced import Layout, Sliced
-from shoal.knowledge.foreground import Target, expose_sliced, fit_additive
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.expectation_maximization import Target
+from shoal.slicing.matches import expose_sliced
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 TOWN = Domain.of_texts("town", ["a", "b", "c"])

@@ -17,23 +17,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.checks._foreground_starts import seed_numbers, starting_chances
-from shoal.checks.foreground_safety import _links
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.kernels import load_plain
 from shoal.core.method import Problem
+from shoal.core.progress import Work
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.core.work import Work
-from shoal.knowledge.foreground import Exposed, Target, expose, sample_size, usable_sets
-from shoal.knowledge.foreground import likelihood as likelihood_module
-from shoal.knowledge.foreground.law import odds_of
-from shoal.knowledge.foreground.likelihood import Likelihood
-from shoal.knowledge.foreground.shapes import Shapes
-from shoal.knowledge.foreground.solutions import solve
-from shoal.knowledge.foreground.starts import numbers_of, starting_points
+from shoal.foreground import expectation_maximization as likelihood_module
+from shoal.foreground.attribute_sets import sample_size, usable_sets
+from shoal.foreground.check.safety import _links
+from shoal.foreground.check.solutions import seed_numbers, starting_chances
+from shoal.foreground.expectation_maximization import Likelihood, Target
+from shoal.foreground.law import odds_of
+from shoal.foreground.mining import expose
+from shoal.foreground.shapes import Shapes
+from shoal.foreground.solutions import numbers_of, solve, starting_points
+from shoal.locating.exposed import Exposed
 
 USUAL = settings(max_examples=40, deadline=None)
 FEW = settings(max_examples=15, deadline=None)
@@ -60,7 +61,7 @@ class Judge:
             self.ways.append((np.array(ways, dtype=float), np.array(worlds), np.array(rows)))
 
     def step(self, f):
-        """Apply Equation (4) to some points, one row each; give also their log-likelihoods."""
+        """Apply Equation (4) to some points, one row each; return also their log-likelihoods."""
         f = np.clip(f, 1e-14, 1 - 1e-14)
         carry, lack = np.log(f), np.log1p(-f)
         expected, height = np.zeros(f.shape), np.zeros(len(f))
@@ -187,7 +188,7 @@ def test_many_points_at_once_are_as_the_judge_has_them(judge, data):
 def test_the_kernel_as_plain_python_finds_the_same(judge, numbers):
     likelihood = judge.likelihood()
     compiled = likelihood.steps(numbers.T)
-    plain = load_plain("shoal.knowledge.foreground._kernels")
+    plain = load_plain("shoal.foreground._kernels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likelihood_module, "expect", plain.expect)
         again = likelihood.steps(numbers.T)
@@ -319,7 +320,7 @@ def test_method_checker_and_attack_agree_on_every_table(columns, r, epsilon, pol
 
 
 def judged_largest(rows, bucket, value, least):
-    """Give the largest belief of the paper's adversary, by the judge; None on a ridge."""
+    """Return the largest belief of the paper's adversary, by the judge; None on a ridge."""
     looks = Cells.of_rows(
         [Domain.of_texts(f"q{place}", ["a", "b"]) for place in range(rows.shape[1])], rows
     )
@@ -355,7 +356,7 @@ def _look(looks, row):
 
 
 def distinct_maxima(judge, ends):
-    """Give the ends that are maxima, each once; None if one is a saddle or has not settled."""
+    """Return the ends that are maxima, each once; None if one is a saddle or has not settled."""
     random = np.random.default_rng(3)
     found = []
     for end in ends:

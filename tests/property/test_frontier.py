@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.frontier import Point, frontier, nearest, within
+from shoal.report.risk_picture import Point, frontier, nearest, within
 
 # Few different numbers, so that many are equal.
 figures = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0])

@@ -25,16 +25,14 @@ from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.guarantees import TCloseness
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Problem
 from shoal.core.plan import Plan
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.tree import Tree
-from shoal.methods.full_domain import FullDomain
-from shoal.methods.lattice import judging
-from shoal.methods.requirements import table as requirements_table
-from shoal.methods.requirements.limits import Limits, distance_between
+from shoal.grouping.full_domain import FullDomain
+from shoal.grouping.requirements import Limits, distance_between
+from shoal.hierarchies.hierarchy import Hierarchy
 
 Text = str | None
 Row = tuple[Text, ...]
@@ -491,11 +489,11 @@ def test_compiled_and_plain_kernels_agree(problem: Problem, method: FullDomain) 
         plan = method.plan(problem)
     except InfeasibleError:
         return
-    lattice = kernels.load_plain("shoal.methods.lattice._kernels")
-    rules = kernels.load_plain("shoal.methods.requirements._kernels")
+    lattice = kernels.load_plain("shoal.grouping._kernels")
+    rules = kernels.load_plain("shoal.grouping._kernels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "drop_failing", lattice.drop_failing)
-        patch.setattr(requirements_table, "Rules", rules.Rules)
+        patch.setattr("shoal.grouping.lattice_search.drop_failing", lattice.drop_failing)
+        patch.setattr("shoal.grouping.requirements.Rules", rules.Rules)
         plain = method.plan(problem)
     assert plain.notes == plan.notes
     assert contents(plain, problem) == contents(plan, problem)

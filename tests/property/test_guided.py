@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.hierarchy import Hierarchy
-from shoal.knowledge.agglomeration import DISTANCES, merge_any, merge_neighbours
-from shoal.knowledge.guided import guided_hierarchy
+from shoal.hierarchies.guided import DISTANCES, guided_hierarchy, merge_any, merge_neighbours
+from shoal.hierarchies.hierarchy import Hierarchy
 
 THOROUGH = settings(max_examples=200, deadline=None)
 TIE = 1e-10

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import SchemaError
-from shoal.core.hierarchy import Hierarchy
+from shoal.hierarchies.hierarchy import Hierarchy
 
 labels = st.one_of(
     st.text(alphabet="ab01;\"'*, \n\r\t\ufeffé…\u0301😀", max_size=4),

@@ -16,7 +16,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.sliced import Layout
-from shoal.methods.slicing_partition.partition import partition_tuples
+from shoal.slicing.partition import partition_tuples
 
 NAMES = ("a", "b", "s")
 LAYOUTS = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,13 +18,14 @@ from injector_cases import (
 )
 
 from shoal.checks import valid_values
+from shoal.core.declared import changed
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
-from shoal.core.forbidden import ForbiddenSets
+from shoal.core.prior_knowledge import ForbiddenSets
+from shoal.injector import plain_bucketization as plain
+from shoal.injector.bucketization import Classes, bucketize
+from shoal.injector.method import Injector
 from shoal.knowledge import Fact, Knowledge, NegativeRule
-from shoal.methods.bucketizing.classes import Classes
-from shoal.methods.bucketizing.grouping import bucketize
-from shoal.methods.injector import Injector
 
 
 @given(tables(), st.integers(2, 4), st.sampled_from(CHOICES), st.booleans())
@@ -130,7 +130,7 @@ def test_a_row_that_can_have_one_value_only_is_never_hidden_in_a_bucket(choose):
     with pytest.raises(InfeasibleError) as raised:
         method.plan(problem_of(rows))
     assert raised.value.best == {}
-    plan = replace(method, on_infeasible="suppress").plan(problem_of(rows))
+    plan = changed(method, on_infeasible="suppress").plan(problem_of(rows))
     assert (plan.n_buckets, plan.drop.n_rows) == (1, 1)
 
 
@@ -174,3 +174,44 @@ def test_a_fact_about_one_person_holds_for_all_rows_like_theirs():
         forbidden = [{"u"} if cell == cell_of_fact else set() for cell in cells]
         valid = valid_values([row[2] for row in held], forbidden)
         assert min(map(len, valid)) >= 2
+
+
+@st.composite
+def classes_of_rows(draw):
+    """Classes of a few rows; some forbid their own value."""
+    n_values = draw(st.integers(2, 5))
+    values, excluded = st.integers(0, n_values - 1), st.integers(0, 2**n_values - 1)
+    rows = draw(st.lists(st.tuples(values, excluded), min_size=2, max_size=14))
+    if not draw(st.booleans()):
+        rows = [(value, sets & ~(1 << value)) for value, sets in rows]
+    value = np.array([value for value, _ in rows], dtype=np.int64)
+    marks = np.array([[bool(sets >> v & 1) for v in range(n_values)] for _, sets in rows])
+    domain = Domain.of_texts("value", [f"v{v}" for v in range(n_values)])
+    counts = np.ones(len(rows), dtype=np.int64)
+    classes, _ = Classes.of_cells(value, ForbiddenSets.of_marks(marks), counts, domain)
+    return classes
+
+
+@given(classes_of_rows(), st.integers(2, 3))
+@settings(max_examples=400)
+def test_the_fast_bucketization_is_that_of_figure_2(classes, ell):
+    """The plain function is the reference, down to ties and the order of buckets."""
+    ivs = [frozenset(np.flatnonzero(row).tolist()) for row in classes.sets]
+    kinds = list(zip(classes.value.tolist(), classes.which.tolist(), strict=True))
+    rows = [kind for kind, n in zip(kinds, classes.counts.tolist(), strict=True) for _ in range(n)]
+    if min(map(len, plain.valid_values(rows, ivs))) < ell:
+        return
+    grouping = bucketize(classes, ell, "printed")
+    held = [[] for _ in range(grouping.n_buckets)]
+    for bucket, kind in zip(grouping.bucket.tolist(), grouping.row_class.tolist(), strict=True):
+        held[bucket].append(kinds[kind])
+    expected = plain.bucketize_plainly(rows, ivs, ell)
+    assert [sorted(rows) for rows in held] == [sorted(rows) for rows in expected]
+
+
+@given(classes_of_rows())
+def test_the_valid_values_of_the_plain_figure_1_are_those_of_the_checker(classes):
+    ivs = [frozenset(np.flatnonzero(row).tolist()) for row in classes.sets]
+    rows = list(zip(classes.value.tolist(), classes.which.tolist(), strict=True))
+    checked = valid_values([value for value, _ in rows], [ivs[which] for _, which in rows])
+    assert [set(values) for values in checked] == plain.valid_values(rows, ivs)

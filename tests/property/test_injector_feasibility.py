@@ -21,8 +21,8 @@ from injector_cases import (
 
 import shoal
 from shoal.core.errors import InfeasibleError
+from shoal.injector.method import Injector
 from shoal.knowledge import Knowledge, NegativeRule
-from shoal.methods.injector import Injector
 
 
 def partitions(places):
@@ -129,7 +129,7 @@ def test_a_release_claims_the_weighted_guarantee_and_its_checker_confirms_it():
 
 
 def test_what_cannot_be_counted_is_not_claimed(monkeypatch):
-    monkeypatch.setattr("shoal.methods.injector._MOST_WORK", 10)
+    monkeypatch.setattr("shoal.injector.method._MOST_WORK", 10)
     table = table_of(ROWS)
     method = shoal.Injector(ell=2, rules=Knowledge("value", RULES), mine=False, weighted=True)
     release = shoal.anonymize(table, method, seed=1)

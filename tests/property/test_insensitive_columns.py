@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import NumberedDomain
-from shoal.knowledge.insensitive_columns import (
+from shoal.locating.insensitive_columns import (
     count_determined,
     find_determining,
     find_shares,
     find_small_classes,
 )
-from shoal.knowledge.random_worlds import Claim
+from shoal.locating.random_worlds import Claim
 
 NAMES = ("class", "value", "a", "b", "c", "d")
 COLUMNS = NAMES[2:]

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.work import TooMuchWork, Work
-from shoal.knowledge.joint_beliefs import believe_jointly, eliminate
-from shoal.knowledge.joint_counting import Component, count_worlds
-from shoal.knowledge.joint_worlds import Bounds, JointWorlds, Partition, propagate
+from shoal.core.progress import TooMuchWork, Work
+from shoal.intersection.beliefs import Component, believe_jointly, count_worlds
+from shoal.intersection.worlds import Bounds, JointWorlds, Partition, eliminate, propagate
 
 N_PLACES = 3
 

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.checks.known_rules import excluded_by_facts, forbidden_by_rules
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
+from shoal.injector.check.known_rules import excluded_by_facts, forbidden_by_rules
+from shoal.injector.extents import Setting
+from shoal.injector.nodes import Node
+from shoal.injector.resolving import resolve
 from shoal.knowledge import Fact, Knowledge, NegativeRule
-from shoal.knowledge.nodes import Node
-from shoal.knowledge.resolving import Setting, resolve
 
 AGES = ["18", "20.5", "29", "41"]
 DAYS = ["1999-12-31", "2000-01-01", "2020-02-29"]
@@ -97,5 +98,5 @@ def test_a_file_that_is_no_knowledge_is_refused(content):
 
 def test_a_rule_about_a_column_that_is_not_there_is_refused():
     known = Knowledge("sick", [NegativeRule(antecedent={"wrok": "State"}, value="flu")])
-    with pytest.raises(DataError, match="'wrok', which is no quasi-identifier"):
+    with pytest.raises(DataError, match="'wrok', which is not a quasi-identifier"):
         forbidden_by_rules(known.to_toml().encode(), Cells.of_rows([WORK], np.array([[0]])), SICK)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.calibration.calibrate import raised_limit
+from shoal.core.calibration import exact_threshold, find_excess
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
-from shoal.knowledge.calibration import raised_limit
-from shoal.knowledge.limits import exact_threshold, find_excess
 
 VALUES = "abc"
 tables = st.lists(st.integers(0, 2), min_size=1, max_size=6)

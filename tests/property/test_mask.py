@@ -18,10 +18,10 @@ from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.method import Problem
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.knowledge import mask_worlds
-from shoal.knowledge.mask_worlds import mask_credibility
-from shoal.methods.mask import Mask, split_buckets
-from shoal.methods.mondrian import Mondrian
+from shoal.grouping import mask_worlds
+from shoal.grouping.mask import Mask, split_buckets
+from shoal.grouping.mask_worlds import mask_credibility
+from shoal.grouping.mondrian import Mondrian
 
 DISEASES = ["HIV", "flu", "gout", "hepatitis"]
 HOMES = ["a", "b", "c", "d", "é"]

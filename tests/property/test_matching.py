@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.checks import Evidence, check, fewest_valid_values, matching_diversity, valid_values
-from shoal.checks.matching_diversity import Witness
+from shoal.checks import Evidence, check, fewest_valid_values, valid_values
 from shoal.core import kernels
+from shoal.core.adversary_guarantees import MatchingDiversity
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError
-from shoal.core.forbidden import ForbiddenSets
-from shoal.core.guarantees import MatchingDiversity
-from shoal.knowledge.matching import (
+from shoal.core.prior_knowledge import ForbiddenSets
+from shoal.injector import matching
+from shoal.injector.check import matching_diversity
+from shoal.injector.check.matching_diversity import Witness
+from shoal.injector.matching import (
     Occupants,
-    assignments,
     count_values,
     marks_of,
     matching_values,
@@ -265,10 +266,10 @@ def test_the_order_of_rows_and_of_values_does_not_matter(rows, chance):
 @given(st.one_of(releases, st.lists(wide_buckets(), min_size=1, max_size=1)))
 @quick
 def test_compiled_and_plain_kernels_agree(buckets):
-    plain = kernels.load_plain("shoal.knowledge.matching._kernels").Matcher
+    plain = kernels.load_plain("shoal.injector._matching_kernels").Matcher
     expected = matching_by_row(*buckets)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignments, "Matcher", plain)
+        patch.setattr(matching, "Matcher", plain)
         assert matching_by_row(*buckets) == expected
 
 
@@ -327,9 +328,9 @@ def test_rows_and_values_that_do_not_fit_are_refused(find):
     fewer = Occupants(2, who.bucket[:-1], who.which[:-1], who.count[:-1])
     with pytest.raises(DataError, match="3 values in 2 buckets and 2 rows in 2"):
         find(fewer, sets, coded.buckets)
-    with pytest.raises(DataError, match="2 sets by 1 values"):
+    with pytest.raises(DataError, match="2 sets over 1 values"):
         find(who, sets[:, :1], coded.buckets)
-    with pytest.raises(DataError, match="1 sets by 2 values"):
+    with pytest.raises(DataError, match="1 sets over 2 values"):
         find(who, sets[:1], coded.buckets)
 
 

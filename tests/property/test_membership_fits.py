@@ -13,18 +13,13 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, People, Published
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced
-from shoal.knowledge import sliced_matches
-from shoal.knowledge.membership import (
-    find_presence,
-    find_sliced_presence,
-    fit_people,
-    fit_sliced,
-    tell_apart,
-    tell_apart_sliced,
-)
+from shoal.membership.attack import find_presence, fit_people, tell_apart
+from shoal.slicing import matches as sliced_matches
+from shoal.slicing.membership import find_sliced_presence, fit_sliced, tell_apart_sliced
 
 VALUES = [None, "1", "2", "3", "ä", "x y"]
 MEANINGS = {

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.method import Problem
+from shoal.core.method import Algorithm, Problem
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.core.table_attack import Algorithm
-from shoal.knowledge.minimality import Crowd, credibilities
-from shoal.methods.anatomy import Anatomy
-from shoal.methods.mondrian import Mondrian
+from shoal.grouping.anatomy import Anatomy
+from shoal.grouping.minimality_worlds import Crowd, credibilities
+from shoal.grouping.mondrian import Mondrian
 
 HOME = Domain.of_texts("home", ["a", "b", "c"])
 AGE = Domain.of_texts("age", ["1", "2", "3"], numbers=[1, 2, 3])

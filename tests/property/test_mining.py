@@ -15,22 +15,13 @@ from hypothesis import strategies as st
 from shoal.core import kernels
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
+from shoal.core.exact import highest_at_most
 from shoal.core.tree import NO_GROUP, Level, Tree, grow_tree
-from shoal.knowledge.mining import (
-    MinedRules,
-    covers_of,
-    crisp,
-    extents_of,
-    forbidden_marks,
-    fuzzy,
-    generality,
-    marks,
-    memberships,
-    mine,
-    most_general,
-    tree_of,
-)
-from shoal.knowledge.mining.thresholds import largest_below, least_counts
+from shoal.injector import consequences, crisp_mining, fuzzy_mining
+from shoal.injector.consequences import forbidden_marks, most_general
+from shoal.injector.fuzzy_mining import memberships
+from shoal.injector.mined_rules import MinedRules, extents_of, least_counts, tree_of
+from shoal.injector.miners import mine
 
 TEXTS = ["", " ", "0", "Zürich", "e\u0301", "é", "名", "🂡"]
 SLACK = 1e-9
@@ -43,6 +34,11 @@ confidences = st.one_of(
     st.just(1), st.sampled_from(["0.5", "0.8", "0.9", Fraction(2, 3)]), st.fractions(0.01, 1)
 )
 lengths = st.sampled_from([1, 2, None])
+
+
+def covers_of(tree):
+    """Mark for each node (row) the nodes (column) that lie within it, itself included."""
+    return (tree.first[:, np.newaxis] <= tree.first) & (tree.last <= tree.last[:, np.newaxis])
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -279,18 +275,18 @@ def test_the_order_of_columns_changes_no_rule(example, min_exp, order):
 @settings(max_examples=60)
 def test_counting_in_small_parts_changes_nothing(example, min_exp, min_conf, max_len):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crisp, "_CHUNK", 8)
+        patch.setattr(crisp_mining, "_CHUNK", 8)
         check_mining(example, min_exp, min_conf, max_len)
 
 
 @given(tables, expectations, confidences, lengths)
 @settings(max_examples=60)
 def test_kernels_as_plain_python_find_the_same(example, min_exp, min_conf, max_len):
-    plain = kernels.load_plain("shoal.knowledge.mining._kernels")
+    plain = kernels.load_plain("shoal.injector._mining_kernels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crisp, "Miner", plain.Miner)
-        patch.setattr(generality, "Finder", plain.Finder)
-        patch.setattr(marks, "mark_cells", plain.mark_cells)
+        patch.setattr(crisp_mining, "Miner", plain.Miner)
+        patch.setattr(consequences, "Finder", plain.Finder)
+        patch.setattr(consequences, "mark_cells", plain.mark_cells)
         mined = check_mining(example, min_exp, min_conf, max_len)
         kept = check_generality(example, mined)
         check_marks(example, mined.take(kept))
@@ -399,7 +395,7 @@ def test_fuzzy_counting_in_small_parts_changes_nothing(
     widths = draw_widths(data, example)
     if widths:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fuzzy, "_CHUNK", 16)
+            patch.setattr(fuzzy_mining, "_CHUNK", 16)
             check_fuzzy(example, min_exp, min_conf, max_len, how, widths)
 
 
@@ -525,7 +521,7 @@ def test_a_cell_cannot_take_what_a_rule_excludes(example, min_exp, max_len, in_p
     general = mined.take(most_general(mined.nodes, mined.value, covers))
     with pytest.MonkeyPatch.context() as patch:
         if in_parts:
-            patch.setattr(marks, "_CHUNK", 1)
+            patch.setattr(consequences, "_CHUNK", 1)
         found = check_marks(example, general)
     extents = [extents_of(example.tree(column)) for column in range(len(example.quasi))]
     cells, inverse = example.cells.select_with_inverse(mined.columns)
@@ -573,6 +569,6 @@ def test_thresholds_at_the_edge_are_exact(n_values, count, step):
 @given(st.fractions(0, 1), st.integers(1, 60))
 @settings(max_examples=300)
 def test_a_share_keeps_a_bound_where_it_keeps_the_largest_fraction_below(bound, n_rows):
-    found = largest_below(bound, n_rows)
+    found = highest_at_most(bound, n_rows)
     shares = [Fraction(part, whole) for whole in range(1, n_rows + 1) for part in range(whole + 1)]
     assert found == max(share for share in shares if share <= bound)

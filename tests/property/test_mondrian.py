@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.beliefs.beliefs import estimate_beliefs
 from shoal.checks import Evidence, check
 from shoal.core import kernels
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import InfeasibleError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.method import Problem
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.knowledge.beliefs import estimate_beliefs
-from shoal.methods.mondrian import Mondrian
+from shoal.grouping.mondrian import Mondrian
+from shoal.hierarchies.hierarchy import Hierarchy
 
 # --- random tables ----------------------------------------------------------------------------
 # Shapes are drawn by hypothesis, so that they shrink; what fills them follows from a seed.
@@ -580,12 +580,12 @@ def test_compiled_and_plain_kernels_agree(problem: Problem, method: Mondrian) ->
         plan = method.plan(problem)
     except InfeasibleError:
         return
-    partition = kernels.load_plain("shoal.methods.partition._kernels")
-    rules = kernels.load_plain("shoal.methods.requirements._kernels")
+    partition = kernels.load_plain("shoal.grouping._partition_kernels")
+    rules = kernels.load_plain("shoal.grouping._kernels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.methods.partition.cutting.Partitioner", partition.Partitioner)
-        patch.setattr("shoal.methods.partition.labels.trace_regions", partition.trace_regions)
-        patch.setattr("shoal.methods.requirements.table.Rules", rules.Rules)
+        patch.setattr("shoal.grouping.partition.Partitioner", partition.Partitioner)
+        patch.setattr("shoal.grouping.partition.trace_regions", partition.trace_regions)
+        patch.setattr("shoal.grouping.requirements.Rules", rules.Rules)
         plain = method.plan(problem)
     assert buckets_of(plain) == buckets_of(plan)
     for one, other in zip(plain.recode, plan.recode, strict=True):

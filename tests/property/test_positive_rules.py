@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.hierarchy import Hierarchy
-from shoal.knowledge.positive_rules import mine_positive
-from shoal.knowledge.statistics import mine_statistics
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.statistics import mine_positive, mine_statistics
 
 THOROUGH = settings(max_examples=300, deadline=None)
 VALUES = ["a", "b", "c", "ä ö", "😀", None]

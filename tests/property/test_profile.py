@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from shoal.core.errors import SchemaError
 from shoal.core.schema import Schema
-from shoal.engines.csv_dialect import unusable_names
-from shoal.pipeline import combinations
-from shoal.pipeline.config import configure
-from shoal.pipeline.profile import profile
+from shoal.engines.csv_files import unusable_names
+from shoal.workflow import combinations
+from shoal.workflow.config import configure
+from shoal.workflow.profile import profile
 
 _NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
     lambda name: not unusable_names([name])

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.sliced import Layout, Sliced
-from shoal.knowledge.sliced_beliefs import sliced_beliefs
-from shoal.knowledge.sliced_posteriors import exact_posteriors, is_plain
-from shoal.knowledge.sliced_worlds import posterior_of_one
+from shoal.slicing.beliefs import sliced_beliefs
+from shoal.slicing.posteriors import exact_posteriors, is_plain, posterior_of_one
 
 LAYOUTS = {
     "bucketized": Layout([["a", "b"], ["s"]], ["s"]),

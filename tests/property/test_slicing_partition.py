@@ -11,37 +11,42 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sliced_worlds import posteriors_of_all
 
-from shoal.checks import _sliced_shares
-from shoal.checks._sliced_shares import estimate_shares
-from shoal.checks.sliced_diversity import (
-    _by_tuples,
-    _Lookup,
-    _sum_up,
-    check_sliced,
-    is_matched_once,
-    people_of,
-)
 from shoal.core import kernels
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.plan import Plan
+from shoal.core.progress import Work
 from shoal.core.sliced import Layout, Sliced
-from shoal.core.work import Work
-from shoal.knowledge.sliced_beliefs import (
+from shoal.slicing import partition as partition_module
+from shoal.slicing import plain_partition as plain
+from shoal.slicing import relaxed as relaxed_module
+from shoal.slicing.beliefs import (
     exact_sliced_beliefs,
     find_exceeding,
     largest_belief,
     sliced_beliefs,
 )
-from shoal.knowledge.sliced_worlds import posterior_of_one, posteriors_of_all
-from shoal.methods.slicing_partition import partition as partition_module
-from shoal.methods.slicing_partition import relaxed as relaxed_module
-from shoal.methods.slicing_partition.eligibility import largest_distinct_ell, largest_ell
-from shoal.methods.slicing_partition.grouping import dissimilar_buckets, random_buckets
-from shoal.methods.slicing_partition.partition import partition_tuples
-from shoal.methods.slicing_partition.pieces import TuplePartition
+from shoal.slicing.check import matching
+from shoal.slicing.check.matching import estimate_shares, is_matched_once
+from shoal.slicing.check.sliced_diversity import (
+    _by_tuples,
+    _Lookup,
+    _sum_up,
+    check_sliced,
+    people_of,
+)
+from shoal.slicing.partition import (
+    TuplePartition,
+    dissimilar_buckets,
+    largest_distinct_ell,
+    largest_ell,
+    partition_tuples,
+    random_buckets,
+)
+from shoal.slicing.posteriors import posterior_of_one
 
 NAMES = ("a", "b", "c", "d", "e")
 seeds = st.integers(0, 2**32 - 1).map(Random)
@@ -116,29 +121,11 @@ def part(row, names):
     return tuple(row[name] for name in names)
 
 
-def f(t, bucket, layout, known):
-    """[Slicing] 4.3: the product over columns of the frequency in B of what is known of t."""
-    product = Fraction(1)
-    for column in layout.columns:
-        names = [name for name in column if name in known]
-        same = sum(part(row, names) == part(t, names) for row in bucket)
-        product *= Fraction(same, len(bucket))
-    return product
-
-
 def p_disjoint(t, buckets, layout, sensitive):
-    """The law of total probability over the buckets that t matches."""
-    known = [name for name in layout.known if name != sensitive]
-    (column,) = [column for column in layout.columns if sensitive in column]
-    u = [name for name in column if name in known]
-    weights = [len(bucket) * f(t, bucket, layout, known) for bucket in buckets]
-    p = defaultdict(Fraction)
-    for bucket, weight in zip(buckets, weights, strict=True):
-        if weight:
-            candidates = [row[sensitive] for row in bucket if part(row, u) == part(t, u)]
-            for s, n in Counter(candidates).items():
-                p[s] += weight / sum(weights) * Fraction(n, len(candidates))
-    return dict(p)
+    """p(t, s) where columns share no attribute."""
+    return plain.value_probabilities(
+        plain.match(t, bucket, layout, sensitive) for bucket in buckets
+    )
 
 
 def linkings(bucket, layout):
@@ -197,7 +184,8 @@ def p_by_combinations(t, buckets, layout, sensitive):
     return {s: amount / total for s, amount in amounts.items()}
 
 
-def is_diverse(buckets, layout, ell, diversity, p=p_disjoint):
+def is_diverse_by(p, buckets, layout, ell, diversity):
+    """Do as `plain.diversity_check` does, with another p(t, s)."""
     for sensitive in layout.sensitive:
         known = [name for name in layout.known if name != sensitive]
         people = {part(row, known): row for bucket in buckets for row in bucket}
@@ -214,42 +202,38 @@ def is_diverse(buckets, layout, ell, diversity, p=p_disjoint):
 
 
 class Twin:
-    """[Slicing] Figures 1 and 2 with lists of pieces (cell, count), all checked at every cut."""
+    """[Slicing] Figures 1 and 2, with the cuts of Mondrian over rows.
 
-    def __init__(self, cells, layout, ell, diversity, cuts, least, p=p_disjoint):
+    Rows that are equal stand beside each other, in the order of the cells.
+    """
+
+    def __init__(self, cells, layout, ell, diversity, cuts, least, p=None):
         self.cells, self.layout, self.ell, self.p = cells, layout, ell, p
         self.diversity, self.cuts, self.least = diversity, cuts, least
+        self.table = rows_of(cells, range(cells.n_cells), cells.counts.tolist())
 
     def partition(self):
-        stack = [[(cell, n) for cell, n in enumerate(self.cells.counts.tolist())]]
-        final = []
-        while stack:
-            bucket = stack.pop()
-            for left, right in self.cuts_of(bucket):
-                if min(size(left), size(right)) < self.least:
-                    continue
-                if self.is_diverse([*final, *stack, left, right]):
-                    stack += [right, left]
-                    break
-            else:
-                final.append(bucket)
-        return final
+        return plain.tuple_partition(self.table, self.split, self.is_diverse)
 
     def is_diverse(self, buckets):
-        rows = [rows_of(self.cells, *zip(*bucket, strict=True)) for bucket in buckets]
-        return self.ell is None or is_diverse(rows, self.layout, self.ell, self.diversity, self.p)
+        if self.ell is None:
+            return True
+        if self.p is not None:
+            return is_diverse_by(self.p, buckets, self.layout, self.ell, self.diversity)
+        return plain.diversity_check(self.table, buckets, self.ell, self.layout, self.diversity)
 
-    def cuts_of(self, bucket):
+    def split(self, bucket):
         names = [n for n in self.layout.outside_attributes if self.cells.domain(n).size > 1]
         widths = {name: self.width(bucket, name) for name in names}
         for name in sorted(names, key=lambda name: -widths[name]):
             if widths[name]:
-                yield from self.cuts_in(bucket, name)
+                for left, right in self.cuts_in(bucket, name):
+                    if min(len(left), len(right)) >= self.least:
+                        yield left, right
 
     def positions(self, bucket, name):
-        domain = self.cells.domain(name)
-        codes = self.cells.column(name)
-        present = [int(codes[c]) for c, _ in bucket if codes[c] != domain.missing_code]
+        missing = self.cells.domain(name).missing_code
+        present = [row[name] for row in bucket if row[name] != missing]
         return present, len(present) < len(bucket)
 
     def width(self, bucket, name):
@@ -260,14 +244,13 @@ class Twin:
         return Fraction(max(present) - min(present), span)
 
     def cuts_in(self, bucket, name):
-        codes = self.cells.column(name)
         present, has_missing = self.positions(bucket, name)
         if has_missing:
             yield self.cut_at(bucket, name, len(self.cells.domain(name).texts))
         if len(set(present)) < 2:
             return
-        half = size(bucket) // 2
-        ordered = sorted(int(codes[c]) for c, n in bucket for _ in range(n))
+        half = len(bucket) // 2
+        ordered = sorted(row[name] for row in bucket)
         median = ordered[half]
         if self.cuts == "relaxed":
             n_going = half - sum(code < median for code in ordered)
@@ -279,7 +262,7 @@ class Twin:
         lower = max(present) if is_missing else median
         n_lower, n_upper = (sum(code < edge for code in ordered) for edge in (lower, lower + 1))
         edges = [lower, lower + 1]
-        if n_upper == len([c for c in ordered if c != self.cells.domain(name).missing_code]):
+        if n_upper == len(present):
             edges = [lower]
         elif abs(2 * n_upper - len(ordered)) < abs(len(ordered) - 2 * n_lower):
             edges.reverse()
@@ -287,30 +270,22 @@ class Twin:
             yield self.cut_at(bucket, name, edge)
 
     def cut_at(self, bucket, name, edge, n_going=0):
-        codes = self.cells.column(name)
-        n_at = sum(n for c, n in bucket if codes[c] == edge)
+        n_at = sum(row[name] == edge for row in bucket)
         left, right, passed = [], [], 0
-        for c, n in bucket:
-            going = n if codes[c] < edge else 0
-            if codes[c] == edge and n_going:
+        for _, group in itertools.groupby(bucket, key=lambda row: tuple(row.values())):
+            alike = list(group)
+            n, code = len(alike), alike[0][name]
+            going = n if code < edge else 0
+            if code == edge and n_going:
                 going = (passed + n) * n_going // n_at - passed * n_going // n_at
                 passed += n
-            left += [(c, going)] if going else []
-            right += [(c, n - going)] if going < n else []
+            left += alike[:going]
+            right += alike[going:]
         return left, right
 
 
-def size(bucket):
-    return sum(n for _, n in bucket)
-
-
-def pieces_of(partition: TuplePartition):
-    found = defaultdict(list)
-    for cell, bucket, n in zip(
-        partition.cell.tolist(), partition.bucket.tolist(), partition.count.tolist(), strict=True
-    ):
-        found[bucket].append((cell, n))
-    return sorted(sorted(bucket) for bucket in found.values())
+def as_tuples(buckets):
+    return sorted(sorted(tuple(row.values()) for row in bucket) for bucket in buckets)
 
 
 ells = st.one_of(st.integers(1, 4).map(Fraction), st.fractions(1, 3, max_denominator=4))
@@ -320,12 +295,12 @@ ells = st.one_of(st.integers(1, 4).map(Fraction), st.fractions(1, 3, max_denomin
 def any_kernels(request, monkeypatch):
     """Run with the kernels that are there, and with their source as plain Python."""
     if request.param == "plain":
-        name = "shoal.methods.slicing_partition._kernels"
+        name = "shoal.slicing._partition_kernels"
         if not kernels.is_compiled(name):
             pytest.skip("they run as plain Python anyway")
-        plain = kernels.load_plain(name)
-        monkeypatch.setattr(partition_module, "DiverseSide", plain.DiverseSide)
-        monkeypatch.setattr(relaxed_module, "SignatureSums", plain.SignatureSums)
+        source = kernels.load_plain(name)
+        monkeypatch.setattr(partition_module, "DiverseSide", source.DiverseSide)
+        monkeypatch.setattr(relaxed_module, "SignatureSums", source.SignatureSums)
 
 
 @pytest.mark.usefixtures("any_kernels")
@@ -341,15 +316,14 @@ def test_the_partition_is_that_of_the_direct_reading(cuts, diversity):
         ell = Fraction(ell.__ceil__()) if diversity == "distinct" else ell
         at_least = max(least, ell.__ceil__())
         twin = Twin(cells, layout, ell, diversity, cuts, at_least)
-        whole = [(cell, n) for cell, n in enumerate(cells.counts.tolist())]
         arguments = {"ell": ell, "diversity": diversity, "cuts": cuts, "least": least}
-        if cells.n_rows < at_least or not twin.is_diverse([whole]):
+        if cells.n_rows < at_least or not twin.is_diverse([twin.table]):
             outcomes["infeasible"] += 1
             with pytest.raises(InfeasibleError):
                 partition_tuples(cells, layout, **arguments)
             return
         found = partition_tuples(cells, layout, **arguments)
-        assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+        assert as_tuples(buckets_of(found)) == as_tuples(twin.partition())
         Plan(cells, found.n_buckets, found.segments()).check()
         outcomes["cut" if found.n_buckets > 1 else "whole"] += 1
 
@@ -383,10 +357,10 @@ def test_relaxed_cuts_weigh_all_buckets_that_a_row_matches(columns):
         ell = 1 + (min(largest_ell(cells, ["b"], "s"), 3) - 1) * Fraction(random.randint(1, 4), 4)
         if "bs" not in columns:
             ell = min(ell, largest_ell(cells, [], "s"))
-        p = p_by_combinations if layout.is_overlapping else p_disjoint
+        p = p_by_combinations if layout.is_overlapping else None
         twin = Twin(cells, layout, ell, "frequency", "relaxed", max(ell.__ceil__(), 1), p)
         found = partition_tuples(cells, layout, ell=ell, cuts="relaxed")
-        assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+        assert as_tuples(buckets_of(found)) == as_tuples(twin.partition())
         tuples, _, _ = sliced_beliefs(found.sliced(layout), cells.select(["a", "b"])).matches
         n_several += bool((np.bincount(tuples) > 2).any())
     assert n_several > 10
@@ -400,7 +374,7 @@ def test_without_sensitive_attributes_buckets_are_cut_by_size_alone(table, least
     assume(cells.n_rows >= least)
     found = partition_tuples(cells, layout, least=least, cuts=cuts)
     twin = Twin(cells, layout, None, "frequency", cuts, least)
-    assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+    assert as_tuples(buckets_of(found)) == as_tuples(twin.partition())
 
 
 @pytest.mark.parametrize("diversity", ["frequency", "distinct"])
@@ -414,14 +388,13 @@ def test_overlapping_columns_are_cut_with_the_join_aware_check(diversity):
         ell = Fraction(ell.__ceil__()) if diversity == "distinct" else ell
         at_least = ell.__ceil__()
         twin = Twin(cells, layout, ell, diversity, "strict", at_least, p_by_combinations)
-        whole = [(cell, n) for cell, n in enumerate(cells.counts.tolist())]
         is_joined = any(layout.is_linked_by_unknown(name) for name in layout.sensitive)
-        if cells.n_rows < at_least or not twin.is_diverse([whole]):
+        if cells.n_rows < at_least or not twin.is_diverse([twin.table]):
             with pytest.raises(InfeasibleError):
                 partition_tuples(cells, layout, ell=ell, diversity=diversity)
             return
         found = partition_tuples(cells, layout, ell=ell, diversity=diversity)
-        assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+        assert as_tuples(buckets_of(found)) == as_tuples(twin.partition())
         outcomes[is_joined, found.n_buckets > 1] += 1
 
     compare()
@@ -442,7 +415,7 @@ def test_relaxed_cuts_go_with_shared_attributes_that_are_known(table, ell):
     except InfeasibleError:
         return
     twin = Twin(cells, layout, ell, "frequency", "relaxed", ell.__ceil__(), p_by_combinations)
-    assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+    assert as_tuples(buckets_of(found)) == as_tuples(twin.partition())
 
 
 @settings(max_examples=200)
@@ -537,9 +510,9 @@ def test_matching_buckets_and_their_candidates_are_those_of_the_direct_reading(t
     for number in range(tuples.n_cells):
         t = as_row(tuples, number, cells)
         for place, bucket in enumerate(buckets):
-            assert found.get((number, place), 0) == f(t, bucket, layout, known)
-            alone = p_disjoint(t, [bucket], layout, sensitive)
-            assert beliefs.candidates(number, place) == alone
+            weight, candidates = plain.match(t, bucket, layout, sensitive)
+            assert found.get((number, place), 0) * len(bucket) == weight
+            assert beliefs.candidates(number, place) == (candidates if weight else {})
 
 
 @settings(max_examples=300)
@@ -577,7 +550,8 @@ def test_the_checker_agrees_with_the_direct_reading(table, ell, diversity):
     partition = random_partition(random, cells, layout)
     buckets = buckets_of(partition)
     finding = check_sliced(partition.sliced(layout), ell, cells, diversity=diversity)
-    assert finding.holds == is_diverse(buckets, layout, ell, diversity)
+    table_rows = [row for bucket in buckets for row in bucket]
+    assert finding.holds == plain.diversity_check(table_rows, buckets, ell, layout, diversity)
     reached = []
     for sensitive in layout.sensitive:
         for bucket in buckets:
@@ -606,9 +580,9 @@ def test_floats_decide_as_fractions_do(table, ell, diversity, most_pairs):
     for sensitive in layout.sensitive:
         judged, expected = judged_in_fractions(sliced, cells, ell, diversity, sensitive)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_sliced_shares, "_MOST_PAIRS", most_pairs)
+            patch.setattr(matching, "_MOST_PAIRS", most_pairs)
             # Where products may have lost their digits, all is left to fractions.
-            patch.setattr(_sliced_shares, "_TINY", random.choice([1e-200, 1e-200, 0.3]))
+            patch.setattr(matching, "_TINY", random.choice([1e-200, 1e-200, 0.3]))
             found = estimate_shares(sliced, people_of(sliced, cells, sensitive), sensitive)
             assert _by_tuples(sliced, ell, cells, diversity, sensitive, Work()) == expected
             limit = 1 / expected.reached if diversity == "frequency" else ell
@@ -766,7 +740,7 @@ def test_ties_over_several_buckets_are_decided_in_fractions(monkeypatch):
             found = partition_tuples(cells, layout, ell=Fraction(3, 2), cuts="relaxed")
         except InfeasibleError:
             continue
-        assert pieces_of(found) == sorted(sorted(bucket) for bucket in twin.partition())
+        assert as_tuples(buckets_of(found)) == as_tuples(twin.partition())
     assert decided.count(True) >= 3
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.integrate import dblquad
 from scipy.optimize import minimize
 
+from shoal.calibration.table_law import TableLaw, _blocks, _Data, _Model
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.knowledge.foreground.table_law import TableLaw, _blocks, _Data, _Model
 
 
 @st.composite

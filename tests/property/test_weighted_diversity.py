@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.checks import Evidence, Witness, check, largest_posterior
+from shoal.core.adversary_guarantees import WeightedMatchingDiversity
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
-from shoal.core.guarantees import WeightedMatchingDiversity
-from shoal.core.work import TooMuchWork, Work
-from shoal.knowledge.matching import posteriors_of_bucket
+from shoal.core.progress import TooMuchWork, Work
+from shoal.injector.matching import posteriors_of_bucket
 
 VALUES = ("a", "b", "c", "d")
 BUCKETS = st.lists(

@@ -6,16 +6,16 @@ import math
 import re
 
 import pytest
+from reproduction import adversarial_adult, adversarial_blanking, adversarial_tables
+from reproduction.adversarial import PLANNED
+from reproduction.adversarial_examples import examples
+from reproduction.adversarial_tables import among_draws, claimed, fit_of_line
+from reproduction.planned import Setting
 
 from shoal.core import kernels
-from shoal.pipeline.papers import adversarial_adult, adversarial_blanking, adversarial_tables
-from shoal.pipeline.papers.adversarial import PLANNED
-from shoal.pipeline.papers.adversarial_examples import examples
-from shoal.pipeline.papers.adversarial_tables import among_draws, claimed, fit_of_line
-from shoal.pipeline.papers.planned import Setting
 
 needs_compiled = pytest.mark.skipif(
-    not kernels.is_compiled("shoal.knowledge.adversarial._kernels"),
+    not kernels.is_compiled("shoal.hiding._search_kernels"),
     reason="as plain Python the kernels take minutes for these tables",
 )
 

@@ -6,21 +6,23 @@ import math
 
 import numpy as np
 import pytest
-
-import shoal
-from shoal.datasets.adult import LOW_EDUCATION
-from shoal.pipeline.papers import foreground, foreground_model_claims
-from shoal.pipeline.papers.foreground_breaches import run_case_study
-from shoal.pipeline.papers.foreground_errors import least_error, signed_error
-from shoal.pipeline.papers.foreground_models import Outcome
-from shoal.pipeline.papers.foreground_trials import (
+from reproduction import foreground, foreground_model_claims
+from reproduction.foreground_breaches import run_case_study
+from reproduction.foreground_errors import least_error, signed_error
+from reproduction.foreground_models import Outcome
+from reproduction.foreground_trials import (
     QUASI,
     adult_columns,
     attacked,
     claimed,
     epsilon_of,
 )
-from shoal.pipeline.papers.planned import Setting
+from reproduction.planned import Setting
+
+import shoal
+from shoal.datasets.adult import LOW_EDUCATION
+from shoal.foreground.attribute_sets import sample_size
+from shoal.foreground.scoring import Score
 
 PANELS = {f"figure-{number}{letter}" for number in "12" for letter in "abcd"}
 
@@ -105,7 +107,7 @@ def test_t_closeness_is_clean_at_2_and_not_at_10(adult_path):
 
 def test_a_sample_asks_for_as_large_a_part_of_its_rows():
     assert epsilon_of(45_222) == "0.0100"
-    least = [shoal.knowledge.foreground.sample_size(epsilon_of(n)) / n for n in (45_222, 1_500)]
+    least = [sample_size(epsilon_of(n)) / n for n in (45_222, 1_500)]
     assert math.isclose(*least, rel_tol=0.01)
 
 
@@ -136,7 +138,7 @@ def outcome(**figures):
 
 
 def score(recall=0.5, false_flags=0.01):
-    return shoal.knowledge.foreground.Score(10, 5, recall, 1.0, false_flags, 0.5, 0.5, ())
+    return Score(10, 5, recall, 1.0, false_flags, 0.5, 0.5, ())
 
 
 def outcomes(**by_name):

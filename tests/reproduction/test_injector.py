@@ -6,17 +6,13 @@ import math
 
 import numpy as np
 import pytest
-
-import shoal
-from shoal.checks import valid_values
-from shoal.knowledge import resolving
-from shoal.pipeline.papers.injector import PLANNED
-from shoal.pipeline.papers.injector_claims import (
+from reproduction.injector import PLANNED
+from reproduction.injector_claims import (
     excluded_share,
     fits_axis,
     smaller_than_anatomy,
 )
-from shoal.pipeline.papers.injector_trials import (
+from reproduction.injector_trials import (
     ANATOMY,
     INJECTORS,
     MIN_EXPS,
@@ -29,8 +25,12 @@ from shoal.pipeline.papers.injector_trials import (
     method_of,
     sample,
 )
-from shoal.pipeline.papers.planned import Setting
-from shoal.report.reproduced import Curve, Figure
+from reproduction.planned import Setting
+from reproduction.reproduced import Curve, Figure
+
+import shoal
+from shoal.checks import valid_values
+from shoal.injector import resolving
 
 FIGURES = {
     "Tables I and II": ["table-2", "section-5a"],

@@ -9,10 +9,8 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from shoal.report.line_plot import draw
-from shoal.report.plot_scale import Scale, shown
-from shoal.report.reproduced import Curve, Figure
+from reproduction.line_plot import Scale, draw, shown
+from reproduction.reproduced import Curve, Figure
 
 SPACE = "{http://www.w3.org/2000/svg}"
 any_number = st.floats(-1e12, 1e12) | st.just(math.nan) | st.just(math.inf)

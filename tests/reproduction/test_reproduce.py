@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import subprocess
 import sys
 import types
@@ -12,15 +11,16 @@ from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from reproduction import PAPERS
+from reproduction import reproduce as job
+from reproduction import whole_folder as folders
+from reproduction.planned import Planned
+from reproduction.reproduced import Curve, Figure, Statement, compared
 
-import shoal
 from shoal.core.errors import DataError, EngineError, InternalError, ParameterError
-from shoal.engines.file_lock import FileLock
-from shoal.pipeline import reproduce as job
-from shoal.pipeline import whole_folder as folders
-from shoal.pipeline.papers import PAPERS
-from shoal.pipeline.papers.planned import Planned
-from shoal.report.reproduced import Curve, Figure, Statement, compared
+from shoal.engines.private_directory import FileLock
+
+PROJECT = Path(__file__).parents[2]
 
 HOSTILE = (
     "<script>document.title='run'</script>",
@@ -53,7 +53,7 @@ def paper(monkeypatch):
     def put(name, *planned):
         module = types.ModuleType(name)
         module.PLANNED = planned
-        monkeypatch.setitem(sys.modules, f"shoal.pipeline.papers.{name}", module)
+        monkeypatch.setitem(sys.modules, f"reproduction.{name}", module)
 
     return put
 
@@ -103,7 +103,7 @@ def test_all_stands_for_every_paper(paper, target):
 
 @pytest.mark.parametrize("name", list(PAPERS))
 def test_every_paper_is_planned_in_a_module_of_its_name(name):
-    pytest.importorskip(f"shoal.pipeline.papers.{name}")
+    pytest.importorskip(f"reproduction.{name}")
     planned = job._planned(name)
     assert planned
     assert all(isinstance(one, Planned) for one in planned)
@@ -120,7 +120,7 @@ def test_without_adult_it_says_what_it_left_out(paper, target, tmp_path):
         Planned("Figure 1", False, lambda _: [made()]),
         Planned("Figure 2 (Adult)", True, run),
     )
-    without = shoal.reproduce("injector", folder=target)
+    without = job.reproduce("injector", folder=target)
     assert [(one.paper, one.title) for one in without.left_out] == [
         ("injector", "Figure 2 (Adult)")
     ]
@@ -131,7 +131,7 @@ def test_without_adult_it_says_what_it_left_out(paper, target, tmp_path):
         assert "it runs on the Adult table, which was not given" in text
     table = tmp_path / "adult.csv"
     table.touch()
-    given = shoal.reproduce("injector", adult=table, folder=target)
+    given = job.reproduce("injector", adult=table, folder=target)
     assert given.left_out == ()
     assert len(given.figures["injector"]) == 2
     assert "Left out" not in (target / "reproduction.md").read_text()
@@ -350,7 +350,7 @@ def test_what_a_killed_process_left_is_undone(injector, target):
     before = (target / "reproduction.html").read_bytes()
     code = (
         "import os, sys\nfrom pathlib import Path\n"
-        "from shoal.pipeline import whole_folder as folders\n"
+        "from reproduction import whole_folder as folders\n"
         "right = Path.rename\n"
         "def rename(self, other):\n"
         "    if '.new-' in self.name:\n"
@@ -360,7 +360,7 @@ def test_what_a_killed_process_left_is_undone(injector, target):
         "with folders.whole_folder(Path(sys.argv[1]), lambda _: True) as new:\n"
         "    (new / 'half').write_text('x')\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code, str(target)], env=os.environ, check=False)
+    ran = subprocess.run([sys.executable, "-c", code, str(target)], cwd=PROJECT, check=False)
     assert ran.returncode == -9
     assert not target.exists()
     with folders.whole_folder(target, job._is_own) as new:

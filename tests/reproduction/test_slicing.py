@@ -7,17 +7,18 @@ import math
 
 import numpy as np
 import pytest
+from reproduction.planned import Setting
+from reproduction.slicing import PLANNED
+from reproduction.slicing_classification import Gain, is_better, methods_of
+from reproduction.slicing_efficiency import judge_growth
+from reproduction.slicing_fakes import Found
+from reproduction.slicing_tables import adult_rows, all_known, two_columns
 
 import shoal
-from shoal.core.attack import Findings, Section
+from shoal.core.display import Section
+from shoal.core.findings import Findings
 from shoal.datasets import adult
-from shoal.measures.classification import Classification, paired_difference
-from shoal.pipeline.papers.planned import Setting
-from shoal.pipeline.papers.slicing import PLANNED
-from shoal.pipeline.papers.slicing_classification import Gain, is_better, methods_of
-from shoal.pipeline.papers.slicing_efficiency import judge_growth
-from shoal.pipeline.papers.slicing_fakes import Found
-from shoal.pipeline.papers.slicing_tables import adult_rows, all_known, two_columns
+from shoal.utility.classification import Classification, paired_difference
 
 FIGURES = {
     "Table 1": ["table-1"],

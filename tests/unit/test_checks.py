@@ -1,14 +1,15 @@
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from shoal import checks
+from shoal.core.declared import declared
 from shoal.core.errors import ParameterError
-from shoal.core.guarantees import GUARANTEES, KAnonymity
+from shoal.core.guarantees import KAnonymity
+from shoal.core.manifest import GUARANTEES
 
 
 def test_every_guarantee_has_a_checker():
@@ -32,7 +33,7 @@ def test_importing_the_package_imports_no_checker():
 
 
 def test_a_guarantee_without_checker_is_refused():
-    @dataclass(frozen=True, kw_only=True)
+    @declared
     class Unheard(KAnonymity):
         name: ClassVar[str] = "unheard-of anonymity"
 
@@ -41,9 +42,9 @@ def test_a_guarantee_without_checker_is_refused():
 
 
 def test_a_further_guarantee_is_one_line_and_one_module(monkeypatch):
-    @dataclass(frozen=True, kw_only=True)
+    @declared
     class Renamed(KAnonymity):
         name: ClassVar[str] = "renamed anonymity"
 
-    monkeypatch.setitem(checks.CHECKERS, "renamed anonymity", "k_anonymity")
+    monkeypatch.setitem(checks.CHECKERS, "renamed anonymity", "shoal.grouping.check.k_anonymity")
     assert checks.check(Renamed(k=2), checks.Evidence(None, np.array([3]))).holds

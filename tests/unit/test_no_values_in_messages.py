@@ -24,7 +24,7 @@ import shoal
 from shoal.core.domain import ColumnType
 from shoal.core.guarantees import AlphaK, FrequencyDiversity, KAnonymity, TCloseness
 from shoal.core.schema import ColumnDeclaration
-from shoal.pipeline.verify import verify_file
+from shoal.release.verify import verify_file
 
 TEXT_MARK = "Zqxv"
 NUMBER_MARK = "86753"
@@ -77,12 +77,13 @@ class Said:
 
     def say(self, *things):
         self.texts += [repr(thing) for thing in things]
+        self.texts += [thing._repr_html_() for thing in things if hasattr(thing, "_repr_html_")]
 
     @contextlib.contextmanager
     def erring(self):
         try:
             yield
-        except shoal.ShoalError as error:
+        except shoal.errors.ShoalError as error:
             self.texts += traceback.format_exception(error)
             self.texts += [str(error), repr(error), str(vars(error))]
 
@@ -357,7 +358,7 @@ def verify_it(path):
 def test_a_file_without_a_header_does_not_show_its_first_row(ask, first, tmp_path):
     """Its first row, a person, is taken for the names of the columns."""
     rows = [[TEXT_MARK + value for value in row] for row in (first, "abd", "bbe")]
-    with pytest.raises(shoal.ShoalError) as caught:
+    with pytest.raises(shoal.errors.ShoalError) as caught:
         ask(write_csv(rows, tmp_path / "people.csv"))
     assert TEXT_MARK not in str(caught.value)
 
@@ -374,6 +375,6 @@ def test_a_table_where_something_else_belongs_is_not_shown(verb):
         "attack": lambda: shoal.attack(release, rows),
         "measure": lambda: shoal.measure(release, rows),
     }[verb]
-    with pytest.raises(shoal.ParameterError, match="not a dict") as caught:
+    with pytest.raises(shoal.errors.ParameterError, match="not a dict") as caught:
         wrong()
     assert TEXT_MARK not in str(caught.value)

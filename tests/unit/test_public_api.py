@@ -16,9 +16,11 @@ CATALOGUES = (
     "shoal.analyse",
     "shoal.attacks",
     "shoal.checks",
+    "shoal.config",
     "shoal.datasets",
+    "shoal.errors",
+    "shoal.guarantees",
     "shoal.knowledge",
-    "shoal.knowledge.foreground",
     "shoal.measures",
     "shoal.methods",
 )
@@ -26,19 +28,19 @@ MODULES = {
     ("shoal", "analyse"),
     ("shoal", "attacks"),
     ("shoal", "checks"),
+    ("shoal", "config"),
     ("shoal", "datasets"),
+    ("shoal", "errors"),
+    ("shoal", "guarantees"),
     ("shoal", "knowledge"),
     ("shoal", "measures"),
     ("shoal", "methods"),
     ("shoal.datasets", "papers"),
-    ("shoal.knowledge", "foreground"),
 }
 """The public names that are modules on purpose."""
 VALUES = {
     ("shoal", "__version__"),
     ("shoal.checks", "CHECKERS"),
-    ("shoal.knowledge.foreground", "Policy"),
-    ("shoal.knowledge.foreground", "UNRELATED"),
 }
 """The public names that are values, or types spelled out of others."""
 NAMES = [(package, name) for package in CATALOGUES for name in import_module(package).__all__]
@@ -64,6 +66,52 @@ def is_of_kind(found: object, kind: str) -> bool:
         "class": inspect.isclass,
         "function": inspect.isroutine,
     }[kind](found)
+
+
+VERBS = [
+    "read",
+    "anonymize",
+    "attack",
+    "measure",
+    "verify",
+    "publish",
+    "compare",
+    "profile",
+    "repair",
+    "replay",
+    "mine",
+    "open_release",
+    "export_release",
+    "read_baskets",
+]
+TYPES = ["Schema", "Hierarchy", "Release", "Table", "Knowledge"]
+NAMESPACES = "methods attacks measures checks guarantees knowledge analyse datasets errors config"
+
+
+def test_the_public_names_are_these_and_the_methods():
+    stated = {*VERBS, *TYPES, *NAMESPACES.split(), *shoal.methods.__all__, "__version__"}
+    assert set(shoal.__all__) == stated
+
+
+@pytest.mark.parametrize("name", sorted({*shoal.__all__} - {"__version__"}))
+def test_every_public_name_has_an_example_that_the_tests_run(name):
+    """The doctests of `src` run it: one that is skipped as a whole would show nothing."""
+    documented = inspect.getdoc(getattr(shoal, name)) or ""
+    shown = [line for line in documented.splitlines() if line.lstrip().startswith(">>>")]
+    assert [line for line in shown if "doctest: +SKIP" not in line], f"shoal.{name} has no example"
+
+
+MOVED = [*[(name, "errors") for name in shoal.errors.__all__], ("About", "config"),
+         ("Limits", "config"), ("log_to", "config")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "place"), MOVED)
+def test_names_that_moved_warn_and_work(name, place):
+    with pytest.warns(DeprecationWarning, match=rf"write shoal\.{place}\.{name}\.$") as warned:
+        found = getattr(shoal, name)
+    assert found is getattr(getattr(shoal, place), name)
+    assert warned[0].filename == __file__
+    assert name not in shoal.__all__
 
 
 @pytest.mark.parametrize(("package", "name"), NAMES)

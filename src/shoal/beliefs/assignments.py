@@ -1,9 +1,9 @@
-"""All assignments of a bucket's values to its rows, added up exactly.
+"""All assignments of a bucket's values to its rows, summed exactly.
 
-The weight of an assignment is the product of how likely each row is to have what it is given; the
-sum over all of them is the permanent of a matrix with repeated columns. Rows are taken one after
-the other, and what is left of the values is all that matters for the rest: the states are the
-vectors of how many of each value are used up. Buckets with the same counts are done together.
+The weight of an assignment is the product of the prior beliefs that each row has the value it is
+given; the sum over all assignments is the permanent of a matrix with repeated columns. Rows are
+processed one after the other, and the rest depends only on the values left: the states are the
+vectors of how many of each value are used up. Buckets with the same counts are computed together.
 """
 
 from __future__ import annotations
@@ -14,52 +14,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.believed_rows import BelievedRows
-from shoal.core.cells import Buckets, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Buckets, group
 from shoal.core.errors import DataError
-from shoal.knowledge.location import spread
-
-__all__ = ["MAX_STEPS", "exact_posterior", "exact_shares", "find_small"]
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from shoal.core.prior_knowledge import BelievedRows
+from shoal.locating.location import spread
 
 MAX_STEPS = 2**14
-"""Buckets with more states times rows are not done exactly unless that is asked for."""
+"""Buckets with more states times rows are estimated by default."""
 _BATCH = 2**21
-"""How many states of buckets are held at a time."""
+"""The number of states of buckets that are held in memory at a time."""
 
 
 def exact_posterior(
     value_counts: npt.ArrayLike, priors: npt.ArrayLike, row_counts: npt.ArrayLike
 ) -> tuple[Floats, bool]:
-    """Give what is believed of the rows of one bucket.
+    """Return the posterior beliefs about the rows of one bucket, and whether they are possible.
 
-    Parameters
-    ----------
-    value_counts
-        How many rows of the bucket have each value, at least 1.
-    priors
-        One row for each kind of rows, one column a value: how likely each value is.
-    row_counts
-        How many rows there are of each kind.
-
-    Returns
-    -------
-    posterior
-        One row for each kind of rows, one column a value.
-    is_possible
-        Whether any assignment is possible; where none is, the posterior is 0 throughout.
-
-    Raises
-    ------
-    DataError
-        Where there are not as many values as rows.
-
-    Notes
-    -----
-    It takes as many steps as there are states (the product of the counts of values, each plus 1),
-    three times for every value.
+    `value_counts` rows of the bucket have each value, and there are `row_counts` rows of each kind;
+    `priors` has one row per kind and one column per value, like the posterior. If no assignment is
+    possible, the posterior is 0 throughout. The number of steps is the number of states (the
+    product of the counts of values, each plus 1), three times for every value.
 
     Examples
     --------
@@ -77,10 +52,10 @@ def exact_posterior(
 
 
 def find_small(buckets: Buckets, max_steps: int) -> Flags:
-    """Say which buckets have few enough states times rows."""
+    """Mark the buckets whose number of states times rows is at most `max_steps`."""
     if not buckets.n_buckets:
         return np.empty(0, dtype=bool)
-    # Added up as logarithms first: a product may be beyond what a float can hold.
+    # Summed as logarithms: the product may exceed the range of a float.
     logs = np.add.reduceat(np.log2(buckets.count + 1.0), buckets.starts) + np.log2(buckets.sizes)
     is_small: Flags = np.exp2(np.minimum(logs, 62.0)) <= max_steps * (1 + 1e-9)
     return is_small
@@ -89,17 +64,10 @@ def find_small(buckets: Buckets, max_steps: int) -> Flags:
 def exact_shares(
     buckets: Buckets, occupants: BelievedRows, chosen: Codes
 ) -> Iterator[tuple[Codes, Floats, Flags]]:
-    """Do some buckets exactly.
+    """Yield the exact posteriors of the chosen buckets, those with the same counts together.
 
-    Yields
-    ------
-    bucket
-        Some of the chosen buckets, all with the same counts of values.
-    shares
-        For each of their entries in turn, and within it for each value of its bucket in the
-        order of codes, how much it is believed.
-    is_possible
-        For each of the buckets whether any assignment is possible.
+    Each item has the buckets, the posterior beliefs (entry by entry, and within an entry value by
+    value in the order of codes), and whether each bucket has any possible assignment.
     """
     if not len(chosen):
         return
@@ -111,6 +79,7 @@ def exact_shares(
         at = np.flatnonzero(kind == number)
         counts = -np.sort(-buckets.count[order[at[0]][:width]])
         n_states = int(np.prod(counts + 1))
+        # The number of parts is rounded up.
         for part in np.array_split(np.arange(len(alike)), -(-len(alike) * n_states // _BATCH)):
             places = order[at[part]][:, :width]
             yield _exact_part(buckets, occupants, alike[part], places, counts)
@@ -119,7 +88,7 @@ def exact_shares(
 def _exact_part(
     buckets: Buckets, occupants: BelievedRows, chosen: Codes, places: Codes, counts: Counts
 ) -> tuple[Codes, Floats, Flags]:
-    """Do buckets with the same counts; `places` are their values, the most frequent first."""
+    """Compute buckets with the same counts; `places` are their values, the most frequent first."""
     starts = occupants.starts
     source, entry = spread(starts[chosen], np.diff(starts)[chosen])
     n_rows = int(counts.sum())
@@ -127,7 +96,7 @@ def _exact_part(
     prior = occupants.prior[row_entry][:, :, np.newaxis]
     weights = occupants.priors[prior, buckets.value[places][:, np.newaxis]]
     shares, is_possible = _assign(weights, counts.tolist())
-    # Rows of one entry are alike: the first speaks for all.
+    # Rows of one entry are alike; the first stands for all.
     before = np.cumsum(occupants.count[entry]) - occupants.count[entry]
     of_entry = shares[source, before - source * n_rows]
     in_order = np.take_along_axis(of_entry, np.argsort(places, axis=1)[source], axis=1)
@@ -135,17 +104,10 @@ def _exact_part(
 
 
 def _kinds(buckets: Buckets, chosen: Codes) -> tuple[Codes, Codes, Codes]:
-    """Group buckets with the same counts of values.
+    """Group buckets with the same counts of values; return `order`, `kind` and `first`.
 
-    Returns
-    -------
-    order
-        For each chosen bucket its places in `Buckets`, the most frequent value first; the rest
-        of the row is 0.
-    kind
-        For each chosen bucket its group.
-    first
-        For each group the first of its buckets, as a place in `chosen`.
+    For each chosen bucket, `order` has its places in `Buckets`, the most frequent value first (the
+    rest of the row is 0), and `kind` its group. `first` has a place in `chosen` for each group.
     """
     starts = np.append(buckets.starts, len(buckets.value))
     length = np.diff(starts)[chosen]
@@ -164,7 +126,7 @@ def _kinds(buckets: Buckets, chosen: Codes) -> tuple[Codes, Codes, Codes]:
 
 @dataclass(frozen=True, eq=False)
 class _Move:
-    """States that a value is added to, and what they become."""
+    """The states to which a value can be added, and the states that result."""
 
     value: int
     before: Codes
@@ -172,7 +134,7 @@ class _Move:
 
 
 def _moves(counts: Sequence[int]) -> tuple[list[Codes], list[list[_Move]]]:
-    """Give the states before each row and after the last, and how each row can use up a value."""
+    """Return the states before each row and after the last, and the moves of each row."""
     used = np.indices([count + 1 for count in counts]).reshape(len(counts), -1)
     n_used = used.sum(axis=0)
     by_used = np.argsort(n_used, kind="stable")
@@ -191,21 +153,11 @@ def _moves(counts: Sequence[int]) -> tuple[list[Codes], list[list[_Move]]]:
 
 
 def _assign(weights: Floats, counts: Sequence[int]) -> tuple[Floats, Flags]:
-    """Add up all assignments of values to rows.
+    """Sum over all assignments of values to rows, forwards and backwards.
 
-    Parameters
-    ----------
-    weights
-        For each bucket, row and value how likely the row is to have the value.
-    counts
-        How often each value is to be given, in every bucket.
-
-    Returns
-    -------
-    shares
-        For each bucket, row and value the share of the assignments that give it to the row.
-    is_possible
-        For each bucket whether there is any.
+    `weights` has the prior belief by bucket, row and value, and `counts` the number of rows with
+    each value in every bucket. Returns the share of the assignments that give a row a value, by
+    bucket, row and value, and whether each bucket has any assignment.
     """
     n_buckets, n_rows, n_values = weights.shape
     # One state after the other in memory, with all buckets side by side.
@@ -234,6 +186,6 @@ def _assign(weights: Floats, counts: Sequence[int]) -> tuple[Floats, Flags]:
 
 
 def _scale(numbers: Floats, states: Codes) -> None:
-    """Make the largest number of each bucket among some states 1, for only ratios matter."""
+    """Scale the largest number of each bucket among some states to 1; only ratios matter."""
     highest = numbers[states].max(axis=0)
     numbers[states] /= np.where(highest > 0, highest, 1.0)

@@ -1,10 +1,11 @@
-"""Gain of belief: what a release adds to what was believed of everybody before.
+"""Belief gain: how far a release moves an adversary's beliefs about each person.
 
-The adversary has a prior belief about each person: a distribution over the sensitive values, from
-people who are alike. In the release she finds whose rows share a bucket and which values they
-have together, and revises what she believes of each of them. She has learned as much as her new
-belief is away from the old one. A bucket that looks diverse may tell a lot: where two rows share
-two values and one of them hardly goes with one row, each row's value is all but certain.
+The adversary has a prior belief about each person: a distribution over the sensitive values,
+estimated from similar people. From the release she learns which rows share a bucket and which
+values they have together, and updates her belief about each of them. The gain is the distance
+between the prior and the posterior belief. A bucket that looks diverse may disclose a lot: if two
+rows share two values and one of the values is very unlikely for one row, the values of both are
+nearly certain.
 
 References
 ----------
@@ -17,79 +18,81 @@ Section VIII-B.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Attack, Findings, Risk, Section
+from shoal.beliefs.beliefs import Beliefs
+from shoal.beliefs.informed import inform_by, overall_of_release
+from shoal.beliefs.posteriors import Gains, gains, jensen_shannon, posteriors
+from shoal.beliefs.priors import LinePriors, priors_of_lines
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.attack import Attack, Need, View
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.cells import Buckets, Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, exact
-from shoal.core.method import Shape
+from shoal.core.exact import as_text
+from shoal.core.findings import Findings, Risk
+from shoal.core.guarantees import BANDWIDTH
+from shoal.core.parameters import OptionalExact, Parameter, exact_number, from_file
 from shoal.core.release import People, Published
-from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.informed import inform_by, overall_of_release
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.location import Locations, match_lines, spread
-from shoal.knowledge.posteriors import Gains, gains, jensen_shannon, posteriors
-from shoal.knowledge.priors import LinePriors, priors_of_lines
-from shoal.knowledge.resolving import Setting, resolve
-
-__all__ = ["Belief"]
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from shoal.core.shapes import Model
+from shoal.injector.extents import Setting
+from shoal.injector.known import Knowledge
+from shoal.injector.resolving import resolve
+from shoal.locating.location import Locations, match_lines, spread
 
 _N_WORST = 10
 _N_BANDS = 10
 _CHUNK = 2**22
-"""How many triples of a person, an entry and a value are held at a time."""
+"""The number of triples of a person, an entry and a value that are held at a time."""
 _NEARLY = 1e-6
-"""Without a bound on posteriors only who is this near to certainty counts."""
+"""Without a bound on posteriors, only beliefs this close to certainty count."""
 _MOST_SUSPICIONS = 50_000_000
-"""How many pairs of a person and a value are handed on for calibration."""
+"""The largest number of pairs of a person and a value that are passed on for calibration."""
 _TOLERANCE = 1e-9
-"""Beliefs are floats: what exceeds a bound by no more is rounding."""
+"""Beliefs are floats: exceeding a bound by this little is rounding."""
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+_BANDWIDTH = Parameter(
+    name="bandwidth",
+    meaning="How unlike people may be to count for what is believed of somebody, when beliefs are "
+    "estimated from a file or from the table; one number, or one by column.",
+    takes="a number between 0 and 1",
+    schema={"type": ["number", "string", "object"], "minimum": 0, "maximum": 1},
+    default=Fraction(BANDWIDTH),
+)
+
+
+@declared
 class Belief(Attack):
-    """Revise what was believed of each person by what their bucket holds.
-
-    Parameters
-    ----------
-    limit
-        The largest gain of belief that is allowed, from 0 to 1: the Jensen-Shannon distance
-        between prior and posterior belief.
-    max_posterior
-        The largest posterior belief that is allowed, above 0 and at most 1.
-    prior
-        What was believed of people before; `shoal.knowledge.prior_beliefs` estimates it.
+    """Update the prior belief about each person by the values of their bucket.
 
     Notes
     -----
-    Prior beliefs may be given as knowledge too. Without any she knows no more than how the
-    sensitive values are distributed in the whole release. Rules and statistics that she is given
-    change them; on a generalized release that takes beliefs about people to begin with.
+    Prior beliefs may be given as knowledge too. Without any, the adversary knows only the
+    distribution of the sensitive values in the whole release. Rules and statistics change her
+    prior beliefs; on a generalized release, they need beliefs about people to start from.
 
-    Without `limit` and `max_posterior` a breach is to become certain. Both are compared to within
-    1e-9. A line that shows labels stands for all people whom the labels admit: the prior belief
-    about it is the mean over them. Where a person may be in several buckets, prior and posterior
-    are the means over the rows that they may be.
+    Without `limit` and `max_posterior`, only certainty is a breach. Both are compared to within
+    1e-9. A line of labels stands for all people whom the labels admit: its prior belief is the
+    mean over them. If a person may be in several buckets, prior and posterior are means over the
+    rows that may be theirs.
 
-    Posteriors are exact in small buckets and where all rows are believed alike, and the Omega
-    estimate elsewhere. Where a bucket holds values that were believed impossible for its rows,
-    what was believed is given up, and every assignment is equally likely.
+    Posteriors are exact in small buckets and if all rows have the same prior; otherwise they are
+    the Omega estimate. If a bucket holds values that were believed impossible for its rows, the
+    prior beliefs are dropped, and all assignments are equally likely.
 
     Examples
     --------
     >>> from shoal.core.domain import Domain
-    >>> from shoal.core.release import Manifest
-    >>> from shoal.knowledge.beliefs import estimate_beliefs
+    >>> from shoal.core.manifest import Manifest
+    >>> from shoal.core.shapes import Shape
+    >>> from shoal.beliefs.beliefs import estimate_beliefs
     >>> bucket, sex = Domain.of_texts("bucket", ["4"]), Domain.of_texts("sex", ["F", "M"])
     >>> disease = Domain.of_texts("disease", ["cold", "gout"])
     >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
@@ -103,63 +106,59 @@ class Belief(Attack):
     ...               np.array([9, 1, 5, 5]))
     >>> beliefs = estimate_beliefs(known, "disease", {}, 0)
     >>> findings = Belief(max_posterior=0.8).run(
-    ...     Published(manifest, lines, values), everybody, beliefs)
+    ...     View(Published(manifest, lines, values), everybody, beliefs))
     >>> findings
     Findings(belief: 2 of 2 people believed, not checked, worst posterior 0.9)
     >>> round(findings.headline["worst gain"], 3)
     0.383
     """
 
-    limit: Fraction | None = None
-    max_posterior: Fraction | None = None
-    prior: Beliefs | None = field(default=None, repr=False)
+    limit: OptionalExact = exact_number(
+        "The largest gain of belief that is allowed, as the Jensen-Shannon distance between prior "
+        "and posterior. Default: no bound; without max_posterior, certainty is a breach.",
+        default=None,
+        at_least=0,
+        at_most=1,
+        is_limit=True,
+    )
+    max_posterior: OptionalExact = exact_number(
+        "The largest posterior belief that is allowed. Default: no bound.",
+        default=None,
+        above=0,
+        at_most=1,
+        is_limit=True,
+    )
+    prior: Beliefs | None = from_file(
+        "What was believed of people before; a file has the columns of the table, of which beliefs "
+        "are estimated. Default: the distribution of sensitive values in the whole release.",
+        (Beliefs,),
+        default=None,
+        file="people like those of the table",
+        what="beliefs",
+        hint="estimate them: shoal.knowledge.prior_beliefs(table).",
+        beside={"bandwidth": _BANDWIDTH},
+    )
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, a prior belief about the sensitive "
         "value of each, and the release"
     )
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
-    needs_knowledge: ClassVar[bool] = True
-    yields_beliefs: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        limit: Number | None = None,
-        max_posterior: Number | None = None,
-        prior: Beliefs | None = None,
-    ) -> None:
-        if prior is not None and not isinstance(prior, Beliefs):
-            raise ParameterError(
-                f"prior must be beliefs, not a {type(prior).__name__}.",
-                hint="estimate them: shoal.knowledge.prior_beliefs(table).",
-            )
-        object.__setattr__(self, "prior", prior)
-        for name, bound in (("limit", limit), ("max_posterior", max_posterior)):
-            object.__setattr__(self, name, None if bound is None else _checked(name, bound))
+    reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS})
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE, Need.TRUTH})
 
     def fits(self, published: Published) -> bool:
-        """Whether the release has buckets of sensitive values."""
+        """Return whether the release has buckets of sensitive values."""
         return super().fits(published) and published.buckets is not None
 
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
-        """Attack the people with what was believed of them.
+    def run(self, view: View) -> Findings:
+        """Attack the people with prior beliefs about them.
 
-        Parameters
-        ----------
-        published
-            The release as any reader sees it.
-        people
-            The quasi-identifiers of the people attacked.
-        knowledge
-            `Beliefs`, where none are given as `prior`, or `Knowledge` that informs them.
-
-        Raises
-        ------
-        ParameterError
-            Where the release has no sensitive column, or a shape that the attack does not know.
+        The knowledge of the view is `Beliefs`, used unless `prior` is given, or `Knowledge` that
+        changes them. Raises `ParameterError` if the release has no sensitive column, or a shape
+        that the attack does not support.
         """
+        published, people = view.published, view.people
         buckets = published.buckets
         if buckets is None or not self.fits(published):
             raise ParameterError(
@@ -167,7 +166,7 @@ class Belief(Attack):
                 f"this one is {published.manifest.shape}"
                 + (" and has none." if buckets is None else "."),
             )
-        beliefs, unresolved = self._beliefs(published, buckets, knowledge)
+        beliefs, unresolved = self._beliefs(published, buckets, view.knowledge)
         priors = priors_of_lines(published, buckets, beliefs)
         by_entry = gains(buckets, priors.occupants)
         found = _locate(published, people, priors)
@@ -194,11 +193,11 @@ class Belief(Attack):
     def _beliefs(
         self, published: Published, buckets: Buckets, knowledge: object
     ) -> tuple[Beliefs | None, tuple[str, ...]]:
-        """Return what is believed of people beforehand, and the knowledge that is unresolved."""
+        """Return the prior beliefs, and the entries of knowledge that are unresolved."""
         beliefs = knowledge if isinstance(knowledge, Beliefs) and self.prior is None else self.prior
         if not isinstance(knowledge, Knowledge):
             return beliefs, ()
-        if beliefs is None and published.manifest.shape is Shape.BUCKETIZED:
+        if beliefs is None and published.manifest.shape.model is Model.BUCKETS:
             beliefs = overall_of_release(published, buckets)
         if beliefs is None:
             return None, resolve(knowledge, Setting.of_published(published)).unresolved
@@ -236,7 +235,7 @@ class Belief(Attack):
             Suspicion((value,), of_entry[places.bucket, value], group, n_carrying[:, value])
             for value in np.flatnonzero(buckets.totals).tolist()
         )
-        # A gain is no belief: it is bounded as it stands.
+        # A gain is not a probability, so it is not calibrated but bounded as it is.
         is_gain = None if self.limit is None else distance > float(self.limit) + _TOLERANCE
         limit = 1 - _NEARLY if self.max_posterior is None else float(self.max_posterior)
         return Suspicions(about, limit, is_gain)
@@ -258,23 +257,12 @@ class Belief(Attack):
         return ", ".join(texts) if texts else "anything short of certainty"
 
 
-def _checked(name: str, limit: Number) -> Fraction:
-    bound = exact(name, limit)
-    if not 0 <= bound <= 1 or (name == "max_posterior" and bound == 0):
-        raise ParameterError(f"{name} must lie between 0 and 1, not {as_text(bound)}.")
-    return bound
-
-
 @dataclass(frozen=True, eq=False)
 class _Found:
     """The entries of `BelievedRows` that each cell of people may be, sorted by person, then entry.
 
-    Parameters
-    ----------
-    places
-        The entries, in place of buckets.
-    is_known
-        For each cell of people whether there was a belief about all lines that they may be.
+    `places` has entries instead of buckets. `is_known` marks the cells of people for whom there is
+    a belief about all lines that they may be.
     """
 
     places: Locations
@@ -292,7 +280,7 @@ def _locate(published: Published, people: People, priors: LinePriors) -> _Found:
     n_people, n_entries = people.quasi.n_cells, priors.occupants.n_entries
     is_known = np.ones(n_people, dtype=bool)
     is_known[person[~priors.is_known[line]]] = False
-    # A line that is known to be somebody's is one row of it.
+    # A person whose line is known is one row of it.
     rows = published.lines.counts[line] if people.line is None else np.ones_like(line)
     pairs, inverse = np.unique(person * n_entries + priors.entry[line], return_inverse=True)
     added = np.zeros(len(pairs), dtype=np.int64)
@@ -302,7 +290,7 @@ def _locate(published: Published, people: People, priors: LinePriors) -> _Found:
 
 
 def _lines_of(published: Published, people: People) -> tuple[Codes, Codes]:
-    """Give pairs of a cell of people and a line that they may be."""
+    """Return pairs of a cell of people and a line that may be theirs."""
     if people.line is not None:
         person = np.flatnonzero(people.line >= 0)
         return person, people.line[person]
@@ -317,7 +305,7 @@ def _lines_of(published: Published, people: People) -> tuple[Codes, Codes]:
     bucket = people.bucket[known]
     source, place = spread(start[bucket], start[bucket + 1] - start[bucket])
     person, line = known[source], order[place]
-    # People who are given as they are published are their own lines, where lines differ.
+    # If the values of people are given as published, only lines with the same values are theirs.
     fits = np.ones(len(line), dtype=bool)
     for name in set(quasi.columns) & set(people.quasi.columns):
         label = people.quasi.domain(name).labels()
@@ -330,7 +318,7 @@ def _lines_of(published: Published, people: People) -> tuple[Codes, Codes]:
 
 
 def _learned(buckets: Buckets, priors: LinePriors, by_entry: Gains, found: _Found) -> Gains:
-    """Give what is learned of each cell of people; nothing where they are nowhere."""
+    """Return the belief gain for each cell of people; 0 for people who are not in the release."""
     places = found.places
     n_people = places.n_people
     value, posterior = np.full(n_people, -1, dtype=np.int64), np.zeros(n_people)
@@ -355,7 +343,7 @@ def _learned(buckets: Buckets, priors: LinePriors, by_entry: Gains, found: _Foun
 def _mixtures(
     buckets: Buckets, priors: LinePriors, places: Locations, chosen: Codes
 ) -> Iterator[tuple[Codes, Floats, Floats]]:
-    """Give the mean posterior and prior of people who may be in several entries, some at a time."""
+    """Yield the mean posterior and prior of people who may be in several entries, in chunks."""
     occupants, n_values = priors.occupants, buckets.domain.size
     found = posteriors(buckets, occupants)
     person, entry, weight = places.person[chosen], places.bucket[chosen], places.weight[chosen]
@@ -381,7 +369,7 @@ def _mixtures(
 
 
 def _distance(prior: Floats, posterior: Floats) -> Floats:
-    """Give the distances where a prior may speak of values that the release lacks."""
+    """Return the distances; a prior may be about values that the release lacks."""
     rest = np.maximum(1 - prior.sum(axis=1), 0.0)
     rest[rest < _TOLERANCE] = 0.0
     none = np.zeros((len(prior), 1))
@@ -409,9 +397,8 @@ def _headline(
 def _worst_buckets(
     published: Published, buckets: Buckets, priors: LinePriors, by_entry: Gains, found: _Found
 ) -> Section:
-    """List the buckets with people of whom most is learned."""
+    """List the buckets with the largest belief gains."""
     occupants = priors.occupants
-    is_numbered = published.manifest.shape is Shape.GENERALIZED
     used = np.unique(found.places.bucket)
     order = used[np.lexsort((used, -by_entry.distance[used]))]
     _, first = np.unique(occupants.bucket[order], return_index=True)
@@ -423,7 +410,7 @@ def _worst_buckets(
         before = float(occupants.priors[occupants.prior[entry], value])
         rows.append(
             (
-                bucket + 1 if is_numbered else published.lines.domains[0].text(bucket),
+                published.bucket_name(bucket),
                 int(buckets.sizes[bucket]),
                 float(by_entry.distance[entry]),
                 before,
@@ -431,13 +418,13 @@ def _worst_buckets(
                 buckets.domain.text(value),
             )
         )
-    what = "class" if is_numbered else "bucket"
+    what = published.manifest.shape.bucket_word
     columns = (what, "size", "gain", "prior", "posterior", "value")
     return Section("worst buckets", columns, tuple(rows))
 
 
 def _bands(distance: Floats, counts: Counts) -> Section:
-    """Count people by how much is learned of them."""
+    """Count people by belief gain."""
     edges = np.arange(1, _N_BANDS + 1) / _N_BANDS
     band = np.searchsorted(edges, distance - _TOLERANCE, side="left")
     people = np.bincount(band, counts, _N_BANDS).astype(np.int64)

@@ -1,9 +1,9 @@
-"""What an adversary believes of everybody before she sees a release.
+"""Prior beliefs: what an adversary believes of every person before seeing a release.
 
-Her knowledge is probable, not certain: for each person a distribution over the sensitive values.
-People who are alike have alike values, so the distribution of a person is estimated from the rows
-near to theirs, the nearer the more. How near is near, the bandwidth of each column, says how much
-she knows: with a small one she knows about each kind of people, with a large one only about all.
+The knowledge is probabilistic: for each person a distribution over the sensitive values. Similar
+people have similar values, so the distribution of a person is estimated from nearby rows, and
+nearer rows weigh more. The bandwidth of each column sets how much the adversary knows: with a small
+one they know about each kind of person, with a large one only about all people together.
 
 References
 ----------
@@ -21,33 +21,30 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, group
+from shoal.core.arrays import Codes, Floats
+from shoal.core.cells import Cells, group
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
-from shoal.core.guarantee import BANDWIDTH
+from shoal.core.guarantees import BANDWIDTH
 from shoal.core.tree import Tree
-from shoal.knowledge.location import spread
+from shoal.locating.location import spread
 
-__all__ = ["Beliefs", "estimate_beliefs", "overall_beliefs", "read_bandwidth"]
-
-Floats = npt.NDArray[np.float64]
 _Distance = Callable[[Codes, Codes], Floats]
 
 _CUBE = 2**24
-"""The largest grid of values that is held whole."""
+"""The largest grid of values that is held in memory."""
 _BLOCK = 2**22
-"""How many pairs of cells are weighed at a time."""
+"""The number of pairs of cells that are weighed at a time."""
 _TABLE = 2**11
-"""Columns of more values have their weights computed when they are needed."""
+"""The weights of columns with more values are computed when needed."""
 _MOST_GROUPS = 2**10
-"""How many groups of cells are told apart by what they can be near to."""
+"""The largest number of groups of cells by their leading columns."""
 _NO_WEIGHT = 1e-12
-"""A smaller weight is what rounding leaves of a distance equal to the bandwidth."""
+"""A smaller weight is a rounding error of a distance equal to the bandwidth."""
 _SUM = 1e-9
-"""How far the sum of a distribution may be from 1."""
+"""The largest difference from 1 of the sum of a distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +56,17 @@ class Beliefs:
     cells
         The combinations, and how many people have each.
     prior
-        One row a cell, one column a code of `domain`; rows add up to 1.
+        One row per cell, one column per code of `domain`; rows add up to 1.
     domain
         The sensitive values.
     bandwidth
-        The bandwidth of each column that the beliefs were estimated with; none where everybody
-        is believed alike.
+        The bandwidth of each column that the beliefs were estimated with. Default: empty, as for
+        beliefs that are the same for everybody.
 
     Raises
     ------
     ParameterError
-        Where the matrix is not one distribution a cell.
+        If the matrix does not hold one distribution per cell.
     """
 
     cells: Cells
@@ -104,17 +101,9 @@ class Beliefs:
 
 
 def read_bandwidth(bandwidth: object, columns: Sequence[str]) -> dict[str, Fraction]:
-    """Read one bandwidth for all columns, or one for each by name.
+    """Return the bandwidth of each column, given one for all columns or one for each by name.
 
-    Raises
-    ------
-    ParameterError
-        Where one is not between 0 and 1, or a column has none.
-
-    Examples
-    --------
-    >>> read_bandwidth({"age": 0.2, "sex": 0}, ["sex", "age"])
-    {'sex': Fraction(0, 1), 'age': Fraction(1, 5)}
+    Raises `ParameterError` if one is not between 0 and 1, or a column has none.
     """
     if isinstance(bandwidth, Mapping):
         lacking = [column for column in columns if column not in bandwidth]
@@ -126,7 +115,7 @@ def read_bandwidth(bandwidth: object, columns: Sequence[str]) -> dict[str, Fract
                 + ("; " if lacking and strange else "")
                 + (f"it also names {', '.join(map(str, strange))}" if strange else "")
                 + ".",
-                hint="one number serves for all columns.",
+                hint="give one number for all columns, or one for each.",
             )
         return {column: _bandwidth(bandwidth[column]) for column in columns}
     return dict.fromkeys(columns, _bandwidth(bandwidth))
@@ -142,23 +131,7 @@ def _bandwidth(given: object) -> Fraction:
 
 
 def overall_beliefs(cells: Cells, sensitive: str) -> Beliefs:
-    """Believe of everybody what is true of the whole table.
-
-    Parameters
-    ----------
-    cells
-        The counts of the quasi-identifiers and the sensitive column.
-    sensitive
-        Which of its columns is the sensitive one.
-
-    Examples
-    --------
-    >>> sex = Domain.of_texts("sex", ["F", "M"])
-    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-    >>> cells = Cells((sex, disease), np.array([[0, 0], [0, 1], [1, 1]]), np.array([1, 1, 2]))
-    >>> overall_beliefs(cells, "disease").prior.tolist()
-    [[0.25, 0.75], [0.25, 0.75]]
-    """
+    """Return the beliefs in which everybody has the distribution of the whole table."""
     people, totals = _count_values(cells, sensitive)
     shares = totals.sum(axis=0) / max(cells.n_rows, 1)
     prior = np.repeat(shares[np.newaxis], people.n_cells, axis=0)
@@ -171,40 +144,26 @@ def estimate_beliefs(
     trees: Mapping[str, Tree],
     bandwidth: Number | Mapping[str, Number] = BANDWIDTH,
 ) -> Beliefs:
-    """Estimate what is believed of people from the rows near to theirs.
+    """Estimate the beliefs about people from the rows near theirs.
 
-    Parameters
-    ----------
-    cells
-        The counts of the quasi-identifiers and the sensitive column.
-    sensitive
-        Which of its columns is the sensitive one; all others are quasi-identifiers.
-    trees
-        The hierarchies of columns that have one.
-    bandwidth
-        The distance at which rows have no weight any more, from 0 to 1: one for all columns, or
-        one for each by name. With 0 only equal values have weight.
+    All columns of `cells` but the sensitive one are quasi-identifiers. The bandwidth, from 0 to 1,
+    is the distance at which the weight of rows reaches 0: one for all columns, or one for each by
+    name. With 0 only equal values have weight.
 
-    Notes
-    -----
-    The belief that a person with values q has s is the sum of K(q, q') over the rows q' with s,
-    divided by that over all rows. K is the product over columns of 1 - (d / b)**2 where the
-    distance d is below the bandwidth b, else 0 (Epanechnikov's kernel; its constant cancels). A
-    row's weight for itself is 1, so nobody is without a belief.
+    This is the Nadaraya-Watson estimate with a product kernel of [LiLZ09]: the belief that a person
+    with values q has s is the sum of K(q, q') over the rows q' with s, divided by the sum over all
+    rows. K is the product over columns of 1 - (d / b)**2 if the distance d is below the bandwidth
+    b, otherwise 0 (the Epanechnikov kernel; its constant cancels). The weight of a row for itself
+    is 1, so there is a belief about everybody.
 
-    Distances lie between 0 and 1: the difference of numbers and dates divided by the range of the
-    column; the difference of ranks divided by the largest for ordered values without a hierarchy;
-    else the level of the lowest common ancestor divided by the height of the hierarchy; without
-    one, 1 for different values. A missing value is at distance 1 from every other, unless a
-    hierarchy puts it nearer.
+    Distances lie between 0 and 1. For numbers and dates it is the difference divided by the range
+    of the column; with a hierarchy, the level of the lowest common ancestor divided by the height;
+    for ordered values, the difference of ranks divided by the largest; for others, 1 if they
+    differ. A missing value is at distance 1 from every other, unless a hierarchy puts it nearer.
 
     Cost: with v values of the sensitive column, either v times the grid of all combinations of
     values times the sum of the columns' sizes, or v plus the number of columns for every pair of
     different combinations that occur and are near in the leading columns; whichever is less.
-
-    References
-    ----------
-    [LiLZ09] the Nadaraya-Watson estimate with a product kernel.
 
     Examples
     --------
@@ -228,9 +187,9 @@ def estimate_beliefs(
 
 
 def _count_values(cells: Cells, sensitive: str) -> tuple[Cells, Floats]:
-    """Give the combinations of quasi-identifiers, and how often each value occurs in each."""
+    """Return the combinations of quasi-identifiers, and how often each value occurs in each."""
     if sensitive not in cells.columns:
-        raise ParameterError(f"The counts have no column {sensitive!r}, which is to be sensitive.")
+        raise ParameterError(f"The counts have no sensitive column {sensitive!r}.")
     quasi = [column for column in cells.columns if column != sensitive]
     people, place = cells.select_with_inverse(quasi)
     totals = np.zeros((people.n_cells, cells.domain(sensitive).size))
@@ -240,18 +199,10 @@ def _count_values(cells: Cells, sensitive: str) -> tuple[Cells, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
-    """How much the values of one column weigh for each other.
+    """The weights between the values of one column.
 
-    Parameters
-    ----------
-    size
-        The number of values.
-    distance
-        Gives the distances between values.
-    bandwidth
-        The distance from which on there is no weight.
-    table
-        The weights between all values; None where they are too many.
+    `bandwidth` is the distance at which the weight reaches 0; `table` holds the weights between all
+    values, or None if there are too many.
     """
 
     size: int
@@ -269,7 +220,7 @@ class _Axis:
         return cls(domain.size, distance, float(bandwidth), axis.weights(values, values))
 
     def weights(self, first: Codes, second: Codes) -> Floats:
-        """Give the weights between values, one row for each of the first."""
+        """Return the weights between values, one row for each of the first."""
         rows, columns = first[:, np.newaxis], second[np.newaxis]
         if self.table is not None:
             found: Floats = self.table[rows, columns]
@@ -294,7 +245,7 @@ def _distance_of(domain: Domain, tree: Tree | None) -> _Distance:
 def _along(domain: Domain, numbers: Floats) -> _Distance:
     """Measure along a line from the lowest to the highest number."""
     if len(numbers) and not math.isfinite(float(numbers[-1]) - float(numbers[0])):
-        # The range of such numbers is beyond what a float can hold.
+        # The range of such numbers exceeds that of a float.
         numbers = numbers / 4
     position = numbers - numbers[:1]
     extent = float(position.max(initial=0))
@@ -325,7 +276,7 @@ def _is_grid_cheaper(people: Cells, n_values: int) -> bool:
 
 
 def _weigh_grid(axes: Sequence[_Axis], codes: Codes, totals: Floats) -> Floats:
-    """Add up the weighed counts near each cell on the grid of all values, column by column."""
+    """Sum the weighted counts near each cell on the grid of all values, column by column."""
     grid = np.zeros((*(axis.size for axis in axes), totals.shape[1]))
     places = tuple(codes.T)
     grid[places] = totals
@@ -338,7 +289,7 @@ def _weigh_grid(axes: Sequence[_Axis], codes: Codes, totals: Floats) -> Floats:
 
 
 def _weigh_pairs(axes: Sequence[_Axis], codes: Codes, totals: Floats) -> Floats:
-    """Add up the weighed counts near each cell, going only to cells near in leading columns."""
+    """Sum the weighted counts near each cell over the cells near it in the leading columns."""
     leading = _leading_columns(axes, codes)
     rest = [number for number in range(len(axes)) if number not in leading]
     columns = [codes[:, number] for number in leading]
@@ -364,7 +315,7 @@ def _weigh_pairs(axes: Sequence[_Axis], codes: Codes, totals: Floats) -> Floats:
 
 
 def _leading_columns(axes: Sequence[_Axis], codes: Codes) -> list[int]:
-    """Choose columns that keep many cells apart, as long as they make few groups."""
+    """Choose columns that keep many cells apart, as long as they form few groups."""
     shares = []
     for number, axis in enumerate(axes):
         some = np.unique(codes[:, number])

@@ -1,10 +1,11 @@
-"""Repair: merge buckets until none tells too much about a row.
+"""Keeping the belief gain of buckets within a bound, while planning or by merging afterwards.
 
-Problem: a bucketized release may hold buckets whose values do not go with their rows equally, so
-that an adversary with prior beliefs finds out whose value is whose.
-Idea: merge the bucket that tells most with one that makes up for it: that has too many of the
-values of which the first has too few, compared with what is believed of the rows of both.
-Guarantee: bounded belief gain. What holds of all unions of buckets in which it holds stays true:
+Problem: the values of a bucket may fit some of its rows better than others, so that an adversary
+with prior beliefs finds out whose value is whose.
+Idea: a method judges each bucket by its cells (`BeliefBound`). A release is repaired by merging the
+bucket with the largest gain with one that compensates for it: one that has too many of the values
+of which the first has too few, relative to the beliefs about the rows of both (`merge_until`).
+Guarantee: bounded belief gain. Merging keeps every guarantee that holds for unions of buckets:
 bucket size, distinct and frequency l-diversity among others.
 
 References
@@ -17,57 +18,104 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.believed_rows import BelievedRows
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.beliefs.beliefs import Beliefs, estimate_beliefs
+from shoal.beliefs.posteriors import gains, omega_distances
+from shoal.beliefs.priors import BELIEFS, beliefs_to_json
+from shoal.core.adversary_guarantees import BeliefGain
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Buckets
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.exact import Number, as_text, exact, whole
-from shoal.knowledge.posteriors import gains, omega_distances
-
-__all__ = ["merge_until"]
-
-Floats = npt.NDArray[np.float64]
+from shoal.core.exact import Number, as_text, exact, reachable, whole
+from shoal.core.guarantees import Guarantee
+from shoal.core.method import Problem
+from shoal.core.prior_knowledge import BelievedRows
 
 _POOL = 2048
-"""Among so many buckets the candidates for a merge are looked for."""
+"""The number of buckets among which candidates for a merge are chosen."""
 _THOUSAND = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefBound:
+    """The largest belief gain allowed, and the prior beliefs about each cell.
+
+    `value` is the sensitive value of each cell, and `prior` its row in `beliefs`, which are
+    estimated once, from the whole table.
+    """
+
+    t: float
+    value: Codes
+    prior: Codes
+    beliefs: Beliefs
+
+    @classmethod
+    def of_problem(cls, guarantees: Sequence[Guarantee], problem: Problem) -> BeliefBound | None:
+        """Return the bound that the guarantees ask for, or None if they ask for none.
+
+        Raises `InfeasibleError`, with the best bound, if even one bucket of all rows exceeds it.
+        """
+        asked = next((one for one in guarantees if isinstance(one, BeliefGain)), None)
+        if asked is None:
+            return None
+        sensitive = problem.schema.sensitive[0]
+        cells = problem.cells.select([*problem.schema.quasi, sensitive])
+        beliefs = estimate_beliefs(cells, sensitive, problem.trees, asked.bandwidth)
+        _, prior = problem.cells.select_with_inverse(problem.schema.quasi)
+        value = problem.cells.column(sensitive)
+        bound = cls(float(asked.t), value, prior, beliefs)
+        bound._confirm_reachable(asked, problem.cells.counts)
+        return bound
+
+    def _confirm_reachable(self, asked: BeliefGain, counts: Counts) -> None:
+        least = self.gain(np.arange(len(counts)), counts)
+        if least <= self.t:
+            return
+        best = _rounded_up(least)
+        raise InfeasibleError(
+            f"{asked.name} with t = {as_text(asked.t)} is out of reach: even with all rows in one "
+            f"bucket, a belief changes by about {least:.3f}.",
+            hint=f"{reachable({'belief_gain': best}) or 'no bound below 1 can be reached'}; try "
+            "another bandwidth for less.",
+            best={"belief_gain": best},
+        )
+
+    def gain(self, cells: Codes, counts: Counts) -> float:
+        """Return the largest belief gain in a bucket with `counts` rows of each of the cells."""
+        own, place = np.unique(self.prior[cells], return_inverse=True)
+        n_rows = np.zeros(len(own), dtype=np.int64)
+        np.add.at(n_rows, place, counts)
+        held = np.zeros(self.beliefs.domain.size, dtype=np.int64)
+        np.add.at(held, self.value[cells], counts)
+        return float(omega_distances(self.beliefs.prior[own], n_rows, held).max())
+
+    def keeps(self, cells: Codes, counts: Counts) -> bool:
+        """Return whether a bucket keeps the bound."""
+        return self.gain(cells, counts) <= self.t
+
+    @property
+    def witnesses(self) -> dict[str, bytes]:
+        """The prior beliefs, by the name of their internal file."""
+        return {BELIEFS: beliefs_to_json(self.beliefs)}
 
 
 def merge_until(
     buckets: Buckets, occupants: BelievedRows, t: Number, *, n_candidates: int = 16
 ) -> Codes:
-    """Merge buckets until no belief changes by more than t.
+    """Merge buckets until no belief changes by more than t, by the Omega estimate.
 
-    Parameters
-    ----------
-    buckets
-        The sensitive values of each bucket.
-    occupants
-        What is believed of the rows of each bucket beforehand.
-    t
-        The largest gain of belief, by the Omega estimate.
-    n_candidates
-        How many buckets to try for each merge.
+    The bucket with the largest gain is merged with the candidate that leaves the smallest gain. The
+    `n_candidates` candidates are the buckets that best compensate for the difference between the
+    bucket's counts of values and those expected of its rows, relative to the rows of both.
 
-    Returns
-    -------
-    For each bucket the one that it becomes a part of, numbered from 0 in the order of the first.
-
-    Raises
-    ------
-    InfeasibleError
-        Where even one bucket with all rows tells more; it names the best bound on the way.
-
-    Notes
-    -----
-    The bucket with the largest gain is merged with that candidate which leaves the smallest one.
-    Candidates are those whose counts make up best for what the bucket has more or fewer of each
-    value than its rows were believed to have, relative to the rows of both.
+    Returns for each bucket the merged bucket that it belongs to, numbered from 0 in the order of
+    the first. Raises `InfeasibleError` if even one bucket of all rows exceeds t; it names the best
+    bound reached on the way.
 
     Examples
     --------
@@ -90,7 +138,7 @@ def merge_until(
     heapq.heapify(failing)
     while failing:
         negative, place = heapq.heappop(failing)
-        # What was noted of a bucket that has been merged since is out of date.
+        # Skip entries of buckets that have been merged since.
         if not merging.is_live[place] or -negative != worst[place]:
             continue
         least = min(least, -negative)
@@ -104,41 +152,33 @@ def merge_until(
 
 
 def _infeasible(t: Fraction, least: float) -> InfeasibleError:
-    best = as_text(min(Fraction(math.floor(least * _THOUSAND) + 1, _THOUSAND), Fraction(1)))
+    best = _rounded_up(least)
     return InfeasibleError(
-        f"No merging of buckets keeps every gain of belief within t = {as_text(t)}; the best that "
-        f"was met is about {least:.3f}.",
-        hint=f"t = {best} can be reached.",
+        f"No merging of buckets keeps every belief gain within t = {as_text(t)}; the "
+        f"best bound found is about {least:.3f}.",
+        hint=f"{reachable({'t': best}) or 'no bound below 1 can be reached'}.",
         best={"t": best},
     )
 
 
+def _rounded_up(gain: float) -> str:
+    """Return a bound of three digits, at most 1, that the gain is below."""
+    return as_text(min(Fraction(math.floor(gain * _THOUSAND) + 1, _THOUSAND), Fraction(1)))
+
+
 @dataclass(eq=False)
 class _Merging:
-    """Buckets that grow together; the one with the lower number takes the other in.
-
-    Parameters
-    ----------
-    priors
-        The prior beliefs.
-    prior, n_rows
-        For each bucket the beliefs about its rows, and how many rows have each.
-    counts
-        For each bucket how many of its rows have each value.
-    surplus
-        For each bucket how many more that are than its rows were believed to have.
-    is_live
-        For each bucket whether it has not been taken in.
-    taken_by
-        For each bucket the one that took it in, or itself.
-    """
+    """Buckets that are merged; the one with the lower number absorbs the other."""
 
     priors: Floats
+    # By bucket: the prior beliefs about its rows, and the number of rows with each.
     prior: list[Codes]
     n_rows: list[Counts]
+    # By bucket and value: the number of rows, and that minus the number expected by the priors.
     counts: Counts
     surplus: Floats
-    is_live: npt.NDArray[np.bool_]
+    # Whether each bucket has not been absorbed, and the bucket that absorbed it, or itself.
+    is_live: Flags
     taken_by: Codes
 
     @classmethod
@@ -162,11 +202,11 @@ class _Merging:
 
     @property
     def n_live(self) -> int:
-        """How many buckets are left."""
+        """The number of buckets left."""
         return int(np.count_nonzero(self.is_live))
 
     def merge(self, place: int, n_candidates: int) -> tuple[float, int]:
-        """Merge a bucket with the best candidate; give the gain and the number of the result."""
+        """Merge a bucket with the best candidate; return the gain and the number of the result."""
         found = [
             (self._gain(place, other), other) for other in self._candidates(place, n_candidates)
         ]
@@ -182,6 +222,7 @@ class _Merging:
     def _candidates(self, place: int, n_candidates: int) -> list[int]:
         live = np.flatnonzero(self.is_live)
         live = live[live != place]
+        # Every n-th bucket, so that a merge costs about the same in a release of any size.
         pool = live[:: -(-len(live) // _POOL)]
         sizes = self.counts[pool].sum(axis=1) + self.counts[place].sum()
         left = np.abs(self.surplus[pool] + self.surplus[place]).sum(axis=1) / sizes
@@ -202,7 +243,7 @@ class _Merging:
         return prior, n_rows
 
     def targets(self) -> Codes:
-        """Give for each bucket the number of the one that it is a part of."""
+        """Return for each bucket the number of the merged bucket that it belongs to."""
         keeper = self.taken_by
         while not np.array_equal(keeper, keeper[keeper]):
             keeper = keeper[keeper]

@@ -1,12 +1,12 @@
-"""Bounded belief gain: a bucket tells little about its rows that was not believed before.
+"""Bounded belief gain: a release hardly changes what an adversary believes about a row.
 
-In a bucket where n_s rows have value s, the belief that row j has s is afterwards proportional to
-n_s P(s|j) divided by the sum of P(s|j') over all rows j' of the bucket, where P(s|j) was believed
-before (the Omega estimate). The gain of belief is the square root of the Jensen-Shannon divergence
-between both, in bits.
+In a bucket where n_s rows have value s, the posterior belief that row j has s is proportional to
+n_s P(s|j) divided by the sum of P(s|j') over all rows j' of the bucket, where P(s|j) is the prior
+belief (the Omega estimate). The belief gain is the square root of the Jensen-Shannon divergence
+between the two, in bits.
 
-What was believed before is no part of a release: it comes as the witness "beliefs", an
-`shoal.core.believed_rows.BelievedRows`.
+Prior beliefs are not part of a release; they come as the witness "beliefs", a
+`shoal.core.prior_knowledge.BelievedRows`.
 
 References
 ----------
@@ -19,45 +19,27 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.checks._entries import confirm_occupied
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.believed_rows import BelievedRows
+from shoal.core.adversary_guarantees import BeliefGain
+from shoal.core.arrays import Floats
 from shoal.core.cells import Buckets
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import as_text
-from shoal.core.guarantees import BeliefGain
-
-__all__ = ["check", "largest_gain"]
-
-_Floats = npt.NDArray[np.float64]
+from shoal.core.prior_knowledge import BelievedRows
+from shoal.core.verdict import Evidence, Verdict, confirm_occupied
 
 _ROUNDING = 1e-12
-"""Divergences are floats, and a sum of logarithms that cancel: so much above a bound is a tie."""
+"""Divergences are sums of logarithms that cancel: this much above a bound is a tie."""
 _MILLION = 10**6
 _OPERATIONS = 20
-"""About how many operations one value of one row takes."""
+"""Approximate number of operations per value of a row."""
 
 
 def check(guarantee: BeliefGain, evidence: Evidence) -> Verdict:
     """Check that no belief changes by more than t.
 
-    Without the witness "beliefs" there is nothing that the published files could break.
-
-    Parameters
-    ----------
-    guarantee
-        What the release claims.
-    evidence
-        What its published files hold, and `BelievedRows` named "beliefs".
-
-    Raises
-    ------
-    ParameterError
-        Where the witness is something else.
-    DataError
-        Where the witness is of other rows or values, or holds no distributions.
+    The witness "beliefs" is a `BelievedRows`; without it there is nothing to check. `DataError` is
+    raised if it is about other rows or values, or holds no distributions.
 
     Examples
     --------
@@ -98,13 +80,13 @@ def _unchecked(guarantee: BeliefGain, buckets: Buckets) -> Verdict:
         reached={},
         n_buckets=buckets.n_buckets,
         n_failing=0,
-        detail=f"none of {buckets.n_buckets} buckets was checked, since what was believed before "
-        "was not given",
+        detail=f"none of {buckets.n_buckets} buckets was checked, because prior beliefs were not "
+        "given",
         is_partial=True,
     )
 
 
-def _reached(divergences: _Floats, t: Fraction) -> str:
+def _reached(divergences: Floats, t: Fraction) -> str:
     """Write the largest gain, rounded up, but not above a bound that holds."""
     worst = float(divergences.max())
     gain = Fraction(math.ceil(math.sqrt(worst) * _MILLION), _MILLION)
@@ -112,14 +94,14 @@ def _reached(divergences: _Floats, t: Fraction) -> str:
 
 
 def largest_gain(buckets: Buckets, beliefs: BelievedRows) -> float:
-    """Give the largest gain of belief about a row of a release.
+    """Return the largest belief gain about a row of a release.
 
     Parameters
     ----------
     buckets
         The sensitive values of each bucket.
     beliefs
-        What was believed of the rows of each bucket.
+        The prior beliefs about the rows of each bucket.
 
     Examples
     --------
@@ -133,8 +115,8 @@ def largest_gain(buckets: Buckets, beliefs: BelievedRows) -> float:
     return math.sqrt(float(_divergences(confirm_occupied(buckets), beliefs).max()))
 
 
-def _divergences(buckets: Buckets, beliefs: BelievedRows) -> _Floats:
-    """Give the largest divergence between prior and posterior of a row, for each bucket."""
+def _divergences(buckets: Buckets, beliefs: BelievedRows) -> Floats:
+    """Return for each bucket the largest divergence between prior and posterior of a row."""
     _confirm(buckets, beliefs)
     counts = np.zeros(buckets.domain.size)
     ends = np.append(buckets.starts, len(buckets.value))
@@ -150,34 +132,34 @@ def _divergences(buckets: Buckets, beliefs: BelievedRows) -> _Floats:
     return largest
 
 
-def _omega(before: _Floats, n_rows: _Floats, counts: _Floats) -> _Floats:
-    """Give the Omega estimate for the kinds of rows of one bucket, `n_rows` of each."""
+def _omega(before: Floats, n_rows: Floats, counts: Floats) -> Floats:
+    """Return the Omega estimate for the kinds of rows of one bucket, `n_rows` of each."""
     expected = n_rows @ before
     foreseen = np.where(expected > 0, expected, 1.0)
     odds = before * (counts / foreseen)
     total = odds.sum(axis=1, keepdims=True)
-    # Values that nobody was believed to have, or a row that was believed to have none of them:
-    # what was believed is wrong, and nothing speaks for one assignment more than for another.
+    # A value that no row was believed to have, or a row believed to have none of the values: the
+    # prior beliefs are wrong, and all assignments count as equally likely.
     if np.any((counts > 0) & (expected == 0)) or not total.all():
         return np.broadcast_to(counts / counts.sum(), before.shape)
-    after: _Floats = odds / total
+    after: Floats = odds / total
     return after
 
 
-def _divergence(before: _Floats, after: _Floats) -> _Floats:
-    """Give the Jensen-Shannon divergence in bits, row by row."""
+def _divergence(before: Floats, after: Floats) -> Floats:
+    """Return the Jensen-Shannon divergence in bits, row by row."""
     middle = (before + after) / 2
-    # What was believed of values that the release does not have is lost, as if it were one value.
+    # Belief in values that the release does not have is lost, as if it were in one value.
     lacking = np.maximum(1 - before.sum(axis=1), 0.0)
-    divergence: _Floats = (_entropy(before, middle) + _entropy(after, middle) + lacking) / 2
+    divergence: Floats = (_entropy(before, middle) + _entropy(after, middle) + lacking) / 2
     return np.maximum(divergence, 0.0)
 
 
-def _entropy(shares: _Floats, middle: _Floats) -> _Floats:
-    """Give the relative entropy in bits, row by row."""
+def _entropy(shares: Floats, middle: Floats) -> Floats:
+    """Return the relative entropy in bits, row by row."""
     is_there = shares > 0
     ratio = np.where(is_there, shares, 1.0) / np.where(is_there, middle, 1.0)
-    total: _Floats = (shares * np.log2(ratio)).sum(axis=1)
+    total: Floats = (shares * np.log2(ratio)).sum(axis=1)
     return total
 
 

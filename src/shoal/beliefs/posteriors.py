@@ -1,10 +1,10 @@
-"""What an adversary believes of everybody once she has seen a release.
+"""Posterior beliefs: what an adversary believes of every person after seeing a release.
 
-Of a bucket she knows whose rows are in it, with a prior belief about each, and which sensitive
-values they have together. An assignment of the values to the rows is as likely as the product of
-what she believed of each row, and her new belief about a row adds up all assignments. That is
-exact for small buckets; for large ones the Omega estimate takes the rows one by one. How much she
-has learned is the distance between both beliefs.
+The adversary knows whose rows are in a bucket, has a prior belief about each, and sees the
+sensitive values of the bucket. An assignment of the values to the rows is as likely as the product
+of the prior beliefs in it, and the posterior belief about a row sums over all assignments. That is
+exact for small buckets; for large ones the Omega estimate takes the rows one by one. The belief
+gain is the distance between the prior and the posterior belief.
 
 References
 ----------
@@ -20,51 +20,33 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.believed_rows import BelievedRows
-from shoal.core.cells import Buckets, Codes, Counts
-from shoal.knowledge.assignments import MAX_STEPS, exact_shares, find_small
-from shoal.knowledge.location import spread
-
-__all__ = [
-    "Gains",
-    "Posteriors",
-    "gains",
-    "jensen_shannon",
-    "omega_distances",
-    "posteriors",
-]
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from shoal.beliefs.assignments import MAX_STEPS, exact_shares, find_small
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Buckets
+from shoal.core.prior_knowledge import BelievedRows
+from shoal.locating.location import spread
 
 _CHUNK = 2**22
-"""How many pairs of a row and a value are held at a time."""
+"""The number of pairs of a row and a value that are held in memory at a time."""
 _ROUNDING = 1e-14
-"""A smaller rest of a distribution is what rounding leaves of nothing."""
+"""A smaller rest of a distribution is a rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """What is believed of each entry of `BelievedRows`, value by value.
+    """The prior and posterior beliefs about each entry of `BelievedRows`, value by value.
 
-    Parameters
-    ----------
-    start
-        Where the values of each entry begin; one number more than there are entries.
-    value, prior, posterior
-        The values that its bucket holds, by code, and how much each was and is believed.
-    is_exact
-        For each entry whether its posterior is exact, not the Omega estimate.
-    is_contradicted
-        For each entry whether its bucket holds values that its rows were believed not to have, so
-        that she gives up what she believed and takes every assignment as equally likely.
+    The values of entry i, those that its bucket holds, are `value[start[i]:start[i + 1]]`.
     """
 
     start: Codes
     value: Codes
     prior: Floats
     posterior: Floats
+    # By entry: whether its posterior is exact rather than the Omega estimate.
     is_exact: Flags
+    # By entry: whether its bucket holds values that its rows were believed not to have. The prior
+    # beliefs are then dropped, and all assignments count as equally likely.
     is_contradicted: Flags
 
     @property
@@ -73,15 +55,15 @@ class Posteriors:
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def distances(self) -> Floats:
-        """Give the Jensen-Shannon distance between prior and posterior of each entry."""
+        """Return the Jensen-Shannon distance between prior and posterior of each entry."""
         parts = _divergence(self.prior, self.posterior)
         believed = _add_up(self.prior, self.start)
-        # Of values that the bucket lacks, half of the prior counts.
+        # A value that the bucket lacks adds half of its prior.
         lacking = np.where(1 - believed > _ROUNDING, 1 - believed, 0.0)
         return np.sqrt(np.minimum(_add_up(parts, self.start) + lacking / 2, 1.0))
 
     def strongest(self) -> tuple[Codes, Floats]:
-        """Give the value that is believed most of each entry, the first of equals, and how much."""
+        """Return the most believed value of each entry, the first of equals, and its belief."""
         if not len(self.value):
             return np.empty(0, dtype=np.int64), np.empty(0)
         length = np.diff(self.start)
@@ -100,16 +82,10 @@ class Posteriors:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """How far she has come with each entry of `BelievedRows`.
+    """How much the adversary has learned about each entry of `BelievedRows`.
 
-    Parameters
-    ----------
-    value, posterior
-        The value that she believes most, and how much.
-    distance
-        The Jensen-Shannon distance between her prior and her posterior belief.
-    is_exact, is_contradicted
-        As in `Posteriors`.
+    `value` is the value that is believed most, and `distance` the Jensen-Shannon distance between
+    the prior and the posterior belief; `is_exact` and `is_contradicted` are as in `Posteriors`.
     """
 
     value: Codes
@@ -124,10 +100,10 @@ class Gains:
 
 
 def jensen_shannon(prior: npt.ArrayLike, posterior: npt.ArrayLike) -> Floats:
-    """Give the Jensen-Shannon distance between distributions along the last axis.
+    """Return the Jensen-Shannon distance between distributions along the last axis.
 
-    It is the square root of the Jensen-Shannon divergence in bits: 0 for equal distributions, 1
-    for those that have nothing in common, and a metric.
+    It is the square root of the Jensen-Shannon divergence in bits: a metric that is 0 for equal
+    distributions and 1 for those that have nothing in common.
 
     Examples
     --------
@@ -140,16 +116,16 @@ def jensen_shannon(prior: npt.ArrayLike, posterior: npt.ArrayLike) -> Floats:
 
 
 def _divergence(prior: Floats, posterior: Floats) -> Floats:
-    """Give what each value adds to the divergence, without cancellation where both are near."""
+    """Return what each value adds to the divergence, without cancellation if both are close."""
     total = prior + posterior
     skew = (prior - posterior) / np.where(total > 0, total, 1.0)
     parts: Floats = total / 4 * (_weighed_log(skew) + _weighed_log(-skew)) / np.log(2)
-    # The sum is never negative but for rounding.
+    # Only rounding makes a part negative.
     return np.maximum(parts, 0.0)
 
 
 def _weighed_log(skew: Floats) -> Floats:
-    """Give (1 + skew) log(1 + skew), which is 0 at -1."""
+    """Return (1 + skew) log(1 + skew), which is 0 at -1."""
     logs: Floats = (1 + skew) * np.log1p(np.where(skew > -1, skew, 0.0))
     return logs
 
@@ -157,28 +133,13 @@ def _weighed_log(skew: Floats) -> Floats:
 def posteriors(
     buckets: Buckets, occupants: BelievedRows, *, max_steps: int = MAX_STEPS
 ) -> Posteriors:
-    """Give what is believed of everybody in a release.
+    """Return the posterior beliefs about everybody in a release.
 
-    Parameters
-    ----------
-    buckets
-        The sensitive values of each bucket.
-    occupants
-        The rows of each bucket, by prior belief.
-    max_steps
-        Buckets are done exactly where the product over values of their counts plus 1, times the
-        rows, is at most this; and always where all rows are believed alike, or have one value.
-        With 0 nothing else is done exactly.
-
-    Notes
-    -----
-    The Omega estimate of the belief that row j has s is proportional to n_s P(s|j) divided by the
-    sum of P(s|j') over the rows j' of the bucket, where n_s rows of the bucket have s.
-
-    Raises
-    ------
-    DataError
-        Where a bucket has not as many rows with a prior as values.
+    A bucket is computed exactly if the product over values of their counts plus 1, times the rows,
+    is at most `max_steps`; and always if all its rows have the same prior, or the same value. For
+    other buckets, the Omega estimate of the belief that row j has s is proportional to n_s P(s|j)
+    divided by the sum of P(s|j') over the rows j' of the bucket, where n_s rows of the bucket have
+    s ([LiLZ09]).
 
     Examples
     --------
@@ -197,22 +158,10 @@ def posteriors(
 
 
 def omega_distances(priors: Floats, n_rows: Counts, counts: Counts) -> Floats:
-    """Measure how much is learned of the rows of one bucket, by the Omega estimate.
+    """Return the belief gain for the rows of one bucket, by the Omega estimate.
 
-    Parameters
-    ----------
-    priors
-        One row for each kind of rows, one column a value: how likely each value is.
-    n_rows
-        How many rows there are of each kind.
-    counts
-        How many rows of the bucket have each value.
-
-    Examples
-    --------
-    >>> priors = np.array([[0.5, 0.5], [0.9, 0.1]])
-    >>> omega_distances(priors, np.array([1, 1]), np.array([1, 1])).round(3).tolist()
-    [0.174, 0.126]
+    `priors` has one row per kind of row and one column per value; there are `n_rows` rows of each
+    kind, and `counts` rows with each value.
     """
     held = np.flatnonzero(counts)
     believed = priors[:, held]
@@ -231,7 +180,7 @@ def omega_distances(priors: Floats, n_rows: Counts, counts: Counts) -> Floats:
 
 
 def gains(buckets: Buckets, occupants: BelievedRows, *, max_steps: int = MAX_STEPS) -> Gains:
-    """Measure how much is learned of everybody, some buckets at a time; see `posteriors`."""
+    """Return how much is learned about everybody, some buckets at a time; see `posteriors`."""
     occupants.confirm_sizes(buckets.sizes)
     found = [
         _gains_of(_posteriors_of(buckets, occupants, part, max_steps))
@@ -250,7 +199,7 @@ def _gains_of(found: Posteriors) -> Gains:
 
 
 def _parts(buckets: Buckets, occupants: BelievedRows) -> Iterator[slice]:
-    """Cut the buckets into parts of bounded work."""
+    """Split the buckets into parts of bounded work."""
     n_values = np.diff(np.append(buckets.starts, len(buckets.value)))
     work = np.cumsum(n_values * np.diff(occupants.starts))
     first = 0
@@ -265,16 +214,9 @@ def _parts(buckets: Buckets, occupants: BelievedRows) -> Iterator[slice]:
 class _Pairs:
     """Pairs of an entry and a value of its bucket, for some buckets.
 
-    Parameters
-    ----------
-    entry, place
-        The entry and the place in `Buckets` of each pair, sorted, counted within the part.
-    start
-        Where the pairs of each entry begin, and where the last ends.
-    bucket
-        The bucket of each entry, counted within the part.
-    believed
-        The prior of each pair.
+    `entry`, `place` (in `Buckets`) and `bucket` (of each entry) are counted within the part; pairs
+    are sorted. `start` is where the pairs of each entry begin, and where the last ends. `believed`
+    is the prior of each pair.
     """
 
     entry: Codes
@@ -301,7 +243,7 @@ def _posteriors_of(
     shares, is_contradicted = _omega(pairs, own_buckets, own)
     is_alike = np.diff(own.starts) == 1
     has_one_value = np.diff(np.append(own_buckets.starts, len(own_buckets.value))) == 1
-    # Where rows are believed alike, or their values are, the estimate is exact.
+    # If all rows have the same prior, or the same value, the estimate is exact.
     is_exact = is_alike | has_one_value
     small = np.flatnonzero(~is_exact & find_small(own_buckets, max_steps))
     for chosen, exact, is_possible in exact_shares(own_buckets, own, small):
@@ -323,7 +265,7 @@ def _posteriors_of(
 
 
 def _omega(pairs: _Pairs, buckets: Buckets, occupants: BelievedRows) -> tuple[Floats, Flags]:
-    """Give the Omega estimate of each pair, and which buckets contradict what was believed."""
+    """Return the Omega estimate of each pair, and mark the buckets that contradict the priors."""
     rows = occupants.count[pairs.entry]
     expected = np.bincount(pairs.place, rows * pairs.believed, len(buckets.value))
     is_unforeseen = expected == 0
@@ -337,7 +279,7 @@ def _omega(pairs: _Pairs, buckets: Buckets, occupants: BelievedRows) -> tuple[Fl
 
 
 def _add_up(numbers: Floats, start: Codes) -> Floats:
-    """Add up the numbers of each entry, of which every one has some."""
+    """Sum the numbers of each entry; none is empty."""
     if not len(numbers):
         return np.empty(0)
     sums: Floats = np.add.reduceat(numbers, start[:-1])

@@ -1,68 +1,63 @@
 """Calibrate an adversary's beliefs against the truth, and count who is exposed.
 
-An adversary who believes .9 may be right in 3 of 10 cases. Whoever has the truth can find out how
-far her beliefs should be trusted: a slope `a` flattens (below 1) or sharpens (above 1) all of them
-at once, and is fitted by how well the flattened beliefs say *who within a bucket* has the value.
-With a = 1 she is calibrated; with a = 0 she knows nothing beyond what the bucket shows to anybody.
+An adversary who believes .9 may be right in 3 of 10 cases. Given the truth, we can find out how far
+her beliefs should be trusted: a slope `a` flattens (below 1) or sharpens (above 1) all of them at
+once, and is fitted by how well the flattened beliefs say *who within a bucket* has the value. At a
+= 1 she is calibrated; at a = 0 she knows nothing beyond what the bucket shows to anybody.
 
-Two laws are used. Where she has odds of her own before she looks at a bucket's counts, these are
-raised to the power a and conditioned on the counts (a conditional Bernoulli law). Where only
-posteriors are known, the posterior odds relative to the bucket's share are raised to it, so that
-a = 1 returns her own belief and a = 0 the share.
+There are two laws. If she has odds of her own before looking at a bucket's counts, these are raised
+to the power a and conditioned on the counts (a conditional Bernoulli law). If only posteriors are
+known, the posterior odds relative to the bucket's share are raised to it, so that a = 1 returns her
+own belief and a = 0 the share.
 
 One slope serves all values, and a value gets its own if a likelihood-ratio test asks for it. The
 values of one bucket depend on each other, so a bucket counts as one observation: intervals and
 tests are scaled by the ratio of the curvature to the variance of the buckets' scores (a sandwich).
-A slope is an average, and people of whom she is rightly certain could vanish among others. So a
-band of strong beliefs counts in full if it was right often enough. And a slope can only rescale
-what she found out: where her model misses what is in the data, a better one would not. So people
-are also counted who would be exposed to somebody who knew the law of the table (`TableLaw`), each
-by the upper end of what the truth leaves open; the larger of both counts is taken.
+
+A slope is an average, in which people about whom she is rightly certain could vanish. So a band of
+strong beliefs counts in full if it was right often enough. And a slope only rescales what she found
+out: if her model misses something in the data, an adversary with a better one would not. So people
+are also counted who would be exposed to an adversary who knew the law of the table (`TableLaw`),
+each by the upper end of what the truth leaves open; the larger of both counts is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import fdtri
 
-from shoal.core.calibration import Calibration, Estimate, Suspicions
-from shoal.core.cells import Cells, Codes, Counts
-from shoal.core.proportion import share_interval
-from shoal.knowledge.checked_beliefs import CheckedBeliefs, centred
-from shoal.knowledge.foreground.table_law import TableLaw
-
-__all__ = ["calibrate", "raised_limit"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from shoal.calibration.checked_beliefs import CheckedBeliefs, centred
+from shoal.calibration.table_law import TableLaw
+from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.calibration import Calibration, Estimate, Suspicions, share_interval
+from shoal.core.cells import Cells
 
 FEWEST_INFORMATIVE = 30
-"""With fewer informative people nothing can be calibrated."""
+"""With fewer informative people, nothing can be calibrated."""
 _MARGIN = 1.2
-"""Where a bucket's share equals the limit, a worthless attack passes the limit by a hair."""
+"""If a bucket's share equals the limit, a worthless attack exceeds the limit by a hair."""
 _GRID = 0.05
 _STEEPEST = 4.0
-"""The largest slope that is looked at."""
+"""The largest slope considered."""
 _LEVEL = 0.05
 _NEAR = 1e-3
-"""How exactly a slope is found."""
+"""The precision of a fitted slope."""
 _WIDER = 1.2
-"""Laws are drawn this many times as far apart as their posterior says: which effects there are was
-chosen by the same truth."""
+"""Laws are drawn this many times as far apart as their posterior says, since the effects they have
+were chosen by the same truth."""
 _SURE, _SURE_OF_MANY = 0.83, 0.67
-"""The quantile, over drawn laws, that a person counts by; the second where many values are
-attacked, each of which is another chance to err upwards."""
+"""The quantile, over drawn laws, that a person counts by. The second is for many attacked values,
+each of which is another opportunity to err upwards."""
 _SURE_OF_NUMBER, _SURE_OF_NUMBER_OF_MANY = 0.96, 0.5
 """The quantile, over drawn laws, that the number of people counts by."""
 _N_DRAWS = 40
 _MOST_DRAWN = 4_000_000
 _MOST_ENTRIES = 300_000
-"""The slope is fitted to buckets of at most so many entries; further ones change little."""
+"""The slope is fitted to buckets of at most this many entries; more would change little."""
 
 
 def raised_limit(limit: float) -> float:
@@ -86,33 +81,16 @@ def calibrate(
     names: Sequence[str] = (),
     kinds: Cells | None = None,
 ) -> tuple[Calibration, Flags]:
-    """Compare beliefs with the truth.
+    """Compare beliefs with the truth; return the figures, and which cells are exposed.
 
-    Parameters
-    ----------
-    suspicions
-        What the adversary believes.
-    count
-        How many people each cell has.
-    carriers
-        For each value attacked how many people of each cell have it.
-    names
-        What to call the values.
-    kinds
-        What is known of each cell of people; beliefs that were mined are then also judged by the
-        law of the table.
-
-    Returns
-    -------
-    calibration
-        The figures.
-    is_exposed
-        For each cell whether its people are exposed.
+    `count` is the number of people of each cell, and `carriers` has, for each attacked value, the
+    number of people of each cell who have it. `kinds` are the known values of each cell of people;
+    if given, mined beliefs are also judged by the law of the table.
 
     Examples
     --------
-    A thousand buckets of two, one of whom has the value; the adversary believes .8 of the first
-    of the two, and is right in half of the buckets:
+    A thousand buckets of two, one of whom has the value; the adversary believes .8 of the first of
+    the two, and is right in half of the buckets:
 
     >>> from shoal.core.calibration import Suspicion, Suspicions
     >>> group = np.repeat(np.arange(1000), 2)
@@ -168,7 +146,7 @@ def _rate(n_right: int, n_tries: int) -> Estimate | None:
 
 
 def _fit_slopes(beliefs: CheckedBeliefs) -> tuple[Estimate, dict[int, Estimate]]:
-    """Fit one slope for all values, and further ones for values that ask for it."""
+    """Fit one slope for all values, and further ones for values that need them."""
     informative = beliefs.take(_some(beliefs))
     aims = informative.aim[informative.start[:-1]]
     together = _Slope.fit(informative)
@@ -189,12 +167,12 @@ def _fit_slopes(beliefs: CheckedBeliefs) -> tuple[Estimate, dict[int, Estimate]]
 
 
 def _some(beliefs: CheckedBeliefs) -> Codes:
-    """Choose informative pairs, all of them unless they are very many."""
+    """Choose informative pairs: all of them, unless there are very many."""
     pairs = beliefs.informative
     length = np.diff(beliefs.start)[pairs]
     if length.sum() <= _MOST_ENTRIES:
         return pairs
-    # Whole buckets, in an order that has nothing to do with their contents.
+    # Whole buckets, in an order that is independent of their contents.
     mixed = np.random.default_rng(0).permutation(int(beliefs.bucket.max()) + 1)
     order = np.argsort(mixed[beliefs.bucket[pairs]], kind="stable")
     n_kept = int(np.searchsorted(np.cumsum(length[order]), _MOST_ENTRIES))
@@ -216,7 +194,7 @@ class _Slope:
         score: Callable[[float], float] = lambda slope: float(beliefs.at(slope)[2].sum())  # noqa: E731
         value = _root(score)
         _, log_likelihood, scores = beliefs.at(value)
-        # A bucket is one observation, whatever the number of its values.
+        # A bucket is one observation, however many values it has.
         by_bucket = np.bincount(beliefs.bucket, scores)
         variance = float((by_bucket * by_bucket).sum())
         step = 1e-4
@@ -249,14 +227,14 @@ class _Slope:
 
 
 def _root(score: Callable[[float], float]) -> float:
-    """Find where the score, which falls with the slope, is 0; within 0 and the steepest."""
+    """Find where the score, which falls with the slope, is 0; between 0 and the steepest."""
     if score(0.0) <= 0:
         return 0.0
     return _STEEPEST if score(_STEEPEST) >= 0 else _crossing(score, 0.0, _STEEPEST)
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
-    """Find where a function changes its sign, by halving."""
+    """Find where a function changes its sign, by bisection."""
     is_rising = function(high) > 0
     while high - low > _NEAR:
         middle = (low + high) / 2
@@ -277,8 +255,8 @@ def _worst_case(
 ) -> Flags:
     """Mark the people above a limit at the slope, within its interval, that marks the most.
 
-    Where the law of the table is asked as well, it says what is uncertain, and the slope is taken
-    as it was estimated.
+    If the law of the table is used as well, it covers the uncertainty, and the slope is taken as
+    estimated.
     """
     aim = beliefs.aim[beliefs.start[:-1]] if len(beliefs.bucket) else np.empty(0, dtype=np.int64)
     common = beliefs.take(np.flatnonzero(~np.isin(aim, list(slopes))))
@@ -292,7 +270,9 @@ def _worst_case(
 def _largest(beliefs: CheckedBeliefs, slope: Estimate, limit: float, *, is_certain: bool) -> Flags:
     count = np.zeros(beliefs.n_cells, dtype=np.int64)
     count[beliefs.cell] = beliefs.count
-    tried = [slope.value] if is_certain else _slopes_within(slope)
+    first, last = int(slope.low / _GRID) + 1, int(slope.high / _GRID)
+    grid = (number * _GRID for number in range(first, last + 1))
+    tried = [slope.value] if is_certain else [slope.value, slope.low, slope.high, *grid]
     found = (beliefs.flag(beliefs.at(one)[0], limit) for one in tried)
     return max(found, key=lambda marks: int(count[marks].sum()))
 
@@ -300,10 +280,10 @@ def _largest(beliefs: CheckedBeliefs, slope: Estimate, limit: float, *, is_certa
 def _by_law(
     beliefs: CheckedBeliefs, suspicions: Suspicions, kinds: Cells | None, limit: float
 ) -> Flags:
-    """Mark the people above a limit for somebody who knows the law of the table.
+    """Mark the people above a limit for an adversary who knows the law of the table.
 
-    Everybody counts by a high quantile, over laws that agree with the truth, of their posterior.
-    Where these are fewer than a high quantile of the number of people above the limit, those who
+    Everybody counts by a high quantile of their posterior, over laws that agree with the truth. If
+    these people are fewer than a high quantile of the number of people above the limit, those who
     are above it by most laws count as well.
     """
     marks = np.zeros(beliefs.n_cells, dtype=bool)
@@ -322,14 +302,15 @@ def _by_law(
         np.add.at(carriers, look[own.cell], own.carriers)
         law = TableLaw.fit(looks, carriers)
         if law.is_flat:
-            # Everybody is alike: the share of the bucket is all there is to say.
+            # Everybody is alike, so the share of the bucket is the posterior.
             found = own.flag(own.share, limit)
             marks |= found
             above |= found
             continue
         drawn = law.draw(n_draws, np.random.default_rng(0))
         drawn = drawn + (_WIDER - 1) * (drawn - drawn.mean(axis=0))
-        likely = [replace(own, lift=_lifted(one[look], own)).at(1.0)[0] for one in drawn]
+        lifts = (centred(one[look][own.cell], own.pair)[0] for one in drawn)
+        likely = [replace(own, lift=lift).at(1.0)[0] for lift in lifts]
         marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
         above |= np.stack([own.flag(one, limit) for one in likely])
     return _filled_up(marks, above, kinds.counts, sure_of_number)
@@ -345,16 +326,3 @@ def _filled_up(marks: Flags, above: Flags, count: Codes, sure: float) -> Flags:
     filled = marks.copy()
     filled[order[n_before < n_left]] = True
     return filled
-
-
-def _lifted(log_odds: Floats, beliefs: CheckedBeliefs) -> Floats:
-    lift, _ = centred(log_odds[beliefs.cell], beliefs.pair)
-    return lift
-
-
-def _slopes_within(slope: Estimate) -> Iterator[float]:
-    yield slope.value
-    yield slope.low
-    yield slope.high
-    first, last = int(slope.low / _GRID) + 1, int(slope.high / _GRID)
-    yield from (number * _GRID for number in range(first, last + 1))

@@ -1,8 +1,8 @@
-"""Beliefs in several values side by side with the truth, and what a slope makes of them.
+"""Beliefs in several values beside the truth, and how a slope changes them.
 
-An entry is a cell of people and a value that somebody of their group has. The entries of one value
-and one group are a *pair*: the release says how many of its people have the value and nothing
-about who. Everything here is vectorised over all pairs; `shoal.knowledge.calibration` fits slopes
+An entry is a cell of people and a value that somebody in their group has. The entries of one value
+and one group are a *pair*: the release says how many of its people have the value, and nothing
+about who. Everything here is vectorized over all pairs; `shoal.calibration.calibrate` fits slopes
 to them and counts who is exposed.
 """
 
@@ -12,20 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.cells import Codes, Counts
-from shoal.core.proportion import share_interval
-from shoal.knowledge.foreground.law import condition
-from shoal.knowledge.foreground.shapes import Shapes
-
-__all__ = ["CheckedBeliefs", "centred"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.calibration import Suspicion, Suspicions, share_interval
+from shoal.foreground.law import condition, log_odds
+from shoal.foreground.shapes import Shapes
 
 _EXTREME = 12.0
 """The largest log odds of a belief that the truth has refuted at least once."""
@@ -36,73 +31,54 @@ _FEWEST_IN_BAND = 10
 
 @dataclass(frozen=True, eq=False)
 class CheckedBeliefs:
-    """Beliefs in all values, one entry per value and cell whose group has somebody with the value.
+    """Beliefs in all values: one entry per value and cell whose group has somebody with the value.
 
-    Parameters
-    ----------
-    n_cells
-        The number of cells of people.
-    aim, cell
-        The value and the cell of each entry, sorted by value, then group.
-    start
-        Where the entries of each pair of a value and a group begin; one more than there are pairs.
-    bucket
-        The group of each pair, whose values depend on each other.
-    n_carrying, size
-        How many people of each pair have the value, and how many there are.
-    count, carriers
-        The people of each entry, and those of them who have the value.
-    belief
-        What the adversary believes.
-    lift
-        What the slope multiplies: log odds.
-    base
-        What a slope of 0 leaves of the log odds. Not a number in pairs that have odds of their
-        own, which are conditioned on the counts instead.
-    is_hard
-        Whether the belief follows by logic: it stays 0 or 1 whatever the slope.
+    Entries are sorted by value (`aim`), then group.
     """
 
     n_cells: int
     aim: Codes
     cell: Codes
+    # Pairs of a value and a group: where their entries begin (one number more than pairs), the
+    # group, the people who have the value, and all people. The values of a group depend on each
+    # other.
     start: Codes
     bucket: Codes
     n_carrying: Counts
     size: Counts
+    # Entries: the people, those who have the value, and the adversary's belief.
     count: Counts
     carriers: Counts
     belief: Floats
+    # The log odds that the slope multiplies.
     lift: Floats
+    # The log odds at a slope of 0; NaN in pairs that have odds of their own, which are conditioned
+    # on the counts instead.
     base: Floats
+    # Whether the belief follows by logic: it stays 0 or 1 whatever the slope.
     is_hard: Flags
 
     @classmethod
     def of(
         cls, suspicions: Suspicions, count: Counts, carriers: Sequence[Counts]
     ) -> CheckedBeliefs:
-        """Put the beliefs in all values side by side with who has them."""
+        """Join the beliefs in all values with the truth."""
         groups: dict[int, _Groups] = {}
         parts = []
         for number, (about, have) in enumerate(zip(suspicions.about, carriers, strict=True)):
             if id(about.group) not in groups:
                 n_before = sum(len(one.size) for one in groups.values())
                 groups[id(about.group)] = _Groups.of(about.group, count, n_before)
-            parts.append(_Part.of(number, about, groups[id(about.group)], count, have))
-        return cls._join(parts, len(count))
+            parts.append(_entries(number, about, groups[id(about.group)], count, have))
 
-    @classmethod
-    def _join(cls, parts: Sequence[_Part], n_cells: int) -> CheckedBeliefs:
         def joined(name: str) -> npt.NDArray[np.generic]:
-            arrays = [getattr(part, name) for part in parts]
-            return np.concatenate(arrays) if arrays else np.empty(0)
+            return np.concatenate([part[name] for part in parts]) if parts else np.empty(0)
 
         length = joined("length").astype(np.int64)
-        start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
         whole = ("aim", "cell", "bucket", "n_carrying", "size", "count", "carriers")
         return cls(
-            n_cells=n_cells,
-            start=start,
+            n_cells=len(count),
+            start=np.concatenate([[0], np.cumsum(length)]).astype(np.int64),
             **{name: joined(name).astype(np.int64) for name in whole},
             belief=joined("belief").astype(np.float64),
             lift=joined("lift").astype(np.float64),
@@ -124,11 +100,11 @@ class CheckedBeliefs:
     def informative(self) -> Codes:
         """The pairs that say something about the slope.
 
-        Some but not all of their people have the value, and what is believed of them differs.
+        Some but not all of their people have the value, and the beliefs about them differ.
         """
         if not len(self.bucket):
             return np.empty(0, dtype=np.int64)
-        # A hard belief stays as it is, whatever the slope.
+        # Hard beliefs do not depend on the slope.
         soft = np.where(self.is_hard, np.nan, self.lift)
         highest = np.fmax.reduceat(soft, self.start[:-1])
         lowest = np.fmin.reduceat(soft, self.start[:-1])
@@ -136,7 +112,7 @@ class CheckedBeliefs:
         return np.flatnonzero(differs & (self.n_carrying > 0) & (self.n_carrying < self.size))
 
     def take(self, pairs: Codes) -> CheckedBeliefs:
-        """Keep some pairs."""
+        """Return some of the pairs."""
         length = np.diff(self.start)[pairs]
         start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
         place = np.arange(start[-1]) + np.repeat(self.start[pairs] - start[:-1], length)
@@ -162,7 +138,7 @@ class CheckedBeliefs:
         return marks
 
     def flag(self, belief: Floats, limit: float) -> Flags:
-        """Mark the cells of which some value is believed above a limit."""
+        """Mark the cells about which some belief is above a limit."""
         marks = np.zeros(self.n_cells, dtype=bool)
         marks[self.cell[belief > limit + _ROUNDING]] = True
         return marks
@@ -171,7 +147,7 @@ class CheckedBeliefs:
 
     @cached_property
     def strongest(self) -> tuple[Floats, Codes]:
-        """For each cell the strongest belief, and the entry that has it; -1 if there is none."""
+        """For each cell the strongest belief, and its entry; -1 if there is none."""
         belief, entry = np.zeros(self.n_cells), np.full(self.n_cells, -1, dtype=np.int64)
         np.maximum.at(belief, self.cell, self.belief)
         top = np.flatnonzero((self.belief == belief[self.cell]) & (self.belief > 0))
@@ -180,27 +156,27 @@ class CheckedBeliefs:
 
     @cached_property
     def strongest_carriers(self) -> Counts:
-        """For each cell how many of its people have the value that is believed most."""
+        """For each cell the number of its people who have the value that is believed most."""
         entry = self.strongest[1]
         padded = np.append(self.carriers, 0)
         return padded[entry]
 
     @cached_property
     def best_share(self) -> Floats:
-        """For each cell the largest share of a value in its group: the best guess of anybody."""
+        """For each cell the largest share of a value in its group: the best naive guess."""
         best = np.zeros(self.n_cells)
         np.maximum.at(best, self.cell, self.share)
         return best
 
     def n_wrong(self, limit: float, is_flagged: Flags) -> int:
-        """Count the people of whom something false is believed, above a limit or flagged."""
+        """Count the people about whom something false is believed, above a limit or flagged."""
         above = self.belief > limit + _ROUNDING
         flagged = self.strongest[1][is_flagged]
         above[flagged[flagged >= 0]] = True
         n_above = np.bincount(self.cell[above], minlength=self.n_cells)
         people, right = np.zeros((2, self.n_cells), dtype=np.int64)
         people[self.cell[above]] = self.count[above]
-        # Nobody has two of the values.
+        # No person has two of the values.
         np.add.at(right, self.cell[above], self.carriers[above])
         return int(np.where(n_above > 1, people, people - right).sum())
 
@@ -222,15 +198,10 @@ class CheckedBeliefs:
     # --- the law at a slope ---
 
     def at(self, slope: float) -> tuple[Floats, Floats, Floats]:
-        """Return what a slope makes of the beliefs.
+        """Return the beliefs of all entries at a slope.
 
-        Returns
-        -------
-        belief
-            For each entry.
-        log_likelihood, score
-            For each pair: the logarithm of the likelihood of who has the value, and its
-            derivative by the slope.
+        Also returns, for each pair, the log-likelihood of who has the value, and its derivative by
+        the slope.
         """
         has_odds = np.isnan(self.base)
         belief = np.where(has_odds, 0.0, self.belief)
@@ -275,16 +246,9 @@ class CheckedBeliefs:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Cells of people by group.
+    """Cells of people sorted by group.
 
-    Parameters
-    ----------
-    order, group
-        The cells sorted by their group, and the groups.
-    size
-        How many people each group has.
-    n_before
-        How many groups other ways of grouping have, which are numbered first.
+    `n_before` is the number of groups of other groupings, which are numbered first.
     """
 
     order: Codes
@@ -299,63 +263,41 @@ class _Groups:
         return cls(order, group[order], size, n_before)
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The entries of one value; see `CheckedBeliefs`."""
-
-    aim: Codes
-    cell: Codes
-    length: Codes
-    bucket: Codes
-    n_carrying: Counts
-    size: Counts
-    count: Counts
-    carriers: Counts
-    belief: Floats
-    lift: Floats
-    base: Floats
-    is_hard: Flags
-
-    @classmethod
-    def of(
-        cls,
-        number: int,
-        about: Suspicion,
-        groups: _Groups,
-        count: Counts,
-        carriers: Counts,
-    ) -> _Part:
-        size = groups.size
-        has_any = about.n_carrying[: len(size)] > 0
-        kept = has_any[groups.group]
-        cell, of_cell = groups.order[kept], groups.group[kept]
-        bucket = np.flatnonzero(has_any & (size > 0))
-        have, people = carriers[cell], count[cell]
-        belief = about.belief[cell]
-        if about.log_odds is None:
-            lift, base, is_hard = _from_posteriors(
-                belief, (about.n_carrying[: len(size)] / np.maximum(size, 1))[of_cell]
-            )
-        else:
-            lift, is_hard = centred(about.log_odds[cell], of_cell)
-            base = np.full(len(cell), np.nan)
-        # One person with a value that was held impossible, and none of these beliefs is logic.
-        is_false = np.where(belief > 0.5, people - have, have) > 0
-        is_hard &= not np.any(is_hard & is_false)
-        return cls(
-            aim=np.full(len(cell), number),
-            cell=cell,
-            length=np.bincount(of_cell, minlength=len(size))[bucket],
-            bucket=bucket + groups.n_before,
-            n_carrying=about.n_carrying[bucket],
-            size=size[bucket],
-            count=people,
-            carriers=have,
-            belief=belief,
-            lift=lift,
-            base=base,
-            is_hard=is_hard,
+def _entries(
+    number: int, about: Suspicion, groups: _Groups, count: Counts, carriers: Counts
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the entries of one value as fields of `CheckedBeliefs`, and the length of pairs."""
+    size = groups.size
+    has_any = about.n_carrying[: len(size)] > 0
+    kept = has_any[groups.group]
+    cell, of_cell = groups.order[kept], groups.group[kept]
+    bucket = np.flatnonzero(has_any & (size > 0))
+    have, people = carriers[cell], count[cell]
+    belief = about.belief[cell]
+    if about.log_odds is None:
+        lift, base, is_hard = _from_posteriors(
+            belief, (about.n_carrying[: len(size)] / np.maximum(size, 1))[of_cell]
         )
+    else:
+        lift, is_hard = centred(about.log_odds[cell], of_cell)
+        base = np.full(len(cell), np.nan)
+    # If anybody has a value that was believed impossible, the beliefs do not follow by logic.
+    is_false = np.where(belief > 0.5, people - have, have) > 0
+    is_hard &= not np.any(is_hard & is_false)
+    return {
+        "aim": np.full(len(cell), number),
+        "cell": cell,
+        "length": np.bincount(of_cell, minlength=len(size))[bucket],
+        "bucket": bucket + groups.n_before,
+        "n_carrying": about.n_carrying[bucket],
+        "size": size[bucket],
+        "count": people,
+        "carriers": have,
+        "belief": belief,
+        "lift": lift,
+        "base": base,
+        "is_hard": is_hard,
+    }
 
 
 def _from_posteriors(belief: Floats, share: Floats) -> tuple[Floats, Floats, Flags]:
@@ -366,13 +308,14 @@ def _from_posteriors(belief: Floats, share: Floats) -> tuple[Floats, Floats, Fla
 
 
 def _logit(chance: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        logs: Floats = np.log(chance) - np.log1p(-chance)
-    return np.clip(logs, -_EXTREME, _EXTREME)
+    return np.clip(log_odds(chance), -_EXTREME, _EXTREME)
 
 
 def centred(log_odds: Floats, group: Codes) -> tuple[Floats, Flags]:
-    """Take the largest log odds of each group away from its others: the law stays the same."""
+    """Subtract the largest log odds of each group from all of its log odds: the law is the same.
+
+    Also returns which are minus infinity.
+    """
     is_hard = np.isneginf(log_odds)
     finite = np.where(is_hard, -np.inf, np.minimum(log_odds, 500.0))
     most = np.full(int(group.max(initial=-1)) + 1, -np.inf)

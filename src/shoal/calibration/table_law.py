@@ -1,16 +1,16 @@
-"""How likely each kind of people has a value, learned from the table itself.
+"""How likely each kind of person is to have a value, learned from the table itself.
 
 What an adversary mines from a release is at best the law behind the table. The steward has the
-table, so she can ask how exposed people would be to somebody who knew that law: a regression of
+table, and can ask how exposed people would be to an adversary who knew that law: a regression of
 who has the value on the quasi-identifiers. No release teaches more about kinds of people than the
-table does. What the adversary mined is no predictor here: it comes from the counts of buckets, in
-which the truth is contained.
+table does. What the adversary mined is not a predictor here, since it comes from the counts of
+buckets, which contain the truth.
 
-The log odds are a sum of effects: one for each value of a quasi-identifier (of its groups, where
-they are many), and one for each pair of values of two of them. A block of effects is a normal
-sample around 0 with a variance of its own. Blocks are added one by one while the evidence, the
+The log odds are a sum of effects: one for each value of a quasi-identifier (of its groups, if there
+are many values), and one for each pair of values of two of them. A block of effects is a normal
+sample around 0 with its own variance. Blocks are added one by one while the evidence, the
 likelihood with all effects integrated out by Laplace's method, grows by more than chance would
-explain. Draws from the posterior over the models on that path say how sure all of this is.
+explain. Draws from the posterior over the models on that path show how certain all of this is.
 """
 
 from __future__ import annotations
@@ -21,22 +21,18 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts
-
-__all__ = ["TableLaw"]
-
-Floats = npt.NDArray[np.float64]
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.cells import Cells
 
 _MOST_GROUPS = 8
 """A quasi-identifier with more values is grouped before it is paired with another."""
 _MOST_EFFECTS = 400
 _MOST_BLOCKS = 12
 _DEVIATIONS = (0.2, 0.6, 1.5, 4.0)
-"""Standard deviations of effects that are tried when a block is added."""
+"""The standard deviations of effects that are tried when a block is added."""
 _WORTH = {1: 0.7, 2: 1.4}
-"""By how much the logarithm of the evidence must grow for a block of a column, and of a pair."""
+"""How much the log evidence must grow for a block of a column, and of a pair."""
 _VAGUE = 1e-4
 """The precision of the level, which is hardly constrained."""
 _MAX_STEPS = 40
@@ -47,14 +43,9 @@ _MOST_LOG_ODDS = 30.0
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Effects that are alike: of the values of a column, or of pairs of values.
+    """Exchangeable effects: of the values of a column, or of pairs of values.
 
-    Parameters
-    ----------
-    code, size
-        The effect of each kind of people, and how many effects there are.
-    order
-        How many columns are involved.
+    `code` is the effect of each kind of person, and `order` the number of columns involved.
     """
 
     code: Codes
@@ -62,7 +53,7 @@ class _Block:
     order: int
 
     def total(self, weights: Floats) -> Floats:
-        """Add weights up by effect."""
+        """Sum weights by effect."""
         return np.bincount(self.code, weights, self.size).astype(np.float64)
 
 
@@ -76,12 +67,7 @@ class _Data:
 
 @dataclass(frozen=True, eq=False)
 class TableLaw:
-    """Models of who has the value, each with its weight.
-
-    Parameters
-    ----------
-    models
-        The models, one more block of effects each.
+    """Models of who has the value, each with one more block of effects than the one before.
 
     Examples
     --------
@@ -102,12 +88,8 @@ class TableLaw:
     def fit(cls, kinds: Cells, carriers: Counts) -> TableLaw:
         """Learn the law of a table.
 
-        Parameters
-        ----------
-        kinds
-            The distinct kinds of people, with how many there are of each.
-        carriers
-            How many of each have the value.
+        `kinds` are the distinct kinds of people with their numbers, and `carriers` says how many of
+        each have the value.
         """
         data = _Data(kinds.counts.astype(np.float64), carriers.astype(np.float64))
         candidates = _blocks(kinds)
@@ -118,6 +100,7 @@ class TableLaw:
             best = int(np.argmax([gain for gain, _ in gains]))
             if gains[best][0] <= 0:
                 break
+            # A block that is too large or does not raise the evidence is not tried again.
             block = candidates.pop(best)
             if model.n_effects + block.size > _MOST_EFFECTS:
                 continue
@@ -130,18 +113,18 @@ class TableLaw:
 
     @cached_property
     def weights(self) -> Floats:
-        """How likely each model is, given the table."""
+        """The posterior probability of each model."""
         evidence = np.array([model.evidence for model in self.models])
         likely = np.exp(evidence - evidence.max())
         return np.asarray(likely / likely.sum())
 
     @property
     def is_flat(self) -> bool:
-        """Whether everybody is as likely to have the value as anybody else."""
+        """Whether everybody is equally likely to have the value."""
         return len(self.models) == 1
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw log odds of each kind of people from the posterior; one row per draw."""
+        """Draw log odds of each kind of person from the posterior; one row per draw."""
         chosen = rng.choice(len(self.models), n_draws, p=self.weights)
         drawn = np.stack([self.models[number].draw(rng) for number in chosen.tolist()])
         return np.asarray(np.clip(drawn, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
@@ -168,14 +151,16 @@ def _blocks(kinds: Cells) -> list[_Block]:
 
 
 def _grouped(code: Codes, size: int, counts: Counts, *, is_ordered: bool) -> _Block:
-    """Group the values of a column: neighbours if they are ordered, else the rarest ones."""
+    """Group the values of a column: neighbours if they are ordered, otherwise the rarest ones."""
     if size <= _MOST_GROUPS:
         return _Block(code, size, 1)
     rows = np.bincount(code, counts, size)
     if is_ordered:
+        # Neighbours, with about equal numbers of rows in each group.
         middle = np.cumsum(rows) - rows / 2
         group = np.minimum((middle * _MOST_GROUPS / rows.sum()).astype(np.int64), _MOST_GROUPS - 1)
     else:
+        # The most frequent values stay; all others are one group.
         rank = np.empty(size, dtype=np.int64)
         rank[np.argsort(-rows, kind="stable")] = np.arange(size)
         group = np.minimum(rank, _MOST_GROUPS - 1)
@@ -191,19 +176,11 @@ def _paired(first: _Block, second: _Block) -> _Block:
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """A regression, fitted; its parameters are the level and effects.
+    """A fitted regression; its parameters are the level and the effects.
 
-    Parameters
-    ----------
-    data, blocks, deviations
-        The people, the blocks of effects, and the standard deviation of each.
-    parameters
-        Their most likely values.
-    factor
-        The lower Cholesky factor of the negative second derivative there.
-    evidence
-        The logarithm of the likelihood, with all parameters integrated out; less what every block
-        must be worth.
+    Each block of effects has its standard deviation. `factor` is the lower Cholesky factor of the
+    negative second derivative at the most likely parameters. `evidence` is the log-likelihood with
+    all parameters integrated out, minus what every block must be worth.
     """
 
     data: _Data
@@ -215,7 +192,8 @@ class _Model:
 
     @classmethod
     def null(cls, data: _Data) -> _Model:
-        """Return the model of nothing but a level."""
+        """Return the model with only a level."""
+        # Half a carrier and half another person more keep the odds finite.
         rate = (data.n_carrying.sum() + 0.5) / (data.n_rows.sum() + 1.0)
         level = np.log(rate) - np.log1p(-rate)
         return cls(data, (), (), np.array([level])).fitted()
@@ -230,14 +208,15 @@ class _Model:
         return [slice(first, last) for first, last in pairwise(ends.tolist())]
 
     def log_odds(self, parameters: Floats) -> Floats:
-        """Return the log odds of each kind of people."""
+        """Return the log odds of each kind of person."""
         logs = np.full(len(self.data.n_rows), parameters[0])
         for block, place in zip(self.blocks, self.places, strict=True):
             logs = logs + parameters[place][block.code]
         return np.asarray(np.clip(logs, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw log odds of each kind of people."""
+        """Draw log odds of each kind of person."""
+        # With factor L, the covariance of L^-T noise is the inverse of L L^T.
         noise = rng.standard_normal(len(self.parameters))
         step = np.linalg.solve(self.factor.T, noise)
         return self.log_odds(self.parameters + step)
@@ -255,7 +234,7 @@ class _Model:
         return max(found)
 
     def with_block(self, block: _Block, deviation: float) -> _Model:
-        """Add a block, and fit again, the deviations of all blocks as well."""
+        """Add a block and fit again, including the deviations of all blocks."""
         model: _Model = replace(
             self,
             blocks=(*self.blocks, block),
@@ -268,6 +247,7 @@ class _Model:
 
     def learned_deviations(self) -> tuple[float, ...]:
         """Return deviations that explain the effects and their uncertainty (one step of EM)."""
+        # The variances of the parameters are the diagonal of the inverse of L L^T.
         inverse = np.linalg.inv(self.factor)
         variance = (inverse * inverse).sum(axis=0)
         squares = self.parameters**2 + variance
@@ -288,12 +268,14 @@ class _Model:
             factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
             step = np.linalg.solve(matrix, slope)
             longest = float(np.abs(step).max())
+            # Far from the maximum a full step may overshoot.
             parameters = parameters + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
             if longest < _FLAT:
                 break
         logs = self.log_odds(parameters)
         likely = self.data.n_carrying @ logs - self.data.n_rows @ np.logaddexp(0, logs)
         likely -= float((precision * parameters * parameters).sum()) / 2
+        # Laplace's method: half the log determinants of the prior precision and of the curvature.
         evidence = likely + np.log(precision).sum() / 2 - np.log(np.diag(factor)).sum()
         evidence -= sum(_WORTH[block.order] for block in self.blocks)
         return replace(self, parameters=parameters, factor=factor, evidence=float(evidence))
@@ -317,7 +299,7 @@ class _Model:
         return slope, matrix
 
     def _project(self, weights: Floats) -> Floats:
-        """Add weights of kinds of people up by parameter."""
+        """Sum weights of kinds of people by parameter."""
         return np.concatenate([[weights.sum()], *(block.total(weights) for block in self.blocks)])
 
 

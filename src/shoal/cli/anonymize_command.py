@@ -1,4 +1,4 @@
-"""`shoal anonymize`: a release without the gate, from options alone or beside a configuration."""
+"""`shoal anonymize`, with one method, and `shoal compare`, with several."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from shoal.cli.options import (
     source_argument,
 )
 from shoal.cli.output import Output
-
-__all__ = ["register"]
+from shoal.core.errors import ParameterError
 
 _ROLES = ("identifying", "quasi", "sensitive", "insensitive", "nearly_unique")
 _PANEL = "Columns"
@@ -36,28 +35,43 @@ def _columns_option(text: str, name: str | None = None) -> Any:
 
 
 def register(app: typer.Typer) -> None:
-    """Register the command."""
+    """Register the commands."""
+    _register_anonymize(app)
+    _register_compare(app)
 
+
+def _register_anonymize(app: typer.Typer) -> None:
     @command(app, "anonymize")
     def anonymize(
         output: Output,
         *,
-        source: Annotated[str | None, source_argument("; the configuration's by default")] = None,
-        quasi: Annotated[ColumnNames, _columns_option("What others may know.")] = None,
-        sensitive: Annotated[ColumnNames, _columns_option("What nobody may be linked to.")] = None,
-        identifying: Annotated[
-            ColumnNames, _columns_option("What names a person; never published.")
+        source: Annotated[str | None, source_argument(" Default: the configuration's.")] = None,
+        quasi: Annotated[
+            ColumnNames,
+            _columns_option("Quasi-identifiers: columns that others may know. Default: none."),
         ] = None,
-        insensitive: Annotated[ColumnNames, _columns_option("Published as it is.")] = None,
+        sensitive: Annotated[
+            ColumnNames, _columns_option("Columns that nobody may be linked to. Default: none.")
+        ] = None,
+        identifying: Annotated[
+            ColumnNames,
+            _columns_option("Columns that name a person; never published. Default: none."),
+        ] = None,
+        insensitive: Annotated[
+            ColumnNames, _columns_option("Columns published unchanged. Default: none.")
+        ] = None,
         nearly_unique: Annotated[
             ColumnNames,
-            _columns_option("Insensitive columns that may be nearly unique.", "--nearly-unique"),
+            _columns_option(
+                "Insensitive columns that may be nearly unique. Default: none.", "--nearly-unique"
+            ),
         ] = None,
         meant: Annotated[
             ColumnNames,
             _columns_option(
-                "Insensitive columns that together may single people out, or tell what is hidden; "
-                "give the option once for each combination.",
+                "Insensitive columns that may single people out together, or reveal what is "
+                "hidden. "
+                "Repeat the option for several combinations. Default: none.",
                 "--meant",
             ),
         ] = None,
@@ -65,7 +79,8 @@ def register(app: typer.Typer) -> None:
             ColumnNames,
             typer.Option(
                 metavar="column=merge|distinct",
-                help="What spellings of one value are in a sensitive column.",
+                help="Whether spellings of one sensitive value are merged. Default: they are "
+                "refused.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
@@ -73,7 +88,7 @@ def register(app: typer.Typer) -> None:
             ColumnNames,
             typer.Option(
                 metavar="column=role",
-                help="A role in the words of Shoal, ARX or sdcMicro.",
+                help="A column's role in the words of Shoal, ARX or sdcMicro. Default: none.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
@@ -81,7 +96,8 @@ def register(app: typer.Typer) -> None:
             ColumnNames,
             typer.Option(
                 metavar="column=type",
-                help="A type, or an ordered column's values: grade=low,middle,high.",
+                help="A column's type, or the values of an ordered column: grade=low,middle,high. "
+                "Default: detected.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
@@ -89,44 +105,62 @@ def register(app: typer.Typer) -> None:
             ColumnNames,
             typer.Option(
                 metavar="column=file|rule",
-                help="A file in ARX's format, or a rule: age=width:5, age=intervals:0,18,65, "
-                "zip=prefix:5,3,1, born=dates:month,year, sex=flat.",
+                help="A hierarchy file in ARX's format, or a rule: age=width:5, "
+                "age=intervals:0,18,65, "
+                "zip=prefix:5,3,1, born=dates:month,year, sex=flat. Default: the method's own.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         key: Annotated[
             str | None,
-            typer.Option(metavar="COLUMN", help="What tells rows apart.", rich_help_panel=_PANEL),
+            typer.Option(
+                metavar="COLUMN",
+                help="A column that is unique for every row. Default: the line number.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         person: Annotated[
             str | None,
-            typer.Option(metavar="COLUMN", help="Whose row it is.", rich_help_panel=_PANEL),
+            typer.Option(
+                metavar="COLUMN",
+                help="The column that says whose row it is. Default: one row per person.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         private: Annotated[
             list[str] | None,
             typer.Option(
                 metavar="CELLS",
-                help="Cells that must not be known, for rule_hiding: COLUMN, 'COLUMN where SQL', "
-                "or a file; give the option once for each.",
+                help="Cells to hide, for rule_hiding: COLUMN, 'COLUMN where SQL', or a file. "
+                "Repeat the option for several. Default: none.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         method: MethodName = None,
         parameter: Parameters = None,
         out: Annotated[
-            Path | None, typer.Option(metavar="FOLDER", help="Where the release is written.")
+            Path | None,
+            typer.Option(
+                metavar="FOLDER", help="The folder of the release. Default: the configuration's."
+            ),
         ] = None,
         format: Annotated[  # noqa: A002 - the name of the option
-            str | None, typer.Option(metavar="csv|parquet", help="Of the data files.")
+            str | None,
+            typer.Option(metavar="csv|parquet", help="The format of the data files. Default: csv."),
         ] = None,
         seed: Annotated[
             int | None,
-            typer.Option(help="Make a repeatable test release, which is not sealed."),
+            typer.Option(
+                help="Seed of a repeatable test release, which is not sealed. Default: none."
+            ),
         ] = None,
         replace: Replace = False,
         config: Annotated[
             Path | None,
-            typer.Option(metavar="shoal.toml", help="What the options do not say is taken here."),
+            typer.Option(
+                metavar="CONFIG",
+                help="A configuration file for everything that no option says. Default: none.",
+            ),
         ] = None,
         table: TableName = None,
         delimiter: Delimiter = None,
@@ -135,7 +169,10 @@ def register(app: typer.Typer) -> None:
         engine: EngineName = None,
         memory: Memory = None,
     ) -> None:
-        """Anonymize a table and write the release; `publish` also attacks it first."""
+        """Anonymize a table and write the release, without attacking it.
+
+        `shoal publish` attacks and judges a release before it is written.
+        """
         columns = dict(
             zip(
                 _ROLES,
@@ -147,7 +184,7 @@ def register(app: typer.Typer) -> None:
             )
         )
         if source is None and config is None:
-            message = "give a SOURCE, or --config shoal.toml."
+            message = "give a SOURCE, or --config CONFIG."
             raise typer.BadParameter(message)
         sections: dict[str, dict[str, Any]] = {
             "table": {
@@ -186,17 +223,17 @@ def register(app: typer.Typer) -> None:
 
 
 def _stated(given: str, engine: str | None) -> str:
-    from shoal.pipeline.sources import read_source  # noqa: PLC0415 - help imports no engine
+    from shoal.workflow.read import read_source  # noqa: PLC0415 - help imports no engine
 
     source = read_source(given, engine)
-    # A configuration may stand in another folder than the one where the command is given.
+    # The configuration may be in another folder than the current one.
     return str(source.absolute()) if isinstance(source, Path) else source
 
 
 def _read(config: Path | None) -> dict[str, Any]:
     if config is None:
         return {}
-    from shoal.pipeline.config import load, read_toml  # noqa: PLC0415 - help imports no engine
+    from shoal.workflow.config import load, read_toml  # noqa: PLC0415 - help imports no engine
 
     given = read_toml(config)
     if not all(isinstance(section, dict) for section in given.values()):
@@ -232,13 +269,67 @@ def _update_method(given: dict[str, Any], name: str | None, parameters: dict[str
 
 
 def _run(output: Output, given: dict[str, Any], base: Path) -> None:
-    from shoal.pipeline.config import configure  # noqa: PLC0415 - help imports no engine
-    from shoal.pipeline.publish import produce  # noqa: PLC0415
+    from shoal.workflow.config import configure  # noqa: PLC0415 - help imports no engine
+    from shoal.workflow.publish import produce  # noqa: PLC0415
 
     with output.progress() as progress:
         produced = produce(configure(given, base=base), progress=progress)
     from shoal.cli.publish_command import show_publication  # noqa: PLC0415
 
     output.document(produced.to_dict())
-    show_publication(output, produced)
-    output.line("It was not attacked: shoal attack does that, shoal publish judges it too.")
+    show_publication(output, produced, details=False)
+    output.place("  attack it first:        ", f"shoal attack {produced.folder}")
+
+
+def _register_compare(app: typer.Typer) -> None:
+    @command(app, "compare")
+    def compare(
+        output: Output,
+        *,
+        configuration: Annotated[
+            Path,
+            typer.Argument(
+                metavar="CONFIG",
+                help="The configuration file; its section [compare] names the methods.",
+                show_default=False,
+            ),
+        ],
+        workers: Annotated[
+            int | None,
+            typer.Option(
+                metavar="NUMBER",
+                min=1,
+                help="The number of processes that work at once. Default: one per core.",
+            ),
+        ] = None,
+    ) -> None:
+        """Compare methods on one table by risk and utility, and recommend one.
+
+        If interrupted, run the command again; finished results are reused.
+        """
+        from shoal.workflow import compare as job  # noqa: PLC0415 - help imports no engine
+        from shoal.workflow.config import load  # noqa: PLC0415
+
+        if configuration.name == job.RECOMMENDED:
+            raise ParameterError(
+                f"{job.RECOMMENDED} is what a comparison writes, and would be written over.",
+                hint="compare the configuration that it came from, or give it another name.",
+            )
+        loaded = load(configuration)
+        with output.progress(in_logs=True) as progress:
+            found = job.compare_as_configured(loaded, workers=workers, progress=progress)
+        folder = loaded.compared.folder
+        written = loaded.base / job.RECOMMENDED
+        output.document({**found.to_dict(), "folder": str(folder)})
+        output.section(found.table)
+        if found.pairs.rows:
+            output.section(found.pairs)
+        output.section(found.attacks)
+        if found.refused.rows:
+            output.section(found.refused)
+        for reason in found.reasons:
+            output.line(reason)
+        output.line()
+        output.line(f"The tables and the picture: {folder}")
+        if found.configuration is not None:
+            output.line(f"The configuration of {found.recommended}: {written}")

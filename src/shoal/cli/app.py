@@ -1,37 +1,164 @@
-"""The commands, put together."""
+"""The program `shoal`, assembled from its commands.
+
+Only the module of the command that runs is imported; `shoal --help` imports none of them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+import sys
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
-from shoal.cli import (
-    anonymize_command,
-    attack_command,
-    baskets_command,
-    compare_command,
-    demo_command,
-    hierarchy_command,
-    mine_command,
-    profile_command,
-    publish_command,
-    replay_command,
-    reproduce_command,
-    verify_command,
+# Command, module of `shoal.cli`, first paragraph of its help. A test compares both texts.
+_LISTED = (
+    (
+        "demo",
+        "publish_command",
+        "Publish a made-up sample from start to end, and say where to look.",
+    ),
+    (
+        "profile",
+        "prepare_commands",
+        "Describe a table: types, distinct values, columns that identify, correlations.",
+    ),
+    (
+        "publish",
+        "publish_command",
+        "Publish a table: anonymize it, attack the result, judge it and seal it.",
+    ),
+    (
+        "anonymize",
+        "anonymize_command",
+        "Anonymize a table and write the release, without attacking it.",
+    ),
+    (
+        "verify",
+        "verify_command",
+        "Check the guarantees of a release from its published files alone.",
+    ),
+    (
+        "attack",
+        "attack_command",
+        "Attack a release as an adversary would, and report who is at risk.",
+    ),
+    (
+        "replay",
+        "verify_command",
+        "Make a release again from its record, and compare it byte by byte with the sealed one.",
+    ),
+    (
+        "compare",
+        "anonymize_command",
+        "Compare methods on one table by risk and utility, and recommend one.",
+    ),
+    (
+        "mine",
+        "mine_command",
+        "Mine what an adversary may know: values that people of some kind never have.",
+    ),
+    (
+        "baskets",
+        "prepare_commands",
+        "Turn sets of items into a table with one column per cluster of items.",
+    ),
+    (
+        "schema",
+        "prepare_commands",
+        "Print the JSON Schema of shoal.toml, or the parameters of one method or attack.",
+    ),
+    ("hierarchy", "hierarchy_command", "Build, check and show hierarchies."),
 )
-
-__all__ = ["app"]
-
+_MODULES = {name: module for name, module, _ in _LISTED}
+_SUMMARIES = {name: summary for name, _, summary in _LISTED}
 _EPILOG = (
-    "Exit codes: 0 done or verified, 2 usage, 3 parameter, 4 schema, 5 data, 6 infeasible, "
+    "Exit codes: 0 success, 2 wrong usage, 3 parameter, 4 schema, 5 data, 6 infeasible, "
     "7 guarantee or gate failed, 8 engine or file system, 9 partly verified, 10 verified but a "
-    "test or not sealed, 11 not checked, 70 a bug, 130 interrupted."
+    "test or not sealed, 11 not checked, 70 a bug in Shoal, 130 interrupted."
 )
+
+
+# typer.rich_utils imports these for help in Markdown and for tracebacks in colour. Shoal uses
+# neither, and with markdown-it and pygments they are a third of the time that help takes.
+_UNUSED_BY_HELP = ("rich.markdown", "rich.traceback")
+
+
+def _import_help() -> None:
+    """Import `typer.rich_utils` without the modules that it does not need here.
+
+    Placeholders stand for them during this import alone; afterwards they can be imported as usual.
+    A class taken from a placeholder imports the real one when it is called.
+    """
+    missing = [name for name in _UNUSED_BY_HELP if name not in sys.modules]
+    for name in missing:
+        placeholder: Any = ModuleType(name)
+        placeholder.__getattr__ = partial(_postponed, name)
+        sys.modules[name] = placeholder
+    try:
+        # If a Typer cannot be imported like this, it imports its help again, as usual, later.
+        with contextlib.suppress(Exception):
+            import_module("typer.rich_utils")
+    finally:
+        for name in missing:
+            del sys.modules[name]
+
+
+def _postponed(module: str, name: str) -> type:
+    """Return a class that makes objects of another one, which is imported only then."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+
+    def new(_: type, *given: Any, **named: Any) -> Any:
+        return getattr(import_module(module), name)(*given, **named)
+
+    return type(name, (), {"__new__": new})
+
+
+class Commands(TyperGroup):
+    """The commands of the program; the module of each is imported when it is run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Prepare for help if it is asked for, then parse as usual."""
+        if not args or not {"--help", "-h"}.isdisjoint(args):
+            _import_help()
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order in which help lists them."""
+        return list(dict.fromkeys((*_MODULES, *super().list_commands(ctx))))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or only its name and summary for help if it was not loaded."""
+        if cmd_name in self.commands or cmd_name not in _MODULES:
+            return super().get_command(ctx, cmd_name)
+        return TyperCommand(cmd_name, help=_SUMMARIES[cmd_name])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Load the command to run; all of them if it is unknown, so that one can be suggested."""
+        for name in args[:1] if args[0] in _MODULES else _MODULES:
+            self.load(name)
+        return super().resolve_command(ctx, args)
+
+    def load(self, name: str) -> Any:
+        """Import the module of a command, and return the command."""
+        if name not in self.commands:
+            registered = typer.Typer(rich_markup_mode="rich")
+            import_module(f"shoal.cli.{_MODULES[name]}").register(registered)
+            self.commands.update(get_group(registered).commands)
+        return self.commands[name]
+
 
 app = typer.Typer(
     name="shoal",
-    help="Publish tables about people safely: anonymize, attack the result, seal it.",
+    cls=Commands,
+    help="Publish tables about people safely: anonymize, attack the result, seal it. "
+    "Start with `shoal demo`.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -45,8 +172,8 @@ def _show_version(is_asked: bool) -> None:
         return
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - only here
 
-    from shoal import __version__  # noqa: PLC0415
     from shoal.core import kernels  # noqa: PLC0415
+    from shoal.core.version import __version__  # noqa: PLC0415
 
     try:
         engine = f"duckdb {version('duckdb')}"
@@ -62,7 +189,7 @@ def _shoal(
         bool,
         typer.Option(
             "--version",
-            help="Say the version, whether kernels are compiled, and the engine.",
+            help="Print the version, whether kernels are compiled, and the engine.",
             callback=_show_version,
             is_eager=True,
         ),
@@ -71,18 +198,11 @@ def _shoal(
     pass
 
 
-for _group in (
-    demo_command,
-    profile_command,
-    publish_command,
-    anonymize_command,
-    verify_command,
-    attack_command,
-    replay_command,
-    compare_command,
-    mine_command,
-    hierarchy_command,
-    baskets_command,
-    reproduce_command,
-):
-    _group.register(app)
+@app.command("reproduce", hidden=True, context_settings={"ignore_unknown_options": True})
+def _reproduce(_: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    typer.echo(
+        "shoal reproduce has moved to Shoal's repository. There, run:\n"
+        "python -m reproduction all --adult adult.csv",
+        err=True,
+    )
+    raise typer.Exit(2)

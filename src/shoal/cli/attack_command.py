@@ -11,14 +11,12 @@ from shoal.cli import parsing
 from shoal.cli.command import command
 from shoal.cli.options import AttackNames, MaxWork, Memory, Parameters
 from shoal.cli.output import SHOWS_VALUES, Output
-from shoal.core.risk_words import in_words
-from shoal.core.work import DEFAULT_MAX_WORK
+from shoal.core.display import in_words
+from shoal.core.progress import DEFAULT_MAX_WORK
 
 if TYPE_CHECKING:
-    from shoal.pipeline.attack import AttackReport
-    from shoal.pipeline.config import ConfiguredAttack
-
-__all__ = ["register"]
+    from shoal.workflow.attack import AttackReport
+    from shoal.workflow.make import ConfiguredAttack
 
 
 def register(app: typer.Typer) -> None:
@@ -38,37 +36,49 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 metavar="FILE",
-                help="The people attacked, by their quasi-identifiers; else all of the release.",
+                help="A table of the people to attack, with their quasi-identifiers. Default: "
+                "everybody "
+                "in the release.",
             ),
         ] = None,
         people_key: Annotated[
             str | None,
             typer.Option(
                 metavar="COLUMN",
-                help="The column of --people with the keys of rows, by which facts name people. "
-                "Default: none, and facts stay unresolved.",
+                help="The column of --people with the row keys by which facts name people. "
+                "Default: none; facts then stay unresolved.",
             ),
         ] = None,
         population: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="A population that the table was drawn from."),
+            typer.Option(
+                metavar="FILE",
+                help="The population from which the table was drawn, for linkage. Default: none.",
+            ),
         ] = None,
         knowledge: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="What is known beside the release: `shoal mine`."),
+            typer.Option(
+                metavar="FILE",
+                help="What the adversary knows beside the release, as `shoal mine` writes it. "
+                "Default: what the release was made against, if that is at hand.",
+            ),
         ] = None,
         prior: Annotated[
             Path | None,
             typer.Option(
-                metavar="FILE", help="Data like the table's, that prior beliefs come from."
+                metavar="FILE",
+                help="Data similar to the table, from which prior beliefs are learned. Default: "
+                "none.",
             ),
         ] = None,
         earlier: Annotated[
             list[Path] | None,
             typer.Option(
                 metavar="FOLDER",
-                help="Another release of the same table, attacked together with this one; may be "
-                "given several times. Default: none.",
+                help="Another release of the same table, attacked together with this one. Repeat "
+                "the "
+                "option for several. Default: none.",
             ),
         ] = None,
         max_work: MaxWork = DEFAULT_MAX_WORK,
@@ -76,17 +86,18 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 metavar="CONFIG",
-                help="The configuration of the table that the release was made from: how right "
-                "the foreground attack is.",
+                help="The configuration of the original table, to check how often beliefs are "
+                "right. "
+                "Default: beliefs are not checked.",
             ),
         ] = None,
         attack: AttackNames = None,
         parameter: Parameters = None,
         memory: Memory = None,
     ) -> None:
-        """Attack a release as an adversary would, and say who is at risk."""
-        from shoal.pipeline import attack as job  # noqa: PLC0415 - help imports no engine
-        from shoal.pipeline.release import open_release  # noqa: PLC0415
+        """Attack a release as an adversary would, and report who is at risk."""
+        from shoal.release.opened import open_release  # noqa: PLC0415
+        from shoal.workflow import attack as job  # noqa: PLC0415 - help imports no engine
 
         release = open_release(folder, memory=memory)
         chosen = _configured(attack or [], parsing.read_parameters(parameter), population, prior)
@@ -110,7 +121,7 @@ def register(app: typer.Typer) -> None:
         output.document({"notice": SHOWS_VALUES, **report.to_dict()})
         _show(output, report)
         if people is None and release.internal is not None:
-            output.line(f"One line a person and attack: {release.internal / 'risk.parquet'}")
+            output.place("One line per person and attack:", release.internal / "risk.parquet")
 
 
 def _configured(
@@ -119,14 +130,16 @@ def _configured(
     population: Path | None,
     prior: Path | None,
 ) -> list[ConfiguredAttack]:
-    """Give each attack its parameters: `attack.name=value`, or `name=value` where there is one."""
-    from shoal.pipeline.config import ConfiguredAttack  # noqa: PLC0415 - help imports no engine
+    """Return each attack with its parameters, given as `attack.name=value` or `name=value`."""
+    from shoal.workflow.make import ConfiguredAttack  # noqa: PLC0415 - help imports no engine
 
     by_attack: dict[str, dict[str, object]] = {name: {} for name in names}
     for given, value in parameters.items():
         owner, point, name = given.rpartition(".")
         if not point and len(names) != 1:
-            message = f"say whose parameter it is: -p ATTACK.{given}=... or one --attack."
+            message = (
+                f"name the attack of the parameter: -p ATTACK.{given}=..., or give one --attack."
+            )
             raise typer.BadParameter(message)
         by_attack.setdefault(owner or names[0], {})[name] = value
     if population is not None:

@@ -13,19 +13,22 @@ from shoal.cli import interruption
 from shoal.cli.failures import run_guarded
 from shoal.cli.output import Output
 
-__all__ = ["command"]
-
-_PANEL = "Options of every command"
+_PANEL = "Common options"
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print only warnings and errors.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print only warnings and errors. Default: print results too.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 Json = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print one JSON document on stdout, the error too where there is one.",
+        help="Print one JSON document on stdout, errors included. Default: text.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -33,7 +36,7 @@ Debug = Annotated[
     bool,
     typer.Option(
         "--debug",
-        help="Show the traceback of an error; it may hold values of the table.",
+        help="Print the traceback of an error; it may hold values of the table. Default: off.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -42,7 +45,8 @@ Log = Annotated[
     typer.Option(
         "--log",
         metavar="FILE",
-        help="Keep the internal log, which holds values of the table, in this file.",
+        help="Write the internal log, which holds values of the table, to this file. "
+        "Default: none.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -56,19 +60,10 @@ _SHARED = (
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command.
+    """Return a decorator that registers a function as a command of a group.
 
-    Parameters
-    ----------
-    app
-        Where it is registered.
-    name
-        What it is called.
-
-    Returns
-    -------
-    A decorator. The function's first parameter is the `Output`; the others are its own options,
-    and its docstring is its help.
+    The first parameter of the function is the `Output`; the others are its own options, and its
+    docstring is its help.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -95,7 +90,7 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
 
 
 def _logged(function: Callable[..., None], log: Path | None) -> Callable[..., None]:
-    """Open the internal log first, where errors of doing so are reported like any other."""
+    """Open the internal log first, so that failing to do so is reported like any other error."""
 
     def run(output: Output, **given: Any) -> None:
         if log is not None:
@@ -103,7 +98,7 @@ def _logged(function: Callable[..., None], log: Path | None) -> Callable[..., No
 
             log_to(log)
         with interruption.postponed():
-            import shoal.pipeline.release  # noqa: F401, PLC0415 - with it come the engines
+            pass
         function(output, **given)
 
     return run

@@ -12,7 +12,7 @@
 | 70 | a bug in Shoal |
 | 130, 143 | interrupted, terminated |
 
-Of several answers of `verify`, 7 outweighs 11, 11 outweighs 9, and 9 outweighs 10.
+If several codes of `verify` apply, 7 outweighs 11, 11 outweighs 9, and 9 outweighs 10.
 
 No message holds a value of the table, and there is no traceback unless `--debug` asks for it.
 """
@@ -30,8 +30,6 @@ from shoal.cli import interruption
 from shoal.cli.output import Output
 from shoal.core.errors import EngineError, InfeasibleError, InternalError, ShoalError
 
-__all__ = ["NOT_CHECKED", "NOT_FOR_OTHERS", "PARTLY_VERIFIED", "run_guarded"]
-
 PARTLY_VERIFIED = 9
 NOT_FOR_OTHERS = 10
 NOT_CHECKED = 11
@@ -44,7 +42,7 @@ def run_guarded(command: Callable[..., None], output: Output, given: dict[str, A
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt:
-        # An engine in the middle of a query gives this for any signal that asks it to stop.
+        # An engine in the middle of a query raises this for any signal that asks it to stop.
         raise typer.Exit(interruption.exit_code() or 130) from None
     except Exception as error:  # noqa: BLE001 - a bug must not print what it stumbled over
         stopped = interruption.exit_code()
@@ -54,7 +52,7 @@ def run_guarded(command: Callable[..., None], output: Output, given: dict[str, A
 
 
 def _explained(error: Exception) -> ShoalError:
-    """Give what is told about an error: its own words only where they are Shoal's."""
+    """Return the error to report; only errors of Shoal keep their own words."""
     if isinstance(error, ShoalError):
         return error
     if isinstance(error, OSError):

@@ -14,21 +14,27 @@ from shoal.cli.output import SHOWS_VALUES, Output
 
 if TYPE_CHECKING:
     from shoal.core.domain import Domain
-    from shoal.pipeline.hierarchy import Outline
-
-__all__ = ["register"]
+    from shoal.workflow.hierarchy import Outline
 
 _File = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="A hierarchy in ARX's format: leaf;...;*", show_default=False
+        metavar="FILE", help="A hierarchy file in ARX's format: leaf;...;*", show_default=False
     ),
 ]
 _Column = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The column that it is for.", show_default=False)
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column of the hierarchy. Default: none.",
+        show_default=False,
+    ),
 ]
 _Against = Annotated[
-    Path | None, typer.Option("--source", metavar="SOURCE", help="The table to check it against.")
+    Path | None,
+    typer.Option(
+        "--source", metavar="SOURCE", help="The table to check it against. Default: none."
+    ),
 ]
 
 
@@ -52,24 +58,30 @@ def _register_build(group: typer.Typer) -> None:
             str | None,
             typer.Argument(
                 metavar="RULE",
-                help="width:5, quantiles:8, intervals:0,18,65, dates:month,year, prefix:5,3,1, "
-                "flat, or an inline table as in shoal.toml.",
+                help="The rule: width:5, quantiles:8, intervals:0,18,65, dates:month,year, "
+                "prefix:5,3,1, flat, or an inline table as in shoal.toml.",
                 show_default=False,
             ),
         ] = None,
         out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
         source: Annotated[
-            Path | None, typer.Option(metavar="SOURCE", help="The table that has the values.")
+            Path | None,
+            typer.Option(metavar="SOURCE", help="The table with the values. Default: none."),
         ] = None,
         column: _Column = None,
         values: Annotated[
-            Path | None, typer.Option(metavar="FILE", help="The values, one a line, instead.")
+            Path | None,
+            typer.Option(
+                metavar="FILE",
+                help="A file with the values, one per line, instead of --source. Default: none.",
+            ),
         ] = None,
         guided_by: Annotated[
             str | None,
             typer.Option(
                 metavar="SENSITIVE_COLUMN",
-                help="Instead of RULE: group values that are alike in this column.",
+                help="Instead of RULE: group values that are similar in this column. Default: "
+                "none.",
                 show_default=False,
             ),
         ] = None,
@@ -77,7 +89,8 @@ def _register_build(group: typer.Typer) -> None:
             int | None,
             typer.Option(
                 min=1,
-                help="With --guided-by: how many levels lie between the values and *.",
+                help="With --guided-by: the number of levels between the values and *. Default: "
+                "chosen by the number of values.",
                 show_default=False,
             ),
         ] = None,
@@ -87,13 +100,13 @@ def _register_build(group: typer.Typer) -> None:
         quote: Quote = None,
         encoding: Encoding = None,
     ) -> None:
-        """Apply a rule to all values of a column, one line for each, to look through and edit.
+        """Write a hierarchy file from a rule, one line per value, to review and edit.
 
-        With [bold]--guided-by[/bold] the sensitive column decides what is grouped: values that
-        differ most in it meet last.
+        With [bold]--guided-by[/bold], values are grouped by a sensitive column: those that differ
+        most in it are joined last.
         """
-        from shoal.core.hierarchy import Hierarchy  # noqa: PLC0415 - help imports no engine
-        from shoal.pipeline import hierarchy as job  # noqa: PLC0415
+        from shoal.hierarchies.hierarchy import Hierarchy  # noqa: PLC0415 - help imports no engine
+        from shoal.workflow import hierarchy as job  # noqa: PLC0415
 
         given = _read_rule(rule, guided_by, levels)
         if (values is None) == (source is None or column is None):
@@ -122,18 +135,18 @@ def _register_build(group: typer.Typer) -> None:
 def _read_rule(
     rule: str | None, guided_by: str | None, levels: int | None
 ) -> dict[str, Any] | None:
-    """Read the rule; None where the hierarchy is guided by a column instead."""
+    """Return the rule; None if the hierarchy is guided by a column instead."""
     if (rule is None) == (guided_by is None):
         message = "give either RULE or --guided-by."
         raise typer.BadParameter(message)
     if rule is None:
         return None
     if levels is not None:
-        message = "--levels goes with --guided-by; a rule says its levels itself."
+        message = "--levels goes with --guided-by; a rule states its own levels."
         raise typer.BadParameter(message)
     given = parsing.read_hierarchy(rule)
     if isinstance(given, str):
-        message = "RULE is not one of width, quantiles, intervals, dates, prefix, flat."
+        message = "RULE must be width, quantiles, intervals, dates, prefix or flat."
         raise typer.BadParameter(message)
     return given
 
@@ -151,8 +164,8 @@ def _register_check(group: typer.Typer) -> None:
         quote: Quote = None,
         encoding: Encoding = None,
     ) -> None:
-        """Check a hierarchy against itself and against the values of a column."""
-        from shoal.pipeline import hierarchy as job  # noqa: PLC0415 - help imports no engine
+        """Check that a hierarchy is sound and covers the values of a column."""
+        from shoal.workflow import hierarchy as job  # noqa: PLC0415 - help imports no engine
 
         if (source is None) != (column is None):
             message = "--source and --column go together."
@@ -174,10 +187,10 @@ def _register_show(group: typer.Typer) -> None:
         output: Output,
         *,
         file: _File,
-        most: Annotated[int, typer.Option(min=1, help="How many nodes are drawn at most.")] = 200,
+        most: Annotated[int, typer.Option(min=1, help="The most nodes to draw.")] = 200,
     ) -> None:
-        """Draw a hierarchy, with its levels and how many nodes each has."""
-        from shoal.pipeline import hierarchy as job  # noqa: PLC0415 - help imports no engine
+        """Draw a hierarchy, with the number of nodes of each level."""
+        from shoal.workflow import hierarchy as job  # noqa: PLC0415 - help imports no engine
 
         outline = job.check(file)
         nested, n_left_out = outline.nested(most)
@@ -186,7 +199,7 @@ def _register_show(group: typer.Typer) -> None:
         output.line(SHOWS_VALUES, style="bold")
         output.tree(nested)
         if n_left_out:
-            output.line(f"and {n_left_out} nodes more; --most {most + n_left_out} shows them all.")
+            output.line(f"and {n_left_out} more nodes; --most {most + n_left_out} shows them all.")
 
 
 def _show_outline(output: Output, outline: Outline) -> None:

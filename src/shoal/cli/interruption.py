@@ -1,4 +1,4 @@
-"""Leave by way of every `finally` when asked to stop, so that nothing stays behind."""
+"""Run every `finally` when a signal asks the program to stop, so that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import contextlib
 import signal
 from collections.abc import Iterator
 from types import FrameType
-
-__all__ = ["exit_code", "install", "postponed"]
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _received: list[int] = []
@@ -17,14 +15,14 @@ def install() -> None:
     """Turn the signals that ask a program to stop into exceptions."""
     for name in _SIGNALS:
         number = getattr(signal, name, None)
-        # What the caller ignores (nohup) stays ignored.
+        # Signals that the caller ignores (nohup) stay ignored.
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
 
 
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:
-    """Take signals later: some libraries abort when one comes while they are being imported."""
+    """Take signals later: some libraries abort if a signal arrives while they are imported."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -37,7 +35,7 @@ def postponed() -> Iterator[None]:
 
 
 def exit_code() -> int | None:
-    """Give the exit code of the signal that came, None where none did.
+    """Return the exit code of the signal that was received; None if there was none.
 
     An engine in the middle of a query reports a signal as an error of its own; this tells the two
     apart.

@@ -1,7 +1,11 @@
-"""`shoal mine`."""
+"""`shoal mine`: what an adversary may know about the people in a table.
+
+With `--private`, rules by which private cells can be guessed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,15 +13,6 @@ import typer
 
 from shoal.cli import parsing
 from shoal.cli.command import command
-from shoal.cli.mine_private import (
-    RULE_HIDING,
-    Delta,
-    Gamma,
-    Private,
-    mine_private_cells,
-    refuse_others,
-    stated_options,
-)
 from shoal.cli.options import (
     ColumnNames,
     Delimiter,
@@ -32,11 +27,135 @@ from shoal.cli.options import (
 from shoal.cli.output import SHOWS_VALUES, Output
 
 if TYPE_CHECKING:
-    from shoal.pipeline.config import Configuration
+    from shoal.workflow.config import Configuration
+    from shoal.workflow.mine import PrivateMining
 
-__all__ = ["register"]
+_RULE_HIDING = "rule_hiding"
+_PRIVATE = "Rules about private cells"
+_OF_NEGATIVE_RULES = (
+    "min_exp",
+    "min_conf",
+    "fuzzy",
+    "width",
+    "most_general",
+    "positive",
+    "statistics",
+    "min_support",
+    "rules",
+    "hierarchy",
+)
+_OF_PRIVATE_CELLS = ("delta", "gamma")
 
-_PANEL = "The table, where no shoal.toml describes it"
+Private = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CELLS",
+        help="Mine rules by which these cells can be guessed: COLUMN, 'COLUMN where SQL', or a "
+        "file. Repeat the option for several; --quasi names the columns. Default: none.",
+        rich_help_panel=_PRIVATE,
+    ),
+]
+Delta = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="The least confidence of a rule, among visible and among private cells. Default: 0.8.",
+        rich_help_panel=_PRIVATE,
+    ),
+]
+Gamma = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="The least support of a rule: a share of the rows, or a whole number of rows. "
+        "Default: 0.001.",
+        rich_help_panel=_PRIVATE,
+    ),
+]
+
+
+def _refuse_others(stated: Collection[str], *, is_private: bool) -> None:
+    """Refuse options that mean nothing for the kind of rules that are mined."""
+    meaningless = _OF_NEGATIVE_RULES if is_private else _OF_PRIVATE_CELLS
+    stray = [name for name in meaningless if name in stated]
+    if not stray:
+        return
+    option = f"--{stray[0].replace('_', '-')}"
+    if not is_private:
+        message = f"{option} is about private cells; name them with --private CELLS."
+    elif "private" in stated:
+        message = f"{option} means nothing for rules about private cells; leave out one of them."
+    else:
+        message = (
+            f"{option} means nothing for rules about private cells, which are mined because the "
+            f"method of the configuration is {_RULE_HIDING}."
+        )
+    raise typer.BadParameter(message)
+
+
+def _mine_private_cells(
+    output: Output,
+    configuration: Configuration,
+    *,
+    private: Sequence[str],
+    delta: str | None,
+    gamma: str | None,
+    max_len: int | None,
+    show: int,
+    out: Path | None,
+) -> None:
+    """Mine rules about private cells, print them and write them to a file."""
+    from shoal.workflow import mine as job  # noqa: PLC0415 - help imports no engine
+
+    mining = _mining(configuration, private, delta, gamma, max_len)
+    with output.progress() as progress:
+        rules, _ = job.mine_configured(configuration, mining.of, progress=progress)
+    sections = job.sections_of_rules(rules, show)
+    if out is not None:
+        job.write_rules(rules, out)
+    output.document(
+        {
+            "notice": SHOWS_VALUES,
+            **job.document_of_rules(rules),
+            "sections": [section.to_dict() for section in sections],
+        }
+    )
+    output.line(SHOWS_VALUES, style="bold")
+    for section in sections:
+        output.section(section)
+    if out is not None:
+        output.place("Wrote the rules, for internal use:", out)
+    elif len(rules):
+        output.line("To stop these rules, publish with the method rule_hiding.")
+
+
+def _mining(
+    configuration: Configuration,
+    private: Sequence[str],
+    delta: str | None,
+    gamma: str | None,
+    max_len: int | None,
+) -> PrivateMining:
+    """Return the mining that the options ask for, otherwise that of the configured method."""
+    from shoal.core.private_cells import PrivateCells  # noqa: PLC0415 - help imports no numpy
+    from shoal.workflow.mine import PrivateMining  # noqa: PLC0415
+
+    chosen: dict[str, Any] = {}
+    if configuration.method_name == _RULE_HIDING:
+        method: Any = configuration.method()
+        chosen = {
+            name: getattr(method, name) for name in ("private", "delta", "gamma", "discretise")
+        }
+    if private:
+        chosen["private"] = PrivateCells.of(parsing.read_private(private))
+    if delta is not None:
+        chosen["delta"] = delta
+    if gamma is not None:
+        chosen["gamma"] = int(gamma) if gamma.isdecimal() else gamma
+    return PrivateMining(max_len=max_len, **chosen)
+
+
+_PANEL = "Describing the table, if the source is no configuration"
 _OTHERS = "Other knowledge"
 _N_SHOWN = 30
 
@@ -49,49 +168,72 @@ def register(app: typer.Typer) -> None:
         output: Output,
         *,
         context: typer.Context,
-        source: Annotated[str, source_argument(", or a shoal.toml")],
+        source: Annotated[str, source_argument(" A configuration file is accepted too.")],
         min_exp: Annotated[
             str,
             typer.Option(
                 metavar="NUMBER",
-                help="How probable the value would have to be, were there no rule.",
+                help="How likely the value must be to occur by chance among as many people.",
             ),
         ] = "0.9",
         min_conf: Annotated[
-            str, typer.Option(metavar="NUMBER", help="The share of people who lack the value.")
+            str,
+            typer.Option(
+                metavar="NUMBER", help="The least share of matching people who lack the value."
+            ),
         ] = "1",
         max_len: Annotated[
             str,
             typer.Option(
                 metavar="NUMBER|any",
-                help="How many columns a rule may name before its 'never'; any with --private.",
+                help="The most columns in the antecedent of a rule; with --private, any by "
+                "default.",
             ),
         ] = "1",
         fuzzy: Annotated[
             str | None,
-            typer.Option(metavar="product|minimum", help="Count numbers near an interval in part."),
+            typer.Option(
+                metavar="product|minimum",
+                help="Count numbers near an interval in part, combined this way. Default: exact "
+                "intervals.",
+            ),
         ] = None,
         width: Annotated[
             ColumnNames,
-            typer.Option(metavar="column=number", help="How near, for fuzzy rules."),
+            typer.Option(
+                metavar="column=number",
+                help="How far a number may be from an interval, with --fuzzy. Default: chosen by "
+                "the column.",
+            ),
         ] = None,
         most_general: Annotated[
             bool,
-            typer.Option("--most-general", help="Leave out what more general rules imply."),
+            typer.Option(
+                "--most-general",
+                help="Leave out rules that more general rules imply. Default: keep them.",
+            ),
         ] = False,
         positive: Annotated[
             bool,
-            typer.Option("--positive", help="Mine positive rules too.", rich_help_panel=_OTHERS),
+            typer.Option(
+                "--positive",
+                help="Also mine positive rules. Default: off.",
+                rich_help_panel=_OTHERS,
+            ),
         ] = False,
         statistics: Annotated[
             bool,
-            typer.Option("--statistics", help="Mine shares or means too.", rich_help_panel=_OTHERS),
+            typer.Option(
+                "--statistics",
+                help="Also mine shares and means. Default: off.",
+                rich_help_panel=_OTHERS,
+            ),
         ] = False,
         min_support: Annotated[
             str,
             typer.Option(
                 metavar="NUMBER",
-                help="Of these: a share of the rows, or a whole number of them.",
+                help="The least support of these: a share of the rows, or a whole number of rows.",
                 rich_help_panel=_OTHERS,
             ),
         ] = "0.01",
@@ -102,7 +244,8 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 metavar="FILE",
-                help="Knowledge to combine with what is mined; what it strikes stays out.",
+                help="Knowledge to add to the mined rules; rules that it strikes out are dropped. "
+                "Default: none.",
                 rich_help_panel=_OTHERS,
             ),
         ] = None,
@@ -110,49 +253,61 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 metavar="FILE",
-                help="Write the knowledge to this TOML file, to edit; rules about private cells as "
-                "CSV.",
+                help="Write the knowledge to this TOML file, to edit; rules about private cells "
+                "are written as CSV. Default: only print it.",
             ),
         ] = None,
         replace: Replace = False,
         show: Annotated[
-            int, typer.Option(metavar="NUMBER", help="How many of each kind are shown.", min=0)
+            int, typer.Option(metavar="NUMBER", help="The most rules of each kind to print.", min=0)
         ] = _N_SHOWN,
         quasi: Annotated[
             ColumnNames,
             typer.Option(
-                metavar="columns", help="Quasi-identifying columns.", rich_help_panel=_PANEL
+                metavar="a,b",
+                help="The quasi-identifying columns. Default: none.",
+                rich_help_panel=_PANEL,
             ),
         ] = None,
         sensitive: Annotated[
             str | None,
-            typer.Option(metavar="COLUMN", help="The sensitive column.", rich_help_panel=_PANEL),
+            typer.Option(
+                metavar="COLUMN",
+                help="The sensitive column. Default: none.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         key: Annotated[
             str | None,
             typer.Option(
                 metavar="COLUMN",
-                help="What tells rows apart, where files name private cells by it.",
+                help="A column that is unique for every row, for files that name private cells "
+                "by it. Default: the line number.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         identifying: Annotated[
             ColumnNames,
             typer.Option(
-                metavar="columns",
-                help="Columns that nothing is mined about: names, keys and any others.",
+                metavar="a,b",
+                help="Columns to leave out, such as names and keys. Default: none.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         type: Annotated[  # noqa: A002 - the name of the option
             ColumnNames,
-            typer.Option(metavar="column=type", help="A type.", rich_help_panel=_PANEL),
+            typer.Option(
+                metavar="column=type",
+                help="A column's type. Default: detected.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         hierarchy: Annotated[
             ColumnNames,
             typer.Option(
                 metavar="column=file|rule",
-                help="A file in ARX's format, or a rule, as for `shoal anonymize`.",
+                help="A hierarchy file in ARX's format, or a rule, as for `shoal anonymize`. "
+                "Default: none.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
@@ -163,17 +318,17 @@ def register(app: typer.Typer) -> None:
         engine: EngineName = None,
         memory: Memory = None,
     ) -> None:
-        """Find what an adversary may know: what people of some kind never have.
+        """Mine what an adversary may know: values that people of some kind never have.
 
-        With --private, by which rules private cells can be guessed from what is left.
+        With [bold]--private[/bold], mine the rules by which private cells can be guessed.
         """
         from shoal.core.errors import ParameterError  # noqa: PLC0415 - help imports no engine
-        from shoal.pipeline import mine as job  # noqa: PLC0415
-        from shoal.pipeline.attack import read_knowledge  # noqa: PLC0415
+        from shoal.workflow import mine as job  # noqa: PLC0415
+        from shoal.workflow.attack import read_knowledge  # noqa: PLC0415
 
         if out is not None and out.exists() and not replace:
             raise ParameterError(
-                f"{out} is there already.", hint="choose another name, or give --replace."
+                f"{out} already exists.", hint="choose another name, or give --replace."
             )
         described: dict[str, dict[str, Any]] = {
             "table": {
@@ -193,17 +348,17 @@ def register(app: typer.Typer) -> None:
             "hierarchies": parsing.read_hierarchies(hierarchy),
         }
         configuration = _configured(source, described, is_private=bool(private))
-        stated = stated_options(context)
-        is_private = bool(private) or configuration.method_name == RULE_HIDING
-        refuse_others(stated, is_private=is_private)
+        stated = parsing.stated_options(context)
+        is_private = bool(private) or configuration.method_name == _RULE_HIDING
+        _refuse_others(stated, is_private=is_private)
         if is_private:
-            mine_private_cells(
+            _mine_private_cells(
                 output,
                 configuration,
                 private=private or (),
                 delta=delta,
                 gamma=gamma,
-                max_len=_read_length(max_len if "max_len" in stated else "any"),
+                max_len=parsing.read_length(max_len if "max_len" in stated else "any"),
                 show=show,
                 out=out,
             )
@@ -211,9 +366,9 @@ def register(app: typer.Typer) -> None:
         mining = job.Mining(
             min_exp=min_exp,
             min_conf=min_conf,
-            max_len=_read_length(max_len),
+            max_len=parsing.read_length(max_len),
             fuzzy=fuzzy,
-            width={c: _read_width(w) for c, w in parsing.read_pairs(width, "--width")},
+            width={c: parsing.read_width(w) for c, w in parsing.read_pairs(width, "--width")},
             most_general=most_general,
             min_support=int(min_support) if min_support.isdecimal() else min_support,
             has_positive=positive,
@@ -221,7 +376,7 @@ def register(app: typer.Typer) -> None:
             given=None if rules is None else read_knowledge(rules),
         )
         with output.progress() as progress:
-            known, _ = job.mine(configuration, mining.of, progress=progress)
+            known, _ = job.mine_configured(configuration, mining.of, progress=progress)
         sections = job.sections_of(known, show)
         output.document(
             {
@@ -238,25 +393,25 @@ def register(app: typer.Typer) -> None:
             output.section(section)
         if out is not None:
             known.to_file(out)
-            output.line(f"Wrote {out}. Edit it, then use it:")
-            output.line(f"  shoal attack RELEASE --knowledge {out}")
+            output.place("Wrote the knowledge, to edit:", out)
+            output.place("Then use it:", f"shoal attack RELEASE --knowledge {out}")
 
 
 def _configured(
     source: str, described: dict[str, dict[str, Any]], *, is_private: bool
 ) -> Configuration:
-    """Read the configuration of a source, or make one of what the command line says of it."""
-    from shoal.pipeline.config import configure, read_toml  # noqa: PLC0415 - imports engines
+    """Read the configuration of a source, or make one from the options."""
+    from shoal.workflow.config import configure, read_toml  # noqa: PLC0415 - imports engines
 
     stated = {
         section: {name: value for name, value in entries.items() if value not in (None, [])}
         for section, entries in described.items()
     }
-    # No method and no attack is needed to look at a table, and their files may not be there yet.
+    # Mining needs no method and no attack, and their files may not exist yet.
     method = {"method": {"name": "injector"}}
     if source.endswith(".toml"):
         if any(stated.values()):
-            message = "the shoal.toml describes the table: change it there."
+            message = "the configuration describes the table; change it there."
             raise typer.BadParameter(message)
         given = read_toml(Path(source))
         if not _hides_rules(given):
@@ -266,7 +421,7 @@ def _configured(
     needed = {"quasi"} if is_private else {"quasi", "sensitive"}
     if not needed <= stated["columns"].keys():
         options = " and ".join(f"--{name}" for name in sorted(needed))
-        message = f"say which columns: {options}, or give a shoal.toml."
+        message = f"name the columns with {options}, or give a configuration."
         raise typer.BadParameter(message)
     stated["table"]["source"] = _stated(source, stated["engine"].get("name"))
     return configure(stated | method, base=Path())
@@ -274,28 +429,11 @@ def _configured(
 
 def _hides_rules(given: dict[str, Any]) -> bool:
     method = given.get("method")
-    return isinstance(method, dict) and method.get("name") == RULE_HIDING
+    return isinstance(method, dict) and method.get("name") == _RULE_HIDING
 
 
 def _stated(source: str, engine: str | None) -> str:
-    from shoal.pipeline.sources import read_source  # noqa: PLC0415 - help imports no engine
+    from shoal.workflow.read import read_source  # noqa: PLC0415 - help imports no engine
 
     found = read_source(source, engine)
     return str(found.absolute()) if isinstance(found, Path) else found
-
-
-def _read_length(text: str) -> int | None:
-    if text == "any":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        message = "--max-len is a whole number of at least 1, or any."
-        raise typer.BadParameter(message)
-    return int(text)
-
-
-def _read_width(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        message = "--width takes column=number."
-        raise typer.BadParameter(message) from None

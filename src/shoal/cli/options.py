@@ -1,4 +1,4 @@
-"""Options that several commands have, and what the Tab key offers for them."""
+"""Options that several commands share, and their completions for the Tab key."""
 
 from __future__ import annotations
 
@@ -9,25 +9,8 @@ import typer
 
 from shoal.core.registry import names
 
-__all__ = [
-    "AttackNames",
-    "ColumnNames",
-    "Delimiter",
-    "Encoding",
-    "EngineName",
-    "MaxWork",
-    "Memory",
-    "MethodName",
-    "Parameters",
-    "Quote",
-    "Replace",
-    "Source",
-    "TableName",
-    "source_argument",
-]
-
-_READING = "How the source is read"
-# Those of the pipeline, which help does not import.
+_READING = "Reading the source"
+# The engines of `shoal.engines`, which help does not import.
 _ENGINES = ("duckdb", "spark", "postgres")
 
 
@@ -37,6 +20,18 @@ def _complete_methods(incomplete: str) -> list[str]:
 
 def _complete_attacks(incomplete: str) -> list[str]:
     return [name for name in names("shoal.attacks") if name.startswith(incomplete)]
+
+
+def _complete_parameters(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Offer the parameters of the method, or of the one attack, that is named already."""
+    from shoal.workflow.config_schema import list_parameters  # noqa: PLC0415 - help needs none
+
+    named = context.params.get("method") or context.params.get("attack")
+    chosen = named if isinstance(named, str) else next(iter(named or ()), None)
+    if chosen not in {*names("shoal.methods"), *names("shoal.attacks")}:
+        return []
+    known = list_parameters(str(chosen))
+    return [(f"{one.name}=", one.text) for one in known if one.name.startswith(incomplete)]
 
 
 def _complete_engines(incomplete: str) -> list[str]:
@@ -60,11 +55,12 @@ def _complete_sources(incomplete: str) -> list[str]:
 
 
 def source_argument(more: str = "") -> Any:
-    """Declare the argument that names a source."""
+    """Return the argument that names a source, with more help after the usual one."""
     return typer.Argument(
         metavar="SOURCE",
-        help="A CSV, Parquet, Arrow or DuckDB file, or postgresql://host/database, the password "
-        f"in ~/.pgpass or PGPASSWORD; with --engine spark also a table of Spark{more}.",
+        help="The table: a CSV, Parquet, Arrow or DuckDB file, or postgresql://host/database with "
+        "the password in ~/.pgpass or PGPASSWORD. With --engine spark, also a table of Spark."
+        f"{more}",
         show_default=False,
         autocompletion=_complete_sources,
     )
@@ -76,7 +72,8 @@ TableName = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="Which table or view of a database or a DuckDB file, such as people or schema.people.",
+        help="The table or view of a database or DuckDB file, such as people or schema.people. "
+        "Default: the only one.",
         rich_help_panel=_READING,
     ),
 ]
@@ -85,7 +82,7 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         metavar="|".join(_ENGINES),
-        help="What holds and sorts the rows; it follows from the source where none is given.",
+        help="The engine that holds and sorts the rows. Default: chosen by the source.",
         autocompletion=_complete_engines,
         rich_help_panel=_READING,
     ),
@@ -95,7 +92,7 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="4GB",
-        help="What to stay within; what does not fit is spilled to disk. Half of what is free.",
+        help="Memory limit; larger data spills to disk. Default: half the free memory.",
         rich_help_panel=_READING,
     ),
 ]
@@ -105,23 +102,41 @@ MaxWork = Annotated[
         "--max-work",
         metavar="NUMBER",
         min=0,
-        help="Operations that an exact answer may take before it is given up.",
+        help="Most operations that an exact check may take before it is reported as not checked.",
+    ),
+]
+Details = Annotated[
+    bool,
+    typer.Option(
+        "--details",
+        help="Print every figure of attacks, measures and guarantees. Default: one screen.",
     ),
 ]
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        "--delimiter", metavar="CHAR", help="What separates fields.", rich_help_panel=_READING
+        "--delimiter",
+        metavar="CHAR",
+        help="The character between fields of a CSV file. Default: detected.",
+        rich_help_panel=_READING,
     ),
 ]
 Quote = Annotated[
     str | None,
-    typer.Option("--quote", metavar="CHAR", help="What quotes fields.", rich_help_panel=_READING),
+    typer.Option(
+        "--quote",
+        metavar="CHAR",
+        help="The character around quoted fields of a CSV file. Default: detected.",
+        rich_help_panel=_READING,
+    ),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", metavar="NAME", help="Such as utf-8 or cp1252.", rich_help_panel=_READING
+        "--encoding",
+        metavar="NAME",
+        help="The encoding of a CSV file, such as cp1252. Default: utf-8.",
+        rich_help_panel=_READING,
     ),
 ]
 ColumnNames = list[str] | None
@@ -131,7 +146,7 @@ MethodName = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help=f"One of {', '.join(names('shoal.methods'))}.",
+        help=f"The method: {', '.join(names('shoal.methods'))}. Default: the configuration's.",
         autocompletion=_complete_methods,
     ),
 ]
@@ -141,7 +156,8 @@ AttackNames = Annotated[
         "--attack",
         "-a",
         metavar="NAME",
-        help=f"Some of {', '.join(names('shoal.attacks'))}; all that fit where none is given.",
+        help=f"An attack to run: {', '.join(names('shoal.attacks'))}. Repeat the option for "
+        "several. Default: every attack that fits the release.",
         autocompletion=_complete_attacks,
     ),
 ]
@@ -151,7 +167,11 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter, such as ell=3; give the option once for each.",
+        help="A parameter, such as ell=3. Repeat the option for several; `shoal schema METHOD` "
+        "lists them. Default: none.",
+        autocompletion=_complete_parameters,
     ),
 ]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace what is there already.")]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace existing output. Default: refuse to.")
+]

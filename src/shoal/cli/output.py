@@ -1,4 +1,4 @@
-"""What a command prints, and where.
+"""The output of a command.
 
 Results go to stdout: tables for people or, with `--json`, one JSON document and nothing else.
 Progress, warnings and errors go to stderr; with `--json` an error is the JSON document.
@@ -11,32 +11,33 @@ import contextlib
 import json
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal.core.progress import Progress, silent
-from shoal.core.shown import shown_list
+from shoal.core.display import shown_list
+from shoal.core.progress import Progress, silent, watching
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-    from shoal.core.attack import Section
+    from shoal.core.display import Section
 
-__all__ = ["SHOWS_VALUES", "Mark", "Output", "as_cell", "printable"]
-
-SHOWS_VALUES = "What follows shows values of the table. It is for internal use."
-"""The line above everything that shows values of the table."""
+# The line above everything that shows values of the table.
+SHOWS_VALUES = "The following shows values of the table; it is for internal use."
 
 _WIDTH_OF_PIPES = 160
+# The spaces between two columns of a table.
+_BETWEEN = 3
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A word that is green where it is good and red where it is not."""
+    """A word that is green if it is good, and red otherwise."""
 
     word: str
     is_good: bool
@@ -47,20 +48,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Output:
-    """Where a command prints.
+    """The streams that a command prints to, and how much it prints."""
 
-    Parameters
-    ----------
-    is_quiet
-        Whether only warnings and errors are printed.
-    is_json
-        Whether stdout holds one JSON document.
-    is_debug
-        Whether errors come with their traceback.
-    """
-
+    # Only warnings and errors are printed.
     is_quiet: bool = False
+    # Stdout holds one JSON document.
     is_json: bool = False
+    # Errors come with their traceback.
     is_debug: bool = False
 
     @property
@@ -79,26 +73,38 @@ class Output:
         return _console(stderr=True)
 
     def document(self, result: Mapping[str, object]) -> None:
-        """Print the JSON document, where one is wanted."""
+        """Print the JSON document if `--json` asks for it."""
         if self.is_json:
-            # In ASCII, so that no terminal and no pipe can fail on it.
+            # In ASCII, so that no terminal and no pipe can fail to show it.
             sys.stdout.write(json.dumps(result, indent=2, default=str) + "\n")
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Print a line for people."""
+        """Print a line for people, wrapped between words on a terminal."""
         if self.is_for_people:
-            self.stdout.print(printable(text), style=style, soft_wrap=True)
+            _print(self.stdout, text, style)
+
+    def place(self, words: str, place: object) -> None:
+        """Print a label, then a path or a command on the same line or the next.
+
+        The path is never wrapped, so that it can be copied.
+        """
+        if not self.is_for_people:
+            return
+        text = printable(str(place))
+        room = self.stdout.width if _is_wrapped(self.stdout) else _WIDTH_OF_PIPES
+        between = " " if len(words) + len(text) < room else f"\n{' ' * (_indent(words) + 2)}"
+        self.stdout.print(f"{printable(words)}{between}{text}", soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Print a warning; also where the command is quiet."""
+        """Print a warning; also if the command is quiet."""
         if not self.is_json:
-            self.stderr.print(f"Warning: {printable(text)}", style="yellow", soft_wrap=True)
+            _print(self.stderr, f"Warning: {text}", "yellow")
 
     def fail(self, fact: str, hint: str | None) -> None:
         """Print an error."""
-        self.stderr.print(f"Error: {printable(fact)}", style="red", soft_wrap=True)
+        _print(self.stderr, f"Error: {fact}", "red")
         if hint:
-            self.stderr.print(f"Hint: {printable(hint)}", soft_wrap=True)
+            _print(self.stderr, f"Hint: {hint}")
 
     def table(
         self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
@@ -111,16 +117,35 @@ class Output:
         from rich.text import Text  # noqa: PLC0415
 
         listed = [tuple(row) for row in rows]
+        if title is not None:
+            self.line(title, style="bold")
+        widths = _widths(columns, listed, self.stdout.width)
+        if widths is None:
+            self._list(columns, listed)
+            return
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         table.show_header = any(columns)
         for place, column in enumerate(columns):
             is_number = all(_is_number(row[place]) for row in listed)
-            table.add_column(Text(printable(column)), justify="right" if is_number else "left")
+            table.add_column(
+                Text(printable(column)),
+                justify="right" if is_number else "left",
+                width=widths[place],
+            )
         for row in listed:
             table.add_row(*(Text(as_cell(value), style=_style(value)) for value in row))
-        if title is not None:
-            self.line(title, style="bold")
         self.stdout.print(table)
+        self.line()
+
+    def _list(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Print a table that is too wide as a list of rows, breaking no word."""
+        for row in rows:
+            named = [(printable(c), as_cell(v)) for c, v in zip(columns, row, strict=True)]
+            for place, (column, value) in enumerate(named):
+                indent = "  " if place else ""
+                text = f"{indent}{column}: {value}" if column else f"{indent}{value}"
+                for line in wrapped(text, self.stdout.width, indent + "  "):
+                    self.line(line)
         self.line()
 
     def section(self, section: Section) -> None:
@@ -128,7 +153,7 @@ class Output:
         self.table(section.columns, section.rows, title=section.title)
 
     def facts(self, facts: Mapping[str, object], title: str | None = None) -> None:
-        """Print names and values, one a line."""
+        """Print names and values, one pair per line."""
         self.table(("", ""), list(facts.items()), title=title)
 
     def tree(self, nested: Mapping[str, Any]) -> None:
@@ -139,13 +164,10 @@ class Output:
 
     @contextlib.contextmanager
     def progress(self, *, in_logs: bool = False) -> Iterator[Progress]:
-        """Show on a terminal which step runs and for how long.
+        """Show on a terminal which step runs, which share of it is done, and for how long.
 
-        Parameters
-        ----------
-        in_logs
-            Whether steps are told, one a line, also where stderr is a file or a pipe: for work of
-            minutes, whose log somebody looks into.
+        With `in_logs`, steps are also printed, one per line, if stderr is a file or a pipe: for
+        work of minutes whose log somebody reads.
         """
         if not (self.is_for_people and self.stderr.is_terminal):
             yield self._lines() if in_logs and self.is_for_people else silent
@@ -156,16 +178,27 @@ class Output:
             progress.SpinnerColumn(),
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(bar_width=20),
+            progress.TaskProgressColumn(),
             progress.TimeElapsedColumn(),
             console=self.stderr,
             transient=True,
         )
         with bars:
-            task = bars.add_task("", total=None)
-            yield lambda step: bars.update(task, description=printable(step))
+            bars.add_task("", total=None)
+            (bar,) = bars.tasks
+
+            def begin(step: str) -> None:
+                # Without a total the bar only says that something is under way.
+                bar.description, bar.total, bar.completed = printable(step), None, 0.0
+
+            def tell(share: float) -> None:
+                bar.total, bar.completed = 1.0, max(bar.completed, share)
+
+            with watching(tell):
+                yield begin
 
     def _lines(self) -> Progress:
-        """Tell each step on a line of its own, with the seconds that have passed."""
+        """Print each step on a line of its own, with the seconds that have passed."""
         begun = time.monotonic()
 
         def tell(step: str) -> None:
@@ -175,6 +208,40 @@ class Output:
         return tell
 
 
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Break a line between words, never inside a word, a path or an option.
+
+    Examples
+    --------
+    >>> wrapped("a long-winded /path/to/some-file", 13, "  ")
+    ['a long-winded', '  /path/to/some-file']
+    """
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    lines = printable(text).split("\n")
+    if _is_wrapped(console):
+        lines = [
+            part
+            for line in lines
+            for part in wrapped(line, console.width, " " * _indent(line)) or [""]
+        ]
+    for line in lines:
+        console.print(line, style=style, soft_wrap=True)
+
+
+def _is_wrapped(console: Console) -> bool:
+    """Return whether somebody reads the lines on a screen; a pipe gets them whole."""
+    return console.is_terminal or "COLUMNS" in os.environ
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip(" "))
+
+
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console  # noqa: PLC0415 - see the module
 
@@ -182,6 +249,27 @@ def _console(*, stderr: bool) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_PIPES
     return console
+
+
+def _widths(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], room: int
+) -> list[int] | None:
+    """Return the width of each column of a table so that no word is broken; None if none is."""
+    from rich.cells import cell_len  # noqa: PLC0415 - see the module
+
+    cells = [[printable(column) for column in columns]]
+    cells += [[as_cell(value) for value in row] for row in rows]
+    longest, natural = [], []
+    for place in range(len(columns)):
+        texts = [line[place] for line in cells]
+        longest.append(max((cell_len(word) for text in texts for word in text.split()), default=0))
+        natural.append(max(cell_len(one) for text in texts for one in text.splitlines() or [""]))
+    left = room - sum(longest) - _BETWEEN * (len(columns) - 1)
+    wanted = [most - least for most, least in zip(natural, longest, strict=True)]
+    if left < 0:
+        return None
+    share = min(1.0, left / max(sum(wanted), 1))
+    return [least + int(more * share) for least, more in zip(longest, wanted, strict=True)]
 
 
 def _grow(label: str, below: Mapping[str, Any]) -> Tree:
@@ -195,7 +283,7 @@ def _grow(label: str, below: Mapping[str, Any]) -> Tree:
 
 
 def printable(text: str) -> str:
-    r"""Write control characters as escapes: a column's name must not steer the terminal.
+    r"""Escape control characters: the name of a column must not control the terminal.
 
     Examples
     --------

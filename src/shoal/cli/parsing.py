@@ -1,4 +1,4 @@
-"""Read what people type: lists of columns, `column=word`, `name=value`, rules of hierarchies."""
+"""Parse option values: lists of columns, `column=word`, `name=value`, rules of hierarchies."""
 
 from __future__ import annotations
 
@@ -8,22 +8,12 @@ from typing import Any
 
 import typer
 
-__all__ = [
-    "read_columns",
-    "read_hierarchies",
-    "read_hierarchy",
-    "read_pairs",
-    "read_parameters",
-    "read_private",
-    "read_type",
-]
-
 _NUMBERS = ("intervals", "prefix", "width", "quantiles")
 _RULES = (*_NUMBERS, "dates", "flat")
 
 
 def read_columns(given: Sequence[str] | None) -> list[str]:
-    """Split comma-separated names; one that holds a comma stands in double quotes.
+    """Split comma-separated names; a name with a comma is put in double quotes.
 
     Examples
     --------
@@ -54,7 +44,7 @@ def read_pairs(given: Sequence[str] | None, option: str) -> list[tuple[str, str]
 
 
 def read_parameters(given: Sequence[str] | None, option: str = "-p") -> dict[str, object]:
-    """Read parameters: numbers, true, false and lists as TOML writes them, else texts.
+    """Read parameters: numbers, true, false and lists as in TOML, anything else as text.
 
     A parameter given several times is a list.
 
@@ -105,13 +95,40 @@ def read_hierarchy(text: str) -> str | dict[str, Any]:
         values = [_value(entry) for entry in read_columns([rest])]
         is_single = kind in ("width", "quantiles")
         return {kind: values[0] if is_single and len(values) == 1 else values}
-    # Relative to where the command is given, not to a configuration.
+    # Relative to the current folder, not to a configuration.
     return str(Path(text).absolute())
 
 
 def read_private(given: Sequence[str] | None) -> list[str]:
-    """Read which cells are private; a file is found from where the command is given."""
+    """Read which cells are private; files are relative to the current folder."""
     return [str(Path(text).absolute()) if _is_file(text) else text for text in given or ()]
+
+
+def stated_options(context: typer.Context) -> frozenset[str]:
+    """Return the options given on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(
+        name for name, source in sources.items() if source and source.name == "COMMANDLINE"
+    )
+
+
+def read_length(text: str) -> int | None:
+    """Read the most columns in a rule; None for `any` number."""
+    if text == "any":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        message = "--max-len is a whole number of at least 1, or any."
+        raise typer.BadParameter(message)
+    return int(text)
+
+
+def read_width(text: str) -> float:
+    """Read how far a number may be from an interval."""
+    try:
+        return float(text)
+    except ValueError:
+        message = "--width takes column=number."
+        raise typer.BadParameter(message) from None
 
 
 def _is_file(text: str) -> bool:
@@ -122,7 +139,7 @@ def _is_file(text: str) -> bool:
 
 
 def _value(text: str) -> object:
-    from shoal.core.reading import parse_toml  # noqa: PLC0415 - help needs none
+    from shoal.core.documents import parse_toml  # noqa: PLC0415 - help needs none
 
     try:
         parsed = parse_toml(f"value = {text}")

@@ -1,7 +1,12 @@
-"""`shoal verify`: of a release folder, or of any table whoever made it."""
+"""`shoal verify` and `shoal replay`: check that a release is what it says.
+
+`verify` checks the guarantees of a release folder, or of a table that another tool made; `replay`
+makes the public files again from the same table, and compares them with the sealed ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,23 +15,26 @@ import typer
 from shoal.cli import parsing
 from shoal.cli.command import command
 from shoal.cli.failures import NOT_CHECKED, NOT_FOR_OTHERS, PARTLY_VERIFIED
-from shoal.cli.options import ColumnNames, MaxWork, Memory
+from shoal.cli.options import ColumnNames, EngineName, MaxWork, Memory
 from shoal.cli.output import Mark, Output
 from shoal.core.errors import GuaranteeError
-from shoal.core.work import DEFAULT_MAX_WORK
+from shoal.core.progress import DEFAULT_MAX_WORK
 
 if TYPE_CHECKING:
-    from shoal.pipeline.claims import Claims
-    from shoal.pipeline.verify import Verification
+    from shoal.release.claims import Claims
+    from shoal.release.verify import Verification
+    from shoal.workflow.replay import Replay
 
-__all__ = ["register"]
-
-_PANEL = "Of a file that another tool made"
+_PANEL = "For a file that another tool made"
 
 
 def register(app: typer.Typer) -> None:
-    """Register the command."""
+    """Register the commands."""
+    _register_verify(app)
+    _register_replay(app)
 
+
+def _register_verify(app: typer.Typer) -> None:
     @command(app, "verify")
     def verify(
         output: Output,
@@ -35,68 +43,98 @@ def register(app: typer.Typer) -> None:
             Path,
             typer.Argument(
                 metavar="FOLDER|FILE",
-                help="The public folder of a release, or a table with one line a person.",
+                help="The public folder of a release, or a table with one line per person.",
                 show_default=False,
             ),
         ],
         internal: Annotated[
             Path | None,
-            typer.Option(metavar="FOLDER", help="The internal folder, for its witnesses."),
+            typer.Option(
+                metavar="FOLDER",
+                help="The internal folder, for guarantees that need its witnesses. Default: none.",
+            ),
         ] = None,
         quasi: Annotated[
             ColumnNames,
             typer.Option(
-                metavar="a,b", help="The quasi-identifying columns.", rich_help_panel=_PANEL
+                metavar="a,b",
+                help="The quasi-identifying columns. Default: none.",
+                rich_help_panel=_PANEL,
             ),
         ] = None,
         sensitive: Annotated[
             str | None,
-            typer.Option(metavar="COLUMN", help="The sensitive column.", rich_help_panel=_PANEL),
+            typer.Option(
+                metavar="COLUMN",
+                help="The sensitive column. Default: none.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         k: Annotated[
-            int | None, typer.Option("--k", help="k-anonymity.", rich_help_panel=_PANEL)
+            int | None,
+            typer.Option(
+                "--k", help="Check k-anonymity. Default: not checked.", rich_help_panel=_PANEL
+            ),
         ] = None,
         ell: Annotated[
             str | None,
-            typer.Option("--ell", metavar="NUMBER", help="l-diversity.", rich_help_panel=_PANEL),
+            typer.Option(
+                "--ell",
+                metavar="NUMBER",
+                help="Check l-diversity. Default: not checked.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         diversity: Annotated[
             str | None,
             typer.Option(
                 metavar="NAME",
-                help="Which: distinct (the default), frequency, entropy or recursive.",
+                help="The kind of l-diversity: distinct, frequency, entropy or recursive. Default: "
+                "distinct.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         c: Annotated[
             str | None,
             typer.Option(
-                "--c", metavar="NUMBER", help="Of recursive l-diversity.", rich_help_panel=_PANEL
+                "--c",
+                metavar="NUMBER",
+                help="The parameter c of recursive l-diversity. Default: none.",
+                rich_help_panel=_PANEL,
             ),
         ] = None,
         t: Annotated[
             str | None,
-            typer.Option("--t", metavar="NUMBER", help="t-closeness.", rich_help_panel=_PANEL),
+            typer.Option(
+                "--t",
+                metavar="NUMBER",
+                help="Check t-closeness. Default: not checked.",
+                rich_help_panel=_PANEL,
+            ),
         ] = None,
         distance: Annotated[
             str | None,
             typer.Option(
                 metavar="NAME",
-                help="Of t-closeness: equal (the default), ordered or hierarchical.",
+                help="The distance of t-closeness: equal, ordered or hierarchical. Default: equal.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         alpha: Annotated[
             str | None,
             typer.Option(
-                metavar="NUMBER", help="(alpha, k)-anonymity, with --k.", rich_help_panel=_PANEL
+                metavar="NUMBER",
+                help="Check (alpha, k)-anonymity, with --k. Default: not checked.",
+                rich_help_panel=_PANEL,
             ),
         ] = None,
         hierarchy: Annotated[
             str | None,
             typer.Option(
                 metavar="file|rule",
-                help="Of the sensitive column, for hierarchical t-closeness.",
+                help="The hierarchy of the sensitive column, for hierarchical t-closeness. "
+                "Default: "
+                "none.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
@@ -104,15 +142,17 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="low,high",
-                help="Of the sensitive values, for ordered t-closeness.",
+                help="The sensitive values from lowest to highest, for ordered t-closeness. "
+                "Default: "
+                "the order of numbers.",
                 rich_help_panel=_PANEL,
             ),
         ] = None,
         memory: Memory = None,
         max_work: MaxWork = DEFAULT_MAX_WORK,
     ) -> None:
-        """Derive the guarantees of a release anew from its published files."""
-        from shoal.pipeline.claims import Claims  # noqa: PLC0415 - help imports no engine
+        """Check the guarantees of a release from its published files alone."""
+        from shoal.release.claims import Claims  # noqa: PLC0415 - help imports no engine
 
         claims = Claims(
             quasi=tuple(parsing.read_columns(quasi)),
@@ -141,7 +181,7 @@ def register(app: typer.Typer) -> None:
 def _verify(
     path: Path, internal: Path | None, claims: Claims, memory: str | None, max_work: int
 ) -> Verification:
-    from shoal.pipeline.verify import verify  # noqa: PLC0415 - help imports no engine
+    from shoal.release.verify import verify  # noqa: PLC0415 - help imports no engine
 
     is_release = (path / "manifest.json").exists() or not claims.quasi
     if is_release and not path.is_file():
@@ -182,35 +222,35 @@ def _answer(holds: bool | None) -> str:
 
 
 def _explain_rest(output: Output, found: Verification) -> None:
-    """Say what was too large to check, and whether the release is meant for others."""
+    """Print what was too large to check, and whether the release is meant for others."""
     if found.unread:
         listed = ", ".join(map(repr, found.unread))
-        output.line(f"Columns that were not looked at: {listed}.", style="yellow")
+        output.line(f"Columns that were not checked: {listed}.", style="yellow")
     for one in found.unchecked:
         output.line(f"Not checked: {one}. Allow more operations with --max-work.", style="yellow")
     for note in found.notes:
         output.line(f"Note: {note}.", style="yellow")
     if found.is_test:
-        output.line("The release is a test: whoever knows its seed can undo what is drawn from it.")
+        output.line("The release is a test: anyone who knows its seed can undo its random draws.")
     elif found.is_sealed is False:
         output.line("The release is not sealed, so it is not meant for others.")
 
 
 def _explain_part(output: Output, found: Verification, *, is_internal_given: bool) -> None:
-    """Say why a release is verified in part only, and what to do about it."""
+    """Print why a release is verified only in part, and what to do about it."""
     names = ", ".join(verdict.guarantee.name for verdict in found.verdicts if verdict.is_partial)
     if not names:
         return
     todo = (
         "this version of Shoal cannot check it any further"
         if is_internal_given
-        else "whoever has the internal folder checks all of it with --internal FOLDER"
+        else "with the internal folder, --internal FOLDER checks all of it"
     )
-    output.line(f"Only in part: what {names} is checked by is not published; {todo}.")
+    output.line(f"Verified in part: the witness of {names} is not published; {todo}.")
 
 
 def _leave(found: Verification) -> None:
-    from shoal.pipeline.verify import Status  # noqa: PLC0415 - help imports no engine
+    from shoal.release.verify import Status  # noqa: PLC0415 - help imports no engine
 
     codes = {
         Status.FAILED: GuaranteeError.exit_code,
@@ -219,3 +259,85 @@ def _leave(found: Verification) -> None:
         Status.VERIFIED: 0 if found.is_for_others else NOT_FOR_OTHERS,
     }
     raise typer.Exit(codes[found.status])
+
+
+def _register_replay(app: typer.Typer) -> None:
+    @command(app, "replay")
+    def replay(
+        output: Output,
+        *,
+        record: Annotated[
+            Path,
+            typer.Argument(
+                metavar="RECORD",
+                help="The file record.json of an internal folder, or that folder. It holds the "
+                "secret; use only records of your own.",
+                show_default=False,
+            ),
+        ],
+        source: Annotated[
+            str | None,
+            typer.Option(
+                metavar="SOURCE",
+                help="The table, if it has moved; its content must be the same. Default: the "
+                "recorded one.",
+            ),
+        ] = None,
+        to: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="FOLDER",
+                help="The folder of the replayed release. Default: NAME-replayed beside the "
+                "record.",
+            ),
+        ] = None,
+        engine: EngineName = None,
+        memory: Memory = None,
+    ) -> None:
+        """Make a release again from its record, and compare it byte by byte with the sealed one."""
+        from shoal.workflow import replay as job  # noqa: PLC0415 - help imports no engine
+        from shoal.workflow.read import read_source  # noqa: PLC0415
+
+        given = None if source is None else read_source(source, engine)
+        try:
+            with output.progress() as progress:
+                made = job.replay(
+                    record, source=given, to=to, engine=engine, memory=memory, progress=progress
+                )
+        except job.ReplayError as error:
+            _show_files(output, {"replay": error.files})
+            _warn(output, error.warnings)
+            raise
+        output.document(made.to_dict())
+        _show_replay(output, made)
+        if not made.is_sealed_unchanged:
+            raise typer.Exit(GuaranteeError.exit_code)
+
+
+def _show_replay(output: Output, made: Replay) -> None:
+    sealed = {} if made.sealed is None else {"sealed folder": made.sealed}
+    _show_files(output, {"replay": made.files, **sealed})
+    output.line(f"Replayed: {made.manifest.extent}, identical to the sealed release.")
+    output.place("  to ship:   ", made.folder)
+    output.place("  never ship:", made.internal)
+    _warn(output, made.warnings)
+    if not made.is_sealed_unchanged:
+        output.warn("The sealed folder was changed since; the replay has its original content.")
+
+
+def _show_files(output: Output, columns: Mapping[str, Mapping[str, str]]) -> None:
+    names = sorted({name for states in columns.values() for name in states})
+    output.table(
+        ("file", *columns),
+        [(name, *(_mark(states.get(name)) for states in columns.values())) for name in names],
+        title="Compared with the recorded hashes",
+    )
+
+
+def _mark(state: str | None) -> Mark | str:
+    return "" if state is None else Mark(state, state == "identical")
+
+
+def _warn(output: Output, warnings: tuple[str, ...]) -> None:
+    for warning in warnings:
+        output.warn(warning)

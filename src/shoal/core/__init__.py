@@ -1,4 +1,4 @@
-"""What everything else is made of: schema, hierarchies, cells, plans, releases, errors.
+"""The base of everything else: schema, hierarchies, cells, plans, releases, errors.
 
-Only numpy is imported here, and no other package of Shoal: every layer may use this one.
+The core imports numpy and attrs, and no other package of Shoal: every layer may use it.
 """

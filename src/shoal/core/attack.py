@@ -1,266 +1,191 @@
-"""What an attack is: a pure function from what is published to what an adversary believes."""
+"""What an attack is: a pure function from what an adversary sees to what she believes.
+
+An attack declares its `needs`; its `View` provides these and nothing else, each computed only when
+it is asked for. The truth is never part of a view: it is joined to the `Findings` afterwards.
+
+Only people who are not in a table show whether its release reveals membership. So for some attacks
+a part of the table is published in the same way, and the rest is held out: a `Trial`. An attack
+sees it as an adversary would see the release.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from shoal.core.calibration import Calibration, Suspicions
-from shoal.core.cells import Codes, Counts
-from shoal.core.method import Shape
+from shoal.core.arrays import Flags, Floats, Small
+from shoal.core.cells import Buckets
+from shoal.core.declared import Declared, declared
+from shoal.core.findings import Findings, Risk
+from shoal.core.method import Algorithm
 from shoal.core.release import People, Published
-from shoal.core.risk_words import of_all, words_of_scale
+from shoal.core.shapes import Model
+from shoal.core.table import Rows
 
-__all__ = ["Attack", "Findings", "Risk", "Section"]
+HELD_OUT_TEST = "held-out test"
+"""The figure of findings that states why nothing was tried; present only if nothing was tried."""
 
 
-class Risk(StrEnum):
-    """What an attack is a risk of, in the words of European data protection authorities.
+@dataclass(frozen=True)
+class TrialPlan:
+    """How trials are made."""
 
-    Membership is apart: that somebody is in the table may be all that an adversary wants to know.
-    """
-
-    SINGLING_OUT = "Singling out"
-    LINKABILITY = "Linkability"
-    INFERENCE = "Inference"
-    MEMBERSHIP = "Membership"
+    # The share of the rows that are published.
+    split: Fraction
+    # The largest number of rows that take part; from a larger table, about this many are drawn.
+    max_rows: int
+    # Whether different groupings of rows are compared, if the method has several.
+    compare: bool
+    # The number of steps after which counting fake tuples is given up.
+    max_steps: int
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
-    """A small table of results: a title, column names and rows of texts and numbers.
+class Trial:
+    """A published part of the table; the rest is held out."""
 
-    Parameters
-    ----------
-    title, columns, rows
-        The table.
-    holds_values
-        Whether values of the table may stand in it; default True, so that a section which does
-        not say so stays internal.
-    """
+    # What distinguishes it, in a word or two.
+    name: str
+    # The people who are in the part and those who are not, by what is known about them.
+    members: People
+    others: People
+    # The release of the part; None if it cannot be published like this, for the reason `refusal`.
+    published: Published | None
+    refusal: str | None = None
 
-    title: str
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """All trials of an attack, and the counts that only the maker of a release can make."""
+
+    # First the release of a part made like the whole, then variants of it.
+    trials: tuple[Trial, ...] = ()
+    # Why there is no trial; None if there is one.
+    left_out: str | None = None
+    # For a sliced release, by the number of matching buckets: how many distinct rows of the table
+    # and how many other tuples match. None if they were not counted, for the reason `not_counted`.
+    originals: Mapping[int, int] | None = None
+    fakes: Mapping[int, int] | None = None
+    not_counted: str | None = None
+
+    @property
+    def are_done(self) -> bool:
+        """Whether the part could be published like the whole."""
+        return bool(self.trials) and self.trials[0].published is not None
+
+
+class Need(StrEnum):
+    """What an attack may need besides the published files and the people attacked."""
+
+    KNOWLEDGE = "knowledge"
+    """Something that the adversary knows; without it the attack is not run by default."""
+    INSENSITIVE = "insensitive columns"
+    """The number of lines that also show the same insensitive columns."""
+    PLACES = "places"
+    """Everybody's own bucket, even if the release does not reveal it."""
+    TRUTH = "truth"
+    """Its posteriors are beliefs: if the table is at hand, everybody is attacked by exact values
+    in their own bucket, and the beliefs are then calibrated against the truth."""
+    ROWS = "rows"
+    """The rows of a suppressed release one by one; it attacks cells, not people."""
+    TRIAL = "held-out trial"
+    """A part of the table that is published like the whole."""
+    ALGORITHM = "algorithm"
+    """The method with its parameters, to run on other tables, unless the release is enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """The abilities of an adversary who knows the algorithm: she can publish tables of her own."""
+
+    # Takes a table (codes without `HIDDEN`, and a mark for every private cell) and returns the
+    # codes that the publisher would release, `HIDDEN` for suppressed cells.
+    publish: Callable[[Small, Flags], Small]
+    # For each column the share of private cells, which she is assumed to know.
+    shares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class CellView:
+    """A suppressed release together with its maker's knowledge of which cells are private."""
+
+    released: Rows
+    # The table with only the private cells blanked.
+    unprotected: Rows
+    # The columns with private cells, those with the most private cells first.
     columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
-    holds_values: bool = True
+    # For adversaries who know the algorithm; None if it cannot be simulated.
+    experiment: Experiment | None
 
-    def to_dict(self) -> dict[str, object]:
-        """Give the section as JSON holds it."""
-        return {
-            "title": self.title,
-            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows],
-        }
+
+def _nothing() -> None:
+    return None
+
+
+def _no_trials(_: TrialPlan) -> Trials:
+    return Trials(left_out="the table is not at hand")
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
-    """What an attack believes about the people, one entry a cell of `People`.
+class View:
+    """What one attack sees of a release.
 
-    Parameters
-    ----------
-    attack
-        The attack's name.
-    knows
-        What the adversary knows, in words.
-    counts
-        How many people each entry speaks of.
-    value
-        The code of the sensitive value that she believes most, -1 where it is about none.
-    posterior
-        How much she believes it, from 0 to 1.
-    breached
-        Whether she learns more than is allowed.
-    limit
-        The belief that is allowed; None where the attack is reported, not judged.
-    headline
-        The figures of the summary, by name.
-    sections
-        Further small tables: the worst buckets, the share of each column.
-    is_by_line
-        Whether there is one entry a published line, in their order, instead of one a cell of
-        `People`.
-    is_by_place
-        Whether there is one entry a kind of people and bucket of a sliced release, instead of one
-        a kind.
-    is_belief
-        Whether the posteriors are beliefs that can be wrong, and not consequences of what is
-        known. Beliefs are calibrated against the truth before they are judged; without the truth
-        they are reported as "believed, not checked".
-    suspicions
-        The beliefs of every person in every value, which are calibrated once the truth is at hand;
-        None if they follow by logic, or if people may be in several buckets.
-    apart
-        The people of whom single facts are known, by the key of their row, and the cell of
-        `People` that each is in. Their entries follow those of the cells, in this order, and the
-        entries of the cells do not count them.
-    calibration
-        The beliefs compared with the truth, where that was at hand. `breached` then marks the
-        people who are exposed.
-    unresolved
-        The parts of the adversary's knowledge that name a column, node or value which is not
-        there; a gate never passes with any.
-    cut_short
-        Why the attack did not look at everything; empty if it did.
-    figure
-        The figure that matters, in a few words for the gate's line; empty if that is the number
-        of people at risk.
-    risks
-        What the attack is a risk of; empty if its class does not state it.
-    meaningless
-        Why the limit means nothing on this table, because every release exceeds it by arithmetic;
-        empty if it means something.
-    n_above_anyway
-        The people whom every release of the table puts above the limit, whatever the method.
+    Attacks call `algorithm`, `cells` and `trials` if they need them; these return None (`trials`:
+    no trials, with the reason) if the required data are not at hand.
     """
 
-    attack: str
-    knows: str
-    counts: Counts
-    value: Codes
-    posterior: npt.NDArray[np.float64]
-    breached: npt.NDArray[np.bool_]
-    limit: str | None
-    headline: Mapping[str, object]
-    sections: tuple[Section, ...] = field(default=())
-    is_by_line: bool = False
-    is_by_place: bool = False
-    is_belief: bool = False
-    suspicions: Suspicions | None = field(default=None, repr=False)
-    apart: Mapping[str, int] = field(default_factory=dict, repr=False)
-    calibration: Calibration | None = None
-    unresolved: tuple[str, ...] = ()
-    cut_short: str = ""
-    figure: str = ""
-    risks: tuple[Risk, ...] = ()
-    meaningless: str = ""
-    n_above_anyway: int = 0
-
-    @property
-    def n_people(self) -> int:
-        """How many people were attacked."""
-        return int(self.counts.sum())
-
-    @property
-    def n_breached(self) -> int:
-        """How many people are breached."""
-        return int(self.counts[self.breached].sum())
-
-    @property
-    def n_at_risk(self) -> int | None:
-        """The number of people at risk; None without a limit, because nothing is then judged."""
-        return None if self.limit is None else self.n_breached
-
-    @property
-    def worst(self) -> float:
-        """The largest posterior; 0 where nobody was attacked."""
-        return float(self.posterior.max(initial=0.0))
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the summary as JSON holds it."""
-        return {
-            "attack": self.attack,
-            "knows": self.knows,
-            "people": self.n_people,
-            "at_risk": self.n_at_risk,
-            **self.scale(),
-            "figure": self.figure,
-            "worst_posterior": self.worst,
-            "limit": self.limit,
-            "unresolved": list(self.unresolved),
-            "cut_short": self.cut_short,
-            "meaningless": self.meaningless,
-            "risks": [str(risk) for risk in self.risks],
-            "figures": dict(self.headline),
-            "sections": [section.to_dict() for section in self.sections],
-        }
-
-    def scale(self) -> dict[str, object]:
-        """Return how beliefs compare with the truth; empty for attacks that follow by logic."""
-        if self.calibration is not None:
-            return {"checked": True} | self.calibration.to_dict()
-        return {"checked": False, "believed": self.n_breached} if self.is_belief else {}
-
-    @property
-    def line(self) -> str:
-        """What was found in a few words, without any value of the table."""
-        return (
-            f"{self._counted}; the limit means nothing here" if self.meaningless else self._counted
-        )
-
-    @property
-    def _counted(self) -> str:
-        if self.figure:
-            return self.figure
-        if self.calibration is not None:
-            return words_of_scale(self.calibration, self.n_people)
-        if self.limit is None:
-            return "not judged: it has no limit on this release"
-        counted = of_all(self.n_breached, self.n_people)
-        return f"{counted} people {'believed, not checked' if self.is_belief else 'at risk'}"
-
-    def __repr__(self) -> str:
-        return f"Findings({self.attack}: {self.line}, worst posterior {self.worst:.3g})"
+    published: Published
+    # The people attacked, by what is known about them.
+    people: People
+    # What the adversary knows besides the release.
+    knowledge: object = None
+    algorithm: Callable[[], Algorithm | None] = field(default=_nothing, repr=False)
+    cells: Callable[[], CellView | None] = field(default=_nothing, repr=False)
+    trials: Callable[[TrialPlan], Trials] = field(default=_no_trials, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Attack(ABC):
-    """The base of every attack: a frozen dataclass whose fields are its parameters."""
+@declared
+class Attack(Declared, ABC):
+    """Base class of every attack: a frozen class whose fields are its parameters."""
 
     knows: ClassVar[str]
     """What the adversary knows, in words."""
-    shapes: ClassVar[frozenset[Shape]] = frozenset(Shape)
-    """The shapes that it works on."""
-    needs_knowledge: ClassVar[bool] = False
-    """Whether it is run only where there is knowledge to run it with."""
-    needs_places: ClassVar[bool] = False
-    """Whether it goes by everybody's own bucket also where the release does not say it."""
-    goes_by_insensitive: ClassVar[bool] = False
-    """Whether it finds people by the insensitive columns too, where lines show them."""
-    yields_beliefs: ClassVar[bool] = False
-    """Whether its posteriors are beliefs, which are calibrated where the truth is at hand."""
+    reads: ClassVar[frozenset[Model]] = frozenset(Model)
+    """The models that it works on; every shape is counted as one of them."""
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    """What it needs besides the published files and the people attacked."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every attack."""
     risks: ClassVar[tuple[Risk, ...]] = ()
-    """What it is a risk of. Every attack must state it; reports show "not stated" otherwise."""
+    """The risks that it shows. Every attack must state them; otherwise reports say "not stated"."""
     is_judged_by_limit: ClassVar[bool] = False
-    """Whether a limit alone judges it, because what it finds is not a number of people."""
+    """Whether only a limit judges it, because its result is not a number of people."""
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether the libraries are there that it needs beside those of the base install."""
+        """Return whether the libraries that it needs beyond the base install are there."""
         return True
 
     def fits(self, published: Published) -> bool:
-        """Whether the attack makes sense on a release."""
-        return published.manifest.shape in self.shapes
+        """Return whether the attack makes sense on a release."""
+        return published.manifest.shape.model in self.reads
 
     def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:  # noqa: ARG002
-        """Return the sensitive values that are attacked, and the belief in them that is allowed.
+        """Return the sensitive values that are attacked, and the largest belief that is allowed.
 
-        Returns
-        -------
-        For each attack the codes of the values, which count as one, and the bound; None if no
-        share of a sensitive value in a bucket is bounded.
+        For each attack the codes of the values, which count as one; None if no share of a sensitive
+        value in a bucket is bounded.
         """
         return None
 
-    @abstractmethod
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
-        """Attack the people with what is published and what is known.
+    def buckets_of(self, published: Published) -> Buckets | None:
+        """Return the sensitive values of each bucket in the column that is attacked."""
+        return published.buckets
 
-        Parameters
-        ----------
-        published
-            The release as any reader sees it.
-        people
-            The quasi-identifiers of the people attacked.
-        knowledge
-            What the adversary knows beside the release.
-        """
+    @abstractmethod
+    def run(self, view: View) -> Findings:
+        """Attack the people of a view."""

@@ -1,7 +1,7 @@
 """Counts of distinct cells: all that methods, attacks and measures see of a table.
 
-A cell is a distinct combination of codes with the number of rows that carry it. However many
-rows a table has, its cells are what the pure layers work on.
+A cell is a distinct combination of codes with the number of rows that have it. However many rows a
+table has, the pure layers work on its cells.
 """
 
 from __future__ import annotations
@@ -13,45 +13,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Codes, Counts
 from shoal.core.domain import Domain
-
-__all__ = [
-    "Buckets",
-    "Cells",
-    "Codes",
-    "Counts",
-    "group",
-    "lexicographic_order",
-    "smallest_type",
-]
 
 _KEYS_A_ROW = 8
 _FEW_KEYS = 1 << 12
-
-Codes = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int64]
 
 
 def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[Codes, Codes]:
     """Group equal combinations of codes.
 
-    Parameters
-    ----------
-    columns
-        One array of codes a column, all of one length.
-    sizes
-        The number of codes that each column can have.
-    n_rows
-        The length of the columns; told apart from them since there may be none.
-
-    Returns
-    -------
-    first
-        For each group, in lexicographic order, the position of its first member.
-    inverse
-        For each position, its group.
+    `sizes` holds the number of codes that each column can have; `n_rows` is given as well because
+    there may be no columns. Returns for each group, in lexicographic order, the position of its
+    first member, and for each position its group.
 
     Examples
     --------
@@ -63,7 +38,7 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     n_keys = math.prod(sizes)
     if n_keys > max(_KEYS_A_ROW * n_rows, _FEW_KEYS):
         return _group_sorted(key)
-    # Where there is room for all combinations, numbering those that occur takes no sorting.
+    # If there is room for all combinations, those that occur are numbered without sorting.
     is_there = np.zeros(n_keys, dtype=bool)
     is_there[key] = True
     there = np.flatnonzero(is_there)
@@ -72,13 +47,13 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     number[there] = np.arange(len(there))
     del is_there, there
     inverse = number[key].astype(np.int64)
-    # Of several assignments to one place the last one stays.
+    # Of several assignments to one place the last one remains: in reverse order, the first member.
     first[inverse[::-1]] = np.arange(n_rows - 1, -1, -1)
     return first, inverse
 
 
 def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
-    """Group equal keys, as `np.unique` does, which holds half as many arrays again."""
+    """Group equal keys; `np.unique` would need half as much memory again."""
     order = np.argsort(key, kind="stable")
     in_order = key[order]
     opens = np.ones(len(key), dtype=bool)
@@ -90,7 +65,7 @@ def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
 
 
 def smallest_type(n_codes: int) -> type[np.signedinteger[Any]]:
-    """Give the type that codes 0, 1, ... take least room in, of 32 or 64 bits.
+    """Return the smaller of the 32-bit and 64-bit types that holds the codes 0, ..., n_codes - 1.
 
     Examples
     --------
@@ -101,11 +76,7 @@ def smallest_type(n_codes: int) -> type[np.signedinteger[Any]]:
 
 
 def lexicographic_order(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:
-    """Give the order of combinations of codes that are all different.
-
-    Returns
-    -------
-    The order; None where they are sorted as they are.
+    """Return the order of distinct combinations of codes; None if they are sorted already.
 
     Examples
     --------
@@ -120,7 +91,7 @@ def lexicographic_order(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes
 
 
 def _key(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> Codes:
-    """Number combinations of codes so that equal ones have one number, in their order."""
+    """Number combinations of codes: equal ones have one number, in lexicographic order."""
     key: Codes = np.zeros(n_rows, dtype=np.int64)
     n_keys = 1
     for codes, size in zip(columns, sizes, strict=True):
@@ -136,25 +107,17 @@ def _key(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The distinct combinations of some columns' codes, in lexicographic order.
-
-    Parameters
-    ----------
-    domains
-        What the codes of each column stand for.
-    codes
-        One row a cell, one column a domain.
-    counts
-        How many rows of the table carry each cell; at least 1.
-    """
+    """The distinct combinations of the codes of some columns, in lexicographic order."""
 
     domains: tuple[Domain, ...]
+    # One row per cell, one column per domain.
     codes: Codes
+    # The number of rows of the table with each cell; at least 1.
     counts: Counts
 
     @classmethod
     def of_rows(cls, domains: Sequence[Domain], rows: Codes) -> Cells:
-        """Count the distinct rows of an array of codes, one row a person.
+        """Count the distinct rows of an array of codes, one row per person.
 
         Examples
         --------
@@ -182,11 +145,11 @@ class Cells:
         return int(self.counts.sum())
 
     def domain(self, column: str) -> Domain:
-        """Give the domain of a column."""
+        """Return the domain of a column."""
         return self.domains[self.columns.index(column)]
 
     def column(self, column: str) -> Codes:
-        """Give the codes of a column, one a cell."""
+        """Return the codes of a column, one per cell."""
         return self.codes[:, self.columns.index(column)]
 
     def select(self, columns: Sequence[str]) -> Cells:
@@ -194,14 +157,14 @@ class Cells:
         return self.select_with_inverse(columns)[0]
 
     def select_with_inverse(self, columns: Sequence[str]) -> tuple[Cells, Codes]:
-        """Do as `select` does, and say which of its cells each of these became."""
+        """Do as `select` does, and also return the new cell of each of these cells."""
         places = [self.columns.index(column) for column in columns]
         domains = tuple(self.domains[place] for place in places)
         kept = [self.codes[:, place] for place in places]
         first, inverse = group(kept, [domain.size for domain in domains], self.n_cells)
         counts = np.zeros(len(first), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)
-        # A column at a time: there may be as many cells as rows.
+        # One column at a time saves memory: there may be as many cells as rows.
         codes = np.empty((len(first), len(places)), dtype=self.codes.dtype, order="F")
         for target, place in enumerate(places):
             codes[:, target] = self.codes[first, place]
@@ -215,14 +178,7 @@ class Cells:
 class Buckets:
     """How often each sensitive value occurs in each bucket, sorted by bucket, then value.
 
-    Parameters
-    ----------
-    n_buckets
-        The number of buckets; each has at least one entry.
-    bucket, value, count
-        The entries: this bucket holds this value so many times, at least once.
-    domain
-        What the value codes stand for.
+    Every bucket has at least one entry, and every count is at least 1.
 
     Examples
     --------
@@ -242,7 +198,7 @@ class Buckets:
     def of_pairs(
         cls, bucket: Codes, value: Codes, domain: Domain, count: Counts | None = None
     ) -> Buckets:
-        """Count pairs of a bucket and a value; equal pairs are added up."""
+        """Count pairs of a bucket and a value; the counts of equal pairs are added up."""
         n_buckets = int(bucket.max(initial=-1)) + 1
         first, inverse = group([bucket, value], [n_buckets, domain.size], len(bucket))
         total = np.zeros(len(first), dtype=np.int64)
@@ -258,12 +214,12 @@ class Buckets:
 
     @cached_property
     def starts(self) -> Codes:
-        """Where the entries of each bucket begin."""
+        """The place of the first entry of each bucket."""
         return np.searchsorted(self.bucket, np.arange(self.n_buckets)).astype(np.int64)
 
     @cached_property
     def totals(self) -> Counts:
-        """How often each value occurs in the whole release, one entry a code."""
+        """How often each value occurs in the whole release, one entry per code."""
         totals = np.zeros(self.domain.size, dtype=np.int64)
         np.add.at(totals, self.value, self.count)
         return totals

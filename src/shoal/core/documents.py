@@ -1,8 +1,8 @@
-"""Read small files from outside: whole, bounded, and only if they are regular files.
+"""Read small files from outside, bounded and only if they are regular; write files whole.
 
-Opening a named pipe waits for somebody to write to it, and a device such as ``/dev/zero`` never
-ends. A document that is nested thousands of levels deep, or that states a number of thousands of
-digits, is refused here, before code that trusts its types meets it.
+Opening a named pipe waits for a writer, and a device such as ``/dev/zero`` never ends. A document
+that is nested thousands of levels deep, or that states a number of thousands of digits, is refused
+here, before it reaches code that trusts its types.
 """
 
 from __future__ import annotations
@@ -12,27 +12,22 @@ import json
 import os
 import re
 import stat
+import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "DocumentLimitError",
-    "kind_of_special_file",
-    "parse_json",
-    "parse_toml",
-    "read_whole",
-    "read_whole_text",
-]
+from shoal.core.errors import EngineError
 
 MAX_BYTES = 512 * 10**6
-"""The size up to which a document is read into memory."""
+"""The largest size of a document that is read into memory."""
 _BINARY: int = getattr(os, "O_BINARY", 0)
 _MAX_DEPTH = 100
 _MAX_BITS = 1000
-"""Numbers beyond it do not fit into a float."""
+"""Larger numbers do not fit into a float."""
 _TOML_INTEGERS = range(-(2**63), 2**63)
-"""The integers that TOML 1.0 requires; it demands an error for those that a parser cannot hold."""
+"""The integers that TOML 1.0 requires; a parser that cannot hold a number must report an error."""
 _KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"""(?<![\w"'-]){_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART}){{{_MAX_DEPTH}}}""")
 _TOO_DEEP = f"it is nested more than {_MAX_DEPTH} levels deep"
@@ -46,16 +41,11 @@ _SPECIAL_KINDS = (
 
 
 class DocumentLimitError(ValueError):
-    """A document is nested too deeply, or states too large a number; it quotes nothing of it."""
+    """A document is nested too deeply or states too large a number; nothing of it is quoted."""
 
 
 def kind_of_special_file(mode: int) -> str | None:
-    """Name what a path leads to if it is neither a file nor a folder; otherwise return None.
-
-    Parameters
-    ----------
-    mode
-        The mode that `os.stat` reports.
+    """Return the kind of a path that is neither a file nor a folder, by its mode; otherwise None.
 
     Examples
     --------
@@ -68,17 +58,8 @@ def kind_of_special_file(mode: int) -> str | None:
 def read_whole(path: str | os.PathLike[str], *, max_bytes: int | None = MAX_BYTES) -> bytes:
     """Return the content of a regular file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    max_bytes
-        The size up to which it is read, 512 MB by default; None for any size.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read, is no regular file, or is too large; `strerror` says which.
+    It has at most `max_bytes` (default: 512 MB; None for any size). Raises an OSError if it cannot
+    be read, is not a regular file, or is too large; `strerror` says which.
 
     Examples
     --------
@@ -109,12 +90,7 @@ def _check_regular(found: os.stat_result, max_bytes: int | None) -> None:
 def read_whole_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
     r"""Return the text of a regular file, with every line end as ``\n``.
 
-    Raises
-    ------
-    OSError
-        As `read_whole` does.
-    UnicodeDecodeError
-        If it is not encoded so.
+    Raises an OSError as `read_whole` does, and a UnicodeDecodeError if the encoding is wrong.
 
     Examples
     --------
@@ -130,14 +106,10 @@ def read_whole_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") ->
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML, with bounded depth and integers of 64 bits.
+    """Parse TOML with bounded depth and 64-bit integers.
 
-    Raises
-    ------
-    tomllib.TOMLDecodeError
-        If it is no TOML.
-    DocumentLimitError
-        If it is nested too deeply, or states too large a number.
+    Raises a `tomllib.TOMLDecodeError` if it is not TOML, and a `DocumentLimitError` if it is nested
+    too deeply or states too large a number.
 
     Examples
     --------
@@ -146,9 +118,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     >>> parse_toml("k = " + "9" * 5000)
     Traceback (most recent call last):
     ...
-    shoal.core.reading.DocumentLimitError: it states an integer of more than 64 bits
+    shoal.core.documents.DocumentLimitError: it states an integer of more than 64 bits
     """
-    # Python's parser takes time that grows with the square of a key's length.
+    # The time that Python's parser takes grows with the square of the length of a key.
     if _LONG_KEY.search(text):
         raise DocumentLimitError(_TOO_DEEP)
     try:
@@ -167,13 +139,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON, with bounded depth and numbers that fit into a float.
+    """Parse JSON with bounded depth and numbers that fit into a float.
 
-    Raises
-    ------
-    ValueError
-        If it is no JSON or no text, and a `DocumentLimitError` if it is nested too deeply or states
-        too large a number.
+    Raises a ValueError if it is not JSON or not text, and a `DocumentLimitError`, which is one, if
+    it is nested too deeply or states too large a number.
 
     Examples
     --------
@@ -182,7 +151,7 @@ def parse_json(text: str | bytes) -> Any:
     >>> parse_json("[" * 5000 + "]" * 5000)
     Traceback (most recent call last):
     ...
-    shoal.core.reading.DocumentLimitError: it is nested more than 100 levels deep
+    shoal.core.documents.DocumentLimitError: it is nested more than 100 levels deep
     """
     try:
         stated = json.loads(text)
@@ -191,13 +160,13 @@ def parse_json(text: str | bytes) -> Any:
     for value in _values(stated):
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
             raise DocumentLimitError(f"it states an integer of more than {_MAX_BITS} bits")
-    # Half of a character, which JSON can state, is no text: nothing could be written about it.
+    # JSON can state half of a surrogate pair, which no file or message could hold later.
     json.dumps(stated, ensure_ascii=False).encode()
     return stated
 
 
 def _values(stated: object) -> Iterator[object]:
-    """Yield the values of a document, level by level: recursion would fail where this refuses."""
+    """Yield the values of a document level by level: recursion would fail on deep documents."""
     level = [stated]
     for _ in range(_MAX_DEPTH + 1):
         yield from level
@@ -207,3 +176,47 @@ def _values(stated: object) -> Iterator[object]:
         if not level:
             return
     raise DocumentLimitError(_TOO_DEEP)
+
+
+def write_whole(target: Path, lines: Iterable[str]) -> None:
+    r"""Write lines to a file that only its owner can read; a crash leaves the old file, or none.
+
+    Raises an EngineError if the file system refuses.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "rules.csv"), ["a,b\n"])
+    ...     Path(folder, "rules.csv").read_text()
+    'a,b\n'
+    """
+    try:
+        _write(target, lines)
+    except OSError as error:
+        raise EngineError(
+            f"The file {str(target)!r} could not be written: {error.strerror}.",
+            hint="check that its folder exists and has free space.",
+        ) from None
+
+
+def _write(target: Path, lines: Iterable[str]) -> None:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.writelines(lines)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, would outlive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,11 +1,12 @@
-"""Every error Shoal raises on purpose.
+"""All errors that Shoal raises on purpose.
 
-A message says the subject, the rule and what was got, then a line ``Hint: ...``.
-It never holds a value of the table: columns, counts and bucket sizes only.
+A message states the subject, the rule and the value received, then a line ``Hint: ...``. It never
+contains a value of the table: only columns, counts and bucket sizes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 __all__ = [
@@ -21,14 +22,14 @@ __all__ = [
 
 
 class ShoalError(Exception):
-    """The base of every error that Shoal raises on purpose.
+    """Base class of all errors that Shoal raises on purpose.
 
     Parameters
     ----------
     fact
-        The subject, the rule and what was got, in one or two sentences.
+        The subject, the rule and the value received, in one or two sentences.
     hint
-        What to do about it; printed on a line of its own.
+        What to do about it, printed on a line of its own. Default: no hint.
     """
 
     exit_code: ClassVar[int] = 1
@@ -40,13 +41,13 @@ class ShoalError(Exception):
 
 
 class ParameterError(ShoalError, ValueError):
-    """A parameter is out of its range, or two of them contradict each other."""
+    """A parameter is out of range, or two parameters contradict each other."""
 
     exit_code = 3
 
 
 class SchemaError(ShoalError, ValueError):
-    """Roles, types or hierarchies do not fit together or do not fit the table."""
+    """Roles, types or hierarchies do not fit together, or do not fit the table."""
 
     exit_code = 4
 
@@ -58,12 +59,14 @@ class DataError(ShoalError, ValueError):
 
 
 class InfeasibleError(ShoalError):
-    """What was asked for cannot be reached on this table.
+    """The request cannot be met on this table.
 
     Parameters
     ----------
+    fact, hint
+        As for `ShoalError`.
     best
-        The best reachable parameters, by name; empty where none is known.
+        The best reachable parameters, by name. Default: none known.
     """
 
     exit_code = 6
@@ -91,3 +94,22 @@ class InternalError(ShoalError):
     """A bug in Shoal."""
 
     exit_code = 70
+
+
+def suggestion(word: str, known: Iterable[str], introduction: str) -> str:
+    """Return a hint that names the known word closest to an unknown one, and lists all of them.
+
+    Examples
+    --------
+    >>> suggestion("modrian", ["anatomy", "mondrian"], "the methods are")
+    "did you mean 'mondrian'? The methods are anatomy, mondrian."
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - help needs none
+
+    listed = list(known)
+    by_case = {one.casefold(): one for one in listed}
+    close = get_close_matches(word.casefold(), by_case, n=1)
+    told = f"{introduction} {', '.join(listed)}."
+    if not close:
+        return told
+    return f"did you mean {by_case[close[0]]!r}? {told[0].upper()}{told[1:]}"

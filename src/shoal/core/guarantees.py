@@ -1,61 +1,76 @@
-"""What a release promises, in types named after the promise.
+"""The guarantees of a release, as types named after their promise: the base, and those on buckets.
 
-A guarantee only states; whether it holds is decided by its checker in `shoal.checks`, from the
-published files. *Bucket* means the rows that hide one another: rows with equal published
-quasi-identifiers where the release is generalized, rows with one bucket number where it is
-bucketized.
+A guarantee only states a promise; its checker in `shoal.checks` decides from the published files
+whether it holds. A *bucket* is a set of rows that hide one another: rows with equal published
+quasi-identifiers in a generalized release, rows with one bucket number in a bucketized release.
+Guarantees against a particular adversary are in `shoal.core.adversary_guarantees`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from shoal.core.confidentiality import MConfidentiality
+from shoal.core.declared import Declared, declared, parameters_of
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.foreground_safety import ForegroundSafety
-from shoal.core.guarantee import NOT_MEMBERSHIP, Guarantee, protected_values
-from shoal.core.joint_safety import JointSafety
-from shoal.core.witnessed_guarantees import (
-    BeliefGain,
-    MatchingDiversity,
-    RuleProtection,
-    SlicedDiversity,
-    WeightedMatchingDiversity,
-)
+from shoal.core.exact import as_text
+from shoal.core.parameters import Exact, Values, choice, exact_number, values, whole_number
 
-__all__ = [
-    "DISTANCES",
-    "GUARANTEES",
-    "AlphaK",
-    "BeliefGain",
-    "BucketSize",
-    "DistinctDiversity",
-    "EntropyDiversity",
-    "ForegroundSafety",
-    "FrequencyDiversity",
-    "Guarantee",
-    "JointSafety",
-    "KAnonymity",
-    "MConfidentiality",
-    "MatchingDiversity",
-    "RecursiveDiversity",
-    "RuleProtection",
-    "SlicedDiversity",
-    "TCloseness",
-    "WeightedMatchingDiversity",
-    "guarantee_from_dict",
-]
+BANDWIDTH = "0.3"
+"""The default bandwidth: the distance up to which people count for the belief about a person."""
+
+NOT_MEMBERSHIP = "It does not hide who is in the table"
+"""No guarantee about buckets covers membership."""
+
+
+@declared
+class Guarantee(Declared, ABC):
+    """Base class of every guarantee."""
+
+    name: ClassVar[str]
+    limits: ClassVar[str]
+    """What the guarantee does not cover, in a sentence or two."""
+    is_about_sensitive: ClassVar[bool] = True
+    """Whether it needs a sensitive column."""
+    needs_witness: ClassVar[str | None] = None
+    """The name of what its checker needs besides the published files; None if it needs nothing."""
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """The promise in words."""
+
+    @property
+    @abstractmethod
+    def least_bucket(self) -> int:
+        """The smallest possible size of a bucket if the guarantee holds."""
+
+    @property
+    def posterior_bound(self) -> Fraction | None:
+        """The largest possible share of a sensitive value in a bucket; None if not bounded."""
+        return None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the guarantee in the form of the manifest."""
+        parameters = {name: getattr(self, name) for name in parameters_of(type(self))}
+        written = {
+            name: as_text(value) if isinstance(value, Fraction) else value
+            for name, value in parameters.items()
+            if value != ()
+        }
+        return {"name": self.name} | {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in written.items()
+        }
+
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 """The ground distances of t-closeness."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class KAnonymity(Guarantee):
     """Every combination of published quasi-identifiers is shared by at least k rows.
 
@@ -64,7 +79,7 @@ class KAnonymity(Guarantee):
     L. Sweeney, k-anonymity: a model for protecting privacy, 2002.
     """
 
-    k: int
+    k: int = whole_number("The fewest rows of a bucket.", least=1)
     name: ClassVar[str] = "k-anonymity"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
@@ -72,29 +87,26 @@ class KAnonymity(Guarantee):
         f"{NOT_MEMBERSHIP}."
     )
 
-    def __post_init__(self) -> None:
-        whole("k", self.k, least=1)
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         return f"every combination of quasi-identifiers is shared by at least {self.k} rows"
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return self.k
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class BucketSize(Guarantee):
     """Every bucket of a bucketized release holds at least k rows.
 
-    This is what k comes to where quasi-identifiers are published as they are. It is not
-    k-anonymity: a person's line is found at once, only the sensitive value hides among k.
+    This is the meaning of k if quasi-identifiers are published unchanged. It is not k-anonymity: a
+    person's line can be found at once, and only the sensitive value hides among k.
     """
 
-    k: int
+    k: int = whole_number("The fewest rows of a bucket.", least=1)
     name: ClassVar[str] = "bucket size"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
@@ -102,21 +114,18 @@ class BucketSize(Guarantee):
         f"or what a sliced release holds of them, can be found. {NOT_MEMBERSHIP}."
     )
 
-    def __post_init__(self) -> None:
-        whole("k", self.k, least=1)
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         return f"every bucket holds at least {self.k} rows"
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return self.k
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class DistinctDiversity(Guarantee):
     """Every bucket holds at least ell different sensitive values.
 
@@ -125,28 +134,25 @@ class DistinctDiversity(Guarantee):
     A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006.
     """
 
-    ell: int
+    ell: int = whole_number("The fewest different values of a bucket.", least=1)
     name: ClassVar[str] = "distinct l-diversity"
     limits: ClassVar[str] = (
         "It bounds the number of values, not their shares: one value may still be almost "
         f"certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
-    def __post_init__(self) -> None:
-        whole("ell", self.ell, least=1)
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         return f"every bucket holds at least {self.ell} different sensitive values"
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return self.ell
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class FrequencyDiversity(Guarantee):
     """No sensitive value makes up more than 1/ell of a bucket.
 
@@ -157,37 +163,35 @@ class FrequencyDiversity(Guarantee):
     X. Xiao, Y. Tao, Anatomy: simple and effective privacy preservation, 2006, Definition 2.
     """
 
-    ell: Fraction
-    protect: tuple[str | None, ...] = field(default=(), repr=False)
+    ell: Exact = exact_number("No value makes up more than 1/ell of a bucket.", at_least=1)
+    protect: Values = values(
+        "The values that count as one. Default: every value by itself.", default=(), only_texts=True
+    )
     name: ClassVar[str] = "frequency l-diversity"
     limits: ClassVar[str] = (
         "The bound is that of an adversary who knows nothing but the release and takes every "
         f"assignment in a bucket as equally likely. {NOT_MEMBERSHIP}."
     )
 
-    def __init__(self, *, ell: Number, protect: Sequence[str | None] = ()) -> None:
-        object.__setattr__(self, "ell", _at_least_one("ell", ell))
-        object.__setattr__(self, "protect", protected_values(protect))
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         what = "the protected values together make up" if self.protect else "no value makes up"
         more = "at most" if self.protect else "more than"
         return f"{what} {more} 1/{as_text(self.ell)} of a bucket"
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return 1 if self.protect else math.ceil(self.ell)
 
     @property
     def posterior_bound(self) -> Fraction:
-        """The largest share of a value in a bucket."""
+        """The largest possible share of a value in a bucket."""
         return 1 / self.ell
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class EntropyDiversity(Guarantee):
     """The entropy of the sensitive values in every bucket is at least log(ell).
 
@@ -196,28 +200,25 @@ class EntropyDiversity(Guarantee):
     A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006, Definition 4.1.
     """
 
-    ell: Fraction
+    ell: Exact = exact_number("The entropy of a bucket is at least log(ell).", at_least=1)
     name: ClassVar[str] = "entropy l-diversity"
     limits: ClassVar[str] = (
         "It bounds an average over values: one value may be more likely than 1/l. "
         f"{NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
-    def __init__(self, *, ell: Number) -> None:
-        object.__setattr__(self, "ell", _at_least_one("ell", ell))
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         return f"the entropy of every bucket is at least log({as_text(self.ell)})"
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return math.ceil(self.ell)
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class RecursiveDiversity(Guarantee):
     """In every bucket r_1 < c (r_ell + ... + r_m), counts sorted from the largest.
 
@@ -226,24 +227,17 @@ class RecursiveDiversity(Guarantee):
     A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006, Definition 4.2.
     """
 
-    c: Fraction
-    ell: int
+    c: Exact = exact_number("How often the rarer values occur at least, as a factor.", above=0)
+    ell: int = whole_number("The rank from which on values count as rarer.", least=2)
     name: ClassVar[str] = "recursive (c, l)-diversity"
     limits: ClassVar[str] = (
         "It bounds the most frequent value by the rare ones, so large c allow a value that is "
         f"almost certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
-    def __init__(self, *, c: Number, ell: int) -> None:
-        share = exact("c", c)
-        if share <= 0:
-            raise ParameterError(f"c must be above 0, not {as_text(share)}.")
-        object.__setattr__(self, "c", share)
-        object.__setattr__(self, "ell", whole("ell", ell, least=2))
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         return (
             f"in every bucket the most frequent value is rarer than {as_text(self.c)} times all "
             f"from rank {self.ell} on together"
@@ -251,56 +245,47 @@ class RecursiveDiversity(Guarantee):
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have: all with different values."""
+        """The smallest possible size of a bucket, reached if all its values are different."""
         return self.ell + math.floor(1 / self.c)
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class TCloseness(Guarantee):
     """The sensitive values of every bucket are distributed within t of the whole release.
 
-    The distance is the earth mover's: with `equal` ground distance half the sum of absolute
-    differences, with `ordered` by rank among the values of the release, with `hierarchical` by
-    the level of the lowest common ancestor. With `protect`, the given values count as one and
-    the others as another, and the distance is `equal`.
+    The distance is the earth mover's distance: with `equal` ground distance half the sum of
+    absolute differences, with `ordered` by rank among the values of the release, with
+    `hierarchical` by the level of the lowest common ancestor. With `protect`, the given values
+    count as one and the others as another, and the distance is `equal`.
 
     References
     ----------
     N. Li, T. Li, S. Venkatasubramanian, t-closeness, 2007, Section 4.
     """
 
-    t: Fraction
-    distance: str = "equal"
-    protect: tuple[str | None, ...] = field(default=(), repr=False)
+    t: Exact = exact_number("The largest distance from the whole release.", at_least=0, at_most=1)
+    distance: str = choice("How far values are apart.", DISTANCES, default="equal")
+    protect: Values = values(
+        "The values that count as one. Default: every value by itself.", default=(), only_texts=True
+    )
     name: ClassVar[str] = "t-closeness"
     limits: ClassVar[str] = (
         "It bounds what a bucket tells beyond the whole table; what the whole table tells is "
         f"taken as known. {NOT_MEMBERSHIP}."
     )
 
-    def __init__(
-        self, *, t: Number, distance: str = "equal", protect: Sequence[str | None] = ()
-    ) -> None:
-        bound = exact("t", t)
-        if not 0 <= bound <= 1:
-            raise ParameterError(f"t must lie between 0 and 1, not {as_text(bound)}.")
-        if distance not in DISTANCES:
+    def check_parameters(self) -> None:
+        """Refuse a ground distance other than `equal` if `protect` leaves only two values."""
+        if self.protect and self.distance != "equal":
             raise ParameterError(
-                f"distance must be one of {', '.join(DISTANCES)}, not {distance!r}."
-            )
-        if protect and distance != "equal":
-            raise ParameterError(
-                f"protect= leaves two values, protected or not: distance {distance!r} has no "
+                f"protect= leaves two values, protected or not: distance {self.distance!r} has no "
                 "meaning there.",
-                hint="take distance='equal'.",
+                hint="use distance='equal'.",
             )
-        object.__setattr__(self, "t", bound)
-        object.__setattr__(self, "distance", distance)
-        object.__setattr__(self, "protect", protected_values(protect))
 
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         what = "share of protected values" if self.protect else "distribution of sensitive values"
         return (
             f"the {what} in every bucket is within {as_text(self.t)} of the whole release's "
@@ -309,15 +294,15 @@ class TCloseness(Guarantee):
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return 1
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class AlphaK(Guarantee):
     """Every bucket holds at least k rows, and no value makes up more than alpha of it.
 
-    With `protect`, alpha bounds the given values, each for itself, and the others are
+    With `protect`, alpha bounds each of the given values separately, and the others are
     unconstrained.
 
     References
@@ -325,25 +310,19 @@ class AlphaK(Guarantee):
     R. Wong et al., (alpha, k)-anonymity, 2006.
     """
 
-    alpha: Fraction
-    k: int
-    protect: tuple[str | None, ...] = field(default=(), repr=False)
+    alpha: Exact = exact_number("The largest share of a value in a bucket.", above=0, at_most=1)
+    k: int = whole_number("The fewest rows of a bucket.", least=1)
+    protect: Values = values(
+        "The values that are bounded. Default: every value.", default=(), only_texts=True
+    )
     name: ClassVar[str] = "(alpha, k)-anonymity"
     limits: ClassVar[str] = (
         f"The bound is that of an adversary who knows nothing but the release. {NOT_MEMBERSHIP}."
     )
 
-    def __init__(self, *, alpha: Number, k: int, protect: Sequence[str | None] = ()) -> None:
-        share = exact("alpha", alpha)
-        if not 0 < share <= 1:
-            raise ParameterError(f"alpha must be above 0 and at most 1, not {as_text(share)}.")
-        object.__setattr__(self, "alpha", share)
-        object.__setattr__(self, "k", whole("k", k, least=1))
-        object.__setattr__(self, "protect", protected_values(protect))
-
     @property
     def statement(self) -> str:
-        """What is promised, in words."""
+        """The promise in words."""
         what = "no protected value" if self.protect else "no sensitive value"
         return (
             f"every bucket holds at least {self.k} rows, and {what} makes up more than "
@@ -352,69 +331,60 @@ class AlphaK(Guarantee):
 
     @property
     def least_bucket(self) -> int:
-        """The fewest rows a bucket can have."""
+        """The smallest possible size of a bucket."""
         return self.k if self.protect else max(self.k, math.ceil(1 / self.alpha))
 
     @property
     def posterior_bound(self) -> Fraction:
-        """The largest share of a value in a bucket."""
+        """The largest possible share of a value in a bucket."""
         return self.alpha
 
 
-GUARANTEES: Mapping[str, type[Guarantee]] = {
-    guarantee.name: guarantee
-    for guarantee in cast(
-        "tuple[type[Guarantee], ...]",
-        (
-            KAnonymity,
-            BucketSize,
-            DistinctDiversity,
-            FrequencyDiversity,
-            EntropyDiversity,
-            RecursiveDiversity,
-            MatchingDiversity,
-            WeightedMatchingDiversity,
-            TCloseness,
-            AlphaK,
-            MConfidentiality,
-            BeliefGain,
-            RuleProtection,
-            SlicedDiversity,
-            ForegroundSafety,
-            JointSafety,
-        ),
-    )
-}
-"""Every guarantee by its name."""
+@declared
+class MConfidentiality(Guarantee):
+    """Every bucket has at least k rows, and at most 1/m of them show a protected value.
 
+    Buckets follow from the quasi-identifiers alone; in buckets with a larger share, values were
+    distorted. The promise of the paper is about a belief, and its proof assumes a prior that the
+    text does not state. Any reader can confirm the size of every bucket and the share of the
+    protected values in it, so the guarantee states these.
 
-def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
-    """Read a guarantee as a manifest states it.
+    References
+    ----------
+    R. Wong, A. Fu, K. Wang, J. Pei, Minimality attack in privacy preserving data publishing, VLDB
+    2007: m-confidentiality.
 
     Examples
     --------
-    >>> guarantee_from_dict({"name": "k-anonymity", "k": 5})
-    KAnonymity(k=5)
+    >>> MConfidentiality(m=4, k=10, protect=["HIV"]).posterior_bound
+    Fraction(1, 4)
     """
-    name = stated.get("name")
-    known = GUARANTEES.get(name) if isinstance(name, str) else None
-    if known is None:
-        raise ParameterError(
-            f"{name!r} is not a guarantee that this version of Shoal knows.",
-            hint=f"the guarantees are {', '.join(GUARANTEES)}.",
+
+    m: int = whole_number("At most 1/m of a bucket shows a protected value.", least=2)
+    k: int = whole_number("The fewest rows of a bucket.", least=1)
+    protect: Values = values("The values that are protected, which count as one.", only_texts=True)
+    name: ClassVar[str] = "m-confidentiality"
+    limits: ClassVar[str] = (
+        "The share is bounded in every bucket; how much somebody who knows the algorithm believes "
+        "follows from what she takes for likely beforehand, and may exceed 1/m: the attack "
+        "minimality computes it. Values were distorted, so that single ones may be wrong. "
+        f"{NOT_MEMBERSHIP}."
+    )
+
+    @property
+    def statement(self) -> str:
+        """The promise in words."""
+        return (
+            f"every bucket holds at least {self.k} rows, of which the protected values together "
+            f"make up at most 1/{self.m}, after values were distorted"
         )
-    parameters = {key: value for key, value in stated.items() if key not in ("name", "statement")}
-    try:
-        return known(**parameters)
-    except TypeError:
-        expected = ", ".join(one.name for one in fields(known))
-        raise ParameterError(
-            f"The parameters of {name} are {expected}; got {', '.join(parameters) or 'none'}."
-        ) from None
 
+    @property
+    def least_bucket(self) -> int:
+        """The smallest possible size of a bucket."""
+        return self.k
 
-def _at_least_one(name: str, value: Number) -> Fraction:
-    number = exact(name, value)
-    if number < 1:
-        raise ParameterError(f"{name} must be at least 1, not {as_text(number)}.")
-    return number
+    @property
+    def posterior_bound(self) -> Fraction:
+        """The largest possible share of the protected values in a bucket."""
+        return Fraction(1, self.m)

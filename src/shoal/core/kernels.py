@@ -1,8 +1,8 @@
-"""Which kernels the package has, and which of them run compiled.
+"""The kernels of the package, and whether they run compiled.
 
-Every ``_kernels.py`` is compiled when the package is built; where that was not possible the
-same file runs as plain Python, with the same results and far slower. ``shoal --version`` says
-which it is.
+Every ``_kernels.py`` (``_..._kernels.py`` in a room with several) is compiled when the package is
+built; if that was not possible, the same file runs as plain Python, with the same results but far
+more slowly. ``shoal --version`` reports which of both is the case.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["describe", "find_kernels", "is_compiled", "load_plain", "source_of"]
-
 _ROOT = Path(__file__).parents[1]
 
 
 def find_kernels() -> tuple[str, ...]:
     """Return the full names of all kernel modules of the package, sorted."""
-    sources = _ROOT.rglob("_kernels.py")
+    sources = _ROOT.rglob("_*kernels.py")
     return tuple(
         sorted(
             ".".join((_ROOT.name, *source.relative_to(_ROOT).with_suffix("").parts))
@@ -36,12 +34,12 @@ def source_of(kernels: str) -> Path:
 
 
 def is_compiled(kernels: str) -> bool:
-    """Whether a kernel module runs compiled; imports it, since only that is proof."""
+    """Return whether a kernel module runs compiled; it is imported, since only that is proof."""
     return isinstance(import_module(kernels).__loader__, ExtensionFileLoader)
 
 
 def describe() -> str:
-    """Say in a few words whether the kernels run compiled.
+    """Return in a few words whether the kernels run compiled.
 
     Examples
     --------
@@ -58,10 +56,10 @@ def describe() -> str:
 
 
 def load_plain(kernels: str) -> ModuleType:
-    """Load a kernel module from its source, as on a machine without compiler and Cython.
+    """Load a kernel module from its source, as on a machine without a compiler and Cython.
 
-    The module is a second copy: it is not put into ``sys.modules``, and the package goes on
-    using the one it has. Tests compare the two.
+    The module is a second copy that is not put into ``sys.modules``; the package continues to use
+    its own. Tests compare the two.
     """
     spec = spec_from_file_location(f"{kernels}_plain", source_of(kernels))
     assert spec is not None
@@ -69,7 +67,7 @@ def load_plain(kernels: str) -> ModuleType:
     module = module_from_spec(spec)
     modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
     cython = modules.get("cython")
-    # An entry of None makes `import cython` fail as if it were not installed.
+    # With an entry of None, `import cython` fails as if it were not installed.
     modules["cython"] = None
     try:
         spec.loader.exec_module(module)

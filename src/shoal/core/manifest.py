@@ -1,103 +1,198 @@
-"""What `manifest.json` and `labels.json` of a release state."""
+"""The contents of `manifest.json` and `labels.json` of a release."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
-from shoal.core.about import About
-from shoal.core.domain import ColumnType
+from shoal.core.adversary_guarantees import (
+    BeliefGain,
+    ForegroundSafety,
+    JointSafety,
+    MatchingDiversity,
+    RuleProtection,
+    SlicedDiversity,
+    WeightedMatchingDiversity,
+)
+from shoal.core.declared import parameters_of
+from shoal.core.documents import parse_json
+from shoal.core.domain import CHOICES, ColumnType, Role
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import Guarantee, guarantee_from_dict
-from shoal.core.method import Shape
-from shoal.core.reading import parse_json
-from shoal.core.schema import Role
-from shoal.core.spelling import CHOICES
+from shoal.core.guarantees import (
+    AlphaK,
+    BucketSize,
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    Guarantee,
+    KAnonymity,
+    MConfidentiality,
+    RecursiveDiversity,
+    TCloseness,
+)
+from shoal.core.shapes import Contents, DataFile, Shape
 
-__all__ = [
-    "BUCKET",
-    "COUNT",
-    "FORMATS",
-    "FORMAT_VERSION",
-    "INTERNAL_SUFFIX",
-    "Manifest",
-    "Meaning",
-    "PublishedColumn",
-    "data_files",
-]
-
-FORMAT_VERSION = 2
-"""The version of what is written; older ones are read too."""
-FORMATS = ("csv", "parquet")
-"""The formats of data files, which are also the endings of their names."""
-BUCKET = "bucket"
-"""The name of the column that holds the bucket in a bucketized or sliced file."""
-COUNT = "count"
-"""The name of the column that holds a count in a bucketized or sliced file."""
-INTERNAL_SUFFIX = ".internal"
-"""What the internal folder's name adds to the release's."""
+_MOST_CHARACTERS = 2000
 
 
-def data_files(shape: Shape, n_slices: int = 0) -> tuple[str, ...]:
-    """Name the data files of a shape, without their endings.
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """The subject of a release, in the steward's own words; it is part of every public document.
 
     Parameters
     ----------
-    shape
-        The shape.
-    n_slices
-        How many columns of attributes a sliced release has.
+    title
+        The title of the release. Default: none.
+    institution
+        The publisher. Default: none.
+    purpose
+        The intended use. Default: none.
+    version
+        The edition. Default: none.
+    contact
+        The address for questions. Default: none.
+    licence
+        The terms of use. Default: none.
+
+    Raises
+    ------
+    ParameterError
+        If an entry is not a text of at most 2,000 printable characters.
 
     Examples
     --------
-    >>> data_files(Shape.SLICED, 2)
-    ('column_1', 'column_2', 'sliced')
+    >>> About(title="Hospital stays 2024", licence="CC BY 4.0").to_dict()
+    {'title': 'Hospital stays 2024', 'licence': 'CC BY 4.0'}
     """
-    if shape is Shape.BUCKETIZED:
-        return ("quasi", "sensitive")
-    if shape is Shape.SLICED:
-        return (*(f"column_{number}" for number in range(1, n_slices + 1)), "sliced")
-    return ("table",)
+
+    title: str | None = None
+    institution: str | None = None
+    purpose: str | None = None
+    version: str | None = None
+    contact: str | None = None
+    licence: str | None = None
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            text = getattr(self, entry.name)
+            if text is None:
+                continue
+            if not isinstance(text, str) or not text.strip() or not text.isprintable():
+                raise ParameterError(
+                    f"[about] {entry.name} must be a text of printable characters.",
+                    hint="write it on one line, or leave it out.",
+                )
+            if len(text) > _MOST_CHARACTERS:
+                raise ParameterError(
+                    f"[about] {entry.name} has {len(text)} characters; {_MOST_CHARACTERS} are "
+                    "allowed.",
+                    hint="shorten it.",
+                )
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the entries that are given."""
+        stated = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: text for name, text in stated.items() if text is not None}
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, object]) -> About:
+        """Read entries by their names; raise a ParameterError if a name is unknown."""
+        known = [entry.name for entry in fields(cls)]
+        unknown = sorted(set(stated) - set(known))
+        if unknown:
+            raise ParameterError(
+                f"[about] has no entry {unknown[0]!r}.", hint=f"its entries are {', '.join(known)}."
+            )
+        return cls(**stated)  # type: ignore[arg-type]
+
+
+GUARANTEES: Mapping[str, type[Guarantee]] = {
+    guarantee.name: guarantee
+    for guarantee in cast(
+        "tuple[type[Guarantee], ...]",
+        (
+            KAnonymity,
+            BucketSize,
+            DistinctDiversity,
+            FrequencyDiversity,
+            EntropyDiversity,
+            RecursiveDiversity,
+            MatchingDiversity,
+            WeightedMatchingDiversity,
+            TCloseness,
+            AlphaK,
+            MConfidentiality,
+            BeliefGain,
+            RuleProtection,
+            SlicedDiversity,
+            ForegroundSafety,
+            JointSafety,
+        ),
+    )
+}
+"""Every guarantee by its name."""
+
+
+def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
+    """Read a guarantee from its form in a manifest.
+
+    Examples
+    --------
+    >>> guarantee_from_dict({"name": "k-anonymity", "k": 5})
+    KAnonymity(k=5)
+    """
+    name = stated.get("name")
+    known = GUARANTEES.get(name) if isinstance(name, str) else None
+    if known is None:
+        raise ParameterError(
+            f"{name!r} is not a guarantee that this version of Shoal knows.",
+            hint=f"the guarantees are {', '.join(GUARANTEES)}.",
+        )
+    parameters = {key: value for key, value in stated.items() if key not in ("name", "statement")}
+    try:
+        return known(**parameters)
+    except TypeError:
+        expected = ", ".join(parameters_of(known))
+        raise ParameterError(
+            f"The parameters of {name} are {expected}; got {', '.join(parameters) or 'none'}."
+        ) from None
+
+
+FORMAT_VERSION = 2
+"""The version that is written; older ones are read too."""
+FORMATS = ("csv", "parquet")
+"""The formats of data files, which are also the extensions of their names."""
+INTERNAL_SUFFIX = ".internal"
+"""The internal folder has the name of the release with this suffix."""
 
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of the release.
-
-    Parameters
-    ----------
-    name, role, type
-        What it is called, what it could betray, and the type of its original values.
-    is_recoded
-        Whether labels stand in place of the values.
-    order
-        The values of an ordered column that the public files name, from lowest to highest.
-    n_suppressed
-        How many of its cells are suppressed; why each of them is, no public file says.
-    is_also_quasi
-        Whether a sensitive column may be known of people too, as slicing allows.
-    is_distorted
-        Whether the method may have changed some of its values; whether it did, and which, no
-        public file says.
-    variants
-        What became of different spellings of one value: "merge" if they were made one value,
-        "distinct" if they are different values; None if there were none.
-    """
+    """A column of the release."""
 
     name: str
     role: Role
+    # The type of the original values.
     type: ColumnType
+    # Whether labels replace the values.
     is_recoded: bool = False
+    # The values of an ordered column that the public files name, from lowest to highest.
     order: tuple[str, ...] | None = field(default=None, repr=False)
+    # The number of suppressed cells; no public file states why each of them is suppressed.
     n_suppressed: int = 0
+    # Whether a sensitive column may also be known about people, as slicing allows.
     is_also_quasi: bool = False
+    # Whether the method may have changed some values; no public file states whether it did, or
+    # which.
     is_distorted: bool = False
+    # The treatment of different spellings of one value: "merge" if they were made one value,
+    # "distinct" if they are different values; None if there were none.
     variants: str | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Give the column as the manifest states it."""
+        """Return the column in the form of the manifest."""
         stated: dict[str, object] = {
             "name": self.name,
             "role": str(self.role),
@@ -116,7 +211,7 @@ class PublishedColumn:
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any]) -> PublishedColumn:
-        """Read a column as the manifest states it."""
+        """Read a column from its form in the manifest."""
         order = stated.get("order")
         return cls(
             name=str(stated["name"]),
@@ -133,44 +228,7 @@ class PublishedColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What `manifest.json` states.
-
-    Parameters
-    ----------
-    shape, method, parameters, guarantees, columns
-        What was published and what it promises.
-    n_rows, n_buckets
-        How many rows and buckets the release has.
-    format
-        The format of the data files: csv or parquet.
-    files
-        The SHA-256 of every other public file, by its name.
-    witnesses
-        An HMAC of each internal witness, by its name.
-    versions
-        The software that made the release.
-    is_test
-        Whether it was made from a caller's seed, which others may guess.
-    slices
-        The attributes of each column of a sliced release; empty elsewhere.
-    meant
-        The combinations of insensitive columns that the steward confirmed: they may single people
-        out, or tell what the release hides, for one who knows them of others.
-    is_sealed
-        Whether it is meant to be shipped; a test release is sealed only with an accepted risk.
-    statements
-        What a manifest that was read says of each guarantee in words; one that is written says
-        what the guarantees themselves say.
-    version
-        The version of the format; default: the one that is written.
-    documents
-        The version of the renderer that made the documents; 0 if there are none yet, and in
-        format 1.
-    remarks
-        Sentences that a reader may know: about the people, or the rows left out.
-    about
-        What the steward says about the release; default: nothing.
-    """
+    """The contents of `manifest.json`."""
 
     shape: Shape
     method: str
@@ -180,47 +238,72 @@ class Manifest:
     n_rows: int
     n_buckets: int
     format: str = "csv"
+    # The SHA-256 of every other public file, by its name.
     files: Mapping[str, str] = field(default_factory=dict)
+    # An HMAC of each internal witness, by its name.
     witnesses: Mapping[str, str] = field(default_factory=dict)
+    # The software that made the release.
     versions: Mapping[str, str] = field(default_factory=dict)
+    # Whether it was made from a caller's seed, which others may guess.
     is_test: bool = False
+    # Whether it may be shipped; a test release is sealed only with an accepted risk.
     is_sealed: bool = False
+    # The attributes of each column of a sliced release; otherwise empty.
     slices: tuple[tuple[str, ...], ...] = ()
+    # The combinations of insensitive columns that the steward confirmed: they may single people
+    # out, or reveal what the release hides, to an adversary who knows them about others.
     meant: tuple[tuple[str, ...], ...] = ()
+    # The wording of each guarantee in a manifest that was read; a manifest that is written states
+    # the wording of the guarantees themselves.
     statements: tuple[str, ...] = field(default=(), compare=False)
     version: int = FORMAT_VERSION
+    # The version of the renderer that made the documents; 0 if there are none yet, and in format
+    # 1.
     documents: int = 0
+    # Sentences that a reader may know: about the people, or about rows that were left out.
     remarks: tuple[str, ...] = ()
     about: About = field(default_factory=About)
 
     @property
-    def data_files(self) -> tuple[str, ...]:
-        """The names of the data files, without their endings."""
-        return data_files(self.shape, len(self.slices))
+    def data_names(self) -> tuple[str, ...]:
+        """The names of the data files, without their extensions."""
+        return tuple(file.name for file in self.data_files)
+
+    @property
+    def data_files(self) -> tuple[DataFile, ...]:
+        """The data files, with the columns of each."""
+        contents = Contents(
+            self.columns_of(Role.QUASI),
+            self.columns_of(Role.INSENSITIVE),
+            self.columns_of(Role.SENSITIVE),
+            self.slices,
+        )
+        return self.shape.files(contents)
+
+    def data_file(self, name: str) -> DataFile:
+        """Return the data file with a given name."""
+        return {file.name: file for file in self.data_files}[name]
 
     def columns_of(self, role: Role) -> tuple[str, ...]:
-        """Name the columns of a role, in the order of the release."""
+        """Return the columns of a role, in the order of the release."""
         return tuple(column.name for column in self.columns if column.role is role)
 
     @property
     def extent(self) -> str:
         """How much the release holds, in words."""
-        if self.shape is Shape.SUPPRESSED:
-            n_suppressed = sum(column.n_suppressed for column in self.columns)
-            return f"{self.n_rows} rows, {n_suppressed} cells suppressed"
-        return f"{self.n_rows} rows in {self.n_buckets} buckets"
+        return self.shape.extent(self)
 
     @property
     def least_named(self) -> int:
-        """The fewest rows that must carry a value before a public file may name it.
+        """The fewest rows that must have a value before a public file may name it.
 
-        It is the fewest rows a bucket can have, and never 1: a value that one row carries singles
-        somebody out, whatever the guarantee.
+        It is the smallest possible size of a bucket, and never 1: a value of a single row singles a
+        person out, whatever the guarantee.
         """
         return max([2, *(guarantee.least_bucket for guarantee in self.guarantees)])
 
     def to_json(self) -> str:
-        """Write the manifest as `manifest.json` holds it."""
+        """Return the text of `manifest.json`."""
         stated: dict[str, object] = {
             "format_version": self.version,
             "shape": str(self.shape),
@@ -251,13 +334,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """Read a manifest.
-
-        Raises
-        ------
-        DataError
-            Where the text is not a manifest that this version can read.
-        """
+        """Read a manifest; raise a DataError if the text is not one that this version can read."""
         hint = "was the folder written by Shoal, and by a version no newer than this one?"
         try:
             stated = parse_json(text)
@@ -272,7 +349,7 @@ class Manifest:
             )
         try:
             return cls(
-                shape=Shape(stated["shape"]),
+                shape=Shape.named(stated["shape"]),
                 method=str(stated["method"]["name"]),
                 parameters=dict(stated["method"]["parameters"]),
                 guarantees=tuple(map(guarantee_from_dict, stated["guarantees"])),
@@ -319,23 +396,14 @@ def _truth(stated: object) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Meaning:
-    """What `labels.json` says a published label stands for.
+    """The meaning of a published label, as stated in `labels.json`."""
 
-    Parameters
-    ----------
-    interval
-        Lower bound (belongs to it) and upper bound (does not), as texts.
-    members
-        Values that it stands for.
-    has_other
-        Whether it also stands for values too rare to be named.
-    has_missing
-        Whether it also stands for the missing value.
-    """
-
+    # Lower bound (included) and upper bound (excluded), as texts.
     interval: tuple[str, str] | None = None
     members: frozenset[str] = frozenset()
+    # Whether it also stands for values too rare to be named.
     has_other: bool = False
+    # Whether it also stands for the missing value.
     has_missing: bool = False
 
     def __repr__(self) -> str:
@@ -343,7 +411,7 @@ class Meaning:
         return f"Meaning({kind}{', other' * self.has_other}{', missing' * self.has_missing})"
 
     def to_dict(self) -> dict[str, object]:
-        """Give the meaning as `labels.json` states it."""
+        """Return the meaning in the form of `labels.json`."""
         stated: dict[str, object] = {}
         if self.interval is not None:
             stated["interval"] = list(self.interval)
@@ -357,7 +425,7 @@ class Meaning:
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, object]) -> Meaning:
-        """Read a meaning as `labels.json` states it."""
+        """Read a meaning from its form in `labels.json`."""
         interval = stated.get("interval")
         members = stated.get("members", [])
         low, high = interval if isinstance(interval, list) else (None, None)

@@ -1,4 +1,4 @@
-"""What a measure is: a pure function from a release and the table's counts to what is kept."""
+"""What a measure is: a pure function from a release and the counts of the table to figures."""
 
 from __future__ import annotations
 
@@ -8,32 +8,20 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Section
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes, Floats
+from shoal.core.cells import Cells
+from shoal.core.declared import Declared, declared
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.core.method import Shape
+from shoal.core.parameters import whole_number
 from shoal.core.release import Published
-
-__all__ = ["Fold", "FoldedMeasure", "Measure", "Measured", "draw_folds"]
+from shoal.core.shapes import Model
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a measure says of a release.
-
-    Parameters
-    ----------
-    measure
-        The measure's name.
-    headline
-        The figures of the summary, by name. Losses and errors are 0 where nothing is lost.
-    sections
-        Further small tables: by column, by pair of columns.
-    outcomes
-        What each held-out row came to, by name; for pairing with another release that was measured
-        on the same rows.
+    """The result of a measure on a release.
 
     Examples
     --------
@@ -42,15 +30,22 @@ class Measured:
     """
 
     measure: str
+    # The figures of the summary, by name. Losses and errors are 0 if nothing is lost.
     headline: Mapping[str, object]
+    # Further small tables: by column, by pair of columns.
     sections: tuple[Section, ...] = field(default=())
-    outcomes: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    # The outcome of each held-out row, by name, to be paired with those of another release that
+    # was measured on the same rows.
+    outcomes: Mapping[str, Floats] = field(default_factory=dict)
+    # The meaning of the figures for an analyst, one short statement per line.
+    words: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Give what was measured as JSON holds it."""
+        """Return the result in its JSON form."""
         return {
             "measure": self.measure,
             "figures": dict(self.headline),
+            "words": list(self.words),
             "sections": [section.to_dict() for section in self.sections],
         }
 
@@ -60,26 +55,26 @@ class Measured:
         return f"Measured({self.measure}: {first[0]} {value})"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure(ABC):
-    """The base of every measure: a frozen dataclass whose fields are its parameters."""
+@declared
+class Measure(Declared, ABC):
+    """Base class of every measure: a frozen class whose fields are its parameters."""
 
-    shapes: ClassVar[frozenset[Shape]] = frozenset(Shape)
-    """The shapes that it makes sense on."""
+    reads: ClassVar[frozenset[Model]] = frozenset(Model)
+    """The models that it makes sense on; every shape is counted as one of them."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every measure."""
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether the libraries are there that it needs beside those of the base install."""
+        """Return whether the libraries that it needs beyond the base install are there."""
         return True
 
     def fits(self, published: Published) -> bool:
-        """Whether the measure makes sense on a release."""
-        return published.manifest.shape in self.shapes
+        """Return whether the measure makes sense on a release."""
+        return published.manifest.shape.model in self.reads
 
     def confirm_fits(self, published: Published) -> None:
-        """Refuse a release that the measure makes no sense on."""
+        """Refuse a release on which the measure makes no sense."""
         if not self.fits(published):
             raise ParameterError(
                 f"{type(self).__name__} does not apply to this {published.manifest.shape} release.",
@@ -88,63 +83,44 @@ class Measure(ABC):
 
     @abstractmethod
     def run(self, published: Published, truth: Cells) -> Measured:
-        """Compare a release with the table that it was made from.
+        """Compare a release with the counts of all rows of the table that it was made from.
 
-        Parameters
-        ----------
-        published
-            The release as any reader sees it.
-        truth
-            The counts of the table, all of its rows: at least the columns that the release counts.
+        The counts have at least the columns that the release counts.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A part of the table, published; the rest is held out.
-
-    Parameters
-    ----------
-    published
-        The release of the part.
-    train, test
-        The counts of the part and of the rest, coded alike.
-    """
+    """A published part of the table; the rest is held out. Both are counted with the same codes."""
 
     published: Published
     train: Cells
     test: Cells
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class FoldedMeasure(Measure):
-    """The base of every measure that is tried on rows which are held out of a release.
+    """Base class of every measure that is evaluated on rows held out of a release."""
 
-    Parameters
-    ----------
-    folds
-        Into how many parts the rows are put; each is held out once.
-    seed
-        Where draws begin.
-    """
-
-    folds: int = 5
-    seed: int = 0
+    folds: int = whole_number(
+        "How many parts the rows are divided into; each is held out once.", default=5, least=2
+    )
+    seed: int = whole_number("Where draws begin.", default=0, least=0)
 
     @abstractmethod
     def judge(self, folds: Sequence[Fold]) -> Measured:
         """Measure releases of parts of the table on the rows that each leaves out."""
 
     def run(self, published: Published, truth: Cells) -> Measured:
-        """Measure a release on the very rows that it was made from, none being held out."""
+        """Measure a release on the rows that it was made from; none are held out."""
         self.confirm_fits(published)
         return self.judge([Fold(published, truth, truth)])
 
 
 def draw_folds(n_rows: int, n_folds: int, seed: int) -> Codes:
-    """Give for each row the fold that holds it out, sizes as equal as can be.
+    """Return for each row the fold that holds it out; the sizes of folds differ by at most one.
 
-    It depends on nothing but these numbers, so that all methods are measured on the same folds.
+    The result depends on these numbers alone, so that all methods are measured on the same folds.
 
     Examples
     --------

@@ -1,86 +1,74 @@
 """What an anonymization method is: a pure function from counts to a plan.
 
-A method is a frozen dataclass. Its parameters are fields, checked when it is made; it declares
-the guarantees it gives, the shape it publishes and which rows are interchangeable to it.
+A method is a frozen class. Its parameters are fields, checked when it is made; it declares its
+guarantees, the shape that it publishes and which rows are interchangeable to it. `Algorithm` is a
+method as an adversary runs it on tables of her own: she has the quasi-identifiers of everybody in
+the table, guesses sensitive values, and checks which guesses would have led to this release. She
+never sees the sensitive values.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
+from shoal.core.arrays import Codes, Counts, Flags
 from shoal.core.cells import Cells
-from shoal.core.errors import SchemaError
+from shoal.core.declared import Declared, declared, parameters_of
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
 from shoal.core.exact import as_text
 from shoal.core.guarantees import Guarantee
 from shoal.core.plan import Plan
-from shoal.core.private_cells import Marks, PrivateCells
-from shoal.core.rows import Rows
+from shoal.core.private_cells import PrivateCells
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
+from shoal.core.shapes import Shape
+from shoal.core.table import Rows
 from shoal.core.tree import Tree
-
-__all__ = ["Method", "Problem", "Shape"]
-
-
-class Shape(StrEnum):
-    """The form in which a table is published."""
-
-    GENERALIZED = "generalized"
-    BUCKETIZED = "bucketized"
-    SLICED = "sliced"
-    SUPPRESSED = "suppressed"
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a method plans from.
+    """The input from which a method plans a release."""
 
-    Parameters
-    ----------
-    cells
-        The counts of the method's classes: the columns that `Method.class_columns` names.
-    schema
-        The roles of the columns.
-    trees
-        The hierarchies, laid over the values of their columns.
-    secret
-        Where draws come from.
-    cell_of_key
-        The cell of each row that the method asked for by its key.
-    rows
-        The rows, where the method asks for them.
-    private
-        For each cell of `rows` whether it is private.
-    """
-
+    # The counts of the method's classes: the columns that `Method.class_columns` names.
     cells: Cells
     schema: Schema
+    # The hierarchies, applied to the values of their columns.
     trees: Mapping[str, Tree]
+    # The source of all draws.
     secret: Secret
+    # The cell of each row that the method asked for by its key.
     cell_of_key: Mapping[str, int] = field(default_factory=dict)
+    # The rows, and for each of their cells whether it is private, if the method asks for rows.
     rows: Rows | None = None
-    private: Marks | None = None
+    private: Flags | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Method(ABC):
-    """The base of every method."""
+@declared
+class Method(Declared, ABC):
+    """Base class of every method."""
 
     counts_people: ClassVar[bool] = False
-    """Whether the guarantees count people where a person may have several rows."""
+    """Whether the guarantees count people if a person may have several rows."""
     distorts: ClassVar[bool] = False
     """Whether sensitive values are changed on purpose in some buckets."""
     deviations: ClassVar[tuple[str, ...]] = ()
-    """Where the method departs from its paper, and why."""
-    internal_parameters: ClassVar[frozenset[str]] = frozenset()
-    """Parameters that no public file states."""
+    """The deviations of the method from its paper, with the reasons."""
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit a table of a few hundred rows, for tests that find every method."""
+
+    @property
+    def internal_parameters(self) -> frozenset[str]:
+        """The parameters that no public file states."""
+        known = parameters_of(type(self)).values()
+        return frozenset(one.name for one in known if one.is_internal)
 
     @property
     @abstractmethod
@@ -90,54 +78,51 @@ class Method(ABC):
     @property
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release of this method promises."""
+        """The promises of a release of this method."""
 
     @property
     def is_minimal(self) -> bool:
-        """Whether buckets follow from the table alone and are merged only where they must be.
+        """Whether buckets follow from the table alone and are merged only if they must be.
 
-        Who knows the algorithm then learns something from what it had to merge.
+        An adversary who knows the algorithm then learns something from what it had to merge.
         """
         return False
 
     @property
     def keys_asked(self) -> tuple[str, ...]:
-        """The keys of rows that the method must know the cells of; most know none."""
+        """The keys of rows whose cells the method must know; none for most methods."""
         return ()
 
     @property
     def private_cells(self) -> PrivateCells | None:
-        """The cells that must not be known, where the method hides cells: it is given rows then."""
+        """The private cells, if the method hides cells: it is then given rows."""
         return None
 
-    def check_rows(self, rows: Rows, private: Marks) -> tuple[str, ...]:  # noqa: ARG002
-        """Refuse rows that the method cannot work on; give what should be known of them."""
+    def check_rows(self, rows: Rows, private: Flags) -> tuple[str, ...]:  # noqa: ARG002
+        """Refuse rows that the method cannot work on; return remarks on them for the steward."""
         return ()
 
     @abstractmethod
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Name the columns whose values make rows interchangeable."""
+        """Return the columns whose values make rows interchangeable."""
 
     @abstractmethod
     def plan(self, problem: Problem) -> Plan:
         """Plan a release that keeps every guarantee.
 
-        Raises
-        ------
-        InfeasibleError
-            Where no release can; it names the best reachable parameter.
+        Raises an InfeasibleError, which names the best reachable parameter, if no release can.
         """
 
     def for_parts(self, problem: Problem) -> Method:  # noqa: ARG002
         """Return the method as it plans single parts of a table.
 
         What it would learn from the whole table, `problem`, is fixed beforehand, so that it does
-        not learn something else from each part.
+        not learn something different from each part.
         """
         return self
 
     def settled(self, notes: Mapping[str, object]) -> Method:  # noqa: ARG002
-        """Give the method with what a plan of it had to find out, by the plan's notes."""
+        """Return the method with what a plan had to find out, which the notes of the plan hold."""
         return self
 
     def check_schema(self, schema: Schema) -> None:
@@ -167,11 +152,11 @@ class Method(ABC):
             )
 
     def parameters(self) -> dict[str, object]:
-        """Give the parameters as the manifest states them."""
+        """Return the parameters as the manifest states them."""
         values = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if one.name not in self.internal_parameters
+            name: getattr(self, name)
+            for name, one in parameters_of(type(self)).items()
+            if not one.is_internal
         }
         return {
             name: as_text(value)
@@ -181,3 +166,88 @@ class Method(ABC):
             else value
             for name, value in values.items()
         }
+
+
+_LARGEST_TABLE = 2**31
+
+
+def confirm_countable(cells: Cells) -> None:
+    """Raise a DataError for a table without rows, or with more rows than kernels can count."""
+    if cells.n_rows == 0:
+        raise DataError("The table has no rows.", hint="check its source.")
+    if cells.n_rows >= _LARGEST_TABLE:
+        raise DataError(
+            f"The table has {cells.n_rows} rows; plans are made for fewer than {_LARGEST_TABLE}.",
+            hint="publish it in parts.",
+        )
+
+
+def mark_protected(
+    domain: Domain, codes: Codes, protect: Sequence[str | None], name: str = "protect"
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which of the codes that occur are protected, as the parameter `name` lists them.
+
+    Raises a ParameterError if a value does not occur; the message says how many, not which.
+    """
+    protected = domain.codes_of(list(protect))
+    n_strange = int(np.count_nonzero(~np.isin(protected, codes)))
+    if n_strange:
+        raise ParameterError(
+            f"{name} must name values of column {domain.column!r}; of the {len(protect)} given, "
+            f"{n_strange} do not occur.",
+            hint="write them as the table writes them.",
+        )
+    return np.isin(codes, protected)
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """A method with all its input except the sensitive values.
+
+    The method's buckets must follow from the table alone. `located` is the bucket of the release
+    that each cell of `people` is known to be in, the worst case; None if she has to match.
+    """
+
+    method: Method
+    schema: Schema
+    trees: Mapping[str, Tree]
+    # The quasi-identifiers of everybody in the table.
+    people: Cells
+    located: Codes | None = None
+
+    def __post_init__(self) -> None:
+        if not self.method.is_minimal:
+            raise ParameterError(
+                f"{type(self.method).__name__} draws its buckets, or parts people who are alike: "
+                "they do not follow from the table alone."
+            )
+
+    def buckets(self, table: Counts, values: Domain) -> Codes | None:
+        """Return the bucket of each cell of `people` in a table of her own.
+
+        `table` holds for each cell of `people` the number of its people with each sensitive value.
+        Returns None if nothing would be published, or not everybody, or if people who are alike
+        would be separated.
+        """
+        kind, value = np.nonzero(table)
+        codes = np.column_stack([self.people.codes[kind], value])
+        cells = Cells((*self.people.domains, values), codes, table[kind, value])
+        # Only the bounds of labels are drawn, which reveal nothing more about values.
+        secret = Secret.from_seed("an adversary's own")
+        try:
+            plan = self.method.plan(Problem(cells, self._schema(values), self.trees, secret))
+        except InfeasibleError:
+            return None
+        assign = plan.assign
+        if plan.drop.n_rows or np.any(assign.step) or plan.merged is not None:
+            return None
+        lowest = np.full(self.people.n_cells, plan.n_buckets, dtype=np.int64)
+        highest = np.full(self.people.n_cells, -1, dtype=np.int64)
+        np.minimum.at(lowest, kind[assign.group], assign.base)
+        np.maximum.at(highest, kind[assign.group], assign.base)
+        return lowest if np.array_equal(lowest, highest) else None
+
+    def _schema(self, values: Domain) -> Schema:
+        if self.schema.sensitive == (values.column,):
+            return self.schema
+        return replace(self.schema, sensitive=(values.column,))

@@ -1,13 +1,15 @@
-"""A moment in which Python notices that somebody wants to stop.
+"""A moment for Python to handle signals while a kernel runs, and to report its progress.
 
-Compiled code holds Python up: a signal waits until a line of Python runs again. Kernels that may
-take long call `pause` now and then, which raises whatever the signal asks for.
+Compiled code blocks Python: a signal waits until a line of Python runs again. Kernels that may take
+long call `pause` now and then, which raises whatever the signal asks for. This module stands alone
+because compiled kernels import it by name.
 """
 
 from __future__ import annotations
 
-__all__ = ["pause"]
+from shoal.core.progress import tell_share
 
 
-def pause() -> None:
-    """Do nothing, in Python: signals that came meanwhile are handled on the way."""
+def pause(share: float = 0.0) -> None:
+    """Report the share of the work that is done; pending signals are handled on the way."""
+    tell_share(share)

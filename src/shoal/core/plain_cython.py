@@ -1,17 +1,17 @@
-"""What kernels use of Cython, for a machine that does not have Cython.
+"""The parts of Cython that kernels use, for a machine without Cython.
 
-A ``_kernels.py`` is one source for two lives: compiled when the package is built, or run as
-plain Python. The compiled one needs nothing of this module. The plain one imports it where
-``import cython`` fails::
+A ``_kernels.py`` is one source with two uses: compiled when the package is built, or run as plain
+Python. The compiled kernel needs nothing of this module. The plain one imports it if ``import
+cython`` fails::
 
     try:
         import cython
     except ModuleNotFoundError:
         from shoal.core import plain_cython as cython
 
-Decorators and directives do nothing here, and types only convert. Neither this module nor
-Cython's own stand-in wraps an integer that outgrows its C type: a kernel that means to wrap has
-to mask the result itself.
+Decorators and directives do nothing here, and types only convert. Neither this module nor Cython's
+own stand-in wraps an integer that exceeds its C type: a kernel that relies on wrapping has to mask
+the result itself.
 """
 
 from __future__ import annotations
@@ -58,18 +58,11 @@ __all__ = [
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 compiled = False
-"""Whether the code that asks is compiled; Cython's own is true in compiled code."""
+"""Whether the calling code is compiled; Cython's own constant is true in compiled code."""
 
 
 class CType:
-    """A C type: a converter when called, and subscriptable as Cython's memoryviews are.
-
-    Parameters
-    ----------
-    name
-        The name in Cython.
-    convert
-        The Python type that stands for it.
+    """A C type: a converter when called, and subscriptable like Cython's memoryviews.
 
     Examples
     --------
@@ -88,7 +81,7 @@ class CType:
         return self._convert(value)
 
     def __getitem__(self, _: object) -> Self:
-        """Stand for an array of this type, which in plain Python is any array."""
+        """Return the type itself for an array of it, which in plain Python is any array."""
         return self
 
     def __repr__(self) -> str:
@@ -96,7 +89,7 @@ class CType:
 
 
 class Qualifier:
-    """A modifier of a type, such as ``const``, which plain Python leaves as it is."""
+    """A modifier of a type, such as ``const``, which has no effect in plain Python."""
 
     def __getitem__(self, base: CType) -> CType:
         """Return the type itself."""
@@ -104,7 +97,7 @@ class Qualifier:
 
 
 class Lock:
-    """``nogil`` and ``gil``: decorators, and contexts that hold or release nothing."""
+    """``nogil`` and ``gil``: decorators, and contexts that acquire and release nothing."""
 
     def __call__(self, function: Decorated) -> Decorated:
         """Return the function itself."""
@@ -129,7 +122,7 @@ def cast(to: Any, value: Any, **_: object) -> Any:
 
 
 def declare(to: Any = None, value: Any = None, **_: object) -> Any:
-    """Return the value a declared variable starts with.
+    """Return the initial value of a declared variable.
 
     Examples
     --------
@@ -155,7 +148,7 @@ boundscheck = wraparound = cdivision = initializedcheck = _directive
 nogil = gil = Lock()
 const = Qualifier()
 
-# Before `int` and `float` come to mean those of C.
+# Saved before `int` and `float` are redefined as those of C.
 _whole, _real = int, float
 
 bint = CType("bint", bool)

@@ -1,9 +1,10 @@
-"""A plan: what a method decides, small enough to hand to any engine.
+"""A plan: the decisions of a method, small enough to pass to any engine.
 
-A method sees classes of interchangeable rows with their counts. Its plan says, for ranges of
-ranks within a class, which bucket the rows go to; which values are recoded, which rows are left
-out, which cells are blanked and which values are redrawn. The engine ranks the rows of a class
-by a keyed hash, so which of several equal rows goes where is secret and the same on every engine.
+A method sees classes of interchangeable rows with their counts. Its plan states, for ranges of
+ranks within a class, the bucket of the rows; and which values are recoded, which rows are left out,
+which cells are blanked and which values are redrawn. The engine ranks the rows of a class by a
+keyed hash, so which of several equal rows goes to which bucket is secret and the same on every
+engine.
 """
 
 from __future__ import annotations
@@ -15,16 +16,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Cells, Counts
-from shoal.core.domain import Texts
+from shoal.core.arrays import Counts, Integers, Texts
+from shoal.core.cells import Cells
 from shoal.core.errors import InternalError
 
-__all__ = ["Blank", "Drop", "Label", "Plan", "Recode", "Redraw", "Segments"]
 
-Int = npt.NDArray[np.int64]
-
-
-def _empty() -> Int:
+def _empty() -> Integers:
     return np.empty(0, dtype=np.int64)
 
 
@@ -32,29 +29,29 @@ def _empty() -> Int:
 class Segments:
     """Ranges of ranks within classes and the buckets they go to.
 
-    The row of rank `first <= rank < last` in class `group` goes to bucket
-    `base + step * (rank - first)`, taken modulo `modulus` where that is above 0.
+    The row of rank `first <= rank < last` in class `group` goes to bucket `base + step * (rank -
+    first)`, taken modulo `modulus` if that is above 0.
     """
 
-    group: Int
-    first: Int
-    last: Int
-    base: Int
-    step: Int
-    modulus: Int
+    group: Integers
+    first: Integers
+    last: Integers
+    base: Integers
+    step: Integers
+    modulus: Integers
 
     @classmethod
-    def whole_classes(cls, bucket: Int, counts: Counts) -> Segments:
-        """Send every class into one bucket, whole."""
+    def whole_classes(cls, bucket: Integers, counts: Counts) -> Segments:
+        """Send every class as a whole into one bucket."""
         n_classes = len(counts)
         zero = np.zeros(n_classes, dtype=np.int64)
         return cls(np.arange(n_classes), zero, counts.astype(np.int64), bucket, zero, zero)
 
     @classmethod
-    def of_runs(cls, group: Int, bucket: Int, length: Counts) -> Segments:
-        """Put rows of classes one by one into consecutive buckets.
+    def of_runs(cls, group: Integers, bucket: Integers, length: Counts) -> Segments:
+        """Send the rows of classes one by one into consecutive buckets.
 
-        The runs of a class are given ranks in the order in which they come.
+        The runs of a class get ranks in the order in which they are given.
         """
         order = np.argsort(group, kind="stable")
         group, bucket, length = group[order], bucket[order], length[order]
@@ -65,8 +62,8 @@ class Segments:
         return cls(group, first, first + length, bucket, ones, zeros)
 
     @classmethod
-    def of_pairs(cls, group: Int, bucket: Int, n_buckets: int) -> Segments:
-        """Place one row of a class in a bucket for every pair.
+    def of_pairs(cls, group: Integers, bucket: Integers, n_buckets: int) -> Segments:
+        """Send one row of a class into a bucket for every pair.
 
         Examples
         --------
@@ -76,7 +73,7 @@ class Segments:
         """
         pairs, count = np.unique(group * n_buckets + bucket, return_counts=True)
         group, bucket = pairs // n_buckets, pairs % n_buckets
-        # Single rows in consecutive buckets are one segment; several in one bucket are one too.
+        # Single rows in consecutive buckets form one segment, and so do several in one bucket.
         goes_on = (group[1:] == group[:-1]) & (bucket[1:] == bucket[:-1] + 1)
         goes_on &= (count[1:] == 1) & (count[:-1] == 1)
         opens = np.flatnonzero(np.r_[True, ~goes_on][: len(group)])
@@ -84,8 +81,8 @@ class Segments:
         step = np.where(count[opens] == 1, 1, 0)
         return cls(runs.group, runs.first, runs.last, runs.base, step, runs.modulus)
 
-    def bucket_sizes(self, n_buckets: int) -> Int:
-        """Count the rows of every bucket, without going through the rows.
+    def bucket_sizes(self, n_buckets: int) -> Integers:
+        """Count the rows of every bucket without enumerating the rows.
 
         Examples
         --------
@@ -98,7 +95,8 @@ class Segments:
         start = np.where(self.modulus > 0, self.base % np.maximum(self.modulus, 1), self.base)
         is_one, is_run = self.step == 0, self.step == 1
         np.add.at(sizes, start[is_one], lengths[is_one])
-        # Of a run of buckets, the first gets one more row than the bucket before, and so on.
+        # A difference array: full rounds add to the buckets 0 to ring - 1, and the rest adds one
+        # row to each bucket from `begin` on, continuing at 0 after the end of the ring.
         change = np.zeros(n_buckets + 1, dtype=np.int64)
         ring = np.where(self.modulus > 0, self.modulus, n_buckets)[is_run]
         rounds, rest = np.divmod(lengths[is_run], np.maximum(ring, 1))
@@ -117,8 +115,8 @@ class Segments:
             sizes += np.bincount(bucket, minlength=n_buckets)
         return sizes
 
-    def expand(self) -> tuple[Int, Int, Int]:
-        """Give (class, rank, bucket) of every row; as long as the table has rows."""
+    def expand(self) -> tuple[Integers, Integers, Integers]:
+        """Return class, rank and bucket of every row, in arrays as long as the table."""
         lengths = self.last - self.first
         offset = np.arange(int(lengths.sum()))
         offset -= np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -133,72 +131,54 @@ class Segments:
 
 @dataclass(frozen=True)
 class Label:
-    """What a published text stands for.
+    """The meaning of a published text."""
 
-    Parameters
-    ----------
-    text
-        The text; None where the label is the missing value itself.
-    interval
-        Lower bound (belongs to it) and upper bound (does not), as texts.
-    members
-        The codes of the values that it stands for.
-    has_missing
-        Whether it stands for missing values too.
-    """
-
+    # None if the label is the missing value itself.
     text: str | None
+    # Lower bound (included) and upper bound (excluded), as texts.
     interval: tuple[str, str] | None = None
+    # The codes of the values that it stands for.
     members: tuple[int, ...] | None = None
+    # Whether it stands for missing values too.
     has_missing: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Recode:
-    """The label of a column, by bucket or by value.
-
-    Parameters
-    ----------
-    column
-        The column that is recoded.
-    by
-        Whether `index` has an entry a bucket or an entry a code of the column.
-    index
-        The label of each, as a place in `labels`.
-    labels
-        The labels.
-    """
+    """The labels of a column, by bucket or by value."""
 
     column: str
+    # Whether `index` has one entry per bucket or one per code of the column.
     by: Literal["bucket", "value"]
-    index: Int
+    # Places in `labels`.
+    index: Integers
     labels: tuple[Label, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Drop:
-    """Ranges of ranks within classes that are left out, and why."""
+    """Ranges of ranks within classes that are left out, and the reason."""
 
-    group: Int = field(default_factory=_empty)
-    first: Int = field(default_factory=_empty)
-    last: Int = field(default_factory=_empty)
+    group: Integers = field(default_factory=_empty)
+    first: Integers = field(default_factory=_empty)
+    last: Integers = field(default_factory=_empty)
     reason: str = ""
 
     @property
     def n_rows(self) -> int:
-        """How many rows are left out."""
+        """The number of rows that are left out."""
         return int((self.last - self.first).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Blank:
-    """Cells to suppress: by column the keys of their rows, as texts."""
+    """Cells to suppress: for each column the keys of their rows, as texts."""
 
     keys: Mapping[str, Texts] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many cells of each column are suppressed, where any is."""
+        """The number of suppressed cells of each column that has any."""
         return {column: len(keys) for column, keys in self.keys.items() if len(keys)}
 
 
@@ -206,66 +186,51 @@ class Blank:
 class Redraw:
     """Values that are distorted on purpose: in `bucket`, `count` rows with `old` get `new`."""
 
-    bucket: Int = field(default_factory=_empty)
-    old: Int = field(default_factory=_empty)
-    new: Int = field(default_factory=_empty)
-    count: Int = field(default_factory=_empty)
+    bucket: Integers = field(default_factory=_empty)
+    old: Integers = field(default_factory=_empty)
+    new: Integers = field(default_factory=_empty)
+    count: Integers = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which rows go to which bucket, and what is published of them.
+    """The bucket of every row, and what is published about the rows."""
 
-    Parameters
-    ----------
-    classes
-        The cells, as the method was given them.
-    n_buckets
-        How many buckets there are, numbered from 0 (the engine publishes other numbers).
-    assign
-        The bucket of every row that is not dropped.
-    recode, drop, blank, redraw
-        What else happens to the rows.
-    merged
-        For each cell the class that its rows belong to, numbered from 0 without gaps, where rows
-        of several cells are interchangeable; None where every cell is a class.
-    witnesses
-        What the guarantee was kept against, by the name of the internal file that keeps it.
-    slices
-        The attributes of each column of a sliced release, in its order; empty elsewhere.
-    tables
-        Internal files that are tables, by name: columns of texts and numbers.
-    remarks
-        Sentences for the public codebook.
-    warnings
-        What the steward should know, in words without any value of the table.
-    notes
-        Figures for the internal record, by name.
-    """
-
+    # The cells as the method was given them.
     classes: Cells
+    # Buckets are numbered from 0 here; the engine publishes other numbers.
     n_buckets: int
+    # The bucket of every row that is not dropped.
     assign: Segments
     recode: tuple[Recode, ...] = ()
     drop: Drop = field(default_factory=Drop)
     blank: Blank = field(default_factory=Blank)
     redraw: Redraw = field(default_factory=Redraw)
-    merged: Int | None = None
+    # For each cell the class of its rows, numbered from 0 without gaps, if rows of several cells
+    # are interchangeable; None if every cell is a class.
+    merged: Integers | None = None
+    # The knowledge that the guarantee holds against, by the name of the internal file that keeps
+    # it.
     witnesses: Mapping[str, bytes] = field(default_factory=dict)
+    # The attributes of each column of a sliced release, in its order; otherwise empty.
     slices: tuple[tuple[str, ...], ...] = ()
+    # Internal files that are tables, by name: columns of texts and numbers.
     tables: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
+    # Sentences for the public codebook.
     remarks: tuple[str, ...] = ()
+    # Messages for the steward, without any value of the table.
     warnings: tuple[str, ...] = ()
+    # Figures for the internal record, by name.
     notes: Mapping[str, object] = field(default_factory=dict)
 
     @property
-    def class_of_cell(self) -> Int:
+    def class_of_cell(self) -> Integers:
         """The class of each cell."""
         return np.arange(self.classes.n_cells) if self.merged is None else self.merged
 
     @property
     def class_counts(self) -> Counts:
-        """How many rows each class has."""
+        """The number of rows of each class."""
         if self.merged is None:
             return self.classes.counts
         counts = np.zeros(int(self.merged.max(initial=-1)) + 1, dtype=np.int64)
@@ -275,10 +240,7 @@ class Plan:
     def check(self) -> None:
         """Confirm that every row of every class is placed or dropped exactly once.
 
-        Raises
-        ------
-        InternalError
-            Where a row is forgotten or placed twice, or a bucket number is out of range.
+        Raises an InternalError otherwise, or if a bucket number is out of range.
         """
         group = np.concatenate([self.assign.group, self.drop.group])
         first = np.concatenate([self.assign.first, self.drop.first])

@@ -1,34 +1,27 @@
-"""Which cells must not be known: people choose cell by cell.
+"""Private cells, which people choose cell by cell, and the cells that a release suppresses.
 
 Private cells are given as a table of booleans, as a list of (row key, column), as conditions (a
-column and, where not all of it is private, a filter) or as a file that holds one of the first two.
-Several of these together mean all the cells that any of them names. Which rows they are is known
-only where the table is: see `shoal.core.table.Table.marked`.
+column and, unless all of it is private, a filter) or as a file that holds one of the first two.
+Several of these together mean all the cells that any of them names. Only the engine that holds the
+table can find their rows: see `shoal.core.table.Table.marked`.
+
+`HiddenCells` is the witness of a suppressed release: the suppressed cells, the reason, and their
+values. Readers of the release see only that a cell is suppressed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.arrays import Flags, Small, Texts
 from shoal.core.errors import ParameterError
 
-__all__ = [
-    "CellFile",
-    "CellList",
-    "CellMask",
-    "CellText",
-    "Condition",
-    "Marks",
-    "PrivateCells",
-]
-
-Marks = npt.NDArray[np.bool_]
 RowFilter = Callable[[Mapping[str, Any]], object]
 
 _HINT = (
@@ -39,23 +32,17 @@ _HINT = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellMask:
-    """Cells by position.
+    """Cells by position."""
 
-    Parameters
-    ----------
-    marks
-        One row a row, in the order of the source.
-    columns
-        The columns, by name; None for all columns of the source, in its order.
-    """
-
-    marks: Marks
+    # One line per row, in the order of the source.
+    marks: Flags
+    # The columns, by name; None for all columns of the source, in its order.
     columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class CellList:
-    """Cells by the key of their row, as a text or number, and by column, as a name or place."""
+    """Cells by the key of their row, as a text or number, and by column, as a name or position."""
 
     keys: tuple[str | int, ...]
     columns: tuple[str | int, ...]
@@ -63,45 +50,29 @@ class CellList:
 
 @dataclass(frozen=True, repr=False)
 class Condition:
-    """The cells of a column in rows that a filter lets through, or in all rows.
-
-    Parameters
-    ----------
-    column
-        The column.
-    sql
-        A condition over the columns of the table, such as ``"age > 60 AND sex = 'F'"``.
-    python
-        A function of a row, which is a mapping of columns to values.
-    """
+    """The cells of a column in the rows that a filter selects, or in all rows."""
 
     column: str
+    # A condition over the columns of the table, such as "age > 60 AND sex = 'F'".
     sql: str | None = None
+    # A function of a row, which is a mapping of columns to values.
     python: RowFilter | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class CellText:
-    """A column, `column where SQL`, or the path of a file.
+    """A column, `column where SQL`, or the path of a file; the names of the columns decide which.
 
-    Parameters
-    ----------
-    text
-        What was given. Which of these it is, the names of the columns decide.
-    base
-        The folder that a relative path starts from.
+    A relative path starts from `base`.
     """
 
     text: str
     base: Path = Path()
 
     def among(self, columns: Iterable[str]) -> CellFile | Condition:
-        """Read the text as the columns of a table demand.
+        """Read the text for a table with some columns.
 
-        Raises
-        ------
-        ParameterError
-            Where it begins with no column and there is no such file.
+        Raises a ParameterError if it does not begin with a column and there is no such file.
 
         Examples
         --------
@@ -140,12 +111,7 @@ Part = CellMask | CellList | Condition | CellText | CellFile
 
 @dataclass(frozen=True, repr=False)
 class PrivateCells:
-    """Private cells, in all the ways in which they were given.
-
-    Parameters
-    ----------
-    parts
-        Each names cells; all of them are private.
+    """Private cells in all the forms in which they were given; all cells of all parts are private.
 
     Examples
     --------
@@ -161,20 +127,11 @@ class PrivateCells:
     def of(cls, given: object, base: Path = Path()) -> PrivateCells:
         """Read private cells in any form.
 
-        Parameters
-        ----------
-        given
-            A table of booleans (an array of the table's shape, or a frame or mapping of some
-            columns by name), a list of (row key, column), a column, a text such as
-            ``"disease where age > 60"``, a mapping with `column` and `sql`, or `python` for a
-            function, a path, or a list of any of these.
-        base
-            The folder that relative paths start from.
-
-        Raises
-        ------
-        ParameterError
-            Where it is none of these.
+        That is a table of booleans (an array of the table's shape, or a frame or mapping of some
+        columns by name), a list of (row key, column), a column, a text such as ``"disease where age
+        > 60"``, a mapping with `column` and `sql`, or `python` for a function, a path, or a list of
+        any of these. Relative paths start from `base` (default: the current folder). Raises a
+        ParameterError for anything else.
         """
         if given is None:
             return cls()
@@ -186,11 +143,11 @@ class PrivateCells:
             raise ParameterError("Private cells are given as a list within itself.") from None
 
     def __or__(self, other: PrivateCells) -> PrivateCells:
-        """Name the cells that either names."""
+        """Return the cells that are in either."""
         return PrivateCells(self.parts + other.parts)
 
     def __bool__(self) -> bool:
-        """Whether anything was given; it may still name no cell."""
+        """Return whether anything was given; it may still name no cell."""
         return bool(self.parts)
 
     def __repr__(self) -> str:
@@ -301,3 +258,82 @@ def _no_mask() -> ParameterError:
         "A table that marks private cells holds true or false for every cell, and nothing else.",
         hint=_HINT,
     )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenCells:
+    """Suppressed cells, one entry each."""
+
+    FILE: ClassVar[str] = "private.parquet"
+    """The internal file that keeps them."""
+
+    # The key of the row.
+    key: Texts
+    column: Texts
+    # Whether a person wanted it hidden; otherwise it is blanked to protect such cells.
+    is_private: Flags
+    # The text that would be published otherwise; None if it is missing.
+    value: Texts
+
+    @classmethod
+    def of_rows(
+        cls,
+        keys: Texts,
+        columns: Sequence[str],
+        texts: Sequence[Texts],
+        codes: Small,
+        is_private: Flags,
+        is_blanked: Flags,
+    ) -> HiddenCells:
+        """Collect the marked cells, column by column.
+
+        Examples
+        --------
+        >>> marks = np.array([[True], [False]])
+        >>> sexes = np.array(["F", "M"], dtype=object)
+        >>> hidden = HiddenCells.of_rows(
+        ...     np.array(["7", "9"], dtype=object), ["sex"], [sexes], np.array([[0], [1]]),
+        ...     marks, ~marks,
+        ... )
+        >>> hidden, hidden.value.tolist(), hidden.is_private.tolist()
+        (HiddenCells(1 private and 1 further ones), ['F', 'M'], [True, False])
+        """
+        place, row = np.nonzero((is_private | is_blanked).T)
+        value: Texts = np.empty(len(row), dtype=object)
+        for number, column_texts in enumerate(texts):
+            chosen = place == number
+            value[chosen] = column_texts[codes[row[chosen], number]]
+        names: Texts = np.array([*columns, None], dtype=object)[:-1]
+        return cls(keys[row], names[place], is_private[row, place], value)
+
+    @property
+    def keys_by_column(self) -> dict[str, Texts]:
+        """The keys of the rows, by column."""
+        columns = dict.fromkeys(self.column.tolist())
+        return {column: self.key[self.column == column] for column in columns}
+
+    def to_columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of the internal file."""
+        return {
+            "row_key": self.key,
+            "column": self.column,
+            "private": self.is_private,
+            "value": self.value,
+        }
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, npt.NDArray[Any]]) -> HiddenCells:
+        """Read the columns of the internal file."""
+        return cls(
+            columns["row_key"],
+            columns["column"],
+            columns["private"].astype(bool),
+            columns["value"],
+        )
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def __repr__(self) -> str:
+        n_private = int(self.is_private.sum())
+        return f"HiddenCells({n_private} private and {len(self) - n_private} further ones)"

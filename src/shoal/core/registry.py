@@ -1,22 +1,23 @@
-"""Names that are imported when first used, and the registry that follows from them.
+"""Names that are imported on first use, and the registry that follows from them.
 
-A package such as ``shoal.methods`` lists its classes in ``__all__`` and nothing more: each class
-lives in the module of its own name in snake case (``RuleHiding`` in ``rule_hiding``). From the
-names alone follow the lazy imports, the choices of the command line and the tables of the
-documentation, so that ``shoal --help`` imports neither numpy nor an engine.
+A catalogue such as ``shoal.methods`` maps each class to its module. The lazy imports, the choices
+of the command line and the tables of the documentation follow from the names alone, so that ``shoal
+--help`` imports neither numpy nor an engine. The name of a class in snake case (``RuleHiding``:
+``rule_hiding``) is its name in configurations and on the command line.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from shoal.core.errors import ParameterError
+from shoal.core.errors import ParameterError, suggestion
 
-__all__ = ["find", "lazy_classes", "lazy_exports", "names", "snake_case"]
+CATALOGUES = ("shoal.methods", "shoal.attacks", "shoal.measures")
+"""The packages that export classes with parameters."""
 
 GetAttribute = Callable[[str], Any]
 ListNames = Callable[[], list[str]]
@@ -25,7 +26,7 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def snake_case(name: str) -> str:
-    """Return the name of the module that holds a class.
+    """Return the name of a class as configurations and the command line write it.
 
     Examples
     --------
@@ -36,19 +37,10 @@ def snake_case(name: str) -> str:
 
 
 def lazy_exports(package: str, modules: Mapping[str, str]) -> tuple[GetAttribute, ListNames]:
-    """Make the ``__getattr__`` and ``__dir__`` of a package that imports on first use.
+    """Return the ``__getattr__`` and ``__dir__`` of a package that imports on first use.
 
-    Parameters
-    ----------
-    package
-        The package's ``__name__``.
-    modules
-        For each exported name the module that holds it. A name whose module is
-        ``package.name`` is that submodule itself.
-
-    Returns
-    -------
-    The two functions, to be assigned as ``__getattr__, __dir__ = lazy_exports(...)``.
+    `modules` maps each exported name to the module that defines it. A name whose module is
+    ``package.name`` is that submodule itself.
     """
 
     def get_attribute(name: str) -> Any:
@@ -59,7 +51,7 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> tuple[GetAttribute
             raise AttributeError(message, name=name) from None
         found = import_module(module)
         value = found if module == f"{package}.{name}" else getattr(found, name)
-        # Kept, so that the next use costs what any attribute costs.
+        # Stored, so that the next use is a plain attribute access.
         setattr(sys.modules[package], name, value)
         return value
 
@@ -67,19 +59,6 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> tuple[GetAttribute
         return sorted({*vars(sys.modules[package]), *modules})
 
     return get_attribute, list_names
-
-
-def lazy_classes(package: str, classes: Iterable[str]) -> tuple[GetAttribute, ListNames]:
-    """Make the ``__getattr__`` and ``__dir__`` of a package with one module for each class.
-
-    Parameters
-    ----------
-    package
-        The package's ``__name__``.
-    classes
-        Its ``__all__``.
-    """
-    return lazy_exports(package, {name: f"{package}.{snake_case(name)}" for name in classes})
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -94,13 +73,7 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def find(package: str, name: str) -> Any:
-    """Return the class of a package by its name in snake case.
-
-    Raises
-    ------
-    ParameterError
-        If the package has no class of that name.
-    """
+    """Return the class with a name in snake case; raise a ParameterError if there is none."""
     exported = import_module(package)
     for candidate in exported.__all__:
         if snake_case(candidate) == name:
@@ -108,5 +81,5 @@ def find(package: str, name: str) -> Any:
     kind = package.rpartition(".")[2]
     raise ParameterError(
         f"{name!r} is not one of the {kind}.",
-        hint=f"The {kind} are {', '.join(sorted(names(package))) or 'none yet'}.",
+        hint=suggestion(name, sorted(names(package)), f"the {kind} are"),
     )

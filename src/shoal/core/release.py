@@ -1,82 +1,144 @@
-"""What a reader of a release sees.
+"""A release as a reader sees it, and the people and words that an adversary brings along.
 
-`Published` is what any reader can count in the published files: attacks and measures work on it and
-on nothing else. `shoal.core.manifest` has what the release says of itself.
+`Published` holds what any reader can count in the published files: attacks and measures work on it
+and on nothing else. `shoal.core.manifest` holds what the release states about itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts, smallest_type
+from shoal.core.arrays import Codes, Counts, Integers
+from shoal.core.cells import Buckets, Cells, smallest_type
 from shoal.core.domain import Domain
-from shoal.core.manifest import (
-    BUCKET,
-    COUNT,
-    FORMAT_VERSION,
-    FORMATS,
-    INTERNAL_SUFFIX,
-    Manifest,
-    Meaning,
-    PublishedColumn,
-    data_files,
-)
-from shoal.core.people import People
-from shoal.core.rows import Rows
+from shoal.core.errors import SchemaError
+from shoal.core.manifest import Manifest, Meaning
 from shoal.core.sliced import Sliced
-from shoal.core.vocabulary import Vocabulary
+from shoal.core.table import Rows, Table
+from shoal.core.tree import Generalization, Tree
 
-__all__ = [
-    "BUCKET",
-    "COUNT",
-    "FORMATS",
-    "FORMAT_VERSION",
-    "INTERNAL_SUFFIX",
-    "Manifest",
-    "Meaning",
-    "People",
-    "Published",
-    "PublishedColumn",
-    "data_files",
-]
+
+@dataclass(frozen=True, eq=False)
+class Company:
+    """How many lines of a release look like each of its lines, insensitive columns included.
+
+    One entry per published line, in their order.
+    """
+
+    # By the quasi-identifiers and the insensitive columns that no confirmed combination names;
+    # None if all of these are confirmed.
+    known: Integers | None
+    # By all columns except the sensitive one.
+    whole: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The people who are attacked, as the adversary knows them."""
+
+    # Their quasi-identifiers, one cell for all people who look alike to her.
+    quasi: Cells
+    # The bucket that each cell is known to be in (the worst case); None if she has to match.
+    bucket: Codes | None = None
+    # The line of the release, as an entry of `Published.lines`, that each cell is known to be;
+    # None if no line is known.
+    line: Codes | None = None
+    # All people of the release, each in their own bucket, if she knows that about people other
+    # than those attacked.
+    everybody: People | None = None
+    # The cell of each person whom a fact names by the key of their row; -1 for a person of the
+    # table who is not attacked. None if keys are not known.
+    cell_of_key: Mapping[str, int] | None = field(default=None, repr=False)
+    # The hierarchies of quasi-identifiers, by column, that count as common knowledge.
+    trees: Mapping[str, Tree] = field(default_factory=dict, repr=False)
+    # How many lines look like each line, if the people are all people of a release that has
+    # insensitive columns; None otherwise.
+    company: Company | None = field(default=None, repr=False)
+
+    @property
+    def n_people(self) -> int:
+        """The number of people."""
+        return self.quasi.n_rows
+
+    @property
+    def counts(self) -> Integers:
+        """The number of people who look like each cell."""
+        return self.quasi.counts
+
+    def __repr__(self) -> str:
+        return f"People({self.n_people} people, {self.quasi.n_cells} different ones)"
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The values and hierarchies of a table, in which knowledge about it may be expressed.
+
+    A rule may name a value or a node of a hierarchy. A release shows neither in full: rare values
+    are not named, and the hierarchies of a bucketized release are not published. The workflow
+    passes the vocabulary of the table to the attacks, so that a rule is never taken to be about
+    nobody merely because the release does not name its value.
+
+    Examples
+    --------
+    >>> from shoal.hierarchies.hierarchy import Hierarchy
+    >>> work = Domain.of_texts("work", ["Private"])
+    >>> rows = [["Private", "Other"], ["State", "Government"]]
+    >>> hierarchy = Hierarchy.from_rows(rows)
+    >>> known = Vocabulary({"work": work}, {"work": hierarchy.over(work)}, {"work": hierarchy})
+    >>> known.is_empty_node("work", "Government"), known.is_empty_node("work", "Goverment")
+    (True, False)
+    """
+
+    domains: Mapping[str, Domain] = field(default_factory=dict, repr=False)
+    # For a column without a domain here, the tree is applied to its published labels.
+    trees: Mapping[str, Tree] = field(default_factory=dict, repr=False)
+    # They may name values and nodes that nobody in the table has.
+    hierarchies: Mapping[str, Generalization] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_table(cls, table: Table) -> Vocabulary:
+        """Return the vocabulary of a table."""
+        return cls(table.domains, table.trees, table.schema.hierarchies)
+
+    def is_empty_node(self, column: str, label: str | None) -> bool:
+        """Return whether a hierarchy given as rows has a label that is not resolved otherwise.
+
+        Callers ask only about labels above no value of the table: a rule about such a label is
+        understood, and is about nobody.
+        """
+        hierarchy = self.hierarchies.get(column)
+        if hierarchy is None or label is None:
+            return False
+        try:
+            rows = hierarchy.rows
+        except SchemaError:
+            return False
+        return any(label in row for row in rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What any reader can count in the published files.
-
-    Parameters
-    ----------
-    manifest
-        What the release says of itself.
-    lines
-        The distinct published lines: column `bucket`, then the quasi-identifiers as published.
-        Where the release is generalized, a bucket is one combination of quasi-identifiers.
-    buckets
-        The sensitive values of each bucket; None where no column is sensitive.
-    meanings
-        What the labels of a recoded column stand for, by column and label.
-    rows
-        The lines one by one, where the release is suppressed: its quasi-identifiers, then its
-        sensitive columns.
-    sliced
-        The counts of column values, where the release is sliced; `lines` has buckets alone then.
-    vocabulary
-        The values and hierarchies of the table, where somebody has it: attacks read knowledge by
-        them, and use them for nothing else.
-    """
+    """What any reader can count in the published files."""
 
     manifest: Manifest
+    # The distinct published lines: column `bucket`, then the quasi-identifiers as published. In a
+    # generalized release, a bucket is one combination of quasi-identifiers.
     lines: Cells
+    # The sensitive values of each bucket; None if no column is sensitive.
     buckets: Buckets | None
+    # The meanings of the labels of a recoded column, by column and label.
     meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict, repr=False)
+    # The lines one by one if the release is suppressed: quasi-identifiers, then sensitive columns.
     rows: Rows | None = None
+    # The counts of column values if the release is sliced; `lines` then holds only the buckets.
     sliced: Sliced | None = None
+    # The values and hierarchies of the table, if it is at hand: attacks use them only to read
+    # knowledge.
     vocabulary: Vocabulary | None = field(default=None, repr=False)
 
     @property
@@ -94,9 +156,54 @@ class Published:
         return (*self.quasi, *(() if self.buckets is None else (self.buckets.domain,)))
 
     @property
+    def sensitive(self) -> tuple[Domain, ...]:
+        """The published values of the sensitive columns whose values are counted by bucket."""
+        if self.sliced is not None:
+            return tuple(map(self.sliced.domain, self.sliced.layout.sensitive))
+        return () if self.buckets is None else (self.buckets.domain,)
+
+    @property
+    def sensitive_texts(self) -> list[str | None]:
+        """The sensitive values in the order in which findings number them."""
+        if self.sliced is not None:
+            return self.sliced.sensitive_texts
+        return [None] if self.buckets is None else self.buckets.domain.labels()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The columns that an adversary may know about people."""
+        if self.sliced is not None:
+            return self.sliced.layout.known
+        return tuple(domain.column for domain in self.quasi)
+
+    def columns(self) -> Iterator[tuple[Domain, Codes, Counts]]:
+        """Yield each column's domain with codes and the number of rows that show each, in parts.
+
+        Suppressed cells are left out.
+        """
+        if self.rows is not None:
+            for domain, codes in zip(self.rows.domains, self.rows.codes.T, strict=True):
+                shown = codes[codes >= 0]
+                yield domain, shown, np.ones(len(shown), dtype=np.int64)
+        elif self.sliced is not None:
+            for column in self.sliced.columns:
+                for domain in column.values.domains:
+                    yield domain, column.values.column(domain.column), column.values.counts
+        else:
+            for domain in self.quasi:
+                yield domain, self.lines.column(domain.column), self.lines.counts
+            if self.buckets is not None:
+                yield self.buckets.domain, self.buckets.value, self.buckets.count
+
+    @property
     def n_buckets(self) -> int:
         """The number of buckets."""
         return self.lines.domains[0].size
+
+    def bucket_name(self, bucket: int) -> int | str | None:
+        """Return the name of a bucket in findings; classes are numbered from 1."""
+        numbers = self.lines.domains[0]
+        return bucket + 1 if self.manifest.shape.generalizes else numbers.text(bucket)
 
     @property
     def bucket_sizes(self) -> Counts:
@@ -107,16 +214,16 @@ class Published:
 
     @cached_property
     def looks(self) -> tuple[Cells, Codes]:
-        """The different combinations of quasi-identifiers, and which of them each line shows."""
+        """The distinct combinations of quasi-identifiers, and which of them each line shows."""
         looks, look = self.lines.select_with_inverse([domain.column for domain in self.quasi])
-        # Half the room: there is one entry a line.
+        # With one entry per line, 32 bits take half the memory.
         return looks, cast("Codes", look.astype(smallest_type(looks.n_cells)))
 
     @property
     def fewest_alike(self) -> Counts:
-        """For each bucket, how many rows of the release look like its rarest one.
+        """For each bucket, how many rows of the release look like its rarest row.
 
-        Rows look alike where they show the same quasi-identifiers, in whichever bucket they are.
+        Rows look alike if they show the same quasi-identifiers, whatever their buckets.
         """
         looks, look = self.looks
         alike = looks.counts

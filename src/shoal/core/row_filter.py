@@ -1,7 +1,7 @@
 """Filters of rows: an SQL condition over columns, or in Python a function of a row.
 
-Either is asked once for all rows that are alike in the columns that it is given. What it raises
-never shows a value of the table.
+A filter is evaluated once for all rows that are alike in its columns. Its errors never show a value
+of the table.
 """
 
 from __future__ import annotations
@@ -11,47 +11,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Flags, Integers
 from shoal.core.cells import group
 from shoal.core.errors import ParameterError
 from shoal.core.log import internal_log
-from shoal.core.sql_expression import Evaluate, Row, read_expression
-from shoal.core.sql_values import truth
-
-__all__ = ["RowFilter", "rows_of_function"]
-
-Marks = npt.NDArray[np.bool_]
+from shoal.core.sql_expression import read_expression
+from shoal.core.sql_values import Evaluate, Row, truth
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowFilter:
-    """An SQL condition over columns that lets rows through; `read` makes it.
-
-    Parameters
-    ----------
-    columns
-        The columns that it names.
-    evaluate
-        Gives what it comes to in a row.
-    """
+    """An SQL condition over columns that selects rows; `RowFilter.read` makes it."""
 
     columns: tuple[str, ...]
     evaluate: Evaluate
 
     @classmethod
     def read(cls, text: str) -> RowFilter:
-        """Read a condition.
+        """Read a condition such as ``age > 60 AND sex = 'F'``.
 
-        Parameters
-        ----------
-        text
-            Such as ``age > 60 AND sex = 'F'``. The difference of two dates is a number of days.
-
-        Raises
-        ------
-        ParameterError
-            Where it is none, names no column, or holds anything that is not allowed.
+        The difference of two dates is a number of days. Raises a ParameterError if the text is not
+        a condition, names no column, or contains anything that is not allowed.
 
         Examples
         --------
@@ -60,26 +41,16 @@ class RowFilter:
         """
         return cls(*read_expression(text))
 
-    def rows(self, values: Mapping[str, Sequence[object]]) -> Marks:
-        """Mark the rows that it lets through; it is evaluated once for rows that are alike.
+    def rows(self, values: Mapping[str, Sequence[object]]) -> Flags:
+        """Mark the rows for which the condition is true; rows that are alike are evaluated once.
 
-        Parameters
-        ----------
-        values
-            By column the value of each row: a number, a text, a truth value or a date; None where
-            it is missing. A moment counts as a date where it is midnight.
-
-        Raises
-        ------
-        ParameterError
-            Where a column is not there, or values are of a kind that the expression cannot take.
-
-        Notes
-        -----
-        As behind WHERE, a row is let through only if the condition is true: where it is NULL, since
-        a value is missing, neither ``age > 60`` nor ``NOT age > 60`` is. A text is never compared
-        with a number: a condition that silently finds nothing would leave private cells
-        unprotected.
+        `values` holds for each column the value of each row: a number, a text, a truth value or a
+        date; None if it is missing. A timestamp counts as a date if it is midnight. As after WHERE,
+        a row is selected only if the condition is true: if it is NULL because a value is missing,
+        neither ``age > 60`` nor ``NOT age > 60`` selects the row. Raises a ParameterError if a
+        column is not there, or if values are of a kind that the condition cannot accept: a text is
+        never compared with a number, because a condition that silently matches nothing would leave
+        private cells unprotected.
 
         Examples
         --------
@@ -103,10 +74,10 @@ class RowFilter:
             return truth(self.evaluate(row)) is True
         except (TypeError, ValueError):
             fault = "meets values of a kind that it cannot take, such as a text for a number"
-            hint = "texts stand in single quotes, numbers do not; dates are DATE '2020-01-31'."
+            hint = "write texts in single quotes, numbers without, dates as DATE '2020-01-31'."
         except ArithmeticError:
             fault = "divides by zero, or computes a number that is too large"
-            hint = "leave such rows out beforehand, as in: size <> 0 AND income / size > 3."
+            hint = "exclude such rows first, as in: size <> 0 AND income / size > 3."
         raise ParameterError(
             f"The condition on {', '.join(map(repr, self.columns))} {fault}.", hint=hint
         )
@@ -117,20 +88,11 @@ class RowFilter:
 
 def rows_of_function(
     function: Callable[[Mapping[str, Any]], object], values: Mapping[str, Sequence[object]]
-) -> Marks:
-    """Mark the rows that a function lets through; it is called once for rows that are alike.
+) -> Flags:
+    """Mark the rows for which a function returns true; it is called once for rows that are alike.
 
-    Parameters
-    ----------
-    function
-        Gets a row as a mapping of columns to values, and says whether it lets the row through.
-    values
-        By column the value of each row; None where it is missing.
-
-    Raises
-    ------
-    ParameterError
-        Where the function fails; the internal log has its error.
+    The function is called with a row as a mapping of columns to values; a missing value is None.
+    Raises a ParameterError if the function fails; the internal log has its error.
 
     Examples
     --------
@@ -144,7 +106,7 @@ def rows_of_function(
         internal_log.info("A Python function that filters rows failed: %r", error)
         raise ParameterError(
             f"The Python function that filters rows failed with {type(error).__name__}.",
-            hint="it gets a mapping of columns to values, None where one is missing; the columns "
+            hint="it is called with a mapping of columns to values, None if missing; the columns "
             f"are {', '.join(values)}.",
         ) from None
     return found[inverse]
@@ -155,8 +117,8 @@ def rows_of_function(
 
 def _distinct_rows(
     values: Mapping[str, Sequence[object]],
-) -> tuple[Iterator[dict[str, object]], npt.NDArray[np.int64]]:
-    """Give the distinct rows, and for each row its place among them."""
+) -> tuple[Iterator[dict[str, object]], Integers]:
+    """Return the distinct rows, and for each row its place among them."""
     coded = [_coded(column) for column in values.values()]
     n_rows = len(coded[0][1]) if coded else 0
     sizes = [len(distinct) for distinct, _ in coded]
@@ -166,10 +128,10 @@ def _distinct_rows(
     return rows, inverse
 
 
-def _coded(values: Sequence[object]) -> tuple[list[object], npt.NDArray[np.int64]]:
-    """Give the distinct values of a column, and for each row its place among them."""
+def _coded(values: Sequence[object]) -> tuple[list[object], Integers]:
+    """Return the distinct values of a column, and for each row its place among them."""
     listed = list(values)
-    # By type as well, for True, 1 and 1.0 are equal.
+    # The type is part of the key because True, 1 and 1.0 are equal.
     keys = list(zip(map(type, listed), listed, strict=True))
     try:
         place_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}

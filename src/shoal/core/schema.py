@@ -1,6 +1,6 @@
-"""What the steward says about the columns of a table: roles, types, hierarchies.
+"""The columns of a table as the steward describes them: roles, types, hierarchies.
 
-Roles are never guessed: a column without one is an error. The words of ARX and sdcMicro are
+Roles are never guessed: a column without a role is an error. The role names of ARX and sdcMicro are
 accepted wherever roles are given by name (`Schema.from_roles`, the configuration file).
 """
 
@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
-from shoal.core.domain import ColumnType
+from shoal.core.display import Displayed, Section
+from shoal.core.domain import CHOICES, ColumnType, Role, role_of
 from shoal.core.errors import SchemaError
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.roles import Role, role_of
-from shoal.core.spelling import CHOICES
-
-__all__ = ["ColumnDeclaration", "Role", "Schema", "role_of"]
+from shoal.core.tree import Generalization
 
 
 @dataclass(frozen=True)
 class ColumnDeclaration:
-    """A column's type, and for an ordered one its values from lowest to highest."""
+    """The type of a column, and for an ordered column its values from lowest to highest."""
 
     type: ColumnType
     order: tuple[str, ...] | None = field(default=None, repr=False)
@@ -49,7 +47,7 @@ def _name(parameter: str, given: object) -> str:
 
 
 def _combinations(given: object) -> tuple[tuple[str, ...], ...]:
-    """Read combinations of columns; a column by itself is a combination of one."""
+    """Read combinations of columns; a single column is a combination of one."""
     listed = (given,) if isinstance(given, str) else given
     if not isinstance(listed, Iterable):
         raise SchemaError(
@@ -82,13 +80,14 @@ def _kind(given: object) -> str:
     return "None" if given is None else f"a {type(given).__name__}"
 
 
-def _hierarchy(column: str, given: object) -> Hierarchy:
-    if not isinstance(given, Hierarchy):
+def _hierarchy(column: str, given: object) -> Generalization:
+    # isinstance cannot check a protocol with properties: `rows` of a rule raises.
+    if isinstance(given, type) or not callable(getattr(given, "over", None)):
         raise SchemaError(
             f"The hierarchy of column {column!r} must be a shoal.Hierarchy, not {_kind(given)}.",
             hint="for example shoal.Hierarchy.from_csv('age.csv') or Hierarchy.intervals(...).",
         )
-    return given
+    return cast(Generalization, given)
 
 
 def _declaration(column: str, given: object) -> ColumnDeclaration:
@@ -126,38 +125,39 @@ def _declaration(column: str, given: object) -> ColumnDeclaration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schema:
-    """The roles, types and hierarchies of a table's columns.
+class Schema(Displayed):
+    """The roles, types and hierarchies of the columns of a table.
 
     Parameters
     ----------
     quasi
-        Columns that could be linked with what others know.
+        Quasi-identifiers: columns that could be linked with outside knowledge. Default: none.
     sensitive
-        The column nobody may be linked to (one name, or a list; methods say how many they take).
+        The column that must not be linked to a person: one name, or a list if the method accepts
+        several. Default: none.
     identifying
-        Columns that name a person. They are never published.
+        Columns that identify a person directly. They are never published. Default: none.
     insensitive
-        Columns that are published as they are.
+        Columns that are published unchanged. Default: none.
     hierarchies
-        How the values of a column generalize.
+        The generalization hierarchy of each column. Default: none.
     types
-        A column's type where it should not be read off the data; the list of its values, from
-        lowest to highest, for an ordered column.
+        The types of columns for which it should not be inferred from the data; for an ordered
+        column the list of its values, from lowest to highest. Default: inferred.
     key
-        A column that tells rows apart; it counts as identifying. Without one, the line serves.
+        A column that identifies rows; it counts as identifying. Default: the line number.
     person
-        A column that says whose row it is; it counts as identifying.
+        A column that identifies the person of a row; it counts as identifying. Default: none.
     nearly_unique
-        Insensitive columns that the steward means to publish although hardly two rows agree. It
-        says the same as naming each of them in `meant`. Default: none.
+        Insensitive columns that the steward intends to publish although hardly any two rows agree.
+        Equivalent to naming each of them in `meant`. Default: none.
     meant
-        Combinations of insensitive columns that the steward means to publish although they single
+        Combinations of insensitive columns that the steward intends to publish although they single
         people out, or determine what the release hides: names, or lists of names. A combination
         confirms every part of it, and nothing beyond it. Default: none.
     variants
-        What spellings of one value are in a sensitive column (`HIV`, `hiv `): "merge" makes one
-        value of them, "distinct" keeps them apart. Default: none; a column with variants is then
+        How to treat different spellings of one value in a sensitive column (`HIV`, `hiv `): "merge"
+        makes them one value, "distinct" keeps them apart. Default: a column with variants is
         refused.
 
     Examples
@@ -171,7 +171,7 @@ class Schema:
     sensitive: tuple[str, ...] = ()
     identifying: tuple[str, ...] = ()
     insensitive: tuple[str, ...] = ()
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    hierarchies: Mapping[str, Generalization] = field(default_factory=dict)
     types: Mapping[str, ColumnDeclaration] = field(default_factory=dict)
     key: str | None = None
     person: str | None = None
@@ -186,7 +186,7 @@ class Schema:
         sensitive: str | Iterable[str] | None = None,
         identifying: str | Iterable[str] = (),
         insensitive: str | Iterable[str] = (),
-        hierarchies: Mapping[str, Hierarchy] | None = None,
+        hierarchies: Mapping[str, Generalization] | None = None,
         types: Mapping[str, str | Sequence[str] | ColumnDeclaration] | None = None,
         key: str | None = None,
         person: str | None = None,
@@ -284,7 +284,7 @@ class Schema:
         cls,
         roles: Mapping[str, str],
         *,
-        hierarchies: Mapping[str, Hierarchy] | None = None,
+        hierarchies: Mapping[str, Generalization] | None = None,
         types: Mapping[str, str | Sequence[str] | ColumnDeclaration] | None = None,
         key: str | None = None,
         person: str | None = None,
@@ -292,7 +292,7 @@ class Schema:
         meant: str | Iterable[str | Iterable[str]] = (),
         variants: Mapping[str, str] | None = None,
     ) -> Schema:
-        """Make a schema from a role for every column, in Shoal's, ARX's or sdcMicro's words.
+        """Create a schema from the role of each column, in the terms of Shoal, ARX or sdcMicro.
 
         Examples
         --------
@@ -316,6 +316,19 @@ class Schema:
             variants=variants,
         )
 
+    def _overview(self) -> Section:
+        rows = tuple(
+            (
+                name,
+                str(role),
+                str(self.types[name].type) if name in self.types else None,
+                name in self.hierarchies,
+            )
+            for name, role in self.roles.items()
+        )
+        columns = ("column", "role", "declared type", "has a hierarchy")
+        return Section(f"Schema of {len(rows)} columns", columns, rows, holds_values=False)
+
     @property
     def roles(self) -> dict[str, Role]:
         """The role of every column."""
@@ -323,7 +336,7 @@ class Schema:
 
     @property
     def published(self) -> tuple[str, ...]:
-        """The columns that a release may hold: all but the identifying ones."""
+        """The columns that a release may hold: all except the identifying ones."""
         return tuple(dict.fromkeys(self.quasi + self.insensitive + self.sensitive))
 
     @property
@@ -333,12 +346,12 @@ class Schema:
 
     @property
     def both(self) -> tuple[str, ...]:
-        """The columns that are quasi-identifying and sensitive, which slicing alone can take."""
+        """The columns that are quasi-identifying and sensitive, which only slicing accepts."""
         return tuple(column for column in self.quasi if column in self.sensitive)
 
     @property
     def confirmed(self) -> tuple[frozenset[str], ...]:
-        """The combinations of insensitive columns that the steward means to publish.
+        """The combinations of insensitive columns that the steward intends to publish.
 
         Examples
         --------
@@ -350,17 +363,14 @@ class Schema:
         return tuple(dict.fromkeys(map(frozenset, (*self.meant, *single))))
 
     def confirms(self, columns: Iterable[str]) -> bool:
-        """Return whether some columns are, or are part of, a confirmed combination."""
+        """Return whether some columns are a confirmed combination or a part of one."""
         asked = frozenset(columns)
         return not asked or any(asked <= combination for combination in self.confirmed)
 
     def with_orders(self, orders: Mapping[str, tuple[str, ...]]) -> Schema:
-        """Return the schema with the orders of columns whose type it does not declare.
+        """Return the schema with the given orders for columns whose type it does not declare.
 
-        Parameters
-        ----------
-        orders
-            The values of columns, from lowest to highest. Identifying columns need no order.
+        Each order lists values from lowest to highest. Identifying columns need no order.
         """
         added = {
             column: ColumnDeclaration(ColumnType.ORDERED, order)
@@ -370,13 +380,7 @@ class Schema:
         return replace(self, types={**self.types, **added}) if added else self
 
     def check_columns(self, columns: Sequence[str]) -> None:
-        """Refuse a table whose columns are not those of the schema.
-
-        Raises
-        ------
-        SchemaError
-            Where the table lacks a column or has one without a role.
-        """
+        """Raise a SchemaError if the table lacks a column or has a column without a role."""
         self.check_names(columns)
         without = [column for column in columns if column not in self.roles]
         if without:
@@ -387,17 +391,35 @@ class Schema:
             )
 
     def check_names(self, columns: Sequence[str]) -> None:
-        """Refuse a table that lacks a column of the schema; it may have others."""
+        """Raise a SchemaError if the table lacks a column of the schema; it may have others."""
         lacking = [column for column in self.roles if column not in columns]
         if lacking:
-            # Where most names are wrong they may be somebody's values: a file without a header.
-            is_header = 2 * len(lacking) <= len(self.roles)
             raise SchemaError(
                 f"The table has no column {_listed(lacking)}.",
-                hint=f"its columns are {_listed(columns)}."
-                if is_header
-                else "none of its columns has a role: does it begin with a line of their names?",
+                hint=self._hint_of_names(lacking, columns),
             )
+
+    def _hint_of_names(self, lacking: Sequence[str], columns: Sequence[str]) -> str:
+        """Return the likely reason for missing columns: the delimiter, a typo, or no header."""
+        for delimiter in _DELIMITERS:
+            parts = {part.strip(" \"'") for column in columns for part in column.split(delimiter)}
+            if all(name in parts for name in lacking):
+                return (
+                    f"the table was read as {len(columns)} column{'s' * (len(columns) > 1)}, but "
+                    f"its fields are separated by {delimiter!r}: give delimiter = {delimiter!r}."
+                )
+        # If most names are wrong, the file may have no header, and its first line is a person's:
+        # do not show it.
+        if 2 * len(lacking) > len(self.roles):
+            return "none of its columns has a role: does it begin with a line of their names?"
+        close = get_close_matches(lacking[0].casefold(), [one.casefold() for one in columns], n=1)
+        meant = [one for one in columns if [one.casefold()] == close]
+        if not meant:
+            return f"its columns are {_listed(columns)}."
+        return f"did you mean {meant[0]!r}? Its columns are {_listed(columns)}."
+
+
+_DELIMITERS = (";", ",", "\t", "|", ":")
 
 
 def _listed(columns: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""The one secret of a release, and all that is drawn from it.
+"""The one secret of a release, and everything that is drawn from it.
 
-Every key and every draw is derived from 256 secret bits by HMAC with a label, so that one
-purpose tells nothing about another. The bits never reach a public file, a log or an error.
+Every key and every draw is derived from 256 secret bits by HMAC with a label, so that one purpose
+reveals nothing about another. The bits never reach a public file, a log or an error.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ import secrets
 from numbers import Integral
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Integers, Words
 from shoal.core.errors import ParameterError
-
-__all__ = ["Secret"]
 
 _N_BYTES = 32
 
@@ -59,28 +57,28 @@ class Secret:
 
     @classmethod
     def from_hex(cls, bits: str, *, is_test: bool) -> Secret:
-        """Take up a secret again from an internal record."""
+        """Restore a secret from an internal record."""
         return cls(bytes.fromhex(bits), is_test=is_test)
 
     def reveal(self) -> str:
-        """Give the bits in hexadecimal, for the internal record alone."""
+        """Return the bits in hexadecimal, only for the internal record."""
         return self._bits.hex()
 
     def derive(self, label: str) -> bytes:
         """Derive the 256-bit key of one purpose."""
         return hmac.new(self._bits, label.encode(), hashlib.sha256).digest()
 
-    def numbers(self, label: str, size: int) -> npt.NDArray[np.uint64]:
+    def numbers(self, label: str, size: int) -> Words:
         """Draw 64-bit numbers from a cryptographic stream."""
         stream = hashlib.shake_256(self.derive(label)).digest(8 * size)
         return np.frombuffer(stream, dtype="<u8").astype(np.uint64)
 
-    def permutation(self, label: str, size: int) -> npt.NDArray[np.int64]:
+    def permutation(self, label: str, size: int) -> Integers:
         """Draw a permutation of 0, ..., size - 1."""
         return np.argsort(self.numbers(label, size), kind="stable").astype(np.int64)
 
     def generator(self, label: str) -> np.random.Generator:
-        """Make numpy's generator for draws that need more than uniform numbers."""
+        """Return a numpy generator for draws that need more than uniform numbers."""
         return np.random.default_rng(int.from_bytes(self.derive(label)))
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""What a sliced release says: for each bucket and each column how often a column value occurs.
+"""A sliced release as counts: for each bucket and each column how often a column value occurs.
 
-A column of a sliced release is a set of attributes whose values stay together; within a bucket
-the columns are not linked. So all that is published is counts of (bucket, column value), and that
-is all this model holds: no rows and no order.
+A column of a sliced release is a set of attributes whose values stay together; within a bucket the
+columns are not linked. So the release publishes only counts of (bucket, column value), and this
+model holds nothing else: no rows and no order.
 
 References
 ----------
@@ -13,56 +13,39 @@ J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publish
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Cells, group
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-
-__all__ = ["Layout", "Link", "Sliced", "SlicedColumn"]
 
 
 @dataclass(frozen=True)
 class Link:
-    """How a column is linked to the columns before it.
+    """How a column is linked to the columns before it."""
 
-    Parameters
-    ----------
-    column
-        The place of the column.
-    separator
-        The attributes that it shares with one of the columns before it: rows are linked only where
-        these agree. Empty where it shares none, and for the first column.
-    """
-
+    # The place of the column.
     column: int
+    # The attributes that it shares with one of the columns before it: rows are linked only if
+    # these agree. Empty if it shares none, and for the first column.
     separator: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which attributes form the columns, which of them are sensitive, and which are known.
+    """The attributes of each column, and which attributes are sensitive and which are known.
 
-    Parameters
-    ----------
-    columns
-        The attributes of each column.
-    sensitive
-        The attributes whose values are bounded, each for itself; none where only membership
-        matters.
-    known
-        What the adversary knows of a person; where left out, all that is not sensitive. An
-        attribute may be both: the adversary knows it but where it is the one to be inferred.
-
-    Raises
-    ------
-    ParameterError
-        Where a column is empty or names an attribute twice, a sensitive or known attribute is in
-        no column, or columns overlap in a ring, so that they cannot be linked one after the other.
+    The values of each sensitive attribute are bounded separately. By default the adversary knows
+    all attributes that are not sensitive. An attribute may be both: the adversary knows it unless
+    it is the one to be inferred. Raises a ParameterError if a column is empty or names an attribute
+    twice, if a sensitive or known attribute is in no column, or if columns overlap in a ring, so
+    that they cannot be linked one after the other.
 
     Examples
     --------
@@ -88,16 +71,25 @@ class Layout:
         self._confirm()
 
     def _confirm(self) -> None:
-        if not self.columns or not all(self.columns):
-            raise ParameterError("Slicing needs at least one column, and attributes in each.")
-        if any(len(set(column)) < len(column) for column in self.columns):
-            raise ParameterError("A column of a sliced release names an attribute twice.")
+        empty = [str(number) for number, column in enumerate(self.columns, start=1) if not column]
+        if empty or not self.columns:
+            which = f"column {', '.join(empty)} is empty" if empty else "there is none"
+            raise ParameterError(
+                f"Slicing needs at least one column, and attributes in each; {which}.",
+                hint="for example columns=[['age', 'sex'], ['zipcode', 'disease']].",
+            )
+        twice = {name for column in self.columns for name in column if column.count(name) > 1}
+        if twice:
+            raise ParameterError(
+                f"A column names an attribute twice: {', '.join(sorted(twice))}.",
+                hint="name every attribute of a column once.",
+            )
         absent = {*self.sensitive, *self.known}.difference(self.attributes)
         if absent:
             raise ParameterError(f"No column holds {', '.join(sorted(absent))}.")
         n_shared = sum(map(len, self.columns)) - len(self.attributes)
-        # Links of largest overlap fit all columns together exactly where every attribute
-        # that occurs in m columns is in m - 1 separators.
+        # Links of largest overlap fit all columns together if and only if every attribute that
+        # occurs in m columns is in m - 1 separators.
         if sum(len(link.separator) for link in self.links()) != n_shared:
             raise ParameterError(
                 "The columns overlap in a ring, so that no order links them one after the other.",
@@ -110,9 +102,15 @@ class Layout:
         return tuple(dict.fromkeys(name for column in self.columns for name in column))
 
     @property
+    def shared(self) -> tuple[str, ...]:
+        """The attributes that are in several columns."""
+        n_columns = Counter(name for column in self.columns for name in column)
+        return tuple(name for name, n in n_columns.items() if n > 1)
+
+    @property
     def is_overlapping(self) -> bool:
         """Whether an attribute is in several columns."""
-        return sum(map(len, self.columns)) > len(self.attributes)
+        return bool(self.shared)
 
     @property
     def sensitive_columns(self) -> tuple[int, ...]:
@@ -125,34 +123,31 @@ class Layout:
 
     @property
     def outside_attributes(self) -> tuple[str, ...]:
-        """The known attributes that are in no sensitive column: those that rows are cut on."""
+        """The known attributes that are in no sensitive column: rows are cut on these."""
         inside = {name for place in self.sensitive_columns for name in self.columns[place]}
         return tuple(name for name in self.attributes if name in self.known and name not in inside)
 
     def known_for(self, sensitive: str | None) -> tuple[str, ...]:
-        """Name what is known where one sensitive attribute is to be inferred."""
+        """Return the attributes that are known if one sensitive attribute is to be inferred."""
         return tuple(name for name in self.known if name != sensitive)
 
     def hidden_for(self, sensitive: str | None) -> tuple[str, ...]:
-        """Name the unknown attributes that matter: the one to be inferred, and shared ones."""
-        known = self.known_for(sensitive)
+        """Return the unknown attributes that matter: the one to be inferred, and shared ones."""
+        known, shared = self.known_for(sensitive), self.shared
         return tuple(
             name
             for name in self.attributes
-            if name not in known and (name == sensitive or self._n_columns_with(name) > 1)
+            if name not in known and (name == sensitive or name in shared)
         )
 
     def is_linked_by_unknown(self, sensitive: str | None) -> bool:
-        """Whether columns share an attribute that the adversary does not know."""
-        return any(self._n_columns_with(name) > 1 for name in self.hidden_for(sensitive))
+        """Return whether columns share an attribute that the adversary does not know."""
+        return not set(self.shared).isdisjoint(self.hidden_for(sensitive))
 
     def links(self, first: int = 0) -> tuple[Link, ...]:
-        """Give the columns in an order in which they are linked, sensitive ones late.
+        """Return the columns in an order in which they can be linked, beginning at place `first`.
 
-        Parameters
-        ----------
-        first
-            The place of the column to begin with.
+        Sensitive columns come late. By default the order begins at the first column.
 
         Examples
         --------
@@ -161,7 +156,7 @@ class Layout:
         """
         found = [Link(first, ())]
         waiting = [place for place in range(len(self.columns)) if place != first]
-        # The sort is stable, so that ties go by place.
+        # The sort is stable, so ties are resolved by place.
         waiting.sort(key=self.sensitive_columns.__contains__)
         while waiting:
             shared = {place: self._largest_overlap(place, found) for place in waiting}
@@ -177,24 +172,15 @@ class Layout:
         ]
         return max(overlaps, key=len)
 
-    def _n_columns_with(self, name: str) -> int:
-        return sum(name in column for column in self.columns)
-
 
 @dataclass(frozen=True, eq=False)
 class SlicedColumn:
-    """How often each value of one column occurs in each bucket, sorted by bucket, then value.
+    """How often each value of one column occurs in each bucket, sorted by bucket, then value."""
 
-    Parameters
-    ----------
-    values
-        The column's values: codes of its attributes, with their counts in the whole release.
-    bucket, value, count
-        The entries: this bucket holds this value, a cell of `values`, so many times.
-    """
-
+    # The values of the column: codes of its attributes, with their counts in the whole release.
     values: Cells
     bucket: Codes
+    # A cell of `values`.
     value: Codes
     count: Counts
 
@@ -204,7 +190,7 @@ class SlicedColumn:
         return self.values.columns
 
     def codes(self, attribute: str) -> Codes:
-        """Give the code of an attribute, one an entry."""
+        """Return the code of an attribute, one per entry."""
         return self.values.column(attribute)[self.value]
 
     def __repr__(self) -> str:
@@ -213,22 +199,10 @@ class SlicedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Sliced:
-    """A sliced release as counts.
+    """A sliced release as counts; `sizes` holds the number of rows in each bucket.
 
-    Parameters
-    ----------
-    layout
-        Which attributes form the columns, and which are sensitive and known.
-    columns
-        The counts of each column, in the layout's order.
-    sizes
-        The number of rows in each bucket.
-
-    Raises
-    ------
-    DataError
-        Where a column does not hold as many values in every bucket as this has rows, or does not
-        have the attributes that the layout says.
+    Raises a DataError if the columns do not have the attributes of the layout, or if a column does
+    not hold as many values in every bucket as the bucket has rows.
 
     Examples
     --------
@@ -261,16 +235,9 @@ class Sliced:
     def of_pieces(
         cls, cells: Cells, layout: Layout, cell: Codes, bucket: Codes, count: Counts
     ) -> Sliced:
-        """Slice a table whose rows are in buckets.
+        """Slice a table; for each entry, `count` rows of the cell `cell` are in `bucket`.
 
-        Parameters
-        ----------
-        cells
-            The table; it has all attributes of the layout.
-        layout
-            The columns.
-        cell, bucket, count
-            So many rows of this cell are in this bucket.
+        The cells have all attributes of the layout.
         """
         sizes = np.zeros(int(bucket.max(initial=-1)) + 1, dtype=np.int64)
         np.add.at(sizes, bucket, count)
@@ -280,7 +247,7 @@ class Sliced:
         return cls(layout, columns, sizes)
 
     def only(self, buckets: Codes) -> Sliced:
-        """Give what the release says of some buckets, each named once, numbered anew."""
+        """Return the release restricted to some distinct buckets, which are numbered anew."""
         number = np.full(self.n_buckets, -1, dtype=np.int64)
         number[buckets] = np.arange(len(buckets))
         columns = []
@@ -309,9 +276,9 @@ class Sliced:
 
     @property
     def sensitive_texts(self) -> list[str | None]:
-        """The sensitive values one after the other, named by their attribute where it has several.
+        """All sensitive values; with the name of their attribute if there are several attributes.
 
-        The place of an attribute's first value is given by `first_sensitive`.
+        `first_sensitive` returns the place of the first value of an attribute.
         """
         several = len(self.layout.sensitive) > 1
         return [
@@ -321,12 +288,12 @@ class Sliced:
         ]
 
     def first_sensitive(self, attribute: str) -> int:
-        """Give the place of a sensitive attribute's first value in `sensitive_texts`."""
+        """Return the place of the first value of a sensitive attribute in `sensitive_texts`."""
         before = self.layout.sensitive[: self.layout.sensitive.index(attribute)]
         return sum(len(self.domain(name).labels()) for name in before)
 
     def domain(self, attribute: str) -> Domain:
-        """Give the domain of an attribute."""
+        """Return the domain of an attribute."""
         for column in self.columns:
             if attribute in column.attributes:
                 return column.values.domain(attribute)

@@ -1,9 +1,9 @@
-"""SQL conditions over the columns of a row that are safe to take from anyone.
+"""SQL conditions over the columns of a row that are safe to accept from anyone.
 
-A condition is parsed and evaluated here, on every engine alike: no part of it reaches an engine, so
-that it can read no file, end no statement and stand in no log. A missing value is NULL, with the
-three truth values of SQL. Values of different kinds are never compared: a condition that silently
-finds nothing would leave private cells unprotected.
+A condition is parsed and evaluated here, in the same way for every engine: no part of it reaches an
+engine, so it cannot read a file, end a statement or appear in a log. A missing value is NULL, with
+the three truth values of SQL. Values of different kinds are never compared: a condition that
+silently matches nothing would leave private cells unprotected.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ from shoal.core.sql_values import (
     truth,
 )
 
-__all__ = ["Evaluate", "Row", "read_expression"]
-
 _LONGEST_TEXT = 10_000
 _DEEPEST = 40
 _MOST_DIGITS = 20
@@ -69,20 +67,11 @@ _RESERVED = frozenset({
 
 
 def read_expression(text: str) -> tuple[tuple[str, ...], Evaluate]:
-    """Read a condition.
+    """Read a condition; return the columns that it names, and the function that evaluates it.
 
-    Returns
-    -------
-    columns
-        The columns that it names.
-    evaluate
-        Returns what it comes to in a row. It raises a TypeError or a ValueError at values of a kind
-        that it cannot take, and an ArithmeticError.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, names no column, or holds anything that is not allowed.
+    The function takes a row. It raises a TypeError or a ValueError for values of a kind that it
+    cannot accept, or an ArithmeticError. Raises a ParameterError if the text is not a condition,
+    names no column, or contains anything that is not allowed.
 
     Examples
     --------
@@ -108,16 +97,9 @@ def _fault(fault: str) -> ParameterError:
 
 @dataclass(frozen=True)
 class _Token:
-    """A part of the text.
+    """A part of the text: a number, a text, a quoted name, a word, a sign or the end.
 
-    Parameters
-    ----------
-    kind
-        What it is: a number, a text, a quoted name, a word, a sign or the end.
-    text
-        How it is written; words in small letters.
-    place
-        Where it begins, counted from 1.
+    `text` is as written; `place` is where it begins, counted from 1.
     """
 
     kind: str
@@ -141,15 +123,7 @@ def _tokens(text: str) -> list[_Token]:
 
 @dataclass(eq=False)
 class _Reader:
-    """Reads tokens into functions of a row, by recursive descent.
-
-    Parameters
-    ----------
-    tokens
-        What is left to read is behind `at`.
-    columns
-        The columns that were named so far.
-    """
+    """Reads tokens into functions of a row, by recursive descent; `at` is the next token."""
 
     tokens: list[_Token]
     columns: dict[str, None] = field(default_factory=dict)
@@ -161,7 +135,7 @@ class _Reader:
         return self.tokens[self.at]
 
     def takes(self, *texts: str) -> bool:
-        """Take words or signs if they come next, in this order."""
+        """Consume words or signs if they come next, in this order."""
         following = self.tokens[self.at : self.at + len(texts)]
         is_there = [token.text.lower() for token in following] == list(texts) and all(
             token.kind in ("word", "sign") for token in following
@@ -257,7 +231,7 @@ class _Reader:
         return self.chain(self.signed, PRODUCTS)
 
     def chain(self, read: Callable[[], Evaluate], signs: Mapping[str, Compute]) -> Evaluate:
-        """Read parts with signs between them, which are computed from left to right."""
+        """Read operands with signs between them, which are computed from left to right."""
         first, rest = read(), []
         while self.next.kind == "sign" and self.next.text in signs:
             compute = signs[self.next.text]
@@ -315,7 +289,7 @@ class _Reader:
         return lambda row: day_of_midnight(row[name])
 
     def listed(self) -> list[Evaluate]:
-        """Read what stands between parentheses; the first of them is read already."""
+        """Read a list up to its closing parenthesis; the opening one has been read."""
         found = [self.either()]
         while self.takes(","):
             found.append(self.either())

@@ -1,7 +1,7 @@
-"""What the parts of an SQL condition come to, with NULL and the three truth values of SQL.
+"""Evaluation of the parts of an SQL condition, with NULL and the three truth values of SQL.
 
-A text is compared with a number or a date only if it can be read as one, as engines do. Other
-values of different kinds are never compared: a condition that silently finds nothing would leave
+A text is compared with a number or a date only if it can be read as one, as in the engines. Other
+values of different kinds are never compared: a condition that silently matches nothing would leave
 private cells unprotected.
 """
 
@@ -14,36 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.core.hierarchy_rules import iso_date
-
-__all__ = [
-    "COMPARISONS",
-    "CONSTANTS",
-    "FUNCTIONS",
-    "PRODUCTS",
-    "SUMS",
-    "Compute",
-    "Evaluate",
-    "Row",
-    "all_hold",
-    "among",
-    "any_holds",
-    "applied",
-    "as_date",
-    "between",
-    "chained",
-    "constant",
-    "day_of_midnight",
-    "is_distinct",
-    "is_like",
-    "negated",
-    "negative",
-    "truth",
-]
+from shoal.core.domain import iso_date
 
 Row = Mapping[str, object]
 Evaluate = Callable[[Row], Any]
-"""Returns what an expression, or a part of one, comes to in a row."""
+"""Returns the value of an expression, or of a part of one, in a row."""
 Compute = Callable[[Any, Any], Any]
 """Computes a value from two."""
 
@@ -52,12 +27,12 @@ _NUMBER = re.compile(r"[+-]?(\d{1,300}(\.\d{0,300})?|\.\d{1,300})([eE][+-]?\d{1,
 
 
 def constant(value: object) -> Evaluate:
-    """Return a function that is the same for every row."""
+    """Return a function with the same value for every row."""
     return lambda _: value
 
 
 def applied(compute: Callable[..., Any], *parts: Evaluate) -> Evaluate:
-    """Return a function that computes from values; what is computed from NULL is NULL."""
+    """Return a function that computes from the values of its parts; NULL if any of them is NULL."""
 
     def evaluate(row: Row) -> Any:
         values = [part(row) for part in parts]
@@ -67,7 +42,7 @@ def applied(compute: Callable[..., Any], *parts: Evaluate) -> Evaluate:
 
 
 def chained(first: Evaluate, rest: Sequence[tuple[Compute, Evaluate]]) -> Evaluate:
-    """Return a function that computes step by step; what is computed from NULL is NULL."""
+    """Return a function that computes step by step; NULL if any part is NULL."""
 
     def evaluate(row: Row) -> Any:
         found = first(row)
@@ -80,14 +55,14 @@ def chained(first: Evaluate, rest: Sequence[tuple[Compute, Evaluate]]) -> Evalua
 
 
 def truth(value: object) -> bool | None:
-    """Return a truth value, or None for NULL; nothing else is one."""
+    """Return a truth value, or None for NULL; raise a TypeError for anything else."""
     if value is None or isinstance(value, bool):
         return value
     raise TypeError
 
 
 def negated(inner: Evaluate) -> Evaluate:
-    """Return a function that is true where another is false."""
+    """Return a function that is true if another is false."""
 
     def evaluate(row: Row) -> bool | None:
         found = truth(inner(row))
@@ -97,7 +72,7 @@ def negated(inner: Evaluate) -> Evaluate:
 
 
 def any_holds(values: Iterable[object]) -> bool | None:
-    """Return OR of truth values; it stops at the first that is true."""
+    """Return OR of truth values; stop at the first that is true."""
     is_missing = False
     for value in values:
         if truth(value):
@@ -107,7 +82,7 @@ def any_holds(values: Iterable[object]) -> bool | None:
 
 
 def all_hold(values: Iterable[object]) -> bool | None:
-    """Return AND of truth values; it stops at the first that is false."""
+    """Return AND of truth values; stop at the first that is false."""
     is_missing = False
     for value in values:
         if truth(value) is False:
@@ -117,7 +92,7 @@ def all_hold(values: Iterable[object]) -> bool | None:
 
 
 def _alike(left: object, right: object) -> tuple[Any, Any]:
-    """Return two values that can be compared: a text beside a date or a number is read as one."""
+    """Return two values that can be compared: a text next to a date or a number is read as one."""
     if isinstance(left, str) and not isinstance(right, str):
         return _read_like(left, right), right
     if isinstance(right, str) and not isinstance(left, str):
@@ -128,7 +103,7 @@ def _alike(left: object, right: object) -> tuple[Any, Any]:
 
 
 def _read_like(text: str, other: object) -> object:
-    """Read a text as the kind of value that another is."""
+    """Read a text as the kind of another value."""
     if isinstance(other, dt.date):
         return as_date(text)
     if _kind(other) is not float or not _NUMBER.fullmatch(text):
@@ -143,7 +118,7 @@ def _kind(value: object) -> type:
 
 
 def negative(value: Any) -> Any:
-    """Return a number with the other sign."""
+    """Return a number with the opposite sign."""
     return -_number(value)
 
 
@@ -164,7 +139,7 @@ def _lower(value: Any) -> str:
 
 
 def as_date(text: str) -> dt.date:
-    """Read a date."""
+    """Read a date; raise a ValueError if the text is not one."""
     day = iso_date(text)
     if day is None:
         raise ValueError
@@ -172,7 +147,7 @@ def as_date(text: str) -> dt.date:
 
 
 def day_of_midnight(value: object) -> object:
-    """Return a moment at midnight as its day."""
+    """Return the date of a timestamp at midnight; other values are returned unchanged."""
     if isinstance(value, dt.datetime) and value.time() == dt.time():
         return value.date()
     return value
@@ -183,30 +158,30 @@ def _compared(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def between(value: Evaluate, low: Evaluate, high: Evaluate) -> Evaluate:
-    """Return a function that says whether a value lies between two others."""
+    """Return a function that tests whether a value lies between two others."""
     not_below = applied(_compared(operator.ge), value, low)
     not_above = applied(_compared(operator.le), value, high)
     return lambda row: all_hold(part(row) for part in (not_below, not_above))
 
 
 def among(value: Evaluate, members: Sequence[Evaluate]) -> Evaluate:
-    """Return a function that says whether a value is one of several."""
+    """Return a function that tests whether a value is one of several."""
     equal = [applied(_compared(operator.eq), value, member) for member in members]
     return lambda row: any_holds(part(row) for part in equal)
 
 
 def is_distinct(left: object, right: object) -> bool:
-    """Whether two values differ, where NULL differs from every value but itself."""
+    """Return whether two values differ; NULL differs from every value except itself."""
     if left is None or right is None:
         return left is not right
     return bool(_compared(operator.ne)(left, right))
 
 
 def is_like(text: Any, pattern: Any) -> bool:
-    """Whether a text is like a pattern: `%` stands for any signs, `_` for one.
+    """Return whether a text matches a pattern: `%` matches any characters, `_` one character.
 
-    The signs behind the last `%` are tried again one place on, never what is before it, so that no
-    pattern takes longer than the product of both lengths.
+    After a mismatch only the part behind the last `%` is tried again, one character further on, so
+    the time is bounded by the product of both lengths.
     """
     text, pattern = _text(text), _text(pattern)
     at = place = 0
@@ -232,7 +207,7 @@ def _added(left: Any, right: Any) -> Any:
 
 
 def _subtracted(left: Any, right: Any) -> Any:
-    """Subtract numbers, a number of days from a date, or two dates, which gives days."""
+    """Subtract numbers, a number of days from a date, or two dates; the latter returns days."""
     if isinstance(left, dt.date):
         if _kind(right) is float:
             return left - dt.timedelta(days=right)
@@ -242,7 +217,7 @@ def _subtracted(left: Any, right: Any) -> Any:
 
 
 def _remainder(left: Any, right: Any) -> Any:
-    """Return the remainder, with the sign of the dividend as engines have it."""
+    """Return the remainder with the sign of the dividend, as engines do."""
     rest = abs(_number(left)) % abs(_number(right))
     return -rest if left < 0 else rest
 
@@ -260,7 +235,7 @@ def _rounded(number: Any, n_digits: Any = 0) -> Any:
 
 
 def _part_of(text: Any, first: Any, length: Any = None) -> str:
-    """Return a part of a text, whose signs are counted from 1."""
+    """Return a part of a text, whose characters are counted from 1."""
     begin = int(_number(first)) - 1
     end = None if length is None else max(begin + int(_number(length)), 0)
     return _text(text)[max(begin, 0) : end]
@@ -294,21 +269,12 @@ PRODUCTS: Mapping[str, Compute] = {
 
 @dataclass(frozen=True, eq=False)
 class _Function:
-    """A function that conditions may call.
-
-    Parameters
-    ----------
-    compute
-        What it computes.
-    least, most
-        How many arguments it takes.
-    takes_missing
-        Whether it is called with NULL too; others are NULL then.
-    """
+    """A function that conditions may call, with `least` to `most` arguments."""
 
     compute: Callable[..., Any]
     least: int = 1
     most: int = 1
+    # Whether it is called with NULL too; the result of other functions is then NULL.
     takes_missing: bool = False
 
 

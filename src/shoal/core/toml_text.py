@@ -1,4 +1,4 @@
-"""Write texts and keys as TOML does."""
+"""Write texts, keys, tables and documents as TOML."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import json
 import re
 from collections.abc import Mapping
 
-__all__ = ["comment", "document", "inline", "key", "text"]
-
 _ODD_CHARACTERS = "".join(map(chr, [0x7F, *range(0x80, 0xA0), 0x2028, 0x2029]))
 
 
 def text(value: str) -> str:
-    r"""Write a text as TOML does.
+    r"""Return a text as a TOML string.
 
     Examples
     --------
@@ -27,7 +25,7 @@ def text(value: str) -> str:
 
 
 def key(name: str) -> str:
-    """Write a key as TOML does, bare where it can be.
+    """Return a key in TOML, bare if possible.
 
     Examples
     --------
@@ -38,12 +36,12 @@ def key(name: str) -> str:
 
 
 def comment(value: str) -> str:
-    """Write a text so that it stays within its line."""
+    """Return a text that stays on one line, for a comment."""
     return text(value)[1:-1].replace('\\"', '"')
 
 
 def inline(table: Mapping[str, object]) -> str:
-    """Write a table of texts, numbers, and lists and tables of them in one line.
+    """Return a table of texts, numbers, and lists and tables of them as an inline TOML table.
 
     Examples
     --------
@@ -55,7 +53,7 @@ def inline(table: Mapping[str, object]) -> str:
 
 
 def document(sections: Mapping[str, Mapping[str, object]]) -> str:
-    """Write a file of sections; what is None is left out.
+    """Return a TOML document of sections; entries that are None are left out.
 
     Examples
     --------

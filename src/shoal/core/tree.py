@@ -1,8 +1,8 @@
 """A hierarchy applied to the values of one column.
 
-Leaves are laid out so that every node of the hierarchy is a slice of them. A set of values then
-has a first and a last leaf, and the label that covers the set is the lowest node whose slice holds
-both. Methods that generalize ask for nothing else.
+Leaves are ordered so that every node of the hierarchy is a slice of them. A set of values then has
+a first and a last leaf, and the label that covers the set is the lowest node whose slice holds
+both. Methods that generalize need nothing else.
 """
 
 from __future__ import annotations
@@ -11,83 +11,72 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.domain import SUPPRESSED, Domain, Texts
+from shoal.core.arrays import Integers, Texts
+from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.log import internal_log
 
-__all__ = [
-    "MOST_LEVELS",
-    "NO_GROUP",
-    "Integers",
-    "Label",
-    "Level",
-    "Tree",
-    "grow_tree",
-    "unplaced_values",
-]
-
-Integers = npt.NDArray[np.int64]
 Label = str | None
-"""What a node is published as; None for the missing value."""
+"""The published text of a node; None for the missing value."""
 
 MOST_LEVELS = 100
-"""How many levels a hierarchy may have, leaves and root included."""
+"""The largest number of levels of a hierarchy, including leaves and root."""
 NO_GROUP = -1
-"""The group of values that are suppressed at a level below the root already."""
+"""The group of values that are suppressed at a level below the root."""
+
+
+class Generalization(Protocol):
+    """The interface that the core needs of a hierarchy; `shoal.Hierarchy` implements it."""
+
+    @property
+    def kind(self) -> str:
+        """The key that names it in a configuration."""
+
+    @property
+    def height(self) -> int | None:
+        """The level of the root, or None if that depends on the values."""
+
+    @property
+    def rows(self) -> tuple[tuple[Label, ...], ...]:
+        """The rows that it was given as; raises a SchemaError if it was given as a rule."""
+
+    def over(self, domain: Domain, counts: npt.ArrayLike | None = None) -> Tree:
+        """Apply the hierarchy to the values of a column."""
+
+    def to_csv(self, path: str | Path, *, delimiter: str = ";") -> None:
+        """Write a hierarchy that was given as rows."""
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the hierarchy as a configuration states it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """One level of a hierarchy between the leaves and the root.
+    """One level of a hierarchy between the leaves and the root."""
 
-    Parameters
-    ----------
-    groups
-        For each code its group, or `NO_GROUP`. It may end before the code of the missing value,
-        which then has a group of its own.
-    labels
-        For each group its label.
-    """
-
+    # For each code its group, or `NO_GROUP`. The code of the missing value may be left out; it
+    # then has a group of its own.
     groups: Integers
+    # For each group its label.
     labels: Sequence[Label]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """The nodes of a hierarchy over the codes of a domain.
+    """The nodes of a hierarchy over the codes of a domain; `Hierarchy.over` makes it.
 
-    A node is a number: leaves come first, in their order, then level by level, and the root is the
-    last. A parent therefore has a higher number than its children. `Hierarchy.over` makes it.
-
-    Parameters
-    ----------
-    column
-        The column's name.
-    position
-        For each code the position of its leaf.
-    code
-        For each position the code of its leaf.
-    labels
-        For each node its label: the value's text for a leaf, ``*`` for the root, None for the
-        missing value.
-    parent
-        For each node its parent; -1 for the root.
-    first, last
-        For each node its slice of positions, half open.
-    level
-        For each node its level: 0 for leaves, `height` for the root.
-    by_level
-        For each level and position the node that holds the position at that level. Where the
-        hierarchy has none there, because the value is suppressed earlier, it is the root.
+    A node is a number: leaves come first, in their order, then level by level, and the root is
+    last. A parent therefore has a higher number than its children.
 
     Examples
     --------
-    >>> from shoal.core.hierarchy import Hierarchy
+    >>> from shoal.hierarchies.hierarchy import Hierarchy
     >>> domain = Domain.of_texts("work", ["Federal", "Private", "State"])
     >>> rows = [["Private", "Other"], ["State", "Government"], ["Federal", "Government"]]
     >>> tree = Hierarchy.from_rows(rows).over(domain)
@@ -102,13 +91,21 @@ class Tree:
     """
 
     column: str
+    # For each code the position of its leaf.
     position: Integers
+    # For each position the code of its leaf.
     code: Integers
+    # For each node its label: the text of the value for a leaf, * for the root, None for missing.
     labels: Texts
+    # For each node its parent; -1 for the root.
     parent: Integers
+    # For each node its slice of positions, `last` excluded.
     first: Integers
     last: Integers
+    # For each node its level: 0 for leaves, `height` for the root.
     level: Integers
+    # For each level and position the node that holds the position at that level; the root if the
+    # value is suppressed at a lower level.
     by_level: Integers
 
     def __post_init__(self) -> None:
@@ -129,12 +126,12 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
-        """The number of leaves, which is that of the domain's codes."""
+        """The number of leaves, one per code of the domain."""
         return len(self.code)
 
     @property
     def n_nodes(self) -> int:
-        """The number of nodes, leaves and root included."""
+        """The number of nodes, including leaves and root."""
         return len(self.parent)
 
     @property
@@ -143,11 +140,11 @@ class Tree:
         return self._nodes_at(0)
 
     def ancestor(self, positions: npt.ArrayLike, level: int) -> Integers:
-        """Give the node that holds each leaf position at a level."""
+        """Return the node that holds each leaf position at a level."""
         return self._nodes_at(level)[np.asarray(positions, dtype=np.int64)]
 
     def ancestors_at(self, level: int) -> Integers:
-        """Give the node of each code when the whole column is generalized to one level."""
+        """Return the node of each code if the whole column is generalized to one level."""
         return self._nodes_at(level)[self.position]
 
     def _nodes_at(self, level: int) -> Integers:
@@ -161,7 +158,7 @@ class Tree:
         return nodes
 
     def common_ancestor(self, first_position: int, last_position: int) -> int:
-        """Give the lowest node that holds two leaf positions, and so all between them."""
+        """Return the lowest node that holds two leaf positions, and therefore all between them."""
         low, high = sorted((first_position, last_position))
         for nodes in self.by_level:
             node = nodes[low]
@@ -172,7 +169,7 @@ class Tree:
     def common_ancestors(
         self, first_positions: npt.ArrayLike, last_positions: npt.ArrayLike
     ) -> Integers:
-        """Give the lowest node that holds both positions, for each pair of positions."""
+        """Return for each pair of positions the lowest node that holds both."""
         starts = np.asarray(first_positions, dtype=np.int64)
         ends = np.asarray(last_positions, dtype=np.int64)
         low, high = np.minimum(starts, ends), np.maximum(starts, ends)
@@ -191,32 +188,28 @@ class Tree:
         return np.searchsorted(self.parent[self._child_order], np.arange(self.n_nodes + 1))
 
     def children(self, node: int) -> Integers:
-        """Give the children of a node in the order of their leaves; none for a leaf."""
+        """Return the children of a node in the order of their leaves; none for a leaf."""
         return self._child_order[self._child_start[node] : self._child_start[node + 1]]
 
     def members(self, node: int) -> Integers:
-        """Give the codes of the values that a node stands for."""
+        """Return the codes of the values below a node."""
         return self.code[self.first[node] : self.last[node]]
 
     def rows(self) -> list[list[Label]]:
-        """Give the path of labels of every leaf, in the order of the leaves."""
+        """Return the path of labels of every leaf, in the order of the leaves."""
         return self.restricted_rows(range(self.n_leaves))
 
     def restricted_rows(self, nodes: Iterable[int]) -> list[list[Label]]:
-        """Give the leaf-first paths of labels above published nodes, and nothing below them.
+        """Return the leaf-first paths of labels from published nodes up, and nothing below them.
 
-        Rows have one length: a node above the lowest published level repeats its label down to
-        it. The root is left out, for ``*`` needs no row.
-
-        Notes
-        -----
-        Where a node is published beside one of its own ancestors (local recoding), the ancestor's
-        label is a leaf of one row and an inner label of another. Such rows are a table of labels
-        and parents, which `Hierarchy.from_rows` refuses as ambiguous.
+        Rows have the same length: a node above the lowest published level repeats its label down to
+        it. The root gets no row. If a node is published together with one of its own ancestors
+        (local recoding), the ancestor's label is a leaf of one row and an inner label of another;
+        `Hierarchy.from_rows` refuses such rows as ambiguous.
 
         Examples
         --------
-        >>> from shoal.core.hierarchy import Hierarchy
+        >>> from shoal.hierarchies.hierarchy import Hierarchy
         >>> domain = Domain.of_texts("work", ["Federal", "Private", "State"])
         >>> rows = [["Private", "Other"], ["State", "Government"], ["Federal", "Government"]]
         >>> tree = Hierarchy.from_rows(rows).over(domain)
@@ -235,7 +228,7 @@ class Tree:
         return rows
 
     def to_dict(self) -> dict[str, object]:
-        """Give the tree as plain lists."""
+        """Return the tree as plain lists."""
         return {
             "column": self.column,
             "height": self.height,
@@ -255,14 +248,9 @@ class Tree:
 
 
 def grow_tree(domain: Domain, levels: Sequence[Level]) -> Tree:
-    """Make the tree of a domain from its levels between the leaves and the root.
+    """Create the tree of a domain from its levels between the leaves and the root, lowest first.
 
-    Parameters
-    ----------
-    domain
-        The column's values.
-    levels
-        Lowest first; the groups of each lie within the groups of the next.
+    The groups of each level lie within the groups of the next.
 
     Examples
     --------
@@ -315,17 +303,7 @@ def grow_tree(domain: Domain, levels: Sequence[Level]) -> Tree:
 
 
 def unplaced_values(domain: Domain, codes: npt.ArrayLike, fact: str) -> SchemaError:
-    """Make the error for values that a hierarchy cannot place; the internal log lists them.
-
-    Parameters
-    ----------
-    domain
-        The column's values.
-    codes
-        Those that have no place.
-    fact
-        The sentence that says so, without any value.
-    """
+    """Return the error `fact` for values without a place; the internal log lists them."""
     texts = domain.texts[np.asarray(codes, dtype=np.int64)].tolist()
     internal_log.info(
         "Column %r: values without a place in its hierarchy: %r", domain.column, texts
@@ -333,7 +311,7 @@ def unplaced_values(domain: Domain, codes: npt.ArrayLike, fact: str) -> SchemaEr
     return SchemaError(
         fact,
         hint=(
-            "run again with --log FILE (in Python: shoal.log_to(FILE)) to list them in the "
+            "run again with --log FILE (in Python: shoal.config.log_to(FILE)) to list them in the "
             "internal log"
         ),
     )
@@ -346,7 +324,7 @@ def _with_missing(domain: Domain, level: Level) -> Level:
 
 
 def _sort_keys(size: int, levels: Sequence[Level]) -> list[Integers]:
-    """Give each code, level by level, the first code of its group.
+    """Return for each level the first code of each code's group.
 
     Sorted by the highest level, then the next, and last by the code itself, every group is a slice
     and siblings follow the order of the domain.
@@ -364,7 +342,7 @@ def _sort_keys(size: int, levels: Sequence[Level]) -> list[Integers]:
 
 
 def _runs(key: Integers) -> tuple[Integers, Integers, Integers]:
-    """Give where each run of equal keys begins and ends, and for each position its run."""
+    """Return where each run of equal keys begins and ends, and for each position its run."""
     is_first = np.ones(len(key), dtype=bool)
     is_first[1:] = key[1:] != key[:-1]
     first = np.flatnonzero(is_first)
@@ -379,7 +357,7 @@ def _texts(labels: list[Label]) -> Texts:
 
 
 def _check_labels(tree: Tree) -> None:
-    # A rule's label may be the text of a value by accident: "12…" as a prefix and as a value.
+    # A label made by a rule may equal the text of a value by accident: "12…" as prefix and value.
     slices: dict[Label, tuple[int, int]] = {}
     n_ambiguous = 0
     for label, first, last in zip(

@@ -1,57 +1,160 @@
-"""What a checker is given and what it answers."""
+"""The evidence that a checker is given, and the verdict that it returns.
+
+Every checker reduces slices of entries, one slice per bucket. That is correct only if the entries
+are sorted and no pair occurs twice, so this is confirmed before anything is concluded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
-from shoal.checks._entries import Marks, confirm, confirm_sizes
-from shoal.core.cells import Buckets, Cells, Counts
+from shoal.core.arrays import Counts, Flags
+from shoal.core.cells import Buckets, Cells
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import Guarantee
-from shoal.core.rows import Rows
+from shoal.core.progress import Work
 from shoal.core.sliced import Sliced
+from shoal.core.table import Rows
 from shoal.core.tree import Tree
-from shoal.core.work import Work
 
-__all__ = ["Evidence", "Verdict"]
+
+def confirm(buckets: Buckets) -> Buckets:
+    """Return the buckets if their entries are as `Buckets` describes; raise a DataError otherwise.
+
+    That is: sorted, each pair once, in range, with positive counts, and no bucket without an entry.
+
+    Examples
+    --------
+    >>> from shoal.core.domain import Domain
+    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+    >>> confirm(Buckets.of_pairs(np.array([0, 0]), np.array([1, 0]), disease))
+    Buckets(disease: 1 buckets, 2 rows)
+    """
+    if not (_is_numbered(buckets) and _is_sorted(buckets) and _is_counted(buckets)):
+        raise DataError(
+            f"The counts of column {buckets.domain.column!r} by bucket are not in order: they must "
+            "be sorted by bucket, then value, each pair once, with counts of at least 1 and no "
+            "bucket left empty.",
+            hint="Buckets.of_pairs sorts pairs and adds equal ones up.",
+        )
+    return buckets
+
+
+def confirm_occupied(buckets: Buckets) -> Buckets:
+    """Do as `confirm` does, and refuse a release without buckets: it reaches no parameter."""
+    if not buckets.n_buckets:
+        raise DataError("A release without rows has no strongest parameter.")
+    return confirm(buckets)
+
+
+def confirm_sizes(sizes: Counts) -> Counts:
+    """Return the sizes of buckets as 64-bit integers; raise a DataError if a bucket is empty."""
+    sizes = np.asarray(sizes)
+    if sizes.ndim != 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+        raise DataError("The sizes of buckets must be whole numbers of at least 1, one per bucket.")
+    return sizes.astype(np.int64, copy=False)
+
+
+def _is_numbered(buckets: Buckets) -> bool:
+    numbers = buckets.bucket
+    if not len(numbers) == len(buckets.value) == len(buckets.count):
+        return False
+    if not len(numbers):
+        return buckets.n_buckets == 0
+    steps = numbers[1:] - numbers[:-1]
+    return bool(
+        numbers[0] == 0
+        and numbers[-1] == buckets.n_buckets - 1
+        and np.all((steps == 0) | (steps == 1))
+    )
+
+
+def _is_sorted(buckets: Buckets) -> bool:
+    same_bucket = buckets.bucket[1:] == buckets.bucket[:-1]
+    return bool(np.all((buckets.value[1:] > buckets.value[:-1]) | ~same_bucket))
+
+
+def _is_counted(buckets: Buckets) -> bool:
+    if not len(buckets.count):
+        return True
+    # Products of counts are checked against 64 bits, so the counts must have them.
+    return bool(
+        buckets.count.dtype == np.int64
+        and buckets.count.min() >= 1
+        and buckets.value.min() >= 0
+        and buckets.value.max() < buckets.domain.size
+    )
+
+
+def count_values(buckets: Buckets) -> Counts:
+    """Return the number of distinct values in each bucket."""
+    return np.diff(buckets.starts, append=len(buckets.bucket)).astype(np.int64, copy=False)
+
+
+def mark_protected(buckets: Buckets, protect: Sequence[str | None]) -> Flags:
+    """Return for each code whether it is protected; texts that are not in the domain are ignored.
+
+    A single text in place of a list is refused: its letters would protect nothing.
+    """
+    if isinstance(protect, str):
+        raise ParameterError("protect must be a list of texts, not one text.")
+    codes = buckets.domain.codes_of(list(protect))
+    marks = np.zeros(buckets.domain.size, dtype=bool)
+    marks[codes[codes >= 0]] = True
+    return marks
+
+
+def sum_counts(buckets: Buckets, marks: Flags) -> Counts:
+    """Return the number of rows in each bucket whose value is marked."""
+    return np.add.reduceat(_marked_counts(buckets, marks), buckets.starts)
+
+
+def largest_counts(buckets: Buckets, marks: Flags | None = None) -> Counts:
+    """Return the count of the most frequent value of each bucket, among marked values if given."""
+    counts = buckets.count if marks is None else _marked_counts(buckets, marks)
+    return np.maximum.reduceat(counts, buckets.starts)
+
+
+def _marked_counts(buckets: Buckets, marks: Flags) -> Counts:
+    return np.where(marks[buckets.value], buckets.count, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a guarantee is judged by: counts of the published files.
+    """The counts of the published files by which a guarantee is judged.
 
     Parameters
     ----------
     buckets
-        The sensitive values of each bucket; None where no column is sensitive.
+        The sensitive values of each bucket; None if no column is sensitive.
     sizes
         The number of rows in each bucket.
     tree
-        The hierarchy over the sensitive values, for hierarchical t-closeness.
+        The hierarchy over the sensitive values, for hierarchical t-closeness. Default: none.
     witnesses
-        What a guarantee needs beside the published files, by name.
+        What a guarantee needs besides the published files, by name. Default: nothing.
     alike
-        For each bucket, how many rows of the release show the quasi-identifiers of its rarest
-        row. Needed where the rows of a bucket differ in them (a bucketized release); else the
-        rows of a bucket are those that look alike, and their number is its size.
+        For each bucket, how many rows of the release show the quasi-identifiers of its rarest row.
+        Needed if the rows of a bucket differ in them (a bucketized release). Default: the rows of a
+        bucket look alike, and their number is its size.
     rows
-        The published lines one by one, where cells of them are suppressed.
+        The published lines one by one, if cells are suppressed. Default: none.
     sliced
-        The counts of column values by bucket, where the release is sliced.
+        The counts of column values by bucket, if the release is sliced. Default: none.
     lines
-        The distinct published lines, where the rows of buckets are published: the column of
-        buckets, then the quasi-identifiers.
+        The distinct published lines, if the rows of buckets are published: the column of buckets,
+        then the quasi-identifiers. Default: none.
     work
-        The operations that a checker may spend; default 2e9.
+        The operations that a checker may spend. Default: 2e9.
 
     Raises
     ------
     DataError
-        Where a bucket is empty, or has not as many sensitive values as rows.
+        If a bucket is empty, or does not have as many sensitive values as rows.
 
     Examples
     --------
@@ -72,7 +175,7 @@ class Evidence:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
         if self.alike is not None and len(confirm_sizes(self.alike)) != len(self.sizes):
-            raise DataError("The numbers of rows that look alike must be given one a bucket.")
+            raise DataError("The numbers of rows that look alike must be given, one per bucket.")
         object.__setattr__(self, "witnesses", MappingProxyType(dict(self.witnesses)))
         if self.buckets is not None:
             confirm(self.buckets)
@@ -80,7 +183,7 @@ class Evidence:
 
     @classmethod
     def of_buckets(cls, buckets: Buckets, tree: Tree | None = None) -> Evidence:
-        """Take the sizes of the buckets from what they hold."""
+        """Create evidence whose sizes are those of the buckets."""
         return cls(buckets, confirm(buckets).sizes, tree)
 
     def _confirm_agreement(self, buckets: Buckets) -> None:
@@ -92,12 +195,9 @@ class Evidence:
             )
 
     def buckets_for(self, guarantee: Guarantee) -> Buckets:
-        """Give the buckets, which a guarantee about sensitive values cannot do without.
+        """Return the buckets, which a guarantee about sensitive values requires.
 
-        Raises
-        ------
-        ParameterError
-            Where the evidence has none.
+        Raises a ParameterError if the evidence has none.
         """
         if self.buckets is None:
             raise ParameterError(
@@ -107,7 +207,7 @@ class Evidence:
 
     @property
     def n_entries(self) -> int:
-        """About how many numbers the evidence consists of."""
+        """The approximate number of numbers in the evidence."""
         parts: list[int] = [len(self.sizes)]
         if self.buckets is not None:
             parts.append(len(self.buckets.value))
@@ -136,20 +236,20 @@ class Verdict:
     holds
         Whether every bucket keeps it.
     reached
-        The strongest parameters that every bucket does keep, by name; empty where there are none
-        to state. Fractions are texts.
+        The strongest parameters that every bucket keeps, by name; empty if there are none to state.
+        Fractions are texts.
     n_buckets, n_failing
-        How many buckets there are, and how many of them break the guarantee.
+        The number of buckets, and of those that break the guarantee.
     detail
-        What was found, in a sentence without any value of the table.
+        The finding, in a sentence without any value of the table.
     is_partial
-        Whether a witness was missing, so that only a part was checked: where that part holds, the
-        guarantee may still be broken.
+        Whether a witness was missing, so that only a part was checked: even if that part holds, the
+        guarantee may be broken. Default: False.
     is_checked
         Whether it was checked at all; False if that would take more operations than allowed.
-        Nothing holds then.
+        `holds` is then False. Default: True.
     unit
-        What is counted: buckets, unless the guarantee is about something else.
+        What is counted. Default: buckets.
 
     Examples
     --------
@@ -171,17 +271,7 @@ class Verdict:
 
     @classmethod
     def not_checked(cls, guarantee: Guarantee, n_buckets: int, max_work: int) -> Verdict:
-        """Say that a check was given up because it would take too many operations.
-
-        Parameters
-        ----------
-        guarantee
-            The guarantee that was not checked.
-        n_buckets
-            How many buckets there are.
-        max_work
-            How many operations were allowed.
-        """
+        """Return the verdict of a check that needs more than `max_work` operations."""
         return cls(
             guarantee=guarantee,
             holds=False,
@@ -196,26 +286,16 @@ class Verdict:
     def of_failures(
         cls,
         guarantee: Guarantee,
-        fails: Marks,
+        fails: Flags,
         fault: str,
         reached: Mapping[str, object],
         *,
         is_partial: bool = False,
     ) -> Verdict:
-        """Sum up which buckets fail.
+        """Return the verdict that follows from whether each bucket breaks the guarantee.
 
-        Parameters
-        ----------
-        guarantee
-            The guarantee that was checked.
-        fails
-            For each bucket whether it breaks the guarantee.
-        fault
-            What a failing bucket does, as in "hold fewer than 5 rows".
-        reached
-            The strongest parameters that every bucket does keep.
-        is_partial
-            Whether only a part was checked.
+        `fault` describes a failing bucket, as in "hold fewer than 5 rows"; `reached` holds the
+        strongest parameters that every bucket keeps.
         """
         n_failing = int(np.count_nonzero(fails))
         return cls(
@@ -229,7 +309,7 @@ class Verdict:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Give the verdict as JSON holds it."""
+        """Return the verdict in its JSON form."""
         return {
             "guarantee": self.guarantee.to_dict(),
             "holds": self.holds,

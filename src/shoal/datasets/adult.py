@@ -1,12 +1,12 @@
-"""The Adult table of the UCI repository, cut and described as the papers use it.
+"""UCI Adult, with the rows, columns and roles that the papers use.
 
-The file is the user's own; Shoal neither ships nor downloads it. It ships hierarchies for it
-(folder ``hierarchies``, in ARX's format), of the heights that [Li08] prints in its Table III: age
-5, workclass 3, education 4, marital status 3, race 3, sex 2, leaves and root counted. With them the
-negative rules of one attribute on the subset ``injector`` are, at a minimum expectation of .95,
-.90, .85, .80 and .75, as many as 15, 22, 32, 38 and 44; [Li08], Figure 3, prints 15, 22, 32, 39
-and 45. The paper does not print its hierarchies: among regular bands of ages those of 5, 20 and 40
-years, counted from 12, were chosen because they come near to the figure.
+Shoal neither ships nor downloads the table; the user provides the file. Shoal ships hierarchies for
+it (folder ``hierarchies``, in ARX's format), with the heights of [Li08], Table III, leaves and root
+included: age 5, workclass 3, education 4, marital status 3, race 3, sex 2. With them, the subset
+``injector`` has 15, 22, 32, 38 and 44 negative rules of one attribute at a minimum expectation of
+.95, .90, .85, .80 and .75; [Li08], Figure 3, prints 15, 22, 32, 39 and 45. The paper does not print
+its hierarchies: age bands of 5, 20 and 40 years, counted from 12, were chosen because, among
+regular bands, they come close to the figure.
 
 References
 ----------
@@ -33,14 +33,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Integers, Texts
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Column, Dataset, Encoded
-
-__all__ = ["ADULT_COLUMNS", "ADULT_SUBSETS", "LOW_EDUCATION", "adult", "adult_hierarchy"]
+from shoal.hierarchies.hierarchy import Hierarchy
 
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status"),
@@ -75,26 +73,18 @@ _FOREGROUND = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Subset:
-    """Which rows and columns of Adult a paper uses, and which of them is sensitive.
+    """The rows and columns of Adult that a paper uses.
 
-    Parameters
-    ----------
-    columns
-        The columns kept.
-    sensitive
-        The sensitive one among them; the others are quasi-identifying.
-    complete_in
-        The columns in which a row may not miss a value.
-    n_first
-        How many of the file's rows are looked at, from the first.
-    bins
-        Columns cut into so many intervals of equal width.
+    All columns but the sensitive one are quasi-identifying.
     """
 
     columns: tuple[str, ...]
     sensitive: str | None
+    # The columns in which a row must have a value.
     complete_in: tuple[str, ...] = ADULT_COLUMNS
+    # The number of rows to use, from the beginning of the file. Default: all.
     n_first: int | None = None
+    # Columns to cut into a number of intervals of equal width.
     bins: tuple[tuple[str, int], ...] = ()
 
 
@@ -119,7 +109,7 @@ _SUBSETS: Mapping[str, _Subset] = {
     ),
 }
 ADULT_SUBSETS = tuple(_SUBSETS)
-"""The names that `adult` knows."""
+"""The subsets that `adult` knows."""
 
 
 def adult(path: str | os.PathLike[str], subset: str = "occ-7") -> Dataset:
@@ -129,34 +119,34 @@ def adult(path: str | os.PathLike[str], subset: str = "occ-7") -> Dataset:
     ----------
     path
         A CSV file with the header `ADULT_COLUMNS`, the training rows (``adult.data``) before the
-        test rows (``adult.test``), a missing value empty.
+        test rows (``adult.test``), and missing values left empty.
     subset
-        Which experiment's table:
+        The table of an experiment; ``occ-7`` by default:
 
         - ``all``: every row (48,842) and column; occupation is sensitive.
-        - ``complete`` or ``occ-15``: the 45,222 rows complete in all columns; occupation is
-          sensitive, the other fourteen quasi-identifying [Rafi].
-        - ``occ-7``: of these age, workclass, education, marital_status, race, sex and, sensitive,
-          occupation [Rafi].
-        - ``injector``: the columns of ``occ-7``; of the training rows the 30,718 that are complete
-          in these seven [Li08].
-        - ``foreground-5``: the 45,222 rows with age, workclass, marital_status, occupation, race
-          and, sensitive, education [Wong11].
+        - ``complete`` or ``occ-15``: the 45,222 rows without missing values; occupation is
+          sensitive, the other fourteen columns are quasi-identifying [Rafi].
+        - ``occ-7``: the same rows with age, workclass, education, marital_status, race, sex, and
+          occupation, which is sensitive [Rafi].
+        - ``injector``: the columns of ``occ-7``, and the 30,718 training rows that are complete in
+          these seven [Li08].
+        - ``foreground-5``: the 45,222 rows with age, workclass, marital_status, occupation, race,
+          and education, which is sensitive [Wong11].
         - ``foreground-8``: the same with sex, native_country and salary.
-        - ``adversarial``: the 45,222 rows in ten columns, none of them sensitive; age is cut into
-          10 intervals of equal width and fnlwgt into 150 [Aggarwal06]. The paper leaves out four
-          of fourteen columns without naming them: race, capital_gain, capital_loss and
-          native_country are taken, and salary, its fifteenth, with them.
+        - ``adversarial``: the 45,222 rows with ten columns, none of them sensitive; age is cut into
+          10 intervals of equal width and fnlwgt into 150 [Aggarwal06]. The paper drops four of
+          fourteen columns without naming them; here these are race, capital_gain, capital_loss and
+          native_country, and also salary, the fifteenth.
 
     Returns
     -------
     Dataset
-        With Shoal's own hierarchies.
+        The table, with Shoal's own hierarchies.
 
     Raises
     ------
     DataError
-        Where the file is absent, has other columns, or holds something that Adult does not.
+        If the file is absent, has other columns, or contains values that Adult does not have.
     """
     if subset not in _SUBSETS:
         raise ParameterError(
@@ -178,12 +168,7 @@ def adult(path: str | os.PathLike[str], subset: str = "occ-7") -> Dataset:
 
 @cache
 def adult_hierarchy(column: str) -> Hierarchy:
-    """Give Shoal's hierarchy of a column of Adult.
-
-    Parameters
-    ----------
-    column
-        One of `ADULT_COLUMNS`.
+    """Return Shoal's hierarchy of a column of Adult.
 
     Examples
     --------
@@ -206,7 +191,7 @@ def _hierarchy_file(column: str) -> Path:
 
 @cache
 def _values(column: str) -> tuple[str, ...]:
-    """Give the values of a categorical column: the leaves of its hierarchy."""
+    """Return the values of a categorical column: the leaves of its hierarchy."""
     lines = _hierarchy_file(column).read_text(encoding="utf-8").splitlines()
     return tuple(line.split(";", maxsplit=1)[0] for line in lines)
 
@@ -225,14 +210,14 @@ def _schema(chosen: _Subset) -> Schema:
     )
 
 
-def _read(path: Path, n_first: int | None) -> dict[str, npt.NDArray[np.object_]]:
-    """Read the texts of every column, the empty text where a value is missing."""
+def _read(path: Path, n_first: int | None) -> dict[str, Texts]:
+    """Return the texts of every column, empty where a value is missing."""
     where = "get Adult from the UCI Machine Learning Repository (archive.ics.uci.edu, dataset 2)"
     expected = f"write its first line as {','.join(ADULT_COLUMNS)}"
     if not path.is_file():
         raise DataError(
             f"There is no file {str(path)!r} to read Adult from.",
-            hint=f"{where}, put adult.data and adult.test into one CSV file, leave missing values "
+            hint=f"{where}, join adult.data and adult.test in one CSV file, leave missing values "
             f"empty, and {expected}.",
         )
     with path.open(encoding="utf-8", newline="") as stream:
@@ -240,7 +225,7 @@ def _read(path: Path, n_first: int | None) -> dict[str, npt.NDArray[np.object_]]
         header = next(reader, [])
         if tuple(header) != ADULT_COLUMNS:
             raise DataError(
-                f"The file {str(path)!r} does not have the columns of Adult in its first line.",
+                f"The first line of {str(path)!r} does not name the columns of Adult.",
                 hint=f"{expected}.",
             )
         rows = [row for row in reader if row]
@@ -255,14 +240,15 @@ def _read(path: Path, n_first: int | None) -> dict[str, npt.NDArray[np.object_]]
     return {column: texts[:, place] for place, column in enumerate(ADULT_COLUMNS)}
 
 
-def _column(name: str, texts: npt.NDArray[np.object_]) -> Column:
+def _column(name: str, texts: Texts) -> Column:
     if name in _INTEGERS:
         try:
             return np.array(texts.tolist(), dtype=np.str_).astype(np.int64)
         except ValueError:
             raise DataError(
-                f"Column {name!r} of Adult holds whole numbers; some values are others or missing.",
-                hint="write the numbers as they are in the UCI files.",
+                f"Column {name!r} of Adult must hold whole numbers; some values do not, or are "
+                "missing.",
+                hint="write the numbers as in the UCI files.",
             ) from None
     labels = _values(name)
     code_by_text = {text: code for code, text in enumerate(labels)}
@@ -273,16 +259,16 @@ def _column(name: str, texts: npt.NDArray[np.object_]) -> Column:
     if n_unknown:
         raise DataError(
             f"Column {name!r} of Adult has {n_unknown} values that the UCI files do not have.",
-            hint="leave missing values empty (not ?), take out blanks after commas, and the full "
-            "stop that ends the lines of adult.test.",
+            hint="leave missing values empty (not ?), and remove blanks after commas and the full "
+            "stop at the end of the lines of adult.test.",
         )
     return Encoded(codes, labels)
 
 
-def _bins(numbers: npt.NDArray[np.int64], number: int) -> Encoded:
-    """Cut into so many intervals of equal width, from the least value to the greatest."""
+def _bins(numbers: Integers, number: int) -> Encoded:
+    """Cut numbers into intervals of equal width, from the smallest to the largest."""
     least, greatest = int(numbers.min()), int(numbers.max())
-    # In integers, so that a value at a bound goes the same way everywhere.
+    # Integer arithmetic puts a value at a bound into the same interval on every machine.
     place = (numbers - least) * number // max(greatest - least, 1)
     bounds = np.linspace(least, greatest, number + 1)
     labels = [f"[{low:.10g}, {high:.10g}[" for low, high in pairwise(bounds)]

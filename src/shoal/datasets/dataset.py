@@ -1,9 +1,9 @@
-"""A table in memory together with what its columns mean.
+"""A table in memory together with its schema.
 
-A dataset is what the papers' tables, the generators and the Adult recipe give: columns of equal
-length and the schema that says which of them identify, could be linked, or are sensitive. It is
-small on purpose: engines read its columns, tests compare them, and `Dataset.to_csv` writes them
-in the encoding that Shoal reads everywhere (a missing value is empty, the empty string quoted).
+The papers' tables, the generators and UCI Adult are datasets: columns of equal length, and their
+roles. The class is small on purpose: engines read its columns, tests compare them, and
+`Dataset.to_csv` writes them as Shoal reads them everywhere (a missing value empty, the empty string
+quoted).
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.arrays import Floats, Integers, Texts
+from shoal.core.documents import write_whole
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
-from shoal.core.writing import write_whole
 
-__all__ = ["Column", "Dataset", "Encoded"]
-
-_ROWS_A_WRITE = 65_536
+_ROWS_PER_WRITE = 65_536
 _CSV_MARKS = frozenset(',"\r\n')
 
 
@@ -36,7 +35,7 @@ class Encoded:
     Parameters
     ----------
     codes
-        One integer a row: the place of its label, -1 where the value is missing.
+        One integer per row: the index of its label, -1 if the value is missing.
     labels
         The texts that the codes stand for.
 
@@ -58,19 +57,17 @@ class Encoded:
     def __repr__(self) -> str:
         return f"Encoded({len(self)} rows, {len(self.labels)} labels)"
 
-    def decode(self) -> npt.NDArray[np.object_]:
-        """Give the column as an array of texts, None where a value is missing."""
-        texts: npt.NDArray[np.object_] = _objects([*self.labels, None])[self.codes]
+    def decode(self) -> Texts:
+        """Return the column as an array of texts, None where a value is missing."""
+        texts: Texts = _objects([*self.labels, None])[self.codes]
         return texts
 
     def take(self, indices: npt.ArrayLike) -> Encoded:
-        """Give the rows at these places, in this order; a mask of booleans selects."""
+        """Return the rows at some indices, in their order, or those that a mask selects."""
         return Encoded(self.codes[np.asarray(indices)], self.labels)
 
 
-Column: TypeAlias = (
-    npt.NDArray[np.object_] | npt.NDArray[np.int64] | npt.NDArray[np.float64] | Encoded
-)
+Column: TypeAlias = Texts | Integers | Floats | Encoded
 """Texts (None where missing), integers, reals (NaN where missing), or codes with labels."""
 
 
@@ -90,9 +87,9 @@ class Dataset:
     Raises
     ------
     DataError
-        Where the columns differ in length or hold something else.
+        If the columns differ in length, or hold values of another type.
     SchemaError
-        Where a column has no role, or a role no column.
+        If a column has no role, or a role has no column.
 
     Examples
     --------
@@ -122,7 +119,7 @@ class Dataset:
         if len(lengths) > 1:
             raise DataError(
                 f"The columns of dataset {name!r} have {len(lengths)} different lengths.",
-                hint="give every column one value a row.",
+                hint="give every column one value per row.",
             )
         schema.check_columns(list(arrays))
         object.__setattr__(self, "name", name)
@@ -143,7 +140,7 @@ class Dataset:
         )
 
     def take(self, indices: npt.ArrayLike) -> Dataset:
-        """Give the dataset of the rows at these places; a mask of booleans selects.
+        """Return the dataset with the rows at some indices, or those that a mask selects.
 
         Examples
         --------
@@ -161,7 +158,7 @@ class Dataset:
         return Dataset(self.name, taken, self.schema)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Give every column as a list of plain Python values, None where one is missing."""
+        """Return every column as a list of plain Python values, None where one is missing."""
         return {column: _plain(values) for column, values in self.columns.items()}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -170,29 +167,29 @@ class Dataset:
         Parameters
         ----------
         path
-            The file to write; one that exists is replaced at once when the new one is complete.
+            The file to write; an existing file is replaced once the new one is complete.
 
         Notes
         -----
-        A missing value is empty and unquoted, the empty string is quoted, texts are quoted where
-        CSV asks for it. Lines end in a line feed. Only the owner may read the file.
+        A missing value is empty and unquoted, the empty string is quoted, and other texts are
+        quoted if CSV requires it. Lines end with a line feed. Only the owner may read the file.
 
         Raises
         ------
         EngineError
-            Where the file system refuses.
+            If the file cannot be written.
         """
         write_whole(Path(path), self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield ",".join(_quoted(column) for column in self.columns) + "\n"
-        for start in range(0, self.n_rows, _ROWS_A_WRITE):
-            stop = start + _ROWS_A_WRITE
+        for start in range(0, self.n_rows, _ROWS_PER_WRITE):
+            stop = start + _ROWS_PER_WRITE
             fields = [_fields(values, start, stop) for values in self.columns.values()]
             yield "\n".join(map(",".join, zip(*fields, strict=True))) + "\n"
 
 
-def _objects(values: Sequence[object]) -> npt.NDArray[np.object_]:
+def _objects(values: Sequence[object]) -> Texts:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -1,8 +1,8 @@
-"""The small tables that the papers print, as they print them.
+"""The small tables in the papers, as printed.
 
-Values are the papers' own; column names are written out in full and in lower case. A table from
-before publication is a `Dataset`; one that was published is a `Published`: rows of text, the
-bucket of each row, and which attributes stayed together.
+Values are the papers' own; column names are written out in full and in lower case. An original
+table is a `Dataset`. A published one is a `Published`: rows of text, the bucket of each row, and
+which attributes stayed together.
 
 References
 ----------
@@ -29,28 +29,6 @@ from shoal.core.errors import ParameterError
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Dataset
 
-__all__ = [
-    "Published",
-    "employees",
-    "employees_private_cells",
-    "employees_shuffled",
-    "foreground_buckets",
-    "foreground_distribution",
-    "foreground_patients",
-    "foreground_signatures",
-    "injector_buckets",
-    "injector_one_female",
-    "injector_patients",
-    "injector_sensitive_table",
-    "slicing_bucketized",
-    "slicing_buckets",
-    "slicing_generalized",
-    "slicing_multiset",
-    "slicing_one_attribute_per_column",
-    "slicing_patients",
-    "slicing_sliced",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
@@ -59,10 +37,10 @@ class Published:
     Parameters
     ----------
     columns
-        The attributes, grouped by what stayed together: a row's values of one group belong to one
+        The attributes, grouped by column: the values of a row within a group belong to one
         person, those of different groups need not.
     rows
-        The printed rows, one text an attribute, in the order of `columns`.
+        The printed rows, one text per attribute, in the order of `columns`.
     buckets
         The bucket of each row.
     """
@@ -83,7 +61,7 @@ class Published:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Give the table as plain lists."""
+        """Return the table as plain lists."""
         return {
             "columns": [list(column) for column in self.columns],
             "rows": [list(row) for row in self.rows],
@@ -102,7 +80,7 @@ def _dataset(
 
 
 def injector_patients() -> Dataset:
-    """Give the original patients of [Li08], Table I: nine rows.
+    """Return the original patients of [Li08], Table I: nine rows.
 
     Examples
     --------
@@ -129,12 +107,12 @@ def injector_patients() -> Dataset:
 
 
 def injector_buckets() -> tuple[int, ...]:
-    """Give the group of every patient in [Li08], Table II(a)."""
+    """Return the group of every patient in [Li08], Table II(a)."""
     return (1, 1, 1, 2, 2, 2, 3, 3, 3)
 
 
 def injector_sensitive_table() -> tuple[tuple[int, str, int], ...]:
-    """Give (group, disease, count) as printed in [Li08], Table II(b)."""
+    """Return (group, disease, count) as printed in [Li08], Table II(b)."""
     return (
         (1, "Ovarian Cancer", 2),
         (1, "Prostate Cancer", 1),
@@ -146,15 +124,11 @@ def injector_sensitive_table() -> tuple[tuple[int, str, int], ...]:
 
 
 def injector_one_female(ell: int = 3) -> Dataset:
-    """Give the group of [Li08], section V-A, in which one woman stands among ``ell`` men.
+    """Return the group of [Li08], section V-A, with one woman among ``ell`` men.
 
-    One value is ovarian cancer, the other ``ell`` are diseases of both sexes. Every row can take
-    ``ell`` of the values or more, and still the woman must have ovarian cancer: nobody else can.
-
-    Parameters
-    ----------
-    ell
-        The number of men, and of common diseases.
+    One value is ovarian cancer, the other ``ell`` (3 by default) are diseases of both sexes. Every
+    row can take at least ``ell`` of the values, and yet the woman must have ovarian cancer, because
+    nobody else can.
 
     Examples
     --------
@@ -175,7 +149,7 @@ _SLICING_BUCKETS = (1, 1, 1, 1, 2, 2, 2, 2)
 
 
 def slicing_patients() -> Dataset:
-    """Give the original table of [Li12], Table 1(a): eight rows.
+    """Return the original table of [Li12], Table 1(a): eight rows.
 
     Examples
     --------
@@ -201,34 +175,20 @@ def slicing_patients() -> Dataset:
 
 
 def slicing_buckets() -> tuple[int, ...]:
-    """Give the bucket of every row in all parts of [Li12], Table 1."""
+    """Return the bucket of every row in all parts of [Li12], Table 1."""
     return _SLICING_BUCKETS
 
 
 def slicing_generalized() -> Published:
-    """Give [Li12], Table 1(b), the generalized table.
+    """Return [Li12], Table 1(b), the generalized table.
 
     The first age is printed as [20-52], although nobody in the table is younger than 22.
     """
-    first, second = ("[20-52]", "*", "4790*"), ("[54-64]", "*", "4730*")
-    return Published(
-        columns=(_SLICING_ATTRIBUTES,),
-        rows=(
-            (*first, "dyspepsia"),
-            (*first, "flu"),
-            (*first, "flu"),
-            (*first, "bronchitis"),
-            (*second, "flu"),
-            (*second, "dyspepsia"),
-            (*second, "dyspepsia"),
-            (*second, "gastritis"),
-        ),
-        buckets=_SLICING_BUCKETS,
-    )
+    return _grouped(("[20-52]", "*", "4790*"), ("[54-64]", "*", "4730*"))
 
 
 def slicing_bucketized() -> Published:
-    """Give [Li12], Table 1(c), the bucketized table: diseases permuted within a bucket."""
+    """Return [Li12], Table 1(c), the bucketized table: diseases permuted within a bucket."""
     return Published(
         columns=(("age", "sex", "zipcode"), ("disease",)),
         rows=(
@@ -246,30 +206,29 @@ def slicing_bucketized() -> Published:
 
 
 def slicing_multiset() -> Published:
-    """Give [Li12], Table 1(d), multiset-based generalization.
+    """Return [Li12], Table 1(d), multiset-based generalization.
 
     The paper abbreviates the diseases (dysp., bron., gast.); they are written out here.
     """
-    first = ("22:2,33:1,52:1", "M:1,F:3", "47905:2,47906:2")
-    second = ("54:1,60:2,64:1", "M:3,F:1", "47302:2,47304:2")
+    return _grouped(
+        ("22:2,33:1,52:1", "M:1,F:3", "47905:2,47906:2"),
+        ("54:1,60:2,64:1", "M:3,F:1", "47302:2,47304:2"),
+    )
+
+
+def _grouped(first: tuple[str, ...], second: tuple[str, ...]) -> Published:
+    """Return [Li12], Table 1, with the same quasi-identifiers for all rows of a bucket."""
+    diseases = ("dyspepsia", "flu", "flu", "bronchitis", "flu", "dyspepsia", "dyspepsia")
+    shown = zip((first,) * 4 + (second,) * 4, (*diseases, "gastritis"), strict=True)
     return Published(
         columns=(_SLICING_ATTRIBUTES,),
-        rows=(
-            (*first, "dyspepsia"),
-            (*first, "flu"),
-            (*first, "flu"),
-            (*first, "bronchitis"),
-            (*second, "flu"),
-            (*second, "dyspepsia"),
-            (*second, "dyspepsia"),
-            (*second, "gastritis"),
-        ),
+        rows=tuple((*quasi, disease) for quasi, disease in shown),
         buckets=_SLICING_BUCKETS,
     )
 
 
 def slicing_one_attribute_per_column() -> Published:
-    """Give [Li12], Table 1(e), one-attribute-per-column slicing.
+    """Return [Li12], Table 1(e), one-attribute-per-column slicing.
 
     The paper abbreviates the diseases (dysp., bron., gast.); they are written out here.
     """
@@ -290,11 +249,11 @@ def slicing_one_attribute_per_column() -> Published:
 
 
 def slicing_sliced() -> Published:
-    """Give [Li12], Table 1(f), the sliced table: {age, sex} and {zipcode, disease}.
+    """Return [Li12], Table 1(f), the sliced table: {age, sex} and {zipcode, disease}.
 
     The shortened form refers to part (f) without printing it. The pairs of each bucket follow from
-    part (a) and are checked against it; which pair stands beside which is a random linking that
-    says nothing, and is not to be relied on.
+    part (a) and are checked against it; which pair is next to which is a random linking without
+    meaning.
     """
     return Published(
         columns=(("age", "sex"), ("zipcode", "disease")),
@@ -316,7 +275,7 @@ def slicing_sliced() -> Published:
 
 
 def foreground_patients() -> Dataset:
-    """Give [Wong11], Table 1: six patients, of whom the paper names two.
+    """Return [Wong11], Table 1: six patients, of whom the paper names two.
 
     Examples
     --------
@@ -336,21 +295,21 @@ def foreground_patients() -> Dataset:
 
 
 def foreground_buckets() -> tuple[int, ...]:
-    """Give the group (L1, L2, L3) of every row in [Wong11], Table 2, and likewise Table 8."""
+    """Return the group (L1, L2, L3) of every row in [Wong11], Table 2, and likewise Table 8."""
     return (1, 1, 2, 2, 3, 3)
 
 
 def foreground_distribution() -> dict[str, float]:
-    """Give [Wong11], Table 3: how likely each nationality is to have heart disease."""
+    """Return [Wong11], Table 3: the probability of heart disease by nationality."""
     return {"American": 0.1, "Japanese": 0.003, "French": 0.05}
 
 
 def foreground_signatures() -> Dataset:
-    """Give the table of [Wong11], Example 2: Table 7 in the order of the groups of Table 8.
+    """Return the table of [Wong11], Example 2: Table 7 in the order of the groups of Table 8.
 
-    Two signatures and a value ``x``; every value that is not x is written ``other``. The paper
-    takes the two others of group L3 to be different values. The global distribution that solves
-    the equations is 2/3 for ``s1`` and 0 for ``s2``.
+    There are two signatures and a value ``x``; every other value is written ``other``. In the
+    paper, the two others of group L3 are different values. The global distribution that solves the
+    equations is 2/3 for ``s1`` and 0 for ``s2``.
 
     Examples
     --------
@@ -391,7 +350,7 @@ _SHUFFLED_NAMES = (
 
 
 def employees() -> Dataset:
-    """Give the table Employee of [Aggarwal06], Table 1: ten rows with names.
+    """Return the table Employee of [Aggarwal06], Table 1: ten rows with names.
 
     Examples
     --------
@@ -403,9 +362,9 @@ def employees() -> Dataset:
 
 
 def employees_shuffled() -> Dataset:
-    """Give the employees in the order of [Aggarwal06], Table 2, under row ids, nothing hidden.
+    """Return the employees in the order of [Aggarwal06], Table 2, with row ids and nothing hidden.
 
-    `employees_private_cells` says which cells that table prints as ``#``.
+    `employees_private_cells` lists the cells that the table prints as ``#``.
 
     Examples
     --------
@@ -419,7 +378,7 @@ def employees_shuffled() -> Dataset:
 
 
 def employees_private_cells() -> tuple[tuple[str, str], ...]:
-    """Give the cells that [Aggarwal06], Table 2, hides, as (row id, column).
+    """Return the cells that [Aggarwal06], Table 2, hides, as (row id, column).
 
     Cathy hides her salary level, Frank his education, Grace her marital status, Ian and Janet
     their gender (Example 1).

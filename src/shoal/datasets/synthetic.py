@@ -1,11 +1,14 @@
-"""A made-up register of patients, of any size, with knowledge planted in it.
+"""Synthetic tables of any size: a register of patients, and independent Zipf columns.
 
-Columns depend on one another as in a real register: education, marriage and work on age and sex,
-income on work and education, the condition on age, sex and income, age on the region. Some
+Columns of the register depend on one another as in a real one: education, marriage and work on age
+and sex, income on work and education, the condition on age, sex and income, age on the region. Some
 combinations never occur, whatever the seed and the size: `IMPOSSIBLE` lists what an adversary
-could know about conditions (a man has no ovarian cancer), `NEVER_TOGETHER` what holds among the
-other columns (nobody under 15 is married). All four roles are there, so that a demonstration can
-show what becomes of each. No person in it exists.
+could know about conditions (men do not have ovarian cancer), `NEVER_TOGETHER` what holds among the
+other columns (nobody under 15 is married). Columns have all four roles, so that a demonstration can
+show what happens to each. No person in it exists.
+
+The rules of a table of independent Zipf columns arise by chance and from its skew, which makes it a
+test of hiding them.
 """
 
 from __future__ import annotations
@@ -18,15 +21,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.arrays import Floats, Small
 from shoal.core.errors import ParameterError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.schema import Schema
 from shoal.datasets.dataset import Column, Dataset, Encoded
-
-__all__ = ["CONDITIONS", "IMPOSSIBLE", "NEVER_TOGETHER", "census"]
+from shoal.hierarchies.hierarchy import Hierarchy
 
 Pattern: TypeAlias = Mapping[str, frozenset[str | int]]
-"""For each of some columns the values meant; a row fits if it has one of them in every column."""
+"""Values by column; a row fits if it has one of them in every column."""
 
 _OLDEST = 99
 _WORKING_AGE = 15
@@ -86,12 +88,19 @@ _FAMILY_NAMES = (
     *("Jansen", "Kaya", "Lopez", "Meyer", "Novak", "Okafor", "Park", "Quist", "Rossi"),
     *("Silva", "Tanaka", "Ueda", "Varga", "Weber", "Xu", "Yilmaz", "Zeman"),
 )
+_NAMES = tuple(f"{given} {family}" for given in _GIVEN_NAMES for family in _FAMILY_NAMES)
 
 _N_REGIONS = 8
 _N_DISTRICTS = 5
 _N_OFFICES = 4
+_POSTCODES = tuple(
+    f"{region}{2 * district:02d}{3 * office + 1:02d}"
+    for region in range(_N_REGIONS)
+    for district in range(_N_DISTRICTS)
+    for office in range(_N_OFFICES)
+)
 
-# Weight of each condition by band of ages; the bands begin at the ages in _CONDITION_AGES.
+# Weight of each condition by age band; the bands begin at the ages in _CONDITION_AGES.
 _CONDITION_AGES = (0, 15, 30, 45, 60, 75)
 _CONDITION_WEIGHTS: Mapping[str, tuple[float, ...]] = {
     "influenza": (18, 12, 8, 6, 5, 4),
@@ -111,7 +120,7 @@ _CONDITION_WEIGHTS: Mapping[str, tuple[float, ...]] = {
     "pregnancy complication": (2, 14, 14, 4, 0, 0),
 }
 CONDITIONS = tuple(_CONDITION_WEIGHTS)
-"""The values of the sensitive column; none is carried by many more than one row in ten."""
+"""The values of the sensitive column; none has many more than one row in ten."""
 
 
 def _pattern(**values: Iterable[str | int]) -> Pattern:
@@ -135,7 +144,7 @@ IMPOSSIBLE: tuple[tuple[Pattern, str], ...] = (
     (_pattern(age=_ages(0, 14)), "heart disease"),
     (_pattern(sex={"F"}, age=_ages(0, 29)), "heart disease"),
 )
-"""Who never has which condition: (values by column, condition). The last needs two columns."""
+"""Patterns that never occur with a condition. The last one needs two columns."""
 
 NEVER_TOGETHER: tuple[Pattern, ...] = (
     _pattern(age=_ages(0, 14), marital_status=set(_MARITAL_STATUSES) - {"single"}),
@@ -149,9 +158,7 @@ NEVER_TOGETHER: tuple[Pattern, ...] = (
     _pattern(age=_ages(70), employment={"pupil or student", "unemployed"}),
     _pattern(employment={"employee"}, income={"none"}),
 )
-"""Values of the other columns that no row has together."""
-
-Codes: TypeAlias = npt.NDArray[np.int32]
+"""Combinations of values of the other columns that no row has."""
 
 
 def census(rows: int = 1000, seed: int = 0, missing: float = 0.0) -> Dataset:
@@ -160,13 +167,13 @@ def census(rows: int = 1000, seed: int = 0, missing: float = 0.0) -> Dataset:
     Parameters
     ----------
     rows
-        The number of rows, one a person.
+        The number of rows, one per person; 1000 by default.
     seed
-        The seed of the draw: the same parameters give the same table, but a smaller table is
-        not the beginning of a larger one.
+        The random seed; 0 by default. The same parameters give the same table, but a smaller table
+        is not the beginning of a larger one.
     missing
-        The share of values left out, at random, from each of postcode, education, marital
-        status, employment and income.
+        The share of values, 0 by default, that are missing at random in each of postcode,
+        education, marital status, employment and income.
 
     Returns
     -------
@@ -177,8 +184,8 @@ def census(rows: int = 1000, seed: int = 0, missing: float = 0.0) -> Dataset:
 
     Notes
     -----
-    The commonest condition has about a tenth of the rows. From 200 rows on it has, but for odds
-    below one in ten thousand, no more than a fifth, so that Anatomy is feasible up to l = 5.
+    The most frequent condition has about a tenth of the rows. From 200 rows on, it has more than a
+    fifth with a probability below 1 in 10,000, so that Anatomy is feasible up to l = 5.
 
     Examples
     --------
@@ -201,17 +208,20 @@ def census(rows: int = 1000, seed: int = 0, missing: float = 0.0) -> Dataset:
     income[age < _WORKING_AGE] = _INCOMES.index("none")
     condition = _draw(generator, _condition_weights(), (age * 2 + sex) * 2 + (income < 2))
 
-    def encoded(codes: Codes, labels: tuple[str, ...]) -> Encoded:
+    def encoded(codes: Small, labels: tuple[str, ...]) -> Encoded:
         if missing:
             codes = np.where(generator.random(rows) < missing, np.int32(-1), codes)
         return Encoded(codes, labels)
 
     columns: dict[str, Column] = {
-        "person_no": _person_numbers(generator, rows),
-        "name": _names(generator, rows),
+        # Unique, in an order unrelated to that of the rows.
+        "person_no": np.array(
+            [f"P{number:08d}" for number in generator.permutation(rows).tolist()], dtype=object
+        ),
+        "name": Encoded(generator.integers(0, len(_NAMES), rows, dtype=np.int32), _NAMES),
         "age": age.astype(np.int64),
         "sex": Encoded(sex, _SEXES),
-        "postcode": encoded(_postcode_codes(generator, region), _postcodes()),
+        "postcode": encoded(_postcode_codes(generator, region), _POSTCODES),
         "education": encoded(education, _EDUCATIONS),
         "marital_status": encoded(marital, _MARITAL_STATUSES),
         "employment": encoded(employment, _EMPLOYMENTS),
@@ -229,7 +239,7 @@ def _schema() -> Schema:
         quasi=["age", "sex", "postcode", "education", "marital_status", "employment", "income"],
         sensitive="condition",
         insensitive=["wave"],
-        # In which wave somebody was asked, nobody else knows.
+        # Nobody else knows in which wave a person was asked.
         meant=["wave"],
         types={"age": "integer", "postcode": "categorical", "person_no": "categorical"},
         hierarchies={
@@ -244,19 +254,19 @@ def _schema() -> Schema:
     )
 
 
-def _draw(generator: np.random.Generator, weights: npt.ArrayLike, group: Codes) -> Codes:
-    """Draw a value for every row with the weights of its group (one line of weights a group)."""
+def _draw(generator: np.random.Generator, weights: npt.ArrayLike, group: Small) -> Small:
+    """Draw a value for every row with the weights of its group (one line per group)."""
     cumulated = np.cumsum(np.asarray(weights, dtype=np.float64), axis=1)
     bounds = cumulated[:, :-1] / cumulated[:, -1:]
     drawn = generator.random(len(group))
     value = np.zeros(len(group), dtype=np.int32)
     for bound in bounds.T:
-        # A value without weight has the bound of the value before it, and so is never drawn.
+        # A value with weight 0 has the same bound as the value before it, so it is never drawn.
         value += drawn >= bound[group]
     return value
 
 
-def _age_weights() -> npt.NDArray[np.float64]:
+def _age_weights() -> Floats:
     age = np.arange(_OLDEST + 1)
     pyramid = np.interp(age, (0, 20, 55, 70, 85, _OLDEST), (9, 10, 13, 9, 4, 0.2))
     students = 1 + 1.5 * np.exp(-(((age - 23) / 6) ** 2))
@@ -265,20 +275,20 @@ def _age_weights() -> npt.NDArray[np.float64]:
     return np.array([shapes[region % len(shapes)] for region in range(_N_REGIONS)])
 
 
-def _sex_weights() -> npt.NDArray[np.float64]:
+def _sex_weights() -> Floats:
     female = np.interp(np.arange(_OLDEST + 1), (0, 60, _OLDEST), (0.49, 0.51, 0.72))
     return np.column_stack([female, 1 - female])
 
 
-def _by_age(bands: Mapping[int, tuple[float, ...]]) -> npt.NDArray[np.float64]:
-    """Give the weights at every age from those of bands, named by the age they begin at."""
+def _by_age(bands: Mapping[int, tuple[float, ...]]) -> Floats:
+    """Return the weights at every age from those of age bands, by the first age of each."""
     starts = np.array(list(bands))
     lines = np.array(list(bands.values()), dtype=np.float64)
     return lines[np.searchsorted(starts, np.arange(_OLDEST + 1), side="right") - 1]
 
 
-def _education_weights() -> npt.NDArray[np.float64]:
-    """Give a line for each age, outside and inside the three large regions."""
+def _education_weights() -> Floats:
+    """Return one line per age, outside and inside the three large regions."""
     by_age = _by_age(
         {
             0: (1, 0, 0, 0, 0, 0, 0, 0),
@@ -296,8 +306,8 @@ def _education_weights() -> npt.NDArray[np.float64]:
     return _lines(np.stack([by_age, by_age * in_large_region], axis=1))
 
 
-def _marital_weights() -> npt.NDArray[np.float64]:
-    """Give a line for each age and sex."""
+def _marital_weights() -> Floats:
+    """Return one line per age and sex."""
     by_age = _by_age(
         {
             0: (1, 0, 0, 0, 0),
@@ -313,8 +323,8 @@ def _marital_weights() -> npt.NDArray[np.float64]:
     return _lines(np.stack([by_age * woman, by_age * man], axis=1))
 
 
-def _employment_weights() -> npt.NDArray[np.float64]:
-    """Give a line for each age, sex and education."""
+def _employment_weights() -> Floats:
+    """Return one line per age, sex and education."""
     by_age = _by_age(
         {
             0: (0, 0, 0, 0, 0, 0, 1),
@@ -334,8 +344,8 @@ def _employment_weights() -> npt.NDArray[np.float64]:
     return _lines(by_age[:, None, None] * by_sex[:, None] * by_education)
 
 
-def _income_weights() -> npt.NDArray[np.float64]:
-    """Give a line for each employment and education."""
+def _income_weights() -> Floats:
+    """Return one line per employment and education."""
     by_employment = np.array(
         [
             (0, 2, 6, 5, 2),
@@ -351,8 +361,8 @@ def _income_weights() -> npt.NDArray[np.float64]:
     return _lines(by_employment[:, None] * np.exp(by_education))
 
 
-def _condition_weights() -> npt.NDArray[np.float64]:
-    """Give a line for each age, sex and whether the income is low."""
+def _condition_weights() -> Floats:
+    """Return one line per age, sex, and whether the income is low."""
     by_age = _by_age(
         {
             start: tuple(weights[band] for weights in _CONDITION_WEIGHTS.values())
@@ -368,35 +378,72 @@ def _condition_weights() -> npt.NDArray[np.float64]:
     return _lines(by_age[:, None, None] * by_income * is_possible)
 
 
-def _lines(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Give the weights of every combination of groups as one line of values."""
+def _lines(weights: Floats) -> Floats:
+    """Return the weights of every combination of groups as one line of values."""
     return weights.reshape(-1, weights.shape[-1])
 
 
-def _postcodes() -> tuple[str, ...]:
-    return tuple(
-        f"{region}{2 * district:02d}{3 * office + 1:02d}"
-        for region in range(_N_REGIONS)
-        for district in range(_N_DISTRICTS)
-        for office in range(_N_OFFICES)
-    )
-
-
-def _postcode_codes(generator: np.random.Generator, region: Codes) -> Codes:
+def _postcode_codes(generator: np.random.Generator, region: Small) -> Small:
     place = np.arange(_N_DISTRICTS * _N_OFFICES)
     weights = 1 / (1 + place // _N_OFFICES) / (1 + place % _N_OFFICES)
     within = _draw(generator, weights[None], np.zeros_like(region))
     return (region * len(place) + within).astype(np.int32)
 
 
-def _person_numbers(generator: np.random.Generator, rows: int) -> npt.NDArray[np.object_]:
-    """Give unique numbers that do not follow the order of the rows."""
-    numbers = generator.permutation(rows)
-    texts = np.empty(rows, dtype=object)
-    texts[:] = [f"P{number:08d}" for number in numbers.tolist()]
-    return texts
+def zipf(
+    *,
+    dimensions: int = 10,
+    cardinality: int = 10,
+    factor: float = 2.0,
+    rows: int = 10_000,
+    seed: int = 0,
+) -> Dataset:
+    """Generate a table of independent Zipf columns.
 
+    The value of rank k has a probability proportional to ``1 / k ** factor``.
 
-def _names(generator: np.random.Generator, rows: int) -> Encoded:
-    labels = tuple(f"{given} {family}" for given in _GIVEN_NAMES for family in _FAMILY_NAMES)
-    return Encoded(generator.integers(0, len(labels), rows, dtype=np.int32), labels)
+    Parameters
+    ----------
+    dimensions
+        The number of columns, ``d1``, ``d2``, ..., all quasi-identifying; 10 by default.
+    cardinality
+        The number of values of a column, ``v1`` (the most frequent) to ``v<cardinality>``; 10 by
+        default.
+    factor
+        The Zipf factor; 2 by default. With 0, all values are equally likely.
+    rows
+        The number of rows; 10,000 by default.
+    seed
+        The random seed; 0 by default. The same parameters give the same table.
+
+    References
+    ----------
+    Aggarwal, Pei, Zhang (KDD 2006), section 6.1; the defaults are the paper's.
+
+    Examples
+    --------
+    >>> zipf(rows=500)
+    Dataset('zipf', 500 rows, 10 columns: 10 quasi-identifying)
+    """
+    for name, value, least in (
+        ("dimensions", dimensions, 1),
+        ("cardinality", cardinality, 1),
+        ("factor", factor, 0),
+        ("rows", rows, 0),
+    ):
+        if not value >= least:
+            raise ParameterError(
+                f"{name} must be at least {least}; got {value}.",
+                hint="leave it out to use the value of the paper.",
+            )
+    weights = np.arange(1, cardinality + 1, dtype=np.float64) ** -factor
+    bounds = np.cumsum(weights[:-1]) / weights.sum()
+    generator = np.random.default_rng(seed)
+    labels = tuple(f"v{rank}" for rank in range(1, cardinality + 1))
+    columns = {
+        f"d{place}": Encoded(
+            np.searchsorted(bounds, generator.random(rows), side="right").astype(np.int32), labels
+        )
+        for place in range(1, dimensions + 1)
+    }
+    return Dataset("zipf", columns, Schema(quasi=list(columns)))

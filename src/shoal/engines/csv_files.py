@@ -1,7 +1,11 @@
-"""Find out how a CSV file is written: encoding, delimiter, quote, header.
+"""CSV files: the dialect of a file, and its text in chunks of fixed size.
 
-What can be told from the file is found; what cannot (an encoding without a mark) is an error
-that asks for it, never a guess.
+Encoding, delimiter, quote and header are detected if the file shows them. What it does not show,
+such as an encoding without a byte order mark, is asked for in an error and never guessed.
+
+Compressed files and other encodings are converted to plain UTF-8, and the lines of a file are
+measured. No step holds more than one chunk, so neither an endless line nor an endless archive fills
+memory.
 """
 
 from __future__ import annotations
@@ -9,27 +13,20 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import hashlib
 import io
 import itertools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from shoal.core.errors import DataError, ParameterError
+from shoal.core.errors import DataError, EngineError, ParameterError
+from shoal.engines.files import literal, pattern
 from shoal.engines.limits import Limits, size_of
-from shoal.engines.paths import literal, pattern
-
-__all__ = [
-    "Dialect",
-    "check_kind",
-    "csv_relation",
-    "find_dialect",
-    "refuse_like_names",
-    "unusable_names",
-]
 
 _BLANK = " \t\r\n"
 _SAMPLE_RECORDS = 200
@@ -53,7 +50,7 @@ _MAGIC = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
+    """The dialect of a CSV file."""
 
     delimiter: str
     quote: str
@@ -63,20 +60,8 @@ class Dialect:
 
     @property
     def options(self) -> dict[str, str]:
-        """What was given or found out, as `shoal.read` takes it."""
+        """The options of `shoal.read` that read the file like this."""
         return {"delimiter": self.delimiter, "quote": self.quote, "encoding": self.encoding}
-
-
-def check_kind(path: Path, magic: bytes, offset: int, kind: str) -> None:
-    """Refuse a file that does not begin as its name says it should."""
-    with path.open("rb") as file:
-        head = file.read(offset + len(magic))
-    if head[offset:] != magic:
-        raise DataError(
-            f"{path.name} is not {kind}, although its name says so"
-            + (": it is empty." if not head else "."),
-            hint="was it renamed, or written only in part?",
-        )
 
 
 def find_dialect(
@@ -87,21 +72,9 @@ def find_dialect(
     encoding: str | None,
     limits: Limits | None = None,
 ) -> Dialect:
-    """Read the beginning of a CSV file and tell how it is written.
+    """Return the dialect of a CSV file from its beginning; options that are given are kept.
 
-    Parameters
-    ----------
-    path
-        The file.
-    delimiter, quote, encoding
-        What is known of it already.
-    limits
-        How long its header may be and how many columns it may have; the usual ones by default.
-
-    Raises
-    ------
-    DataError
-        Where the file is empty, not text, or its header cannot be used.
+    A file that is empty, not text, or without a usable header is refused.
     """
     limits = Limits() if limits is None else limits
     sample, is_compressed, is_whole = _read_sample(path, limits.max_header)
@@ -111,8 +84,8 @@ def find_dialect(
     text = _decode(path, sample, found, is_whole=is_whole).removeprefix("\ufeff")
     if "\x00" in text:
         raise DataError(
-            f"{path.name} holds NUL characters, which no text has.",
-            hint="is it a binary file, or UTF-16 without a mark (say encoding='utf-16-le')?",
+            f"{path.name} contains NUL characters, so it is not a text file.",
+            hint="is it a binary file, or UTF-16 without a byte order mark (encoding='utf-16-le')?",
         )
     if not is_whole:
         text = _whole_lines(path, text, limits)
@@ -135,7 +108,9 @@ def _read_sample(path: Path, n_bytes: int) -> tuple[bytes, bool, bool]:
             with gzip.open(path) as file:
                 head = file.read(n_bytes)
         except (OSError, EOFError, zlib.error):
-            raise DataError(f"{path.name} is not a whole gzip file.") from None
+            raise DataError(
+                f"{path.name} is not a complete gzip file.", hint="was it written only in part?"
+            ) from None
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             raise DataError(
@@ -146,10 +121,10 @@ def _read_sample(path: Path, n_bytes: int) -> tuple[bytes, bool, bool]:
 
 
 def _whole_lines(path: Path, text: str, limits: Limits) -> str:
-    """Cut a sample off after its last line that is whole."""
+    """Return a sample up to its last complete line."""
     end = max(text.rfind("\n"), text.rfind("\r")) + 1
     if not end:
-        # Which delimiter it is cannot be told, but any of them as often is too often.
+        # The delimiter is unknown, but whichever it is, it occurs too often.
         n_columns = 1 + max(map(text.count, _DELIMITERS))
         limits.check_columns(path.name, n_columns)
         raise _too_long(path, limits)
@@ -159,16 +134,16 @@ def _whole_lines(path: Path, text: str, limits: Limits) -> str:
 def _too_long(path: Path, limits: Limits) -> DataError:
     return DataError(
         f"{path.name} has a header line of more than {size_of(limits.max_header)}, the limit.",
-        hint="is it a CSV file with a line for every row? If so, raise max_columns under [engine]: "
-        "the header may have 100 bytes for each of them.",
+        hint="is it a CSV file with one line per row? If so, raise max_columns under [engine]: the "
+        "header may have 100 bytes per column.",
     )
 
 
 def _read_header(
     path: Path, text: str, reading: tuple[str, str], limits: Limits | None
 ) -> list[str]:
-    """Read the first record; limits are given where the text is only the beginning of the file."""
-    # A line of our own at the end shows whether a quote is still open there.
+    """Return the first record; `limits` is given if the text is only the beginning of a file."""
+    # An extra line at the end shows whether a quote is still open there.
     lines = itertools.chain(io.StringIO(text, newline=""), () if limits is None else ("end",))
     records = csv.reader(lines, delimiter=reading[0], quotechar=reading[1])
     try:
@@ -177,7 +152,7 @@ def _read_header(
     except (csv.Error, StopIteration):
         raise DataError(
             f"{path.name} has a header that cannot be read.",
-            hint="is a quote left open, or a name longer than any name is?",
+            hint="is a quote left open, or a name extremely long?",
         ) from None
     if limits is not None and not is_closed:
         raise _too_long(path, limits)
@@ -187,12 +162,12 @@ def _read_header(
 def _encoding(sample: bytes, given: str | None) -> str:
     if given is not None:
         try:
-            # The wrapper, unlike the lookup, takes codecs of texts alone: not rot13, not hex.
+            # Unlike the lookup, the wrapper accepts text encodings only: not rot13, not hex.
             io.TextIOWrapper(io.BytesIO(), encoding=given)
             is_utf8 = codecs.lookup(given).name == "utf-8"
         except (LookupError, ValueError):
             raise ParameterError(
-                f"encoding {given!r} is not known.", hint="for example utf-8, cp1252 or utf-16."
+                f"The encoding {given!r} is not known.", hint="for example utf-8, cp1252 or utf-16."
             ) from None
         return "utf-8-sig" if is_utf8 and sample.startswith(codecs.BOM_UTF8) else given
     return next((name for mark, name in _MARKS if sample.startswith(mark)), "utf-8")
@@ -205,14 +180,13 @@ def _decode(path: Path, sample: bytes, encoding: str, *, is_whole: bool) -> str:
         start = error.start if isinstance(error, UnicodeDecodeError) else 0
         line = sample.count(b"\n", 0, start) + 1
         raise DataError(
-            f"{path.name} is not valid {encoding}: line {line} holds a byte sequence that means "
-            "nothing there.",
-            hint="say how it is encoded, for example encoding='cp1252'.",
+            f"{path.name} is not valid {encoding}: line {line} contains an invalid byte sequence.",
+            hint="give its encoding, for example encoding='cp1252'.",
         ) from None
 
 
 def _quotes(text: str, delimiter: str, quote: str) -> bool:
-    """Tell whether a character stands around whole fields, as a quote does."""
+    """Return whether a character encloses whole fields, as a quote does."""
     d, q = re.escape(delimiter), re.escape(quote)
     field = rf"(?m)(?:^|{d}){q}(?:[^{q}\r\n]|{q}{q})*{q}(?:{d}|\r?$)"
     return re.search(field, text) is not None
@@ -221,7 +195,7 @@ def _quotes(text: str, delimiter: str, quote: str) -> bool:
 def _consistency(text: str, delimiter: str, quote: str) -> tuple[float, int, bool, bool]:
     """Score a reading by how many lines agree on a number of fields above one, and on how many.
 
-    Of two that score alike, the one loses that leaves the other quote around fields.
+    Ties are lost by a reading that leaves the other quote around fields.
     """
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
     other = next(q for q in _QUOTES if q != quote)
@@ -244,7 +218,10 @@ def _is_wrapped(field: str, quote: str) -> bool:
 
 def _check_header(path: Path, header: list[str]) -> None:
     if not header:
-        raise DataError(f"{path.name} has no header line.", hint="its first line is empty.")
+        raise DataError(
+            f"{path.name} has no header line.",
+            hint="its first line is empty; put the column names there.",
+        )
     nameless = [number for number, name in enumerate(header, start=1) if not name.strip(_BLANK)]
     if nameless:
         raise DataError(
@@ -255,22 +232,15 @@ def _check_header(path: Path, header: list[str]) -> None:
     unusable = unusable_names(header)
     if unusable:
         raise DataError(
-            f"{path.name} has column names that cannot be written as CSV again: number "
+            f"{path.name} has column names that cannot be written to CSV again: number "
             f"{', '.join(map(str, unusable[:10]))} of {len(header)}.",
-            hint="take carriage returns, byte order marks and line ends at the edges out of the "
-            "header line.",
+            hint="remove carriage returns, byte order marks, and line ends at the edges of names.",
         )
     refuse_like_names(path.name, header)
 
 
 def unusable_names(names: Sequence[str]) -> list[int]:
-    r"""Give the positions, from 1, of the names that a CSV file cannot carry there and back.
-
-    Examples
-    --------
-    >>> unusable_names(["age", "", "a\rb", "first\nsecond"])
-    [2, 3]
-    """
+    """Return the positions, from 1, of the names that do not survive a CSV file."""
     return [number for number, name in enumerate(names, start=1) if not _is_usable(name)]
 
 
@@ -281,21 +251,21 @@ def _is_usable(name: str) -> bool:
 
 
 def refuse_like_names(source: str, names: Iterable[str]) -> None:
-    """Refuse columns whose names agree but for upper and lower case: SQL takes them for one."""
+    """Refuse column names that differ at most in case: SQL does not tell them apart."""
     listed = list(names)
     times = Counter(name.lower() for name in listed)
     alike = [number for number, name in enumerate(listed, 1) if times[name.lower()] > 1]
     if alike:
-        # Not their names: in a file without a header those would be somebody's values.
+        # The message must not show the names: without a header they would be values of a person.
         raise DataError(
-            f"{source} has columns of one name (upper and lower case are not told apart): number "
+            f"{source} has several columns of the same name (case is ignored): number "
             f"{', '.join(map(str, alike[:10]))} of {len(listed)}.",
-            hint="rename all but one of them; the first line must hold the names.",
+            hint="rename all but one of them; the first line of a file must hold the names.",
         )
 
 
 def csv_relation(path: Path, dialect: Dialect, limits: Limits) -> str:
-    """Give what stands behind FROM for a CSV file in UTF-8, all its values texts."""
+    """Return the relation of a CSV file in UTF-8, with all values as texts."""
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dialect.columns)
     return (
         f"read_csv({pattern(path)}, auto_detect = false, "
@@ -303,4 +273,136 @@ def csv_relation(path: Path, dialect: Dialect, limits: Limits) -> str:
         f"quote = {literal(dialect.quote)}, escape = {literal(dialect.quote)}, "
         f"nullstr = '', allow_quoted_nulls = false, columns = {{{columns}}}, "
         f"max_line_size = {limits.max_line}, buffer_size = {limits.line_buffer})"
+    )
+
+
+_CHUNK = 1 << 20
+
+
+def is_plain_utf8(dialect: Dialect) -> bool:
+    """Return whether an engine can read the file itself, without a copy."""
+    encoding = dialect.encoding.lower().replace("_", "-")
+    return encoding in ("utf-8", "utf-8-sig", "utf8") and not dialect.is_compressed
+
+
+def copy_as_utf8(path: Path, dialect: Dialect, target: Path, limits: Limits | None = None) -> None:
+    """Write a copy of a CSV file in plain UTF-8; an unfinished copy is removed."""
+    limits = Limits() if limits is None else limits
+    lines = _Lines(path.name, limits)
+    try:
+        with _opened(target) as copy:
+            for chunk in _recoded(path, dialect, limits):
+                lines.measure(chunk)
+                _write(copy, chunk)
+            lines.finish()
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def digest_of_lines(path: Path, limits: Limits | None = None) -> str:
+    """Return the SHA-256 of a file in plain UTF-8, and refuse it if a line is too long.
+
+    DuckDB skips a line that is longer than its buffer, sometimes silently, so lines have to be
+    measured before DuckDB sees them.
+    """
+    lines = _Lines(path.name, Limits() if limits is None else limits)
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                lines.measure(chunk)
+    except OSError:
+        raise _unreadable(path) from None
+    lines.finish()
+    return digest.hexdigest()
+
+
+class _Lines:
+    """Measures the lines of a file that arrives in chunks."""
+
+    def __init__(self, source: str, limits: Limits) -> None:
+        self._source = source
+        self._limits = limits
+        self._n_open = 0
+
+    def measure(self, chunk: bytes) -> None:
+        step = self._limits.max_line
+        # Lines that begin and end within a chunk are too short to matter, unless the limit is.
+        for start in range(0, len(chunk), step) if step < len(chunk) else (0,):
+            self._measure(chunk[start : start + step] if step < len(chunk) else chunk)
+
+    def _measure(self, chunk: bytes) -> None:
+        ends = [chunk.find(end) for end in (b"\n", b"\r")]
+        first = min((end for end in ends if end >= 0), default=-1)
+        if first < 0:
+            self._n_open += len(chunk)
+            self.finish()
+            return
+        self._limits.check_line(self._source, self._n_open + first)
+        self._n_open = len(chunk) - 1 - max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+
+    def finish(self) -> None:
+        self._limits.check_line(self._source, self._n_open)
+
+
+def _recoded(path: Path, dialect: Dialect, limits: Limits) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(dialect.encoding)()
+    try:
+        for chunk in _unpacked(path, dialect, limits):
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError:
+        raise DataError(
+            f"{path.name} cannot be read to its end as {dialect.encoding}.",
+            hint="give its encoding, for example encoding='cp1252'.",
+        ) from None
+
+
+def _unpacked(path: Path, dialect: Dialect, limits: Limits) -> Iterator[bytes]:
+    n_expanded = 0
+    try:
+        with gzip.open(path) if dialect.is_compressed else path.open("rb") as file:
+            n_file_bytes = path.stat().st_size
+            while chunk := file.read(_CHUNK):
+                n_expanded += len(chunk)
+                if dialect.is_compressed:
+                    limits.check_expanded(path.name, n_expanded, n_file_bytes)
+                yield chunk
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise DataError(
+            f"{path.name} is not a complete gzip file.", hint="was it written only in part?"
+        ) from None
+    except OSError:
+        raise _unreadable(path) from None
+
+
+def _opened(target: Path) -> IO[bytes]:
+    try:
+        # Without a buffer, a full disk shows where the bytes are written.
+        return target.open("wb", buffering=0)
+    except OSError:
+        raise _full() from None
+
+
+def _write(copy: IO[bytes], chunk: bytes) -> None:
+    rest = memoryview(chunk)
+    try:
+        while rest:
+            rest = rest[copy.write(rest) :]
+    except OSError:
+        raise _full() from None
+
+
+def _unreadable(path: Path) -> EngineError:
+    return EngineError(
+        f"{path.name} cannot be read to its end.", hint="is its disk still there, and intact?"
+    )
+
+
+def _full() -> EngineError:
+    return EngineError(
+        "There is no room for a copy of the table in the folder for temporary files.",
+        hint="free some space there, or set TMPDIR to a folder on a larger disk.",
     )

@@ -1,32 +1,112 @@
-"""A directory for what an engine spills: rows as they are, so nobody else may read it.
+"""A private directory for what an engine spills, and the file lock that keeps it.
 
-Its owner holds a lock on a file in it for as long as it lives, and removes the directory at its
-end. One that was killed cannot: so every process, before it makes its first directory, removes
-those whose lock is free. A directory that was just made and is not locked yet may be removed by
-that too; its maker notices and makes another.
+Spilled files hold rows as they are, so nobody else may read them. The owner of a directory holds
+a lock on a file in it for as long as it lives, and removes the directory at the end. A process that
+was killed cannot do so; therefore every process, before it makes its first directory, removes those
+whose lock is free. That may also hit a directory that was just made and is not locked yet; its
+maker notices and makes another.
+
+The kernel frees a lock when its holder dies, however it dies. The holder removes the file while it
+still holds the lock, so no file is left behind; a process that opened the file in the meantime
+finds that it is no longer at its path, and tries again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import weakref
 from pathlib import Path
 
 from shoal.core.errors import EngineError
-from shoal.engines.file_lock import FileLock
 
-__all__ = ["PrivateDirectory"]
+if sys.platform != "win32":
+    import fcntl
 
+_BUSY = (errno.EACCES, errno.EAGAIN)
 _PREFIX = "shoal-"
 _NAME = re.compile(r"shoal-[a-z0-9_]{8}")
 _LOCK = ".shoal-lock"
 _ATTEMPTS = 10
 _swept: set[tuple[int, str]] = set()
+
+
+class FileLock:
+    """A lock that this process holds on a file; made by `take`.
+
+    If the file system does not support locks, `is_exclusive` is false and nobody is kept out.
+    """
+
+    def __init__(self, path: Path, descriptor: int, *, is_exclusive: bool) -> None:
+        self.path = path
+        self.is_exclusive = is_exclusive
+        self._descriptor: int | None = descriptor
+        self._owner = os.getpid()
+
+    @classmethod
+    def take(cls, path: Path, *, create: bool = True) -> FileLock | None:
+        """Take the lock; return None if another process holds it.
+
+        Raises an OSError if the file cannot be opened: if it is a symbolic link, or if it does not
+        exist and `create` is false.
+        """
+        flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | (os.O_CREAT if create else 0)
+        while True:
+            descriptor = os.open(path, flags, 0o600)
+            try:
+                is_exclusive = _lock(descriptor)
+                if is_exclusive is not None and _is_at(path, descriptor):
+                    return cls(path, descriptor, is_exclusive=is_exclusive)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+            if is_exclusive is None:
+                return None
+
+    @property
+    def is_in_place(self) -> bool:
+        """True if the file is still where other processes look for it."""
+        return self._descriptor is not None and _is_at(self.path, self._descriptor)
+
+    def release(self) -> None:
+        """Remove the file and free the lock; does nothing in a forked child."""
+        if os.getpid() != self._owner:
+            return
+        if self.is_in_place:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        self.close()
+
+    def close(self) -> None:
+        """Free the lock and leave the file."""
+        if self._descriptor is not None and os.getpid() == self._owner:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file; False if the file system cannot lock, None if another process holds the lock."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return None if error.errno in _BUSY else False
+    return True
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 class PrivateDirectory:
@@ -49,18 +129,18 @@ class PrivateDirectory:
             self.path, lock = _make(folder)
         except OSError:
             raise EngineError(
-                "There is no folder for temporary files that can be written to.",
-                hint="set TMPDIR to a folder that is yours and has space left.",
+                "There is no writable folder for temporary files.",
+                hint="set TMPDIR to a folder of yours that has space left.",
             ) from None
         self._remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
     def remove(self) -> None:
-        """Remove the directory and all that is in it; a forked child leaves it to its parent."""
+        """Remove the directory with its content; a forked child leaves it to its parent."""
         self._remove()
 
 
 def _make(folder: Path) -> tuple[Path, FileLock]:
-    """Make a directory and lock it; another where somebody swept it away before it was locked."""
+    """Make a directory and lock it; try again if it was swept away before it was locked."""
     for _ in range(_ATTEMPTS):
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
         try:
@@ -82,7 +162,7 @@ def _remove(path: Path, lock: FileLock, owner: int) -> None:
     try:
         _remove_all(path, lock)
     except (KeyboardInterrupt, SystemExit):
-        # A signal came amid it; nobody else will do the rest.
+        # A signal interrupted the removal, and nobody else will finish it.
         _remove_all(path, lock)
         raise
 
@@ -95,7 +175,7 @@ def _remove_all(path: Path, lock: FileLock) -> None:
 
 
 def _empty(path: Path) -> None:
-    """Remove all but the lock, which goes last: it says that the directory may be removed."""
+    """Remove everything but the lock, which goes last: it says that the rest may be removed."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(path)):
             if entry.is_dir(follow_symlinks=False):
@@ -106,12 +186,12 @@ def _empty(path: Path) -> None:
 
 
 def _sweep_once(folder: Path) -> None:
-    """Remove, once a process, what killed processes of the same user left behind."""
+    """Remove, once per process, what killed processes of the same user left behind."""
     process = (os.getpid(), str(folder))
     if process in _swept:
         return
     _swept.add(process)
-    # What cannot be looked at or removed is not worth an error: somebody else may be at it.
+    # A directory that cannot be read or removed is not worth an error: it may be in use.
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):
             if _NAME.fullmatch(entry.name):
@@ -127,7 +207,7 @@ def _remove_if_stale(path: Path) -> None:
     try:
         lock = FileLock.take(path / _LOCK, create=False)
     except FileNotFoundError:
-        path.rmdir()  # which an empty directory alone allows
+        path.rmdir()  # succeeds only for an empty directory
         return
     if lock is None:
         return

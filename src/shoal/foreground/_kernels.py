@@ -1,7 +1,7 @@
-"""The law of independent draws given their sum, one bucket after the other.
+"""The law of independent draws given their sum, one bucket after another.
 
-Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous and writable, and allocated by the caller.
+Written in Cython's pure Python mode: compiled when the package is built, and otherwise run as plain
+Python. Arrays are contiguous and writable, and allocated by the caller.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ def include(
     suffix: cython.double[::1],
     terms: cython.double[::1],
 ) -> None:
-    """Find how likely a row of each class carries a value, given how many rows of its bucket do.
+    """Compute the probability that a row of each class carries a value, given the carriers.
 
     The classes of bucket b are the entries `start[b], ..., start[b + 1] - 1`: `count` rows each,
-    which carry the value with chance `carry` and lack it with chance `lack`, independently.
-    `share` becomes the chance given that `n_carrying[b]` of the `n_rows[b]` rows carry it, and
-    `total` the chance of that, which must not be 0. `prefix` and `terms` are room for w + 1
-    numbers, and `suffix` for (c + 1) (w + 1), in a bucket of c classes where w rows carry the
-    value, or lack it, whichever are fewer.
+    which carry the value with probability `carry` and lack it with `lack`, independently. `share`
+    receives the probability given that `n_carrying[b]` of the `n_rows[b]` rows carry the value,
+    and `total` the probability of that, which must not be 0. The invariant is that `count * share`
+    sums to `n_carrying` in every bucket; the plain twin is `law.weigh_worlds`.
+
+    Work space: `prefix` and `terms` have w + 1 numbers, and `suffix` (c + 1) (w + 1), for a bucket
+    of c classes in which w rows carry the value, or lack it, whichever are fewer.
     """
     n_buckets: cython.Py_ssize_t = n_rows.shape[0]
     b: cython.Py_ssize_t
@@ -60,7 +62,7 @@ def include(
     for b in range(n_buckets):
         first = start[b]
         n_classes = start[b + 1] - first
-        # The tables count the rarer of those who carry the value and those who lack it.
+        # The tables count the rarer of the rows that carry the value and those that lack it.
         counts_carriers = 2 * n_carrying[b] <= n_rows[b]
         width = n_carrying[b] if counts_carriers else n_rows[b] - n_carrying[b]
         stride = width + 1
@@ -79,7 +81,7 @@ def include(
                 suffix[at + j] = suffix[at + stride + j]
             add_rows(suffix, at, width, hit, miss, count[e], terms)
         total[b] = suffix[width]
-        # Who carries the value leaves one carrier fewer to the others, and as many who lack it.
+        # If this row carries the value, the others have one carrier fewer and as many that lack it.
         target = width - 1 if counts_carriers else width
         for i in range(n_classes):
             e = first + i
@@ -104,7 +106,7 @@ def add_rows(
     n_copies: cython.longlong,
     terms: cython.double[::1],
 ) -> cython.void:
-    """Add rows that are alike to a table of how likely 0, 1, ... of the rows so far count."""
+    """Add equal rows to a table of the probabilities that 0, 1, ... of the rows so far count."""
     i: cython.longlong
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
@@ -113,7 +115,7 @@ def add_rows(
 
     if n_copies > width:
         none = miss**n_copies
-    # All at once where they are many; the first term must not underflow.
+    # Many rows are added at once, by binomial terms; the first must not underflow.
     if none > 1e-250:
         terms[0] = none
         for j in range(width):
@@ -144,14 +146,15 @@ def expect(
     suffix: cython.double[::1],
     terms: cython.double[::1],
 ) -> None:
-    """Add up, at each point, the expected carriers of each class over all buckets.
+    """Sum, at each point, the expected carriers of each class over all buckets.
 
-    A point is a row of `odds`, which are finite and not negative. `expected` becomes the number of
-    carriers of each class, and `height` the sum of the logarithms of the weights of all worlds.
-    The invariant of a bucket is that its expected carriers add up to `n_carrying`; its plain twin
-    is `law.condition`, for one point at a time. Where a bucket is impossible the height is minus
-    infinity. `room` is for three numbers per class of a bucket; `prefix`, `suffix` and `terms` are
-    as in `include`.
+    A point is a row of `odds`, which are finite and not negative. `expected` receives the number of
+    carriers of each class, and `height` the sum of the logarithms of the weights of all worlds:
+    minus infinity if a bucket is impossible. The invariant of a bucket is that its expected
+    carriers sum to `n_carrying`; the plain twin is `law.condition`, for one point at a time.
+
+    Work space: `room` has two numbers per class of a bucket; `prefix`, `suffix` and `terms` are as
+    in `include`.
     """
     n_points: cython.Py_ssize_t = odds.shape[0]
     n_buckets: cython.Py_ssize_t = n_carrying.shape[0]
@@ -232,7 +235,7 @@ def expect_bucket(
     ways: cython.double
     total: cython.double
 
-    # As in `include`: the tables count the rarer of those who carry the value and who lack it.
+    # As in `include`, the tables count the rarer of carriers and others.
     for i in range(n_classes):
         scaled = odds[p, which[first + i]] * scale
         room[0, i] = scaled / (1 + scaled)
@@ -285,7 +288,7 @@ def find_shift(
     odds: cython.double[:, ::1],
     p: cython.Py_ssize_t,
 ) -> cython.double:
-    """Return what to add to the logarithms of odds so that chances sum to about n."""
+    """Return what to add to the log odds so that probabilities sum to about n."""
     e: cython.Py_ssize_t
     least: cython.double = 0.0
     most: cython.double = 0.0
@@ -323,6 +326,6 @@ def find_shift(
         else:
             high = min(high, shift)
         following = shift - excess / max(slope, 1e-300)
-        # A step of Newton that leaves the interval is replaced by its middle.
+        # A Newton step that leaves the interval is replaced by its middle.
         shift = following if low < following < high else (low + high) / 2
     return shift

@@ -1,4 +1,4 @@
-"""The penalised likelihood of an additive logit, and the way to its maximum."""
+"""The penalized likelihood of an additive logit, and how to maximize it."""
 
 from __future__ import annotations
 
@@ -6,46 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Codes
-from shoal.knowledge.foreground.descent import Divide, descend
-from shoal.knowledge.foreground.effects import Effects
-from shoal.knowledge.foreground.information import information, invert, is_worthwhile
-from shoal.knowledge.foreground.likelihood import Likelihood
-from shoal.knowledge.foreground.mining import Exposure, Target
-from shoal.knowledge.foreground.relations import Relation
-
-__all__ = ["AdditiveProblem"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from shoal.core.arrays import Codes, Flags, Floats
+from shoal.foreground.effects import Effects, Relation
+from shoal.foreground.expectation_maximization import Likelihood, Target
+from shoal.foreground.law import log_odds
+from shoal.foreground.mining import Exposure
+from shoal.foreground.optimization import Divide, descend, information, invert, is_worthwhile
 
 _MAX_STEPS = 500
 _RARE = 1e-6
-"""A prior belief is no nearer than this to what is impossible or certain."""
+"""Prior beliefs are kept this far from impossible and certain."""
 _HUGE = 500.0
-"""The largest logarithm of odds."""
+"""The largest log odds."""
 _LEAST = 1e-9
-"""The least that the slope of the level is taken to grow by."""
+"""The least growth of the slope of the level that is assumed."""
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveProblem:
-    """What is made as small as possible: the penalty less the log-likelihood.
+    """The objective to minimize: the penalty minus the log-likelihood.
 
-    Parameters
-    ----------
-    target
-        The value and the release.
-    likelihood, of_bucket, class_of_entry
-        Its likelihood, where every distinct row is a class; see `Target`.
-    n_rows
-        How many rows look like each distinct one, but for those excluded.
-    effects
-        The parameters, and the prior that ties them together.
-    offset
-        What is added to the logarithm of the odds of each distinct row.
+    Every distinct row is a class. `n_rows` is the number of rows of each, without excluded ones,
+    and `offset` is added to its log odds. `effects` are the parameters, and the prior that ties
+    them.
     """
 
     target: Target
@@ -68,13 +52,12 @@ class AdditiveProblem:
         rows = likelihood.n_rows[:-1].astype(np.float64)
         offset = np.zeros(n_looks)
         if prior is not None:
-            likely = np.clip(prior, _RARE, 1 - _RARE)
-            offset = np.log(likely) - np.log1p(-likely)
+            offset = log_odds(np.clip(prior, _RARE, 1 - _RARE))
         effects = Effects.of(looks, relations)
         return cls(target, likelihood, of_bucket, which, rows, effects, offset)
 
     def take(self, is_chosen: Flags) -> AdditiveProblem:
-        """Keep some buckets of the release, to fit the model to them or to judge it by them."""
+        """Return the problem of some buckets of the release."""
         exposed = self.target.exposed
         kept = is_chosen[exposed.bucket]
         n_rows = np.bincount(
@@ -86,17 +69,17 @@ class AdditiveProblem:
         return replace(self, likelihood=likelihood, n_rows=n_rows[:-1].astype(np.float64))
 
     def chances(self, parameters: Floats) -> Floats:
-        """Return the chance of each distinct row; of several sets of parameters one row each."""
+        """Return the probability of each distinct row; one row per set of parameters."""
         logs = self.offset + parameters[..., :1] + self.effects.totals(parameters)
         f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
         return f
 
     def log_likelihood(self, parameters: Floats) -> float:
-        """Return the logarithm of how likely the buckets hold as many carriers as they do."""
+        """Return the logarithm of the probability of the buckets' numbers of carriers."""
         return self.likelihood.step(np.append(self.chances(parameters), 0.0))[1]
 
     def objective(self, parameters: Floats, penalty: float) -> tuple[float, Floats]:
-        """Return what is to be made small, and its gradient."""
+        """Return the objective and its gradient."""
         f = self.chances(parameters)
         share, log_likelihood = self.likelihood.step(np.append(f, 0.0))
         form, half = self.effects.form(parameters)
@@ -133,23 +116,10 @@ class AdditiveProblem:
     def solve(
         self, penalty: float, start: Floats, *, tolerance: float, divide: Divide | None = None
     ) -> tuple[Floats, int, bool]:
-        """Find the parameters by a penalty.
+        """Find the parameters by a penalty; returns what `descend` returns.
 
-        Parameters
-        ----------
-        penalty
-            The precision of the prior; if infinite, there are no effects.
-        start
-            Where to begin.
-        tolerance
-            The largest slope that counts as none.
-        divide
-            See `descend`; by default as good as is worthwhile here.
-
-        Returns
-        -------
-        parameters, n_steps, is_converged
-            As `descend` returns them.
+        `penalty` is the precision of the prior; if infinite, there are no effects. `divide`
+        defaults to the most precise divisor that is worthwhile here.
         """
         if np.isinf(penalty):
             return self._fit_level(np.append(start[:1], 0 * start[1:]), tolerance=tolerance)
@@ -162,7 +132,7 @@ class AdditiveProblem:
         )
 
     def divisor(self, parameters: Floats, penalty: float) -> Divide:
-        """Return what divides a slope by about how fast slopes grow there."""
+        """Return the function that divides a slope by about how fast slopes grow there."""
         f = self.chances(parameters)
         shapes, effects = self.likelihood.shapes, self.effects
         if not is_worthwhile(shapes, effects.place, effects.n_parameters):
@@ -175,16 +145,9 @@ class AdditiveProblem:
         return lambda slope: np.asarray((inverse * slope).sum(axis=1), dtype=np.float64)
 
     def plain_divisor(self, f: Floats, penalty: float, share: float = 1.0) -> Divide:
-        """Return what takes parameters one by one, but for those along an order.
+        """Return a divisor that takes parameters one by one, except those along an order.
 
-        Parameters
-        ----------
-        f
-            The chance of each distinct row.
-        penalty
-            The precision of the prior.
-        share
-            The part of the rows that the likelihood counts.
+        `share` is the fraction of the rows that the likelihood counts.
         """
         from scipy import linalg  # noqa: PLC0415 - it takes long to import
 
@@ -206,7 +169,7 @@ class AdditiveProblem:
         return divide
 
     def expose(self, f: Floats) -> Exposure:
-        """Return p(t:x) by chances."""
+        """Return p(t:x) by probabilities."""
         p = np.zeros(len(self.target.exposed.look))
         p[self.target.entry] = self.target.posteriors(
             self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)

@@ -1,13 +1,13 @@
 """The sets of quasi-identifiers whose signatures occur often enough to be relied on.
 
-A signature is a combination of values of the set's columns. Whoever takes the share of x among the
-rows with a signature for its chance must have seen enough of them: J = ln(2/sigma)/(2 epsilon^2)
-rows make an error above epsilon no likelier than sigma. A longer signature never has more rows, so
-sets are found level by level, each from one that has a signature left.
+A signature is a combination of values of the set's columns. Taking the share of x among the rows
+with a signature for its probability requires enough rows: with J = ln(2/sigma)/(2 epsilon^2) of
+them, the error exceeds epsilon with probability sigma at most. A longer signature never has more
+rows, so sets are found level by level, each from one that has a signature left.
 
 References
 ----------
-[Wong11] (see `shoal.knowledge.foreground.law`) Section 4.2, Theorem 1; Algorithm 1, Step 1.
+[Wong11] (see `shoal.foreground.law`) Section 4.2, Theorem 1; Algorithm 1, Step 1.
 """
 
 from __future__ import annotations
@@ -20,24 +20,19 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts, smallest_type
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Cells, smallest_type
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact
-
-__all__ = ["AttributeSet", "profiles", "sample_size", "usable_sets"]
 
 Classes = npt.NDArray[np.signedinteger]
 
 
 def sample_size(epsilon: Number = 0.01, sigma: Number = 0.9) -> int:
-    """Give J, the fewest rows with a signature that count as enough.
+    """Return J, the fewest rows with a signature that count as enough.
 
-    Parameters
-    ----------
-    epsilon
-        The error of a share that is put up with, above 0 and at most 1.
-    sigma
-        How likely a larger error may be, above 0 and at most 1.
+    With that many, the error of a share exceeds `epsilon` with probability `sigma` at most; both
+    are above 0 and at most 1.
 
     Examples
     --------
@@ -48,27 +43,18 @@ def sample_size(epsilon: Number = 0.01, sigma: Number = 0.9) -> int:
     for name, number in (("epsilon", error), ("sigma", risk)):
         if not 0 < number <= 1:
             raise ParameterError(f"{name} must be above 0 and at most 1, not {as_text(number)}.")
-    # In whole numbers and fractions: floats would give up on the smallest of them.
+    # Theorem 1, in integers and fractions: floats would underflow.
     log = math.log(2 * risk.denominator) - math.log(risk.numerator)
     return math.ceil(Fraction(log) / (2 * error**2))
 
 
 @dataclass(frozen=True, eq=False)
 class AttributeSet:
-    """Some quasi-identifiers with their signatures that occur often enough.
+    """Some quasi-identifiers, in the order of the table, with their frequent signatures.
 
-    Parameters
-    ----------
-    columns
-        Their names, in the order of the table.
-    signatures
-        One row a signature, one column a quasi-identifier: the codes of its values.
-    counts
-        How many rows have each signature.
-    class_of_look
-        For each distinct row its signature; the number of signatures where it is too rare.
-    has_rare
-        Whether any row's signature is too rare.
+    `signatures` holds the codes of the values: one row per signature, one column per
+    quasi-identifier. `class_of_look` is the signature of each distinct row; the number of
+    signatures if it is too rare.
     """
 
     columns: tuple[str, ...]
@@ -84,7 +70,7 @@ class AttributeSet:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes that rows fall into: signatures, and the rare ones together."""
+        """The number of classes of rows: the signatures, and all rare ones together."""
         return self.n_signatures + self.has_rare
 
     def __repr__(self) -> str:
@@ -92,18 +78,10 @@ class AttributeSet:
 
 
 def usable_sets(looks: Cells, least: int) -> tuple[AttributeSet, ...]:
-    """Find the sets of columns with a signature that at least `least` rows have.
+    """Return the sets of columns with a signature that at least `least` rows have.
 
-    Parameters
-    ----------
-    looks
-        The distinct rows of the quasi-identifiers.
-    least
-        The fewest rows; see `sample_size`.
-
-    Returns
-    -------
-    The sets, shorter ones first, then in the order of their columns.
+    `looks` are the distinct rows of the quasi-identifiers; see `sample_size` for `least`. Shorter
+    sets come first, then the order is that of their columns.
 
     Examples
     --------
@@ -123,7 +101,7 @@ def usable_sets(looks: Cells, least: int) -> tuple[AttributeSet, ...]:
         for places, parent in level.items():
             for place in range(max(places, default=-1) + 1, len(looks.domains)):
                 candidate = (*places, place)
-                # Every shorter set has as many rows of a signature as a longer one.
+                # Section 4.2: a signature has no more rows than any of its parts.
                 if all(shorter in level for shorter in combinations(candidate, len(places))):
                     one = _extend(looks, parent, place, least)
                     if one.n_signatures:
@@ -134,7 +112,7 @@ def usable_sets(looks: Cells, least: int) -> tuple[AttributeSet, ...]:
 
 
 def _extend(looks: Cells, parent: AttributeSet, place: int, least: int) -> AttributeSet:
-    """Add a column to a set: rows whose signature is too rare already stay apart."""
+    """Add a column to a set; rows whose signature is already too rare stay apart."""
     domain = looks.domains[place]
     n_keys = parent.n_signatures * domain.size
     is_kept = parent.class_of_look < parent.n_signatures
@@ -155,16 +133,9 @@ def _extend(looks: Cells, parent: AttributeSet, place: int, least: int) -> Attri
 
 
 def profiles(sets: tuple[AttributeSet, ...], n_looks: int) -> tuple[Codes, int]:
-    """Number the distinct rows by their classes under every set.
+    """Number the distinct rows by their classes under every set; return also how many there are.
 
-    Rows of one profile are the same to the attack, whatever it finds out about signatures.
-
-    Returns
-    -------
-    profile
-        The profile of each distinct row.
-    n_profiles
-        How many there are.
+    Rows of one profile are indistinguishable to the attack, whatever it learns about signatures.
 
     Examples
     --------

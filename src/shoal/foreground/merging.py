@@ -1,17 +1,16 @@
 """Merge buckets until the foreground knowledge attack finds nobody.
 
-Problem: a release says how likely each kind of people has a value, and whoever weighs the worlds of
-a bucket by that finds its carriers.
-Idea: attack, let every bucket in which somebody is found take in others whose people are about as
-likely to carry the value and few of whom do, and attack again. In the end there is one bucket of
-all rows; where even that gives somebody away, the request is infeasible.
-Guarantee: foreground safety, and frequency l-diversity of the same bound, which it implies.
+Problem: a release shows how likely each kind of person is to have a value, and weighing the worlds
+of a bucket by that reveals its carriers.
+Idea: attack; let every bucket in which somebody is found take in others whose people are about as
+likely to carry the value and few of whom do; attack again. At worst this ends in one bucket of all
+rows; if even that gives somebody away, the request is infeasible.
+Guarantee: foreground safety, and frequency l-diversity with the same bound, which it implies.
 
 References
 ----------
-[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
-be used for Privacy Breaches? TKDD 5(3), 2011: Section 7 proposes buckets of similar people. The
-merging is not from there.
+[Wong11] (see `shoal.foreground.law`) Section 7 proposes buckets of similar people; the merging is
+not from there.
 """
 
 from __future__ import annotations
@@ -23,51 +22,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Buckets, group
 from shoal.core.errors import InfeasibleError
-from shoal.core.exact import as_text
-from shoal.knowledge.foreground import (
-    AttributeSet,
-    Exposed,
-    Policy,
-    Target,
-    expose,
-    fit_additive,
-)
+from shoal.core.exact import as_text, reachable
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.attribute_sets import AttributeSet
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.law import log_odds
+from shoal.foreground.mining import Policy, expose
+from shoal.locating.exposed import Exposed
 
-__all__ = ["Aim", "Merged", "merge_until_safe", "rank_looks"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Aim = tuple[int, ...]
 
-_ROUNDING = 1e-9
 _MARGIN = 1e-6
-"""So far below 1/r beliefs must stay that depend on what was mined: another computation of the same
-may differ in its last digits."""
+"""Beliefs that depend on what was mined must stay this far below 1/r: another computation of the
+same belief may differ in its last digits."""
 _THOUSAND = 1000
 _BOLDER = 1.5
-"""By how much more each further round takes in at once."""
+"""How much more each further round takes in at once."""
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
-    """Buckets that are safe.
+class Merger:
+    """Merged buckets that are safe.
 
-    Parameters
-    ----------
-    target
-        For each bucket the one that it became a part of, numbered from 0 in the order of the first.
-    exposed
-        The release with these buckets.
-    n_rounds
-        How often it was attacked.
-    worst
-        The largest p(t:x) left.
-    worst_solution
-        The largest by a single solution whose log-likelihood is within 2 of the highest.
+    `target` is the merged bucket that each bucket became a part of, and `exposed` the merged
+    release. `worst` is the largest p(t:x) left, and `worst_solution` the largest by a single
+    solution whose log-likelihood is within 2 of the highest.
     """
 
     target: Codes
@@ -78,7 +61,7 @@ class Merged:
 
     def __repr__(self) -> str:
         return (
-            f"Merged({len(self.target)} buckets into {self.exposed.buckets.n_buckets} in "
+            f"Merger({len(self.target)} buckets into {self.exposed.buckets.n_buckets} in "
             f"{self.n_rounds} rounds, largest belief {self.worst:.3g})"
         )
 
@@ -91,52 +74,36 @@ def merge_until_safe(
     *,
     policy: Policy = "pool",
     n_least: int = 1,
-) -> Merged:
-    """Merge buckets until nobody is linked to a value with more than 1/r.
+) -> Merger:
+    """Merge buckets until nobody is linked to a value with a probability above 1/r.
 
-    Parameters
-    ----------
-    exposed
-        The release.
-    aims
-        The codes of the values: each entry is attacked by itself, and its values count as one.
-    r
-        Nobody is to be linked with more than 1/r.
-    sets
-        The attribute sets of the adversary; see `shoal.knowledge.foreground.usable_sets`.
-    policy
-        What she assumes of signatures with too few rows.
-    n_least
-        The fewest rows of a bucket.
-
-    Raises
-    ------
-    InfeasibleError
-        Where even one bucket with all rows gives somebody away; it names the largest r that this
-        bucket keeps.
+    Each entry of `aims` is attacked separately, by the attribute `sets`; the values whose codes it
+    lists count as one. Buckets have at least `n_least` rows.
 
     Notes
     -----
-    A belief of a bucket whose rows are all alike by an attribute set is its share, compared with
-    1/r in whole numbers. Every other one must stay below 1/r by a millionth. Merging is a
-    heuristic: other buckets may be safe where these are not.
+    If the rows of a bucket are all alike by an attribute set, the belief is the bucket's share,
+    compared with 1/r in whole numbers. Every other belief must stay below 1/r by a millionth.
+    Merging is a heuristic: other buckets may be safe even if no safe ones are found.
+    `InfeasibleError` then names the largest r that one bucket of all rows keeps.
 
-    A bucket takes in those first whose people are most nearly as likely to carry the value as
-    the person that was found, by an additive model of the release, and in which the value has a
-    share below 1/r. How many rows it takes is what an equally likely row more would need.
+    A bucket takes in first the buckets whose people are most nearly as likely to carry the value as
+    the person who was found, by an additive model of the release, and in which the value has a
+    share below 1/r. It takes in as many rows as equally likely people would need.
 
     Examples
     --------
     >>> from shoal.core.domain import Domain
-    >>> from shoal.knowledge.foreground import usable_sets
+    >>> from shoal.foreground.attribute_sets import usable_sets
     >>> sex = Domain.of_texts("sex", ["F", "M"])
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> rows, bucket = np.array([[0], [1], [0], [0], [1], [1]]), np.array([0, 0, 1, 1, 2, 2])
     >>> exposed = Exposed.of_rows([sex], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
     >>> merge_until_safe(exposed, [(1,)], Fraction(2), usable_sets(exposed.looks, 3))
-    Merged(3 buckets into 1 in 3 rounds, largest belief 0.333)
+    Merger(3 buckets into 1 in 3 rounds, largest belief 0.333)
     """
     attack = _Attack(tuple(aims), r, tuple(sets), policy, n_least)
+    # If the share in the whole release exceeds 1/r, so does the share in some bucket.
     for aim in aims:
         if int(exposed.n_carrying(aim).sum()) * r > exposed.n_rows:
             raise attack.infeasible(exposed)
@@ -148,7 +115,7 @@ def merge_until_safe(
         n_rounds += 1
         judged = attack.judge(now)
         if not judged.fails.any():
-            return Merged(target, now, n_rounds, judged.worst, judged.worst_solution)
+            return Merger(target, now, n_rounds, judged.worst, judged.worst_solution)
         if now.buckets.n_buckets == 1:
             raise attack.infeasible(exposed)
         joined = _join(now, judged, scores, r, _BOLDER ** (n_rounds - 1))
@@ -156,15 +123,13 @@ def merge_until_safe(
 
 
 def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
-    """Return the log-odds of each distinct row to carry the value, by an additive model."""
+    """Return the log odds that each distinct row carries the value, by an additive model."""
     f = fit_additive(Target.of(exposed, aim))[0].f
-    clipped = np.clip(f, 1e-12, 1 - 1e-12)
-    score: Floats = np.log(clipped) - np.log1p(-clipped)
-    return score
+    return log_odds(np.clip(f, 1e-12, 1 - 1e-12))
 
 
 def _merged(exposed: Exposed, target: Codes) -> Exposed:
-    """Give the release with its buckets merged."""
+    """Return the release with its buckets merged."""
     n_buckets = int(target.max(initial=-1)) + 1
     bucket = target[exposed.bucket]
     looks, held = exposed.looks, exposed.buckets
@@ -175,23 +140,12 @@ def _merged(exposed: Exposed, target: Codes) -> Exposed:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
-    """Where the attack finds somebody.
+class _Judgement:
+    """The buckets in which the attack finds somebody.
 
-    Parameters
-    ----------
-    fails
-        For each bucket whether it must take in others.
-    aim
-        For each bucket the aim that is believed most.
-    look
-        For each bucket the distinct row of whom it is believed.
-    excess
-        For each bucket how many times 1/r that is.
-    carrying
-        For each aim how many rows of each bucket carry it.
-    worst, worst_solution
-        The largest p(t:x), and the largest by a single solution.
+    `aim` is the aim that is believed most, `look` the distinct row it is believed about, and
+    `excess` that belief as a multiple of 1/r. `carrying` is the number of carriers by aim and
+    bucket; `worst` and `worst_solution` are as in `Merger`.
     """
 
     fails: Flags
@@ -213,7 +167,7 @@ class _Attack:
     policy: Policy
     n_least: int
 
-    def judge(self, exposed: Exposed) -> _Judged:
+    def judge(self, exposed: Exposed) -> _Judgement:
         """Attack a release."""
         sizes = exposed.buckets.sizes
         n_buckets, r = len(sizes), self.r
@@ -226,7 +180,7 @@ class _Attack:
             carrying[number] = target.n_carrying
             found = expose(target, self.sets, policy=self.policy)[0]
             worst_solution = max(worst_solution, float(found.worst.max(initial=0.0)))
-            # The share of a bucket does not depend on what was mined: it may reach the limit.
+            # The share of a bucket does not depend on what was mined, so it may equal the limit.
             fails |= target.n_carrying * r.numerator > sizes * r.denominator
             if r > 1:
                 fails[exposed.bucket[found.at_most > float(1 / r) - _MARGIN]] = True
@@ -237,23 +191,36 @@ class _Attack:
             look_of[higher] = exposed.look[last][higher]
             highest = np.maximum(highest, found.p[last])
         worst = float(highest.max(initial=0.0))
-        return _Judged(fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution)
+        return _Judgement(
+            fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution
+        )
 
     def infeasible(self, exposed: Exposed) -> InfeasibleError:
-        """Say which r one bucket of all rows keeps."""
+        """Return the error, which names the largest r that one bucket of all rows keeps."""
         whole = _merged(exposed, np.zeros(exposed.buckets.n_buckets, dtype=np.int64))
         worst = self.judge(whole).worst
         best = max(Fraction(math.floor(_THOUSAND / (worst + 2 * _MARGIN)), _THOUSAND), Fraction(1))
         return InfeasibleError(
             f"No buckets were found that keep every belief within 1/r for r = {as_text(self.r)}; "
             f"one bucket of all rows gives {worst:.4f}.",
-            hint=f"r = {as_text(best)} can be reached.",
+            hint="; or ".join(
+                filter(
+                    None,
+                    (
+                        reachable({"r": best}),
+                        "protect only the values that need it, with value = [...]",
+                    ),
+                )
+            )
+            + ".",
             best={"r": as_text(best)},
         )
 
 
-def _join(exposed: Exposed, judged: _Judged, scores: Floats, r: Fraction, boldness: float) -> Codes:
-    """Let every failing bucket take in others; give the new number of each bucket."""
+def _join(
+    exposed: Exposed, judged: _Judgement, scores: Floats, r: Fraction, boldness: float
+) -> Codes:
+    """Let every failing bucket take in others; return the new number of each bucket."""
     sizes = exposed.buckets.sizes
     taken_by = np.arange(len(sizes))
     failing = np.flatnonzero(judged.fails)
@@ -267,8 +234,9 @@ def _join(exposed: Exposed, judged: _Judged, scores: Floats, r: Fraction, boldne
         pool = np.flatnonzero(is_alone & ~judged.fails & (room > 0))
         line = _Line(mean, pool[np.argsort(mean[pool], kind="stable")])
         own = failing[(judged.aim[failing] == aim) & is_alone[failing]]
-        # Those who are likeliest have the fewest like them.
+        # The likeliest people come first: the fewest others are like them.
         for place in own[np.argsort(-score[judged.look[own]], kind="stable")].tolist():
+            # With this many rows more, equally likely people would be believed with 1/r.
             needed = boldness * max(sizes[place] * (judged.excess[place] - 1), 1.0)
             for other in line.take(float(score[judged.look[place]]), needed, sizes):
                 taken_by[other] = place
@@ -291,22 +259,14 @@ def _join_rest(alone: Codes, taken_by: Codes) -> None:
 
 
 class _Line:
-    """Buckets in the order of a score, from which the nearest are taken.
-
-    Parameters
-    ----------
-    score
-        The score of every bucket.
-    order
-        The buckets that may be taken, sorted by it.
-    """
+    """The buckets that may be taken, sorted by score, from which the nearest are taken."""
 
     def __init__(self, score: Floats, order: Codes) -> None:
         self._order: list[int] = order.tolist()
         self._score: list[float] = score[order].tolist()
 
     def take(self, score: float, n_rows: float, sizes: Counts) -> list[int]:
-        """Take the buckets nearest to a score until they have so many rows."""
+        """Take the buckets nearest to a score until they have this many rows."""
         taken: list[int] = []
         right = bisect.bisect_left(self._score, score)
         left = right

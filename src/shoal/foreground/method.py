@@ -1,11 +1,11 @@
-"""Foreground-safe buckets: groups in which the release tells nobody from the others.
+"""Foreground-safe buckets, in which the release does not distinguish the people.
 
-Problem: a release says how likely each kind of people has a value. Whoever weighs the worlds of a
-bucket by that links people to the value far above its share in the bucket.
+Problem: a release shows how likely each kind of person is to have a value. An adversary who weighs
+the worlds of a bucket by that links people to the value far above its share in the bucket.
 Idea: rows with the same class under every attribute set that can be relied on (a profile) are the
-same to that adversary, whatever she mines; buckets of one profile give her n/N. Buckets are made
-inside profiles; what is left is merged with what is most like it, and attacked until nobody is
-found.
+same to that adversary, whatever she mines; in buckets of one profile her belief is n/N. Buckets are
+made inside profiles; the remaining rows are merged with the most similar ones, and the result is
+attacked until nobody is found.
 Guarantee: foreground safety, against the adversary of [Wong11] who weighs all solutions of her
 equations by their likelihood.
 
@@ -19,96 +19,82 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, group
+from shoal.core.adversary_guarantees import (
+    ForegroundSafety,
+    epsilon_parameter,
+    policy_parameter,
+    sigma_parameter,
+)
+from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.cells import Buckets, Cells, group
+from shoal.core.declared import declared
 from shoal.core.errors import InfeasibleError
-from shoal.core.exact import Number
-from shoal.core.guarantees import ForegroundSafety, FrequencyDiversity, Guarantee
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.guarantees import FrequencyDiversity, Guarantee
+from shoal.core.method import Method, Problem, confirm_countable, mark_protected
+from shoal.core.parameters import Exact, OptionalValues, exact_number, values
 from shoal.core.plan import Plan, Segments
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.knowledge.foreground import (
+from shoal.core.shapes import Shape
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.attribute_sets import (
     AttributeSet,
-    Exposed,
-    Policy,
-    Target,
-    fit_additive,
     profiles,
     sample_size,
     usable_sets,
 )
-from shoal.methods.foreground_merging import (
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.merging import (
     Aim,
-    Merged,
+    Merger,
     merge_until_safe,
     rank_looks,
 )
-from shoal.methods.requirements.table import confirm_countable, mark_protected
-
-__all__ = ["ForegroundSafe"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from shoal.foreground.mining import Policy
+from shoal.locating.exposed import Exposed
 
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class ForegroundSafe(Method):
     """Group rows so that what the release says of kinds of people finds nobody in a bucket.
-
-    Parameters
-    ----------
-    value
-        The sensitive value that is protected; several count as one, and None in a list is the
-        missing value. Where none is named, every value by itself.
-    r
-        Nobody is linked to the value with more than 1/r.
-    epsilon, sigma
-        How many rows of a signature the adversary takes for enough: so many that its share of the
-        value is off by more than epsilon with a chance of sigma at most.
-    policy
-        What she assumes of signatures with fewer: that they share one chance, found with the others
-        (`pool`), that of the whole release (`prior`), or one half (`half`).
 
     Notes
     -----
     Guarantee: foreground safety, and the frequency l-diversity that it implies, with ell = r.
 
-    Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
-    from it.
+    Publishes: a bucketized table, quasi-identifiers as they are, so membership is visible.
 
     Rows of a profile are sorted by an additive model of the value and cut into buckets of
-    consecutive ones, so that an adversary with one coherent model of everybody sees people who
-    are about equally likely; she may still believe the value of some with more than 1/r, and the
-    plan's warnings say of how many. How many of them are exposed, because she is right often
-    enough, the foreground attack says. Where every value is protected, rows are dealt out by value
-    instead. A profile with too many carriers for buckets of its own stays whole and takes in
-    others.
+    consecutive rows, so that an adversary with one coherent model of everybody sees people who are
+    about equally likely; she may still believe the value of some with more than 1/r, and the plan's
+    warnings state of how many. The foreground attack tells how many of them are exposed, because
+    she is right often enough. If every value is protected, rows are dealt out by value instead. A
+    profile with too many carriers for buckets of its own stays whole and takes in others.
 
-    Protecting every value by itself takes far more merging than naming some; on small tables with
+    Protecting every value separately takes far more merging than naming some; on small tables with
     many profiles it may end in one bucket.
 
-    Where the equations of the adversary have several solutions, she believes the mean over all
-    that are reached from a published list of starts, weighted by likelihood. Beliefs that depend
-    on them stay below 1/r by a millionth; the share of a bucket of one profile may equal 1/r. The
-    plan's notes state the worst belief by one solution alone, which may be far higher.
+    If the equations of the adversary have several solutions, she believes the mean over all that
+    are reached from a published list of starts, weighted by likelihood. Beliefs that depend on them
+    stay below 1/r by a millionth; the share of a bucket of one profile may equal 1/r. The plan's
+    notes state the worst belief by one solution alone, which may be far higher.
 
     Merging is a heuristic. If it ends in one bucket of all rows that still gives somebody away, the
     request is refused, although other buckets might be safe. Buckets have at least r rows; smaller
     ones, without a protected value, are made only if the request is infeasible otherwise.
 
-    An adversary who relies on fewer rows than epsilon and sigma ask for sees finer profiles. In
-    buckets with rows of several profiles, those that were taken in stand out to one who knows the
-    algorithm.
+    An adversary who relies on fewer rows than epsilon and sigma require sees finer profiles. In
+    buckets with rows of several profiles, the rows that were taken in stand out to an adversary who
+    knows the algorithm.
 
     Examples
     --------
@@ -121,38 +107,22 @@ class ForegroundSafe(Method):
     0
     """
 
-    value: tuple[str | None, ...] | None = field(default=None, repr=False)
-    r: Fraction
-    epsilon: Fraction = Fraction(1, 100)
-    sigma: Fraction = Fraction(9, 10)
-    policy: Policy = "pool"
+    value: OptionalValues = values(
+        "The sensitive value that is protected; several count as one. Default: every value "
+        "separately.",
+        default=None,
+    )
+    r: Exact = exact_number(
+        "Nobody is linked to the value with a probability above 1/r.", at_least=1
+    )
+    epsilon: Exact = epsilon_parameter()
+    sigma: Exact = sigma_parameter()
+    policy: Policy = policy_parameter()
 
     deviations: ClassVar[tuple[str, ...]] = (
         "[Wong11] proposes groups of similar people and no algorithm: this one is Shoal's own.",
     )
     example: ClassVar[Mapping[str, object]] = {"r": 2, "epsilon": 0.03}
-
-    def __init__(
-        self,
-        *,
-        value: str | Sequence[str | None] | None = None,
-        r: Number,
-        epsilon: Number = 0.01,
-        sigma: Number = 0.9,
-        policy: Policy = "pool",
-    ) -> None:
-        stated = ForegroundSafety(
-            value=() if value is None else value, r=r, epsilon=epsilon, sigma=sigma, policy=policy
-        )
-        checked = {
-            "value": stated.value or None,
-            "r": stated.r,
-            "epsilon": stated.epsilon,
-            "sigma": stated.sigma,
-            "policy": policy,
-        }
-        for name, given in checked.items():
-            object.__setattr__(self, name, given)
 
     @property
     def shape(self) -> Shape:
@@ -161,7 +131,7 @@ class ForegroundSafe(Method):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release promises."""
+        """The guarantees of a release."""
         values = self.value or ()
         return (
             FrequencyDiversity(ell=self.r, protect=values),
@@ -175,7 +145,7 @@ class ForegroundSafe(Method):
         )
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Name the columns whose values make rows interchangeable: all that are published."""
+        """Return the columns whose values make rows interchangeable: all that are published."""
         return (*schema.quasi, *schema.sensitive)
 
     def plan(self, problem: Problem) -> Plan:
@@ -184,12 +154,12 @@ class ForegroundSafe(Method):
         Raises
         ------
         DataError
-            Where the table has no rows.
+            If the table has no rows.
         InfeasibleError
             If not even one bucket of all rows is safe; it names the largest r that this bucket
             keeps.
         ParameterError
-            Where a protected value does not occur.
+            If a protected value does not occur.
         """
         cells = problem.cells
         confirm_countable(cells)
@@ -216,15 +186,15 @@ class ForegroundSafe(Method):
             },
         )
 
-    def _merge(self, exposed: Exposed, table: _Table, sets: tuple[AttributeSet, ...]) -> Merged:
-        """Merge buckets until they are safe; those of at least r rows, where that can be."""
+    def _merge(self, exposed: Exposed, table: _Table, sets: tuple[AttributeSet, ...]) -> Merger:
+        """Merge buckets until they are safe, with at least r rows each if that is possible."""
         merge = partial(merge_until_safe, exposed, table.aims, self.r, sets, policy=self.policy)
         try:
             return merge(n_least=min(math.ceil(self.r), table.cells.n_rows))
         except InfeasibleError:
             if not table.is_joint:
                 raise
-        # A smaller bucket holds no protected value. Taking it in may be what gives somebody away.
+        # A smaller bucket holds no protected value, and taking it in may give somebody away.
         return merge(n_least=1)
 
 
@@ -232,20 +202,9 @@ class ForegroundSafe(Method):
 class _Table:
     """The table as it is bucketized.
 
-    Parameters
-    ----------
-    cells, looks
-        Its distinct rows, with the sensitive value and without.
-    look
-        The look of each cell.
-    value
-        The code of the sensitive value of each cell.
-    column
-        The sensitive column.
-    aims
-        What is protected: the codes of values that count as one, each entry by itself.
-    is_joint
-        Whether the values were named, so that all others are free.
+    `looks` are its distinct rows without the sensitive value, and `look` is that of each cell.
+    `aims` are the codes of protected values; those of one entry count as one. `is_joint` says that
+    the values were named, so that all others are free.
     """
 
     cells: Cells
@@ -274,7 +233,7 @@ class _Table:
     def bucketize(
         self, profile: Codes, size: int, r: Fraction, secret: Secret
     ) -> tuple[Codes, Codes]:
-        """Make buckets inside profiles; give the cell and the bucket of every row."""
+        """Make buckets inside profiles; return the cell and the bucket of every row."""
         cell = np.repeat(np.arange(self.cells.n_cells), self.cells.counts)
         chance = secret.numbers("foreground-safe: order of rows", len(cell))
         own = profile[self.look[cell]]
@@ -286,7 +245,7 @@ class _Table:
         return cell[order], _deal(own[order], self.value[cell[order]], size)
 
     def _score(self) -> Floats:
-        """Score the looks by an additive model of the table itself: every cell is a bucket."""
+        """Score the looks by an additive model of the table itself, with every cell as a bucket."""
         numbers = np.arange(self.cells.n_cells)
         buckets = Buckets.of_pairs(
             numbers, self.value, self.cells.domain(self.column), self.cells.counts
@@ -295,7 +254,7 @@ class _Table:
         return rank_looks(table, self.aims[0])
 
     def expose(self, cell: Codes, bucket: Codes) -> Exposed:
-        """Give what would be published."""
+        """Return what would be published."""
         n_buckets = int(bucket.max()) + 1
         look = self.look[cell]
         first, inverse = group([bucket, look], [n_buckets, self.looks.n_cells], len(look))
@@ -307,10 +266,10 @@ class _Table:
 def _cut(profile: Codes, carries: Flags, size: int, r: Fraction) -> Codes:
     """Cut sorted profiles into buckets of consecutive rows in which at most 1/r carry the value.
 
-    A profile is cut into pieces of `size` rows. From a place where W, the rows so far less r times
-    the carriers so far, is no lower than anywhere before, to the next such place the share is at
-    most 1/r; up to the end of the profile it is where W is no higher than there. A profile without
-    such places is one bucket.
+    A profile is cut into pieces of `size` rows. Let W be the number of rows so far minus r times
+    the carriers so far. Between two consecutive places at which W is no lower than anywhere before,
+    the share of carriers is at most 1/r; the last bucket reaches to the end of the profile from a
+    place at which W is no higher than at the end. A profile without such places is one bucket.
     """
     n_rows = len(profile)
     opens = np.r_[True, profile[1:] != profile[:-1]]
@@ -322,7 +281,7 @@ def _cut(profile: Codes, carries: Flags, size: int, r: Fraction) -> Codes:
     before = np.r_[0, worth[:-1]]
     height = before - before[begin][number]
     final = worth[begin + length - 1] - before[begin]
-    # A bucket may open where a piece does and enough rows are left.
+    # A bucket may begin at the beginning of a piece if enough rows are left.
     is_place = (rank % size == 0) & (length[number] - rank >= size)
     # Each profile is lifted above all before it, so that one pass finds the peaks of all.
     lift = number * (int(np.abs(height).max(initial=0)) + 1) * 2
@@ -335,8 +294,8 @@ def _cut(profile: Codes, carries: Flags, size: int, r: Fraction) -> Codes:
 def _deal(profile: Codes, value: Codes, size: int) -> Codes:
     """Deal the rows of each profile, sorted by value, round a ring of buckets of `size` rows.
 
-    No value comes round to a bucket twice where it has no more rows than there are buckets; a
-    profile in which one has more is one bucket.
+    No bucket gets a value twice if the value has no more rows than there are buckets; a profile in
+    which a value has more rows is one bucket.
     """
     opens = np.r_[True, profile[1:] != profile[:-1]]
     begin = np.flatnonzero(opens)
@@ -360,8 +319,8 @@ def _count_pure(exposed: Exposed, profile: Codes) -> int:
     return int(np.count_nonzero(is_pure))
 
 
-def _coherent_warnings(merged: Merged, aims: Sequence[Aim], r: Fraction) -> tuple[str, ...]:
-    """Say of how many people an adversary with one additive model still believes a value."""
+def _coherent_warnings(merged: Merger, aims: Sequence[Aim], r: Fraction) -> tuple[str, ...]:
+    """Warn of the people about whom an adversary with one additive model still believes a value."""
     exposed = merged.exposed
     is_found = np.zeros(len(exposed.count), dtype=bool)
     for aim in aims:

@@ -1,118 +1,52 @@
-"""What the foreground attack found, as figures and in words."""
+"""The findings of the foreground attack, as figures and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.attacks._foreground_scene import Scene
-from shoal.core.attack import Section
+from shoal.core.arrays import Codes, Flags, Floats
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.cells import Codes
-from shoal.knowledge.foreground import (
-    AdditiveModel,
-    Exposure,
-    GlobalDistribution,
-    Target,
-    weigh_jointly,
-)
-from shoal.knowledge.foreground.scoring import is_above
-
-__all__ = ["Judged", "View", "weigh_together"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from shoal.core.display import Section
+from shoal.foreground.mining import GlobalDistribution
+from shoal.foreground.scene import Scene, SuspectedValue
+from shoal.foreground.scoring import is_above
 
 _N_WORST = 10
 _N_GROUPS = 15
 _N_BANDS = 10
-_FEWEST_VALUES = 3
-"""With two values, either of them says it all."""
 _FEWEST = 20
 """A subgroup of fewer people says little about its rate."""
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """What is believed about some values, which count as one.
-
-    Parameters
-    ----------
-    values
-        Their codes.
-    target
-        The values in the release.
-    paper, logit
-        What either adversary believes.
-    distributions, model
-        What they found out about kinds of people.
-    beside
-        What others believe: by their names.
-    is_joint
-        Whether the logit adversary has weighed all values together.
-    """
-
-    values: tuple[int, ...]
-    target: Target
-    paper: Exposure
-    logit: Exposure
-    distributions: tuple[GlobalDistribution, ...]
-    model: AdditiveModel
-    beside: Mapping[str, Exposure]
-    is_joint: bool = False
-
-    @property
-    def log_odds(self) -> Floats:
-        """For each entry the log odds of the additive model; minus infinity if excluded."""
-        with np.errstate(divide="ignore"):
-            logs: Floats = np.log(self.model.f) - np.log1p(-self.model.f)
-        return np.where(self.target.is_excluded, -np.inf, logs[self.target.exposed.look])
-
-    def code_of_entry(self, scene: Scene) -> Codes:
-        """Give for each entry the one of the values that its bucket holds most of."""
-        buckets = scene.exposed.buckets
-        chosen = np.flatnonzero(np.isin(buckets.value, self.values))
-        by_count = chosen[np.argsort(buckets.count[chosen], kind="stable")]
-        code = np.full(buckets.n_buckets, -1, dtype=np.int64)
-        code[buckets.bucket[by_count]] = buckets.value[by_count]
-        return code[scene.exposed.bucket]
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
+class Judgement:
     """Beliefs about everybody, over all values that are attacked.
 
-    Parameters
-    ----------
-    scene, views
-        Who is attacked, and what is believed about each value.
-    adversary
-        Whose beliefs are judged.
-    bound
-        The belief that is allowed.
-    value, posterior
-        For each cell of people the value that is believed most, and how much.
+    `bound` is the largest belief that is allowed. `value` and `posterior` are the strongest belief
+    about each cell of people.
     """
 
     scene: Scene
-    views: Sequence[View]
+    views: Sequence[SuspectedValue]
     adversary: str
     bound: float
     value: Codes
     posterior: Floats
 
     @classmethod
-    def of(cls, scene: Scene, views: Sequence[View], adversary: str, bound: float) -> Judged:
+    def of(
+        cls, scene: Scene, views: Sequence[SuspectedValue], adversary: str, bound: float
+    ) -> Judgement:
         """Take the strongest belief about everybody."""
         n_people = scene.places.n_people
         value, posterior = np.full(n_people, -1, dtype=np.int64), np.zeros(n_people)
         first = np.full(n_people, -1, dtype=np.int64)
         first[scene.places.person[::-1]] = scene.places.bucket[::-1]
         for view in views:
-            found = scene.of_people(_exposure(view, adversary).p)
+            found = scene.of_people(view.exposure(adversary).p)
             higher = (found > posterior) & (first >= 0)
             value[higher] = (
                 view.values[0]
@@ -123,16 +57,10 @@ class Judged:
         return cls(scene, views, adversary, bound, value, posterior)
 
     def suspicions(self, first: int) -> Suspicions | None:
-        """Return what is believed of everybody, value by value, for calibration.
+        """Return the beliefs about everybody, value by value, for calibration.
 
-        Parameters
-        ----------
-        first
-            The number that the findings give to the first value of the column.
-
-        Returns
-        -------
-        The beliefs; None if somebody may be in several places.
+        `first` is the number that the findings give to the first value of the column. Returns None
+        if somebody may be in several places.
         """
         entry = self.scene.places.bucket
         if not np.array_equal(self.scene.places.person, np.arange(self.scene.places.n_people)):
@@ -141,10 +69,10 @@ class Judged:
         about = tuple(
             Suspicion(
                 tuple(first + code for code in view.values),
-                _exposure(view, self.adversary).p[entry],
+                view.exposure(self.adversary).p[entry],
                 group,
                 view.target.n_carrying,
-                # Odds of one value alone are not what beliefs by all values rest on.
+                # Beliefs by all values together do not rest on the odds of one value.
                 view.log_odds[entry] if self.adversary == "logit" and not view.is_joint else None,
             )
             for view in self.views
@@ -153,27 +81,27 @@ class Judged:
 
     @property
     def breached(self) -> Flags:
-        """Whether more is believed of each cell of people than is allowed."""
+        """Whether the belief about each cell of people is above the bound."""
         return is_above(self.posterior, self.bound)
 
     def by(self, name: str) -> Floats:
-        """Give the strongest belief of an adversary about each cell of people."""
-        strongest = np.zeros(self.scene.places.n_people)
-        for view in self.views:
-            found = self.scene.of_people(_exposure(view, name).p)
-            strongest = np.maximum(strongest, found)
-        return strongest
+        """Return the strongest belief of an adversary about each cell of people."""
+        return self._strongest([view.exposure(name).p for view in self.views])
+
+    def _strongest(self, beliefs: Sequence[Floats]) -> Floats:
+        found = np.zeros(self.scene.places.n_people)
+        for p in beliefs:
+            found = np.maximum(found, self.scene.of_people(p))
+        return found
 
     def headline(self) -> dict[str, object]:
-        """Give the figures of the summary."""
+        """Return the figures of the summary."""
         counts = self.scene.people.counts
         other = "paper" if self.adversary == "logit" else "logit"
         fits = [one.fit for view in self.views for one in view.distributions]
         deltas = [one.delta for view in self.views for one in view.distributions]
         n_people = max(int(counts.sum()), 1)
-        one_solution = np.zeros(self.scene.places.n_people)
-        for view in self.views:
-            one_solution = np.maximum(one_solution, self.scene.of_people(view.paper.worst))
+        one_solution = self._strongest([view.paper.worst for view in self.views])
         figures: dict[str, object] = {
             "people believed above the limit": int(counts[self.breached].sum()),
             "worst posterior": float(self.posterior.max(initial=0.0)),
@@ -191,7 +119,7 @@ class Judged:
         return figures | self._model_figures()
 
     def _model_figures(self) -> dict[str, object]:
-        """Return what the additive model has learned, in words."""
+        """Describe in words what the additive model has learned."""
         models = [view.model for view in self.views]
         n_alike = sum(model.is_all_alike for model in models)
         if len(models) == 1 and n_alike:
@@ -205,7 +133,7 @@ class Judged:
         }
 
     def sections(self) -> tuple[Section, ...]:
-        """Give the small tables; those without rows are left out."""
+        """Return the small tables, without those that have no rows."""
         made = (
             self._adversaries(),
             self._sets(),
@@ -218,7 +146,7 @@ class Judged:
         return tuple(section for section in made if section.rows)
 
     def _adversaries(self) -> Section:
-        """Compare adversaries, and what is known with what is found out."""
+        """Compare adversaries, with and without prior knowledge."""
         names = {"logit": "logit", "paper": "paper"}
         beside = list(self.views[0].beside) if self.views else []
         if "background" in beside:
@@ -239,7 +167,7 @@ class Judged:
         return Section("adversaries", columns, tuple(rows), holds_values=False)
 
     def _sets(self) -> Section:
-        """List the attribute sets by whom the paper's adversary flags by them."""
+        """List the attribute sets by how many people the paper's adversary flags by them."""
         rows = []
         for view in self.views:
             count = view.target.exposed.count
@@ -258,19 +186,12 @@ class Judged:
                     )
                 )
         rows.sort(key=lambda row: (-row[0], row[1], row[2]))
-        columns = (
-            *(
-                "people believed above the limit",
-                "attribute set",
-                "value",
-                "largest ratio to the whole",
-            ),
-            *("Delta", "steps", "solutions"),
-        )
+        who = ("people believed above the limit", "attribute set", "value")
+        columns = (*who, "largest ratio to the whole", "Delta", "steps", "solutions")
         return Section("attribute sets that did most damage", columns, tuple(rows[:_N_WORST]))
 
     def _signatures(self) -> Section:
-        """Say in words which kinds of people the paper's adversary flags."""
+        """Describe the kinds of people that the paper's adversary flags."""
         rows: list[tuple[int, float, str]] = []
         for view in self.views:
             exposed = view.target.exposed
@@ -288,7 +209,7 @@ class Judged:
         columns = ("people believed above the limit", "chance", "what she found out")
         return Section("signatures that did most damage", columns, tuple(rows[:_N_WORST]))
 
-    def _sentence(self, view: View, one: GlobalDistribution, signature: int) -> str:
+    def _sentence(self, view: SuspectedValue, one: GlobalDistribution, signature: int) -> str:
         lift = _times(float(one.lift[signature]))
         if signature == one.attributes.n_signatures:
             columns = " and ".join(one.attributes.columns)
@@ -297,15 +218,13 @@ class Judged:
         parts = [
             f"{column} {_shown(looks.domain(column).text(code))}"
             for column, code in zip(
-                one.attributes.columns,
-                one.attributes.signatures[signature].tolist(),
-                strict=True,
+                one.attributes.columns, one.attributes.signatures[signature].tolist(), strict=True
             )
         ]
         return f"people with {' and '.join(parts)} are {lift} to have {self._name(view)}"
 
     def _models(self) -> Section:
-        """Say how the additive model of each value was chosen."""
+        """List how the additive model of each value was chosen."""
         rows = []
         for view in self.views:
             model, table = view.model, view.model.cross_validation
@@ -318,10 +237,8 @@ class Judged:
                     0 if table is None else table.n_folds,
                 )
             )
-        columns = (
-            *("value", "penalty", "gain in held-out log-likelihood over all alike"),
-            *("standard error", "folds"),
-        )
+        gain = "gain in held-out log-likelihood over all alike"
+        columns = ("value", "penalty", gain, "standard error", "folds")
         return Section("how the additive model was chosen", columns, tuple(rows))
 
     def _effects(self) -> Section:
@@ -368,7 +285,7 @@ class Judged:
         )
 
     def _bands(self) -> Section:
-        """Count people by how much is believed of them."""
+        """Count people by the strength of the belief about them."""
         edges = np.arange(1, _N_BANDS + 1) / _N_BANDS
         band = np.minimum(np.searchsorted(edges, self.posterior - 1e-9), _N_BANDS - 1)
         people = np.bincount(band, self.scene.people.counts, _N_BANDS).astype(np.int64)
@@ -376,41 +293,9 @@ class Judged:
         rows = tuple(zip(names, people.tolist(), strict=True))
         return Section("people by posterior", ("posterior", "people"), rows, holds_values=False)
 
-    def _name(self, view: View) -> str:
+    def _name(self, view: SuspectedValue) -> str:
         domain = self.scene.exposed.buckets.domain
         return " or ".join(_shown(domain.text(code)) for code in view.values)
-
-
-def weigh_together(scene: Scene, views: Sequence[View]) -> list[View]:
-    """Let the logit adversary weigh all values together, if every value is attacked by itself.
-
-    Where buckets are too large for that the views are returned as they are.
-    """
-    buckets = scene.exposed.buckets
-    codes = [view.values[0] for view in views if len(view.values) == 1]
-    held = np.flatnonzero(buckets.totals)
-    if len(held) < _FEWEST_VALUES or sorted(codes) != held.tolist() or len(codes) < len(views):
-        return list(views)
-    chances = np.zeros((scene.exposed.looks.n_cells, buckets.domain.size))
-    for view in views:
-        forbidden = scene.forbidden(view.values)
-        chances[:, view.values[0]] = (
-            view.model.f if forbidden is None else view.model.f * ~forbidden
-        )
-    p = weigh_jointly(scene.exposed, chances)
-    if p is None:
-        return list(views)
-    return [_as_joint(view, p[:, view.values[0]]) for view in views]
-
-
-def _as_joint(view: View, p: Floats) -> View:
-    together = replace(view.logit, p=np.where(view.target.is_excluded, 0.0, p))
-    beside = {"logit, one value at a time": view.logit, **view.beside}
-    return replace(view, logit=together, beside=beside, is_joint=True)
-
-
-def _exposure(view: View, name: str) -> Exposure:
-    return {"paper": view.paper, "logit": view.logit, **view.beside}[name]
 
 
 def _shown(text: str | None) -> str:
@@ -418,18 +303,14 @@ def _shown(text: str | None) -> str:
 
 
 def _times(lift: float) -> str:
-    """Say how a chance compares with everybody's.
+    """Describe how a probability compares with everybody's.
 
     Examples
     --------
-    >>> _times(2.04), _times(1.0), _times(0.26)
-    ('2.0 times as likely as everybody', 'as likely as everybody', '0.26 times as likely as \
-everybody')
+    >>> _times(2.04), _times(1.0)
+    ('2.0 times as likely as everybody', 'as likely as everybody')
     """
     if 0.95 < lift < 1.05:
         return "as likely as everybody"
-    return (
-        f"{lift:.1f} times as likely as everybody"
-        if lift >= 1
-        else (f"{lift:.2g} times as likely as everybody")
-    )
+    times = f"{lift:.1f}" if lift >= 1 else f"{lift:.2g}"
+    return f"{times} times as likely as everybody"

@@ -1,35 +1,26 @@
-"""Buckets that look the same to the attack: the same classes of people, and as many carriers.
+"""Buckets that look the same to the attack: the same classes of rows and as many carriers.
 
-All that the conditional law of a bucket depends on is how many of its rows belong to each class of
-people and how many carry the value. Buckets that agree in both share one computation.
+The conditional law of a bucket depends only on how many of its rows belong to each class and how
+many carry the value. Buckets that agree in both share one computation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from shoal.core.cells import Codes, Counts, group
-
-__all__ = ["Shapes"]
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import group
 
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """Different kinds of buckets, each with its classes in ascending order.
+    """Distinct kinds of buckets, each with its classes in ascending order.
 
-    Parameters
-    ----------
-    start
-        Where the entries of each shape begin; one number more than there are shapes.
-    which, count
-        The entries: so many rows, at least one, are of this class.
-    n_carrying
-        How many rows of each shape carry the value.
-    multiplicity
-        How many buckets have each shape.
+    The entries of shape s, from `start[s]` to `start[s + 1]`, are a class (`which`) and its number
+    of rows, at least 1. `multiplicity` is the number of buckets that have each shape.
 
     Examples
     --------
@@ -50,43 +41,21 @@ class Shapes:
     def of_buckets(
         cls, bucket: Codes, which: Codes, count: Counts, n_carrying: Counts, n_classes: int
     ) -> tuple[Shapes, Codes]:
-        """Group buckets.
+        """Group buckets by shape; return the shapes, and the shape of each bucket.
 
-        Parameters
-        ----------
-        bucket, which, count
-            So many rows of this bucket are of this class; every bucket has at least one row.
-        n_carrying
-            How many rows of each bucket carry the value.
-        n_classes
-            How many classes there are.
-
-        Returns
-        -------
-        shapes
-            The shapes.
-        of_bucket
-            The shape of each bucket.
+        Each entry says that `count` rows of a bucket are of class `which`; every bucket has at
+        least one row.
         """
         each = cls.one_by_one(bucket, which, count, n_carrying, n_classes)
         first, of_bucket = _number_alike(each)
-        length = np.diff(each.start)[first]
-        start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-        place = np.arange(start[-1]) + np.repeat(each.start[first] - start[:-1], length)
-        shapes = cls(
-            start,
-            each.which[place],
-            each.count[place],
-            each.n_carrying[first],
-            np.bincount(of_bucket, minlength=len(first)).astype(np.int64),
-        )
-        return shapes, of_bucket
+        multiplicity = np.bincount(of_bucket, minlength=len(first)).astype(np.int64)
+        return replace(each.take(first)[0], multiplicity=multiplicity), of_bucket
 
     @classmethod
     def one_by_one(
         cls, bucket: Codes, which: Codes, count: Counts, n_carrying: Counts, n_classes: int
     ) -> Shapes:
-        """Give every bucket a shape of its own; see `of_buckets`."""
+        """Return every bucket as a shape of its own; see `of_buckets`."""
         n_buckets = len(n_carrying)
         first, inverse = group([bucket, which], [n_buckets, n_classes], len(bucket))
         total = np.bincount(inverse, count, len(first)).astype(np.int64)
@@ -106,7 +75,7 @@ class Shapes:
         return np.repeat(np.arange(self.n_shapes), np.diff(self.start))
 
     def take(self, chosen: Codes) -> tuple[Shapes, Codes]:
-        """Keep some shapes; give them, and the place of each of their entries."""
+        """Return some of the shapes, and the former place of each of their entries."""
         length = np.diff(self.start)[chosen]
         start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
         place = np.arange(start[-1]) + np.repeat(self.start[chosen] - start[:-1], length)
@@ -120,7 +89,7 @@ class Shapes:
         return kept, place
 
     def entry_of(self, shape: Codes, which: Codes, n_classes: int) -> Codes:
-        """Find the entry of a class in a shape that has it."""
+        """Return the entry of each class in a shape that contains it."""
         keys = self.shape * n_classes + self.which
         return np.searchsorted(keys, shape * n_classes + which).astype(np.int64)
 
@@ -129,14 +98,14 @@ class Shapes:
 
 
 def _number_alike(each: Shapes) -> tuple[Codes, Codes]:
-    """Number buckets so that those with the same entries and carriers have one number."""
+    """Number buckets so that those with the same entries and carriers have the same number."""
     length = np.diff(each.start)
     most = [int(numbers.max(initial=0)) + 1 for numbers in (each.n_carrying, length)]
     first, number = group([each.n_carrying, length], most, each.n_shapes)
     n_numbers = len(first)
     sizes = [int(numbers.max(initial=0)) + 1 for numbers in (each.which, each.count)]
     for rank in range(int(length.max(initial=0))):
-        # Those with fewer entries are told from the others by their length already.
+        # Buckets with fewer entries already differ from the others by their length.
         chosen = np.flatnonzero(length > rank)
         entry = each.start[chosen] + rank
         first, inverse = group(

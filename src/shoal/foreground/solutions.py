@@ -1,76 +1,130 @@
-"""All maxima that the search reaches from a list of starts.
+"""All maxima that the search reaches from a list of starting points.
 
-The equations of [Wong11] have saddles and, on small releases, more than one maximum. None of them
-is the truth: an adversary who knows that weighs them by their likelihood. So every listed start is
-climbed from; a point that is no maximum is left; and maxima that differ in some chance by more than
-a millionth count as distinct.
+The equations of [Wong11] have saddle points and, on small releases, more than one maximum. None of
+the maxima is the truth, so the adversary weighs them by their likelihood. The search climbs from
+every listed start, leaves points that are not maxima, and counts maxima as distinct if some
+probability differs by more than one millionth.
 
-A climb is over as soon as it is in the bowl of a maximum that is known already: where the
-likelihood is lower by little, and by just as much as the curvature at that maximum foretells. On a
-large release, where one maximum stands out, most climbs end after a few steps.
+The starts are published so that everyone finds the same maxima: equal probabilities; these with the
+odds of one signature raised, each signature in turn; and eight pseudo-random points. The random
+numbers come from SHA-256 of the names and values in question, without a secret, so anyone with the
+release starts from the same points.
+
+A climb ends as soon as it is in the bowl of a known maximum: where the likelihood is lower by a
+little, and by just as much as the curvature at that maximum predicts. On a large release with one
+dominant maximum, most climbs end after a few steps.
 
 References
 ----------
-[Wong11] (see `shoal.knowledge.foreground.law`) Section 4.1, Equation (4).
+[Wong11] (see `shoal.foreground.law`) Section 4.1, Equation (4).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.knowledge.foreground.curvature import FLOOR, Curvature, Polished, polish
-from shoal.knowledge.foreground.fitting import TOLERANCE, Fit
-from shoal.knowledge.foreground.likelihood import Likelihood
-from shoal.knowledge.foreground.starts import starting_points
+from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.cells import Cells
+from shoal.core.domain import Domain
+from shoal.foreground.attribute_sets import AttributeSet
+from shoal.foreground.expectation_maximization import TOLERANCE, Fit, Likelihood
+from shoal.foreground.law import log_odds
+from shoal.foreground.optimization import FLOOR, Curvature, Refinement, refine
 
-__all__ = ["WITHIN", "solve"]
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-
+N_RANDOM = 8
+"""The number of pseudo-random starts; SHA-256 yields eight numbers."""
+RAISED_AT_MOST = 32
+"""The number of signatures that are raised in turn: those with the fewest rows."""
+_RAISED = 10.0
+"""The factor by which the odds of a raised signature are multiplied."""
+_TILT = 0.01
+"""How far apart equal log odds are set, at most: exact symmetry would lead to a saddle point."""
 WITHIN = 2.0
-"""A maximum is reported as the worst where its log-likelihood is within this of the highest."""
+"""A maximum can be reported as the worst if its log-likelihood is within this of the highest."""
 _DISTINCT = 1e-6
 _ALIKE = 1e-2
-"""Ends that are no maxima beyond doubt, and so near in chances, are one."""
+"""Ends that are not clearly maxima, and are this close in probability, count as one."""
 _HIGHER = 1e-7
-"""A point is left where a climb from beside it ends higher by this in log-likelihood."""
+"""A point is left if a climb from beside it ends higher by this in log-likelihood."""
 _BESIDE = 0.05
 _BOWL, _AS_FORETOLD = 1.0, 0.1
-"""A climb that is lower than a known maximum by so little, and by as much as foretold to within
-this part, ends there."""
+"""A climb ends at a known maximum if it is lower by no more than the first, and by as much as
+predicted to within the second, as a fraction."""
 _MAX_STEPS = 400
-"""A climb that has not come to an end by then is taken for ended: only ridges and degenerate
-saddles take longer."""
+"""The most steps of a climb: only ridges and degenerate saddle points take longer."""
 _LONGEST, _FARTHEST, _TINY = 32.0, 0.25, 1e-12
-"""A stride is at most so many times what one step changes, and this far in log-odds: farther ones
-could lead to other maxima than the equations do."""
+"""The most steps that a stride covers, and the farthest it goes in log odds: longer strides could
+lead to other maxima than the equations do."""
 _EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
-"""Every 8 steps, and later every 64, where chances move by no more than this part of themselves,
-Newton's steps are tried; chances below this part of the mean count as that."""
+"""Newton's steps are tried every 8 steps, and later every 64, once probabilities change by no more
+than the third, relatively; smaller ones than this fraction of the mean count as that."""
 _SAME = 1e-10
 _MAX_MAXIMA = 200
 _NEGLIGIBLE = 1e-12
 
 
+def numbers_of(
+    looks: Cells, attributes: AttributeSet, domain: Domain, values: Sequence[int]
+) -> Floats:
+    """Return the pseudo-random numbers of the classes of an attribute set, eight per class.
+
+    `values` are the codes of the sensitive values in `domain` that count as one.
+    """
+    # Sorted by name, so that the order of the columns in a file does not matter.
+    order = sorted(range(len(attributes.columns)), key=lambda place: attributes.columns[place])
+    columns = [attributes.columns[place] for place in order]
+    named = sorted((domain.text(int(code)) for code in values), key=_missing_first)
+    signatures: list[list[str | None] | None] = [
+        [looks.domain(attributes.columns[place]).text(int(row[place])) for place in order]
+        for row in attributes.signatures
+    ]
+    if attributes.has_rare:
+        signatures.append(None)
+    head = ["shoal foreground start", columns, named]
+    return np.array([_eight_numbers([*head, one]) for one in signatures]).reshape(-1, N_RANDOM)
+
+
+def _missing_first(text: str | None) -> tuple[bool, str]:
+    return text is not None, text or ""
+
+
+def _eight_numbers(stated: list[object]) -> Floats:
+    """Return the eight words of SHA-256 of a JSON text, as numbers between 0 and 1."""
+    text = json.dumps(stated, ensure_ascii=False, separators=(",", ":"))
+    words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=">u4")
+    numbers: Floats = (words.astype(np.float64) + 0.5) / 2.0**32
+    return numbers
+
+
+def starting_points(numbers: Floats, n_rows: Counts, rate: float) -> Floats:
+    """Return the starts, one row each.
+
+    `numbers` are those of `numbers_of`, `n_rows` the number of rows of each class, and `rate` the
+    share of carriers in the whole release, strictly between 0 and 1.
+    """
+    even = np.log(rate) - np.log1p(-rate) + _TILT * (2 * numbers[:, 0] - 1)
+    fewest = np.lexsort((numbers[:, 0], n_rows))[:RAISED_AT_MOST]
+    logs = np.repeat(even[np.newaxis], 1 + len(fewest), axis=0)
+    logs[1 + np.arange(len(fewest)), np.sort(fewest)] += np.log(_RAISED)
+    points: Floats = np.concatenate([1 / (1 + np.exp(-logs)), numbers.T])
+    return points
+
+
 def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
     """Find the maxima that are reached from the listed starts.
 
-    Parameters
-    ----------
-    likelihood
-        What is to be made as large as possible.
-    numbers
-        The pseudo-random numbers of the classes; see `shoal.knowledge.foreground.starts`.
+    `numbers` are the pseudo-random numbers of the classes; see `numbers_of`.
 
     Examples
     --------
     A bucket of one row of each of two classes and one carrier: it is the one or the other.
 
-    >>> from shoal.knowledge.foreground.shapes import Shapes
+    >>> from shoal.foreground.shapes import Shapes
     >>> shapes, _ = Shapes.of_buckets(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]),
     ...                               np.array([1]), 2)
     >>> numbers = np.random.default_rng(1).random((2, 8))
@@ -87,6 +141,7 @@ def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
     points = np.where(
         search.is_free, starting_points(numbers, likelihood.n_rows, rate), search.settled
     )
+    # Most climbs from the other starts end early, in the bowl of the maximum found first.
     search.climb(points[:1])
     search.climb(points[1:])
     return search.summed()
@@ -94,16 +149,9 @@ def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
 
 @dataclass(eq=False)
 class _Maximum:
-    """A point that no climb from beside it leaves.
+    """A point that no climb from beside it leaves, its log-likelihood, and the curvature there.
 
-    Parameters
-    ----------
-    f, height
-        The point and its log-likelihood.
-    curvature
-        The curvature there.
-    is_definite
-        Whether it is a maximum beyond doubt, not a ridge.
+    `is_definite` says that it is clearly a maximum and not on a ridge.
     """
 
     f: Floats
@@ -116,26 +164,10 @@ class _Maximum:
 class _Search:
     """Climbs from many points, and the maxima found so far.
 
-    Parameters
-    ----------
-    likelihood
-        What is to be made as large as possible.
-    settled
-        The chances that are fixed, or that follow from the release at once.
-    is_free
-        The classes whose chances are sought.
-    maxima
-        The maxima so far.
-    reached
-        The heights of known maxima that climbs came to.
-    doubtful
-        The ends so far that are no maxima beyond doubt.
-    n_starts, n_steps
-        How many starts were climbed from, and in how many steps.
-    n_left
-        How many ends were left because they were no maxima.
-    n_cut_short
-        How many climbs did not come to an end.
+    `settled` are the probabilities that are fixed or follow directly from the release; the other
+    classes are free. `reached` are the heights of known maxima that climbs arrived at, and
+    `doubtful` the ends so far that are not clearly maxima. `n_left` counts ends that were left
+    because they are not maxima, `n_cut_short` climbs that did not come to an end.
     """
 
     likelihood: Likelihood
@@ -152,7 +184,7 @@ class _Search:
     @classmethod
     def of(cls, likelihood: Likelihood) -> _Search:
         even = likelihood.even()
-        # Who is never beside a carrier has chance 0, and who always is one has chance 1.
+        # Rows that never share a bucket with a carrier have probability 0; certain carriers have 1.
         is_free = np.isnan(likelihood.fixed) & (even > 0) & (even < 1)
         settled = np.where(np.isnan(likelihood.fixed), even, likelihood.fixed)
         return cls(likelihood, np.where(settled < 1, settled, 1 - FLOOR), is_free)
@@ -169,10 +201,11 @@ class _Search:
 
     def _take(self, f: Floats) -> list[Floats]:
         """Keep the end of a climb if it is a maximum; otherwise return where it leads."""
-        found = polish(self.likelihood, f, self.is_free)
+        found = refine(self.likelihood, f, self.is_free)
         if found.is_exact:
             self._keep(found)
             return []
+        # Climbs end at different places of a ridge; one of them stands for all.
         near = [*self.doubtful, *(one.f for one in self.maxima)]
         if any(np.abs(found.f - one).max() <= _ALIKE for one in near):
             return []
@@ -185,8 +218,8 @@ class _Search:
         self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite=False))
         return []
 
-    def _keep(self, found: Polished) -> None:
-        """Keep a maximum beyond doubt, if it is new."""
+    def _keep(self, found: Refinement) -> None:
+        """Keep a clear maximum if it is new."""
         if not self._is_known(found.f):
             self.maxima.append(_Maximum(found.f, found.height, found.curvature, is_definite=True))
 
@@ -194,17 +227,14 @@ class _Search:
         return any(np.abs(f - one.f).max() <= _DISTINCT for one in self.maxima)
 
     def _ends_above(self, f: Floats, height: float) -> tuple[bool, list[Floats]]:
-        """Climb from points beside one.
+        """Climb from beside a point.
 
-        Returns
-        -------
-        is_left
-            Whether some climb ended higher, so that the point is no maximum.
-        ends
-            The higher ends that are not known yet.
+        Returns whether some climb ended higher, so that the point is not a maximum, and the higher
+        ends that are not known yet.
         """
         free = np.flatnonzero(self.is_free)
         rate = float(np.mean(f[free]))
+        # Two points for each free class: one with a higher and one with a lower probability.
         beside = np.repeat(f[np.newaxis], 2 * len(free), axis=0)
         number = np.arange(len(free))
         beside[2 * number, free] += _BESIDE * min(rate, 1 - rate) * (1 - f[free])
@@ -217,7 +247,7 @@ class _Search:
         return bool(higher) or max(self.reached, default=-np.inf) > height + _HIGHER, higher
 
     def _ends(self, points: Floats) -> Floats:
-        """Climb until nothing moves; leave out those that come to a known maximum.
+        """Climb until nothing moves; leave out climbs that arrive at a known maximum.
 
         Maxima that Newton's steps find on the way are kept at once.
         """
@@ -242,7 +272,7 @@ class _Search:
         return np.array(ends).reshape(-1, len(self.settled))
 
     def _is_slow(self, f: Floats, following: Floats) -> Flags:
-        """Say at which points chances move by little, but for those that are small already."""
+        """Return at which points probabilities hardly change; small ones may still do."""
         free, after = f[:, self.is_free], following[:, self.is_free]
         low, high = free.mean(axis=1, keepdims=True), 1 - free.mean(axis=1, keepdims=True)
         room = np.maximum(np.minimum(free, 1 - free), _SMALL * np.minimum(low, high))
@@ -250,13 +280,13 @@ class _Search:
         return found
 
     def _jump(self, f: Floats, height: Floats, chosen: Flags) -> Flags:
-        """Try Newton's steps from some points; say from which they led to a maximum."""
+        """Try Newton's steps from some points; return from which they led to a maximum."""
         has_arrived = np.zeros(len(f), dtype=bool)
         for place in np.flatnonzero(chosen).tolist():
             if self._is_in_known_bowl(f[[place]], height[[place]])[0]:
                 has_arrived[place] = True
                 continue
-            found = polish(self.likelihood, f[place], self.is_free)
+            found = refine(self.likelihood, f[place], self.is_free)
             has_arrived[place] = found.is_exact
             if found.is_exact:
                 self.reached.append(found.height)
@@ -271,19 +301,15 @@ class _Search:
     def _stride(
         self, f: Floats, following: Floats, height: Floats, stride: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Go as many times as far as one step leads; where that leads down, take the step alone.
+        """Go several times as far as one step leads; if that leads down, take the step alone.
 
-        Returns
-        -------
-        f, following, height
-            The points, where one step leads from each, and their log-likelihoods.
-        stride
-            How far to go next: twice as far, or as far as one step where that led down.
+        Returns the points, where one step leads from each, their log-likelihoods, and how far to go
+        next: twice as far, or one step if that led down.
         """
         ahead = following.copy()
         before, after = f[:, self.is_free], following[:, self.is_free]
-        logit = np.log(before) - np.log1p(-before)
-        change = np.log(after) - np.log1p(-after) - logit
+        logit = log_odds(before)
+        change = log_odds(after) - logit
         most = np.abs(change).max(axis=1)
         stride = np.maximum(np.minimum(stride, _FARTHEST / np.maximum(most, _TINY)), 1.0)
         is_long = stride > 1
@@ -302,7 +328,7 @@ class _Search:
         return np.where(self.is_free, np.clip(f, FLOOR, 1 - FLOOR), self.settled)
 
     def _is_in_known_bowl(self, f: Floats, height: Floats) -> Flags:
-        """Say which points are as much lower than a known maximum as its curvature foretells."""
+        """Return which points are as much lower than a known maximum as its curvature predicts."""
         is_in_bowl = np.zeros(len(f), dtype=bool)
         for one in self.maxima:
             if one.is_definite:
@@ -314,7 +340,7 @@ class _Search:
         return is_in_bowl
 
     def summed(self, points: Floats | None = None) -> Fit:
-        """Weigh the maxima by their likelihood, and sum the search up."""
+        """Weigh the maxima by their likelihood, and summarize the search."""
         if points is None:
             points = np.array([one.f for one in self.maxima])
         following, heights = self.likelihood.steps(points)
@@ -342,7 +368,7 @@ class _Search:
 
 
 def _moves_by_less(f: Floats, following: Floats, is_free: Flags, part: float) -> Flags:
-    """Say at which points no chance moves by more than a part of itself."""
+    """Return at which points no probability changes by more than a fraction of itself."""
     is_still = np.abs(following - f) <= part * np.minimum(f, 1 - f) + 1e-17
     found: Flags = np.all(is_still | ~is_free, axis=1)
     return found

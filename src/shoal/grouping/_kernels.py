@@ -1,8 +1,12 @@
-"""Whether a bucket keeps the requirements on its sensitive values, decided often and fast.
+"""The sequential steps of the methods that group rows: Anatomy's draw, and the test of buckets.
 
-Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous and writable. Counts of rows stay below 2**31, so that
-products of two of them fit 64 bits.
+`draw_buckets` draws Anatomy's buckets one after the other; `drop_failing` decides which groups of a
+generalized table break a requirement; `Rules` tests the requirements on the sensitive values of one
+bucket. The cuts of Mondrian are in `shoal.grouping._partition_kernels`.
+
+Written in Cython's pure Python mode: compiled if the package is built, otherwise the same file runs
+as plain Python. Arrays are contiguous and writable, and allocated by the caller. Counts of rows
+stay below 2**31, so products of two of them fit into 64 bits.
 """
 
 from __future__ import annotations
@@ -16,7 +20,123 @@ try:
 except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
-__all__ = ["Rules"]
+__all__ = ["Rules", "draw_buckets", "drop_failing"]
+
+
+def draw_buckets(
+    left: cython.longlong[::1],
+    group: cython.longlong[::1],
+    ell: cython.Py_ssize_t,
+    numbers: cython.ulonglong[::1],
+    latest: cython.longlong[::1],
+    run: cython.longlong[::1],
+    run_group: cython.longlong[::1],
+    run_bucket: cython.longlong[::1],
+    run_length: cython.longlong[::1],
+) -> tuple:
+    """Draw one row from each of the `ell` largest classes while there are that many.
+
+    `left` has the number of rows left in each class, largest first, and `group` the class. Among
+    classes as large as the smallest one drawn from, chance decides, by the next of `numbers`. The
+    chosen ones move to the end of their equals, which keeps `left` sorted at a cost of O(ell + log
+    classes) per bucket.
+
+    Rows of one class in consecutive buckets are a run: its class, first bucket and length. By
+    class, `latest` is the last bucket with a row of it (initially -2) and `run` its last run.
+
+    Returns the number of buckets and the number of runs.
+    """
+    n_classes: cython.Py_ssize_t = left.shape[0]
+    n_buckets: cython.longlong = 0
+    n_runs: cython.longlong = 0
+    n_used: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    upper: cython.Py_ssize_t
+    middle: cython.Py_ssize_t
+    chosen: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    smallest: cython.longlong
+    which: cython.longlong
+
+    while n_classes >= ell and left[ell - 1] > 0:
+        # Classes start, ..., stop - 1 are as large as the smallest one to be drawn from.
+        smallest = left[ell - 1]
+        start = ell - 1
+        while start > 0 and left[start - 1] == smallest:
+            start -= 1
+        stop = ell
+        upper = n_classes
+        while stop < upper:
+            middle = (stop + upper) // 2
+            if left[middle] == smallest:
+                stop = middle + 1
+            else:
+                upper = middle
+        place = stop
+        for i in range(start, ell):
+            chosen = start + cython.cast(
+                cython.Py_ssize_t, numbers[n_used] % cython.cast(cython.ulonglong, place - start)
+            )
+            n_used += 1
+            place -= 1
+            which = group[chosen]
+            group[chosen] = group[place]
+            group[place] = which
+        for i in range(ell):
+            chosen = i if i < start else place + i - start
+            left[chosen] -= 1
+            which = group[chosen]
+            if latest[which] == n_buckets - 1:
+                run_length[run[which]] += 1
+            else:
+                run[which] = n_runs
+                run_group[n_runs] = which
+                run_bucket[n_runs] = n_buckets
+                run_length[n_runs] = 1
+                n_runs += 1
+            latest[which] = n_buckets
+        n_buckets += 1
+    return n_buckets, n_runs
+
+
+def drop_failing(
+    keeps: object,
+    asked_value: cython.longlong[::1],
+    asked_count: cython.longlong[::1],
+    starts: cython.longlong[::1],
+    value: cython.longlong[::1],
+    count: cython.longlong[::1],
+    sizes: cython.longlong[::1],
+    number: cython.longlong[::1],
+    kept: cython.uchar[::1],
+    n_dropped: cython.longlong,
+    limit: cython.longlong,
+) -> int:
+    """Unmark in `kept` the groups that fail, until more than `limit` rows are dropped.
+
+    `keeps` judges a group by its values, as `number` numbers them, and their counts, which are put
+    into `asked_value` and `asked_count`. Returns `n_dropped` plus the rows of the groups that fail.
+    The slow twin is in `tests/property/test_full_domain.py`.
+    """
+    place: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    n: cython.Py_ssize_t
+    for place in range(sizes.shape[0]):
+        if kept[place] == 0:
+            continue
+        n = 0
+        for i in range(starts[place], starts[place + 1]):
+            asked_value[n] = number[value[i]]
+            asked_count[n] = count[i]
+            n += 1
+        if not keeps(n, sizes[place]):
+            kept[place] = 0
+            n_dropped += sizes[place]
+            if n_dropped > limit:
+                break
+    return n_dropped
 
 
 @cython.cfunc
@@ -47,11 +167,12 @@ def sort_pairs(
 
 @cython.cclass
 class Rules:
-    """Whether a bucket keeps every requirement on its sensitive values.
+    """The requirements on the sensitive values of a bucket.
 
-    `limits` is a `shoal.methods.requirements.limits.Limits`, which says what the fields mean. The
-    bucket is the first entries of `value` and `count`. Counts are compared exactly; entropy and
-    distances are floats, and what comes close to its limit is left to `decide`.
+    `limits` is a `shoal.grouping.requirements.Limits`, which explains the fields. The bucket
+    is the first entries of `value` and `count`. Counts are compared exactly; entropy and distances
+    are floats, and whatever comes close to its limit is left to `decide`. The slow twin is
+    `Twin` in `tests/property/test_mondrian.py`.
     """
 
     n_rows: cython.double
@@ -115,7 +236,7 @@ class Rules:
 
     @cython.ccall
     def keep(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
-        """Whether a bucket of `size` rows with `n_values` different values keeps all rules."""
+        """Return whether a bucket of `size` rows and `n_values` values keeps all rules."""
         if n_values < self.distinct:
             return False
         if self.share < self.of_share and not self.keeps_share(n_values, size):
@@ -128,7 +249,7 @@ class Rules:
 
     @cython.cfunc
     def keeps_share(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
-        """Whether no value, or none of the first ones, has too large a share."""
+        """Return whether no value, or none of the first ones, has too large a share."""
         i: cython.Py_ssize_t
         for i in range(n_values):
             if self.count[i] * self.of_share > self.share * size:
@@ -138,7 +259,7 @@ class Rules:
 
     @cython.cfunc
     def keeps_ratio(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
-        """Whether r_1 / (r_1 + r_ell + ... + r_m) is below its limit."""
+        """Return whether r_1 / (r_1 + r_ell + ... + r_m) is below its limit."""
         i: cython.Py_ssize_t
         largest: cython.longlong
         rest: cython.longlong = size
@@ -152,14 +273,14 @@ class Rules:
 
     @cython.cfunc
     def times_its_log(self, number: cython.longlong) -> cython.double:
-        """Give n log n, from a table where n is small."""
+        """Return n log n, from a table if n is small."""
         if number < self.times_log.shape[0]:
             return self.times_log[number]
         return number * math.log(number)
 
     @cython.cfunc
     def keeps_entropy(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
-        """Whether the entropy, times size, is at least log ell, times size."""
+        """Return whether the entropy, times size, is at least log ell, times size."""
         i: cython.Py_ssize_t
         whole: cython.double = self.times_its_log(size)
         excess: cython.double = whole - size * self.log_ell
@@ -171,8 +292,8 @@ class Rules:
 
     @cython.cfunc
     def keeps_distance(self, n_values: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
-        """Whether the earth mover's distance from the whole table is at most t."""
-        # Distances are in units of 1 / (scale size n_rows), so that they are whole numbers.
+        """Return whether the earth mover's distance from the whole table is at most t."""
+        # In units of 1 / (scale * size * n_rows), distances are whole numbers.
         unit: cython.double = self.scale * size * self.n_rows
         moved: cython.double
         if self.distance == 1:
@@ -187,7 +308,7 @@ class Rules:
 
     @cython.cfunc
     def move_equal(self, n_values: cython.Py_ssize_t, size: cython.double) -> cython.double:
-        """Add up what values have too much: the others have as much too little."""
+        """Add up the surplus of values with too many rows; the deficit of the others is equal."""
         i: cython.Py_ssize_t
         surplus: cython.double
         moved: cython.double = 0
@@ -199,7 +320,7 @@ class Rules:
 
     @cython.cfunc
     def move_ordered(self, n_values: cython.Py_ssize_t, size: cython.double) -> cython.double:
-        """Add up the differences of the cumulated counts."""
+        """Add up the differences between the cumulated counts."""
         i: cython.Py_ssize_t
         start: cython.longlong = 0
         cumulated: cython.double = 0
@@ -224,7 +345,7 @@ class Rules:
         upper: cython.longlong = stop
         middle: cython.longlong
         own: cython.double = cumulated * self.n_rows
-        # The table's counts overtake at most once; prefix sums serve on either side of that.
+        # The table's counts overtake at most once; prefix sums cover both sides of that point.
         while turn < upper:
             middle = (turn + upper) // 2
             if self.cumulated[middle] * size <= own:
@@ -237,13 +358,13 @@ class Rules:
 
     @cython.cfunc
     def move_hierarchical(self, n_values: cython.Py_ssize_t, size: cython.double) -> cython.double:
-        """Add up, node by node, its level times what has to cross from child to child."""
+        """Add up, over all nodes, the level times the amount that moves between its children."""
         i: cython.Py_ssize_t
         n_touched: cython.Py_ssize_t = 0
         node: cython.longlong
         surplus: cython.double
         moved: cython.double = 0
-        # A node without any of the bucket's values has no child with a surplus, so nothing crosses.
+        # Nothing moves within a node that has none of the bucket's values: no child has a surplus.
         for i in range(n_values):
             node = self.node[self.value[i]]
             while node >= 0:
@@ -259,8 +380,8 @@ class Rules:
                 self.node_gain[node] -= surplus
                 if self.parent[node] >= 0:
                     self.node_gain[self.parent[node]] += surplus
-        # The children's surplus, less what the node has itself, is the smaller of what its
-        # children have too much and too little.
+        # The surplus of the children minus that of the node is the smaller of the children's total
+        # surplus and total deficit.
         for i in range(n_touched):
             node = self.touched[i]
             moved += self.level[node] * self.node_gain[node]

@@ -1,8 +1,8 @@
-"""Mondrian's cuts, which go one part after the other.
+"""Mondrian's cuts, one part after the other.
 
-Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous and writable. Counts of rows stay below 2**31, so that
-products of two of them fit 64 bits.
+Written in Cython's pure Python mode: compiled if the package is built, otherwise the same file runs
+as plain Python. Arrays are contiguous and writable. Counts of rows stay below 2**31, so products of
+two of them fit into 64 bits. The slow twin is `Twin` in `tests/property/test_mondrian.py`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ except ModuleNotFoundError:
 __all__ = ["CUT_FIELDS", "Partitioner", "trace_regions"]
 
 CUT_FIELDS = 6
-"""What is kept of a cut: column, origin, then the positions around the upper bound of
-its left part and around the lower bound of its right part; -1 where a bound stays as it was."""
+"""The numbers kept for a cut: column, origin, then the positions around the upper bound of its left
+part and around the lower bound of its right part; -1 if a bound stays as it was."""
 
 
 @cython.cclass
 class Partitioner:
     """Cuts cells in two, and each part again, as long as both sides keep every requirement.
 
-    A part is a slice of pieces: a cell and how many of its rows. Parts that wait lie on a stack,
-    one above the other; the one on top is cut or becomes a bucket.
+    A part is a slice of pieces: a cell and a number of its rows. Waiting parts are on a stack, one
+    above the other; the one on top is cut or becomes a bucket.
 
-    Parameters are the `shoal.methods.partition.axes.Axes`, the sensitive value and the count of
-    each cell, the `Rules` (None where there are none) with the arrays in which they look for the
-    values of a side, the fewest rows of a bucket, whether equal rows may part, and what else
-    judges a side by its cells and how many rows it has of each (None where nothing does).
+    The parameters are the `shoal.grouping.axes.Axes`, the sensitive value and the count
+    of each cell, the `Rules` (None if there are none) with the arrays in which they look for the
+    values of a side, the fewest rows of a bucket, whether equal rows may be separated, and a
+    further judge of a side by its cells and the number of rows of each (None if there is none).
     """
 
     keep: object
@@ -62,7 +62,7 @@ class Partitioner:
     stack_size: cython.longlong[::1]
     stack_origin: cython.longlong[::1]
     cuts: cython.longlong[::1]
-    # The part that is looked at: a slice of the pieces, and what it holds.
+    # The current part: a slice of the pieces, and what it holds.
     begin: cython.longlong
     end: cython.longlong
     size: cython.longlong
@@ -75,7 +75,7 @@ class Partitioner:
     n_seen: cython.Py_ssize_t
     seen: cython.longlong[::1]
     in_part: cython.longlong[::1]
-    # The cut that is tried: rows below the edge go left, and so many of those at the edge.
+    # The cut that is tried: rows below the edge go left, and `n_going` of the `n_at` rows at it.
     column: cython.Py_ssize_t
     edge: cython.longlong
     n_at: cython.longlong
@@ -99,7 +99,7 @@ class Partitioner:
     ) -> None:
         n_rows: cython.longlong = count.sum()
         n_values: cython.Py_ssize_t = len(side_value)
-        # A piece has a row at least, and a bucket a piece.
+        # A piece has at least one row, and a bucket at least one piece.
         n_pieces: cython.longlong = n_rows if is_relaxed else len(count)
         n_parts: cython.longlong = min(n_pieces, n_rows // least)
         self.keep = None if rules is None else rules.keep
@@ -120,7 +120,7 @@ class Partitioner:
         self.last = axes.last
         self.parent = axes.parent
         self.value = value
-        # What is not written to takes no memory, so room for every row costs little.
+        # Pages that are never written take no memory, so room for every row costs little.
         pieces = np.empty((2, n_pieces), dtype=np.int64)
         pieces[:, : len(count)] = np.arange(len(count)), count
         self.cell, self.count = pieces
@@ -153,10 +153,10 @@ class Partitioner:
     ) -> tuple:
         """Cut until nothing can be cut, left parts first.
 
-        Fills the pieces bucket by bucket, where those of each bucket begin, and where each bucket
-        comes from: twice the number of the cut, 1 more for its right side; -1 for the whole.
+        Fills the pieces bucket by bucket, the first piece of each bucket, and the origin of each
+        bucket: twice the number of the cut, plus 1 for its right side; -1 for the whole.
 
-        Returns the number of buckets, that of pieces, and the cuts.
+        Returns the number of buckets, the number of pieces, and the cuts.
         """
         n_fields: cython.Py_ssize_t = CUT_FIELDS
         depth: cython.Py_ssize_t = 1
@@ -171,7 +171,7 @@ class Partitioner:
             self.size = self.stack_size[depth]
             origin = self.stack_origin[depth]
             if self.size >= 2 * self.least and self.cut_part():
-                # The right part lies where the whole lay, the left one above it.
+                # The right part takes the place of the whole; the left one is on top of it.
                 self.cuts[n_fields * self.n_cuts + 1] = origin
                 self.stack_size[depth] = self.size - self.size_left
                 self.stack_origin[depth] = 2 * self.n_cuts + 1
@@ -252,7 +252,7 @@ class Partitioner:
 
     @cython.cfunc
     def choose_dimensions(self) -> cython.Py_ssize_t:
-        """Rank the columns with more than one value, widest first; give how many there are."""
+        """Rank the columns with more than one value, widest first, and return their number."""
         n_ranked: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -275,7 +275,7 @@ class Partitioner:
 
     @cython.cfunc
     def measure_width(self, column: cython.Py_ssize_t) -> cython.double:
-        """Give the width in a column, as a share of the whole table's."""
+        """Return the width of the part in a column, as a share of the whole table's."""
         start: cython.longlong = self.number_start[column]
         node: cython.longlong
         if self.n_missing[column] > 0:
@@ -289,7 +289,7 @@ class Partitioner:
 
     @cython.cfunc
     def common_ancestor(self, column: cython.Py_ssize_t) -> cython.longlong:
-        """Give the lowest node above all values in a column with a hierarchy."""
+        """Return the lowest node above all values in a column with a hierarchy."""
         start: cython.longlong = self.tree_start[column]
         node: cython.longlong = start + self.low[column]
         while self.last[node] <= self.high[column]:
@@ -338,7 +338,7 @@ class Partitioner:
 
     @cython.cfunc
     def cut_relaxed(self) -> cython.bint:
-        """Cut in half, where rows at the median go either way."""
+        """Cut in half; rows at the median may go either way."""
         half: cython.longlong = self.size // 2
         median: cython.longlong = self.missing[self.column]
         n_at: cython.longlong = self.n_missing[self.column]
@@ -353,10 +353,10 @@ class Partitioner:
 
     @cython.cfunc
     def find_median(self) -> cython.longlong:
-        """Give the lowest position up to which there are more than half of the rows.
+        """Return the lowest position up to which there are more than half of the rows.
 
-        Counts rows by ranges of positions, then by finer ranges within the one that matters, so
-        that the work does not depend on how many values the column has.
+        Rows are counted by ranges of positions, then by finer ranges within the one that matters,
+        so the work does not depend on the number of values of the column.
         """
         n_columns: cython.Py_ssize_t = self.n_columns
         position: cython.int[::1] = self.position
@@ -422,16 +422,16 @@ class Partitioner:
 
     @cython.cfunc
     def count_going(self, n_passed: cython.longlong, count: cython.longlong) -> cython.longlong:
-        """Give how many rows of the next piece at the edge go left.
+        """Return the number of rows of the next piece at the edge that go left.
 
-        Every run of pieces sends the same share, give or take a row, so that both sides have the
-        same mixture of values.
+        Every run of pieces sends the same share, give or take one row, so both sides have the same
+        mixture of values.
         """
         return (n_passed + count) * self.n_going // self.n_at - n_passed * self.n_going // self.n_at
 
     @cython.cfunc
     def is_allowed(self) -> cython.bint:
-        """Whether the sensitive values of both sides keep the rules."""
+        """Return whether the sensitive values of both sides keep the rules."""
         n_passed: cython.longlong = 0
         i: cython.longlong
         place: cython.longlong
@@ -452,7 +452,7 @@ class Partitioner:
 
     @cython.cfunc
     def keeps_side(self, size: cython.longlong, is_right: cython.bint) -> cython.bint:
-        """Whether one side's sensitive values keep the rules."""
+        """Return whether the sensitive values of one side keep the rules."""
         n_values: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         count: cython.longlong
@@ -468,7 +468,7 @@ class Partitioner:
 
     @cython.cfunc
     def is_approved(self) -> cython.bint:
-        """Whether the judge approves of the cells of both sides."""
+        """Return whether the judge approves of the cells of both sides."""
         n_passed: cython.longlong = 0
         n_left: cython.longlong = 0
         n_right: cython.longlong = 0
@@ -540,9 +540,9 @@ class Partitioner:
 
     @cython.cfunc
     def note_cut(self, below: cython.longlong, above: cython.longlong) -> cython.void:
-        """Note between which positions the new bounds of both parts lie.
+        """Note the positions between which the new bounds of both parts lie.
 
-        Where both parts have the value at the edge, the left one ends above it and the right one
+        If both parts have the value at the edge, the left one ends above it and the right one
         begins at it.
         """
         is_shared: cython.bint = self.n_going > 0
@@ -572,11 +572,11 @@ def trace_regions(
 ) -> None:
     """Find for each bucket the cuts that bound it from below and from above in a column.
 
-    `lower` and `upper` are filled with the number of a cut, -1 where there is none.
+    `lower` and `upper` are filled with the number of a cut; -1 if there is none.
     """
     n_fields: cython.Py_ssize_t = CUT_FIELDS
     n_cuts: cython.Py_ssize_t = cuts.shape[0] // n_fields
-    # For both sides of each cut; a cut comes after the one that it lies within.
+    # For both sides of each cut; a cut comes after the one within which it lies.
     below: cython.longlong[::1] = np.full(2 * n_cuts + 1, -1, dtype=np.int64)
     above: cython.longlong[::1] = np.full(2 * n_cuts + 1, -1, dtype=np.int64)
     i: cython.Py_ssize_t

@@ -1,10 +1,11 @@
-"""Anatomy: publish quasi-identifiers as they are, apart from the sensitive values of buckets.
+"""Anatomy: publish unchanged quasi-identifiers, separately from the sensitive values of buckets.
 
-Problem: generalization blurs the quasi-identifiers, and with them what analysts want to know.
-Idea: group rows with different sensitive values into small buckets, and publish who is in which
-bucket and which values a bucket holds in two tables, without saying whose value is whose.
-Guarantee: no value makes up more than 1/ell of a bucket, so that an adversary who knows nothing
-but the release links nobody to a value with more than that probability.
+Problem: generalization blurs the quasi-identifiers, and with them the relations that analysts
+study.
+Idea: group rows with different sensitive values into small buckets. One table lists the rows of
+each bucket, another its sensitive values; neither links a row to a value.
+Guarantee: no value makes up more than 1/ell of a bucket, so an adversary who knows only the release
+links nobody to a value with a higher probability.
 
 References
 ----------
@@ -13,60 +14,47 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts
-from shoal.core.errors import InfeasibleError, InternalError, ParameterError
-from shoal.core.exact import whole
+from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.errors import InfeasibleError, InternalError
 from shoal.core.guarantees import FrequencyDiversity, Guarantee
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.method import Method, Problem, confirm_countable, mark_protected
+from shoal.core.parameters import OptionalValues, choice, values, whole_number
 from shoal.core.plan import Plan, Segments
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.methods._kernels import draw_buckets
-from shoal.methods.requirements.table import as_protect, confirm_countable, mark_protected
-
-__all__ = ["Anatomy"]
+from shoal.core.shapes import Shape
+from shoal.grouping._kernels import draw_buckets
 
 Draw = Literal["published", "ring"]
-Marks = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class Anatomy(Method):
-    """Group rows with different sensitive values into buckets of `ell`, a few of more.
-
-    Parameters
-    ----------
-    ell
-        The number of rows, with different sensitive values, in a bucket.
-    draw
-        How buckets are drawn: as published, or round a ring, which needs one line of a plan for
-        each sensitive value and serves very large tables.
-    protect
-        Sensitive values that count as one, while the others are not protected: at most 1/ell of
-        a bucket carries any of them. None is the missing value.
+    """Group rows with different sensitive values into buckets of `ell` or a few more.
 
     Notes
     -----
     Guarantee: frequency l-diversity, and so distinct l-diversity too unless values are
-    protected. Which of the rows with one value goes to which bucket is secret.
+    protected. The assignment of rows with the same value to buckets is secret.
 
-    Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
-    from it.
+    Publishes: a bucketized table, quasi-identifiers as they are. Readers can see who is in the
+    table.
 
-    There are n // ell buckets. [Xiao06] Property 1: where no value has more than n / ell rows,
-    drawing from the largest classes leaves fewer than ell rows, all of different values. Suppose
-    that of the class with the most rows left, two or more are left. Had it ever been passed over,
-    then in favour of ell classes as large, which would have rows left too, so that the drawing
-    would go on. Had it never been, then it began with a row in every bucket and no fewer rows
-    more than any of the fewer than ell classes left, hence with more than n / ell. Each of the
-    rows left finds a bucket without its value, for fewer rows than buckets share that value.
+    There are n // ell buckets. [Xiao06] Property 1: if no value has more than n / ell rows,
+    drawing from the largest classes leaves fewer than ell rows, all with different values. Suppose
+    that the class with the most rows left has two or more. If it was ever passed over, then in
+    favour of ell classes at least as large, which would still have rows, so the drawing would not
+    have ended. If it was never passed over, it has a row in each of the b buckets and c rows left.
+    Fewer than ell classes have rows left, at most c each, so n < ell (b + c), and the class began
+    with b + c > n / ell rows. Each row left finds a bucket without its value, because fewer rows
+    than buckets share that value.
 
     References
     ----------
@@ -84,9 +72,22 @@ class Anatomy(Method):
     Plan(5 rows of 3 classes into 2 buckets, 0 dropped)
     """
 
-    ell: int
-    draw: Draw = "published"
-    protect: Sequence[str | None] | None = field(default=None, repr=False)
+    ell: int = whole_number(
+        "The number of rows, with different sensitive values, in a bucket.",
+        least=2,
+        hint="a bucket of one row hides nothing.",
+    )
+    draw: Draw = choice(
+        "How buckets are drawn: as in the paper (`published`), or in a fixed order round a ring "
+        "(`ring`), which serves very large tables.",
+        get_args(Draw),
+        default="published",
+    )
+    protect: OptionalValues = values(
+        "Sensitive values that count as one: at most 1/ell of a bucket carries any of them, and "
+        "the others are not protected. Default: every value is protected by itself.",
+        default=None,
+    )
 
     deviations: ClassVar[tuple[str, ...]] = (
         "[Xiao06] does not say which of equally large classes are drawn from: here chance decides.",
@@ -95,19 +96,6 @@ class Anatomy(Method):
     )
     example: ClassVar[Mapping[str, object]] = {"ell": 2}
 
-    def __post_init__(self) -> None:
-        if self.ell == 1 and not isinstance(self.ell, bool):
-            raise ParameterError(
-                "ell must be a whole number of at least 2, not 1.",
-                hint="a bucket of one row hides nothing.",
-            )
-        whole("ell", self.ell, least=2)
-        if self.draw not in get_args(Draw):
-            raise ParameterError(
-                f"draw must be one of {', '.join(get_args(Draw))}, not {self.draw!r}."
-            )
-        object.__setattr__(self, "protect", as_protect(self.protect))
-
     @property
     def shape(self) -> Shape:
         """The shape that is published."""
@@ -115,24 +103,19 @@ class Anatomy(Method):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release promises."""
+        """The guarantees of a release."""
         return (FrequencyDiversity(ell=self.ell, protect=self.protect or ()),)
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Name the column whose values make rows interchangeable: the sensitive one."""
+        """Return the sensitive column: rows with the same value are interchangeable."""
         return schema.sensitive
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets.
 
-        Raises
-        ------
-        DataError
-            Where the table has no rows.
-        InfeasibleError
-            Where a value, or all protected ones, has more than n / ell rows.
-        ParameterError
-            Where a protected value does not occur.
+        Raises `DataError` if the table has no rows, `InfeasibleError` if a value, or the protected
+        values together, have more than n / ell rows, and `ParameterError` if a protected value does
+        not occur.
         """
         cells = problem.cells
         confirm_countable(cells)
@@ -151,8 +134,8 @@ class Anatomy(Method):
             segments = _anatomize_protected(cells, self.ell, is_protected, problem.secret)
         return Plan(cells, n_buckets, segments)
 
-    def _check_eligible(self, counts: Counts, is_protected: Marks | None) -> None:
-        """Refuse a table that is not eligible: more than n / ell rows carry one value."""
+    def _check_eligible(self, counts: Counts, is_protected: Flags | None) -> None:
+        """Raise `InfeasibleError` unless the table is eligible: at most n / ell rows per value."""
         n_rows = int(counts.sum())
         largest = int(counts.max() if is_protected is None else counts[is_protected].sum())
         if largest <= n_rows // self.ell:
@@ -162,9 +145,16 @@ class Anatomy(Method):
         raise InfeasibleError(
             f"Anatomy with ell = {self.ell} needs {who} in at most 1/{self.ell} of the rows; of "
             f"{n_rows} rows {largest} carry {'it' if is_protected is None else 'them'}.",
-            hint=f"ell = {best} can be reached."
-            if best >= 2
-            else "no ell of 2 or more can be reached.",
+            hint=(
+                f"ell = {best} can be reached"
+                if best >= 2
+                else "no ell of 2 or more can be reached"
+            )
+            + (
+                "; you can also protect only the values that need it, with protect = [...]."
+                if is_protected is None
+                else "; protect fewer values, or values that fewer people have."
+            ),
             best={"ell": best} if best >= 2 else {},
         )
 
@@ -215,11 +205,11 @@ def _draw_lacking(
     return chosen
 
 
-def _deal_round(counts: Counts, n_buckets: int, is_protected: Marks | None) -> Segments:
-    """Deal the rows of one class after the other round a ring of buckets.
+def _deal_round(counts: Counts, n_buckets: int, is_protected: Flags | None) -> Segments:
+    """Deal the rows to the buckets in turn, class by class, starting over after the last bucket.
 
-    No class, and not all protected ones together, has more rows than there are buckets, so none
-    comes round to a bucket a second time.
+    Neither a class nor the protected classes together have more rows than there are buckets, so no
+    bucket gets two of them.
     """
     first_class = -counts if is_protected is None else ~is_protected
     order = np.lexsort((-counts, first_class)).astype(np.int64)
@@ -229,8 +219,8 @@ def _deal_round(counts: Counts, n_buckets: int, is_protected: Marks | None) -> S
     return Segments(order, zeros, sizes, base, ones, ones * n_buckets)
 
 
-def _anatomize_protected(cells: Cells, ell: int, is_protected: Marks, secret: Secret) -> Segments:
-    """Give every bucket at most one protected row, and fill it up with others at random."""
+def _anatomize_protected(cells: Cells, ell: int, is_protected: Flags, secret: Secret) -> Segments:
+    """Put at most one protected row into every bucket, and fill buckets with others at random."""
     n_buckets = cells.n_rows // ell
     classes = np.arange(cells.n_cells)
     protected = np.repeat(classes[is_protected], cells.counts[is_protected])
@@ -239,6 +229,7 @@ def _anatomize_protected(cells: Cells, ell: int, is_protected: Marks, secret: Se
     room = np.full(n_buckets, ell)
     room[: len(protected)] -= 1
     bucket = np.repeat(np.arange(n_buckets), room)
+    # n mod ell rows are left over; each joins a random bucket, which it only makes safer.
     n_over = len(rest) - len(bucket)
     joined = secret.numbers("anatomy: residue", n_over) % np.uint64(n_buckets)
     return Segments.of_pairs(

@@ -1,5 +1,9 @@
 """The share of each quasi-identifier in the risk of being linked: Shapley values.
 
+The mean prosecutor risk of records is the number of groups that agree in the quasi-identifiers,
+over the number of records. A column's share is the number of groups that it adds, averaged over all
+orders in which columns can be added.
+
 References
 ----------
 L. Shapley, A value for n-person games, 1953.
@@ -11,23 +15,20 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Section
-from shoal.core.cells import Cells, Codes, group
+from shoal.core.arrays import Codes, Floats
+from shoal.core.cells import Cells, group
+from shoal.core.display import Section
 
-__all__ = ["column_section"]
-
-_Floats = npt.NDArray[np.float64]
 _CountGroups = Callable[[int], int]
 
 _MOST_EXACT_COLUMNS = 10
-"""Above this many columns their shares are estimated from some of their orders."""
+"""With more columns than this, shares are estimated from some orders of the columns."""
 _WORK = 2**26
-"""About how many codes are grouped for the estimate."""
+"""The approximate number of codes that are grouped for the estimate."""
 _MOST_DRAWS = 50
 _FEW_KEYS = 2**20
-_KEYS_A_CELL = 16
+_KEYS_PER_CELL = 16
 
 
 def column_section(classes: Cells) -> Section:
@@ -53,11 +54,7 @@ def column_section(classes: Cells) -> Section:
 
 
 def _group_counter(classes: Cells) -> _CountGroups:
-    """Make the function that counts the groups of classes which agree in some columns.
-
-    The columns are given as bits. The mean prosecutor risk of records is the number of groups
-    over the number of records, so counting groups is all that the Shapley value takes.
-    """
+    """Return a function that counts the groups of classes alike in some columns, given as bits."""
     columns = np.ascontiguousarray(classes.codes.T)
     sizes = [domain.size for domain in classes.domains]
     counted: dict[int, int] = {0: min(classes.n_cells, 1)}
@@ -65,7 +62,7 @@ def _group_counter(classes: Cells) -> _CountGroups:
     def count(bits: int) -> int:
         if bits not in counted:
             chosen = [place for place in range(len(sizes)) if bits >> place & 1]
-            # Where fewer columns tell all classes apart already, these do.
+            # If fewer columns already distinguish all classes, so do these.
             are_apart = any(
                 counted.get(bits & ~(1 << place)) == classes.n_cells for place in chosen
             )
@@ -84,7 +81,7 @@ def _group_counter(classes: Cells) -> _CountGroups:
 
 
 def _count_groups(columns: Sequence[Codes], sizes: Sequence[int], n_cells: int) -> int:
-    """Count the different combinations of codes."""
+    """Count the distinct combinations of codes."""
     if math.prod(sizes) > 2**62:
         return len(group(columns, sizes, n_cells)[0])
     key = np.zeros(n_cells, dtype=np.int64)
@@ -92,21 +89,22 @@ def _count_groups(columns: Sequence[Codes], sizes: Sequence[int], n_cells: int) 
         key *= size
         key += codes
     n_keys = math.prod(sizes)
-    if n_keys <= max(_KEYS_A_CELL * n_cells, _FEW_KEYS):
-        # Marking what occurs is linear, where there is room for all that could.
+    if n_keys <= max(_KEYS_PER_CELL * n_cells, _FEW_KEYS):
+        # Marking the keys that occur is linear, if there is room for all possible keys.
         is_there = np.zeros(n_keys, dtype=bool)
         is_there[key] = True
         return int(np.count_nonzero(is_there))
+    # In sorted order, every change is a new combination.
     key.sort()
     return int(np.count_nonzero(np.diff(key))) + min(n_cells, 1)
 
 
-def _exact_shapley(count_groups: _CountGroups, n_columns: int) -> _Floats:
-    """Give each column's Shapley value: what it adds, averaged over all orders of the columns."""
+def _exact_shapley(count_groups: _CountGroups, n_columns: int) -> Floats:
+    """Return the Shapley values: the groups that each column adds, averaged over all orders."""
     values = np.zeros(n_columns)
     for bits in range(1, 2**n_columns):
         n_others = bits.bit_count() - 1
-        # The share of orders in which exactly these others come before the column.
+        # The share of orders in which exactly these other columns come before the column.
         weight = 1 / (n_columns * math.comb(n_columns - 1, n_others))
         for column in range(n_columns):
             if bits >> column & 1:
@@ -115,11 +113,11 @@ def _exact_shapley(count_groups: _CountGroups, n_columns: int) -> _Floats:
     return values
 
 
-def _sampled_shapley(count_groups: _CountGroups, n_columns: int, n_draws: int) -> _Floats:
-    """Average what each column adds over some orders of the columns.
+def _sampled_shapley(count_groups: _CountGroups, n_columns: int, n_draws: int) -> Floats:
+    """Average the number of groups that each column adds over some orders of the columns.
 
-    Each order that is drawn is taken in all its rotations, so that every column comes first,
-    second and so on equally often: most of what a column adds hangs on that.
+    Each order is used in all its rotations, so that every column comes first, second and so on
+    equally often: its position determines most of what it adds.
     """
     generator = np.random.default_rng(0)
     values = np.zeros(n_columns)

@@ -1,11 +1,11 @@
-"""Full-domain generalization: every column to one level of its hierarchy, at the least loss.
+"""Full-domain generalization: every column to one level of its hierarchy, with the least loss.
 
-Problem: hide everybody among others who look alike, with labels of one kind in each column, which
+Problem: hide everybody among others who look alike, with labels of one level in each column, which
 are easy to read and to analyse.
-Idea: the levels of all columns make a lattice; search it for the element whose buckets keep what
-is required, with few rows left out, and that loses least.
-Guarantee: any of k-anonymity, l-diversity, t-closeness and (alpha, k)-anonymity, in every bucket;
-the loss is the least that any combination of levels has.
+Idea: the levels of all columns form a lattice. Search it for the element with the least loss whose
+buckets keep the requirements, with few rows left out.
+Guarantee: any of k-anonymity, l-diversity, t-closeness and (alpha, k)-anonymity, in every bucket.
+No other combination of levels that keeps it has a lower loss.
 
 References
 ----------
@@ -19,105 +19,95 @@ Optimal k-Anonymity. SocialCom/PASSAT 2012.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar, get_args
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
 from shoal.core.errors import InfeasibleError, InternalError, ParameterError
-from shoal.core.exact import Number, as_text, exact
+from shoal.core.exact import as_text
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity, TCloseness
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.method import Method, Problem
+from shoal.core.parameters import (
+    Exact,
+    OptionalExact,
+    OptionalValues,
+    choice,
+    exact_number,
+    values,
+)
 from shoal.core.plan import Drop, Plan, Recode, Segments
 from shoal.core.schema import Schema
-from shoal.knowledge.level_labels import label_node
-from shoal.methods.lattice.groups import Groups
-from shoal.methods.lattice.judging import Judge
-from shoal.methods.lattice.levels import Ladder, Lattice
-from shoal.methods.lattice.measures import Loss, measure_of
-from shoal.methods.lattice.search import Found, fewest_dropped, find_best
-from shoal.methods.requirements.parameters import (
+from shoal.core.shapes import Shape
+from shoal.grouping.lattice import Groups, Ladder, Lattice, Loss, measure_of
+from shoal.grouping.lattice_search import Found, Judge, fewest_dropped, find_best
+from shoal.grouping.requirement_parameters import (
     Distance,
     Diversity,
-    check_choice,
+    OptionalEll,
+    c_parameter,
     check_hierarchy,
     check_partners,
     check_protect,
+    distance_parameter,
     diversity_guarantee,
-    read_ell,
+    diversity_parameter,
+    ell_parameter,
+    k_parameter,
+    t_parameter,
 )
-from shoal.methods.requirements.table import Requirements, as_protect
-
-__all__ = ["FullDomain"]
+from shoal.grouping.requirements import Requirements
+from shoal.hierarchies.level_labels import label_node
 
 _FEW_ELEMENTS = 1 << 12
-_TEN_THOUSAND = 10_000
+_THOUSAND = 1000
+_MOST_SUPPRESSED = Fraction(1, 2)
+"""A release that leaves out more rows than this is of no use."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class FullDomain(Method):
-    """Generalize every column to one level of its hierarchy, so that least is lost.
+    """Generalize every column to one level of its hierarchy, with the least loss.
 
     At least one of `k`, `ell`, `t` and `alpha` is needed; every bucket keeps all that are given.
 
-    Parameters
-    ----------
-    k
-        The fewest rows of a bucket.
-    ell, diversity, c
-        How diverse the sensitive values of a bucket are: at least `ell` values (``distinct``,
-        the default), none with more than 1/ell of the rows (``frequency``), an entropy of at
-        least log(ell) (``entropy``), or (c, ell)-diversity (``recursive``).
-    t, distance
-        How far a bucket's distribution of sensitive values may be from that of all published
-        rows, with values equally far apart, by rank, or by the sensitive column's hierarchy.
-    alpha
-        The largest share of a sensitive value in a bucket; with `k`, (alpha, k)-anonymity.
-    protect
-        Sensitive values that are meant, while the others are not protected; None is the missing
-        one. They count as one for ``frequency`` (then the default) and the ``equal`` distance,
-        each for itself for `alpha`, which then stands without `ell` and `t`.
-    loss
-        What is made least: ``loss``, the mean share of a column's values that a label stands for;
-        ``discernibility``, how many rows each row looks like; ``class_size``, the mean rows of a
-        bucket; or ``entropy``, the bits that labels leave open.
-    suppress
-        The largest share of the rows that may be left out, in whole buckets.
-
     Notes
     -----
-    Guarantee: what was asked for, in every bucket; see `guarantees`. No combination of levels that
-    keeps it, with as many rows left out as allowed, has a lower `loss`. Among equal ones the one
-    that leaves fewest rows out is taken, then the lowest sum of levels, then the lowest levels in
-    the order of the columns.
+    Guarantee: the requirements that were given, in every bucket; see `guarantees`. No combination
+    of levels that keeps them within the allowed suppression has a lower `loss`. Ties go to the
+    combination that leaves out the fewest rows, then to the lowest sum of levels, then to the
+    lowest levels in the order of the columns.
 
     Publishes: a generalized table. In each column all labels come from one level of the hierarchy;
     at level 0 values stay as they are. A column without a hierarchy is kept as it is or becomes
     ``*``. Rows that are left out are not published in any form, not even as a line of ``*``; the
     codebook says how many there are. Labels stand for the values of published rows only.
 
-    Leaving out: buckets that break a requirement are left out, and no others. t-closeness compares
-    with the rows that are published: buckets that are too far from those left are left out
-    together, which may bring others too far, until none is. That need not be the smallest set of
-    buckets with this property. A generalization that leaves no row with a protected value is not
-    taken, for a promise about that value would be empty.
+    Suppression: only buckets that break a requirement are left out. t-closeness compares with the
+    published rows, so leaving buckets out may move others too far from the rest; these are left
+    out in turn until none is too far. The result need not be the smallest set of buckets with this
+    property. A generalization that publishes no row with a protected value is not chosen, because
+    a promise about that value would be empty.
 
-    Loss: for ``loss`` a label of a column costs its leaves less one, divided by all leaves of the
-    hierarchy less one; a row that is left out costs 1. That is the mean of columns of the measure
-    that ARX calls Loss. Leaves are the rows of a hierarchy that is given as rows, and otherwise
-    the values that occur. For ``discernibility`` a row that is left out looks like all, and
-    ``class_size`` divides all rows of the table by the published buckets. For ``entropy`` a value
-    is sought among the table's rows with its label, or among all where it is left out; the bits
-    are divided by those of a table of ``*``, and compared to twelve digits.
+    Loss: for ``loss``, a label costs its number of leaves minus one, divided by the leaves of the
+    hierarchy minus one; a row that is left out costs 1. This is the mean over columns of the
+    measure that ARX calls Loss. The leaves are the rows of a hierarchy that is given as rows;
+    otherwise they are the values that occur. For ``discernibility``, a row that is left out looks
+    like all rows. ``class_size`` is the number of rows of the table divided by the number of
+    published buckets. ``entropy`` is the number of bits needed to find each value among the rows
+    of the table with its label, or among all rows if it is left out; the bits are divided by those
+    of a table of ``*``, and compared to twelve digits.
 
     References
     ----------
     [Samarati01] the lattice, and suppression up to a limit.
     [LeFevre05] Section 2: full-domain generalization; generalization and rollup property.
-    [Kohlmayer12] chains through the lattice that are searched by halves.
+    [Kohlmayer12] chains through the lattice that are searched by bisection.
     [Wong06] R. Wong, J. Li, A. Fu, K. Wang: (alpha, k)-Anonymity. KDD 2006.
 
     Examples
@@ -130,16 +120,38 @@ class FullDomain(Method):
     Release(generalized by full_domain: 9 rows in 2 buckets, test)
     """
 
-    k: int | None = None
-    ell: Number | None = None
-    diversity: Diversity | None = None
-    c: Number | None = None
-    t: Number | None = None
-    distance: Distance = "equal"
-    alpha: Number | None = None
-    protect: Sequence[str | None] | None = field(default=None, repr=False)
-    loss: Loss = "loss"
-    suppress: Number = 0
+    k: int | None = k_parameter()
+    ell: OptionalEll = ell_parameter()
+    diversity: Diversity | None = diversity_parameter()
+    c: OptionalExact = c_parameter()
+    t: OptionalExact = t_parameter()
+    distance: Distance = distance_parameter()
+    alpha: OptionalExact = exact_number(
+        "The largest share of a sensitive value in a bucket; with k, (alpha, k)-anonymity. "
+        "Default: no bound.",
+        default=None,
+        above=0,
+        at_most=1,
+    )
+    protect: OptionalValues = values(
+        "Sensitive values that are protected, as one for frequency diversity and the equal "
+        "distance, each by itself for alpha; the others are not. Default: every value.",
+        default=None,
+    )
+    loss: Loss = choice(
+        "What is made least: the mean share of a column's values that a label stands for (`loss`), "
+        "how many rows each row looks like (`discernibility`), the mean rows of a bucket "
+        "(`class_size`), or the bits that labels leave open (`entropy`).",
+        get_args(Loss),
+        default="loss",
+    )
+    suppress: Exact = exact_number(
+        "The largest share of the rows that may be left out, in whole buckets.",
+        default=0,
+        at_least=0,
+        below=1,
+        hint="it is a share of the rows: 0.05 allows 5 % of them.",
+    )
 
     deviations: ClassVar[tuple[str, ...]] = (
         "[Samarati01] takes the element of least height; here the one of least loss is taken.",
@@ -152,11 +164,8 @@ class FullDomain(Method):
     )
     example: ClassVar[Mapping[str, object]] = {"k": 5, "ell": 2}
 
-    def __post_init__(self) -> None:
-        for name, kind in (("diversity", Diversity), ("distance", Distance), ("loss", Loss)):
-            is_optional = name == "diversity"
-            check_choice(name, getattr(self, name), get_args(kind), is_optional=is_optional)
-        object.__setattr__(self, "protect", as_protect(self.protect))
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` for requirements that lack a partner or contradict each other."""
         if all(one is None for one in (self.k, self.ell, self.t, self.alpha)):
             raise ParameterError(
                 "FullDomain needs at least one of k, ell, t and alpha; got none.",
@@ -165,21 +174,8 @@ class FullDomain(Method):
         check_partners(
             ell=self.ell, diversity=self.diversity, c=self.c, t=self.t, distance=self.distance
         )
-        if self.ell is not None:
-            default = "distinct" if self.protect is None else "frequency"
-            object.__setattr__(self, "diversity", self.diversity or default)
-            object.__setattr__(self, "ell", read_ell(self.ell, self.diversity))
-        for name in ("c", "t", "alpha", "suppress"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, exact(name, value))
         if self.protect is not None:
             self._check_protect()
-        if not 0 <= self._suppress < 1:
-            raise ParameterError(
-                f"suppress must be at least 0 and below 1, not {as_text(self._suppress)}.",
-                hint="it is a share of the rows: 0.05 allows 5 % of them.",
-            )
         # Each guarantee checks its own parameters.
         assert self.guarantees
 
@@ -193,22 +189,18 @@ class FullDomain(Method):
             )
 
     @property
-    def _suppress(self) -> Fraction:
-        return exact("suppress", self.suppress)
-
-    @property
     def shape(self) -> Shape:
         """The shape that is published."""
         return Shape.GENERALIZED
 
     @property
     def is_minimal(self) -> bool:
-        """Whether buckets follow from the table alone: the search draws nothing."""
+        """Whether buckets follow from the table alone; the search draws nothing."""
         return True
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release promises: everything that was asked for."""
+        """The guarantees of a release: all that were asked for."""
         found: list[Guarantee] = []
         protect = self.protect or ()
         if self.alpha is not None:
@@ -224,30 +216,23 @@ class FullDomain(Method):
         return tuple(found)
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Name the columns whose values make rows interchangeable."""
+        """Return the columns whose values make rows interchangeable."""
         return schema.quasi + schema.sensitive
 
     def check_schema(self, schema: Schema) -> None:
-        """Refuse a schema that the method cannot work on."""
+        """Raise `SchemaError` for a schema that the method does not support."""
         super().check_schema(schema)
         check_hierarchy(schema, self.distance)
 
     def plan(self, problem: Problem) -> Plan:
         """Search the levels, and plan the buckets and their labels.
 
-        Raises
-        ------
-        DataError
-            Where the table has no rows.
-        InfeasibleError
-            Where no combination of levels keeps what is asked for.
-        ParameterError
-            Where a protected value does not occur.
-        SchemaError
-            Where there are too many combinations.
+        Raises `DataError` if the table has no rows, `InfeasibleError` if no combination of levels
+        keeps the requirements, `ParameterError` if a protected value does not occur, and
+        `SchemaError` if there are too many combinations.
         """
         requirements = Requirements.of_problem(self.guarantees, problem)
-        limit = math.floor(self._suppress * problem.cells.n_rows)
+        limit = math.floor(self.suppress * problem.cells.n_rows)
         if limit == 0:
             requirements.confirm_reachable()
         quasi, cell = problem.cells.select_with_inverse(problem.schema.quasi)
@@ -282,15 +267,15 @@ class FullDomain(Method):
 
 
 def _infeasible(lattice: Lattice, groups: Groups, judge: Judge) -> InfeasibleError:
-    """Say what could be reached: other parameters, or with more rows left out."""
+    """Return an error that states reachable parameters, or how many rows would have to go."""
     n_rows = int(groups.sizes.sum())
     fact = f"With up to {judge.limit} of {n_rows} rows left out, no generalization reaches it."
     more = None
     if math.prod(lattice.shape) <= _FEW_ELEMENTS:
         more = fewest_dropped(lattice, groups, replace(judge, limit=n_rows - 1))
-    hint = ""
-    if more is not None:
-        share = Fraction(math.ceil(Fraction(more * _TEN_THOUSAND, n_rows)), _TEN_THOUSAND)
+    hint = " Leaving out rows is no help: more than half of them would have to go."
+    if more is not None and more <= _MOST_SUPPRESSED * n_rows:
+        share = Fraction(math.ceil(Fraction(more * _THOUSAND, n_rows)), _THOUSAND)
         hint = f" Or allow more rows to be left out: suppress = {as_text(share)} is enough."
     try:
         judge.requirements.confirm_reachable()
@@ -307,7 +292,7 @@ def _plan(
     found: Found,
     notes: Mapping[str, object],
 ) -> Plan:
-    """Give every class its bucket, and every bucket its labels."""
+    """Assign a bucket to every class, and labels to every bucket."""
     bucket_of_group = np.cumsum(found.kept) - 1
     group = found.groups.group[cell]
     is_kept = found.kept[group]
@@ -338,7 +323,7 @@ def _plan(
 
 
 def _recode(ladder: Ladder, level: int, quasi: Cells, shown: Codes, first: Codes) -> Recode:
-    """Give every bucket its label in one column, by a cell of each."""
+    """Return the label of every bucket in one column, from one cell of each."""
     domain = quasi.domain(ladder.tree.column)
     codes = np.unique(shown)
     nodes, index = np.unique(

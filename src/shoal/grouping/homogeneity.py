@@ -1,13 +1,13 @@
-"""Homogeneity and skewness: what the published buckets alone say about a person.
+"""Homogeneity and skewness: what the published buckets alone disclose about a person.
 
 The adversary knows the quasi-identifiers of a person who is in the table and finds the buckets
-they may be in. Within a bucket every assignment of its sensitive values to its people is equally
-likely to her (the random worlds), so she believes a value as much as it is frequent there. Where
-all share one value she is certain: the bucket is homogeneous. Where a value is much more frequent
-than in the whole table she has learned something about everybody in it: the bucket is skewed.
+they may be in. Every assignment of a bucket's sensitive values to its people is equally likely to
+her (the random worlds), so her belief in a value is its share in the bucket. If all people of a
+bucket share one value, she is certain: the bucket is homogeneous. If a value is much more frequent
+than in the whole table, she has learned something about everybody in it: the bucket is skewed.
 
-This is the adversary whom l-diversity and (alpha, k)-anonymity are defined against, and the
-baseline for those who know more.
+l-diversity and (alpha, k)-anonymity are defined against this adversary, who is the baseline for
+adversaries with more knowledge.
 
 References
 ----------
@@ -18,59 +18,47 @@ N. Li, T. Li, S. Venkatasubramanian, t-closeness, 2007, Section 3 (skewness).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.attack import Attack, Findings, Risk, Section
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.attack import Attack, View
+from shoal.core.cells import Buckets
+from shoal.core.declared import declared
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, exact
-from shoal.core.method import Shape
-from shoal.core.release import People, Published
-from shoal.knowledge.location import matching_buckets
-from shoal.knowledge.random_worlds import (
-    Belief,
-    Floats,
-    Places,
-    believe,
-    claims_of,
-    limit_text,
-    strongest,
-)
-
-__all__ = ["Homogeneity"]
+from shoal.core.findings import Findings, Risk
+from shoal.core.parameters import OptionalExact, exact_number
+from shoal.core.release import Published
+from shoal.core.shapes import Model
+from shoal.locating.location import matching_buckets
+from shoal.locating.random_worlds import Belief, Places, believe, claims_of, limit_text, strongest
 
 _N_WORST = 10
 _N_BANDS = 10
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class Homogeneity(Attack):
-    """Believe each sensitive value as much as it is frequent in a person's bucket.
-
-    Parameters
-    ----------
-    limit
-        The largest belief that is allowed, above 0 and at most 1. Without one, the bound that the
-        release's guarantees give; where they give none, anything short of certainty. Certainty
-        is always a breach.
+    """Believe in each sensitive value by its share in a person's bucket.
 
     Notes
     -----
-    Where the guarantees protect only some values, only those are attacked: together where the
-    guarantee counts them as one (frequency l-diversity, t-closeness), else each for itself. Where
-    a person may be in several buckets, the belief is the mean over the rows that they may be.
-    A belief equal to the limit is no breach, and the comparison is exact.
+    If the guarantees protect only some values, only those are attacked: together if the guarantee
+    counts them as one (frequency l-diversity, t-closeness), otherwise each on its own. If a person
+    may be in several buckets, the belief is the mean over the rows that may be theirs. A belief
+    equal to the limit is not a breach, and the comparison is exact.
 
     Examples
     --------
     >>> from shoal.core.cells import Cells
     >>> from shoal.core.domain import Domain
     >>> from shoal.core.guarantees import FrequencyDiversity
-    >>> from shoal.core.release import Manifest
+    >>> from shoal.core.manifest import Manifest
+    >>> from shoal.core.release import People, Published
+    >>> from shoal.core.shapes import Shape
     >>> bucket, sex = Domain.of_texts("bucket", ["4", "5"]), Domain.of_texts("sex", ["F", "M"])
     >>> disease = Domain.of_texts("disease", ["cold", "flu"])
     >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1], [1, 1]]), np.array([1, 1, 2]))
@@ -80,31 +68,35 @@ class Homogeneity(Attack):
     ...     guarantees=(FrequencyDiversity(ell=2),), n_rows=4, n_buckets=2,
     ... )
     >>> everybody = People(Cells((sex,), np.array([[0], [1]]), np.array([1, 3])))
-    >>> findings = Homogeneity().run(Published(manifest, lines, values), everybody)
+    >>> findings = Homogeneity().run(View(Published(manifest, lines, values), everybody))
     >>> findings
     Findings(homogeneity: 3 of 4 people at risk, worst posterior 0.833)
     >>> findings.limit, findings.posterior.round(3).tolist()
     ('0.5', [0.5, 0.833])
     """
 
-    limit: Fraction | None = None
+    limit: OptionalExact = exact_number(
+        "The largest belief that is allowed; certainty is always a breach. Default: the "
+        "guarantee's bound, or anything short of certainty.",
+        default=None,
+        above=0,
+        at_most=1,
+        is_limit=True,
+    )
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, and the release; any assignment of "
         "a bucket's sensitive values to its people is equally likely to her"
     )
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
-
-    def __init__(self, *, limit: Number | None = None) -> None:
-        object.__setattr__(self, "limit", None if limit is None else _checked(limit))
+    reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS})
 
     def fits(self, published: Published) -> bool:
-        """Whether the release has buckets of sensitive values."""
+        """Return whether the release has buckets of sensitive values."""
         return super().fits(published) and published.buckets is not None
 
     def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:
-        """Return the values that are attacked, and the loosest bound on the belief in any."""
+        """Return the attacked sets of values, and the loosest bound; None if one has no bound."""
         claims = claims_of(published.manifest.guarantees, self.limit)
         bounds = [claim.bound for claim in claims if claim.bound is not None]
         if published.buckets is None or len(bounds) < len(claims):
@@ -113,18 +105,18 @@ class Homogeneity(Attack):
         aims: list[tuple[int, ...]] = []
         for claim in claims:
             codes = domain.codes_of(list(claim.values)) if claim.values else np.flatnonzero(totals)
+            # A protected value that the release does not have has code -1.
             held = tuple(codes[codes >= 0].tolist())
             aims += [held] if claim.is_joint else [(code,) for code in held]
         return aims, max(bounds)
 
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
+    def run(self, view: View) -> Findings:
         """Attack the people with the release alone.
 
-        Raises
-        ------
-        ParameterError
-            Where the release has no sensitive column, or a shape that the attack does not know.
+        Raises `ParameterError` if the release has no sensitive column, or a shape that the attack
+        does not support.
         """
+        published, people = view.published, view.people
         buckets = published.buckets
         if buckets is None or not self.fits(published):
             raise ParameterError(
@@ -156,13 +148,6 @@ class Homogeneity(Attack):
         )
 
 
-def _checked(limit: Number) -> Fraction:
-    bound = exact("limit", limit)
-    if not 0 < bound <= 1:
-        raise ParameterError(f"limit must be above 0 and at most 1, not {as_text(bound)}.")
-    return bound
-
-
 def _headline(belief: Belief, people_at: Counts, n_people: int) -> Mapping[str, object]:
     is_used = people_at > 0
     n_found = int(people_at.sum())
@@ -182,10 +167,9 @@ def _headline(belief: Belief, people_at: Counts, n_people: int) -> Mapping[str, 
 def _bucket_sections(
     published: Published, buckets: Buckets, belief: Belief, used: Codes
 ) -> tuple[Section, Section]:
-    """List the buckets where she believes one value most, and those furthest from the table."""
+    """List the buckets with the strongest beliefs, and the buckets with the largest gains."""
     n_values = np.diff(np.append(buckets.starts, len(buckets.bucket)))
-    is_numbered = published.manifest.shape is Shape.GENERALIZED
-    what = "class" if is_numbered else "bucket"
+    what = published.manifest.shape.bucket_word
 
     def section(title: str, score: Floats, value: Codes, share: Floats, prior: Floats) -> Section:
         order = np.lexsort((used, -buckets.sizes[used], -score[used]))
@@ -195,7 +179,7 @@ def _bucket_sections(
             (what, "size", "different values", "share", "prior", "gain", "value"),
             tuple(
                 (
-                    bucket + 1 if is_numbered else published.lines.domains[0].text(bucket),
+                    published.bucket_name(bucket),
                     int(buckets.sizes[bucket]),
                     int(n_values[bucket]),
                     float(share[bucket]),
@@ -221,8 +205,9 @@ def _bucket_sections(
 
 
 def _bands(belief: Belief, people_at: Counts) -> Section:
-    """Count people by how much she believes the value that she believes most."""
+    """Count people by the adversary's belief in their most likely value."""
     edges = np.arange(1, _N_BANDS) / _N_BANDS
+    # A belief at an edge belongs to the band below it; certainty has its own band.
     band = np.searchsorted(edges, belief.posterior, side="left")
     band[belief.is_certain] = _N_BANDS
     people = np.bincount(band, people_at, _N_BANDS + 1).astype(np.int64)

@@ -1,20 +1,20 @@
-"""Linkage: how well a person's line can be found by what is known about them.
+"""Linkage: how well a person's line can be found by their quasi-identifiers.
 
 The adversary knows quasi-identifiers and looks for the published lines that fit. Rows with equal
-published quasi-identifiers form a class; she cannot tell its rows apart, so she picks the right
-one with probability one over its size. Three adversaries are usual:
+published quasi-identifiers form an equivalence class. She cannot distinguish its rows, so she picks
+the right one with probability one over its size. Three adversaries are common:
 
-- the *prosecutor* knows that the person is in the table, and asks for one of them;
-- the *journalist* knows a population that the table was drawn from, and would be content with
-  anyone: a class is as large as the part of the population that fits it;
+- the *prosecutor* knows that a certain person is in the table and looks for them;
+- the *journalist* knows a population that the table was drawn from and is content with anyone: a
+  class is as large as the part of the population that fits it;
 - the *marketer* links everybody at once and counts how many links are right.
 
-A release that publishes quasi-identifiers as they are is open to all three, however well its
-sensitive values hide in buckets: buckets play no part here.
+A release with unchanged quasi-identifiers is open to all three, however well its buckets hide the
+sensitive values: buckets play no part here.
 
-Insensitive columns are published as they are, too, so everybody in the release is found by them as
-well: by all but those that the steward confirmed as nobody's to know (`meant`). What the adversary
-gains who knows even those is reported beside it, and not judged.
+Insensitive columns are also published unchanged, so they are used to find people too, except those
+that the steward confirmed (`meant`): nobody is assumed to know them. The additional risk from an
+adversary who knows even these is reported, but not judged.
 
 References
 ----------
@@ -33,55 +33,46 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attacks._column_shares import column_section
-from shoal.core.attack import Attack, Findings, Risk, Section
-from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.attack import Attack, Need, View
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section, number, of_all
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, exact
+from shoal.core.exact import as_text
+from shoal.core.findings import Findings, Risk
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
-from shoal.core.method import Shape
-from shoal.core.people import Company
-from shoal.core.release import People, Published
-from shoal.core.risk_words import number, of_all
-from shoal.knowledge.location import match_lines
+from shoal.core.parameters import OptionalExact, exact_number, from_file
+from shoal.core.release import Company, People, Published
+from shoal.core.shapes import Model, Shape
+from shoal.grouping.column_shares import column_section
+from shoal.locating.location import match_lines
 
-__all__ = ["Linkage"]
-
-_Floats = npt.NDArray[np.float64]
 _Entry = TypeVar("_Entry", bound=np.generic)
 
 _BANDS = (1, 2, 3, 5, 10, 20)
-"""Where the bands of class sizes begin."""
+"""The smallest class size of each band."""
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class Linkage(Attack):
     """Link people to published lines by their quasi-identifiers.
 
-    Parameters
-    ----------
-    limit
-        The largest risk that is allowed, above 0 and at most 1. Without one, 1/k where the
-        release claims k-anonymity; else the risk is reported, not judged.
-    population
-        The quasi-identifiers of a population that the table was drawn from, with the number of
-        people who carry each combination. With one, a person's risk is the journalist's.
-
     Notes
     -----
-    The figures about records take every record's class as known. The risk of a person is that of
-    the rows they may be: their class where it is known, else all rows that fit. Where they may be
-    in several classes, the journalist's is taken from the one that fewest of the population fit.
-    Nobody can be named in a class that fits nobody of the population: its journalist risk is 0.
+    The figures about records assume that every record's class is known. The risk of a person is
+    that of the rows that may be theirs: their class if it is known, otherwise all rows that fit.
+    If they may be in several classes, the journalist risk is that of the class with the smallest
+    population. Nobody can be named in a class with no population: its journalist risk is 0.
 
-    Where cells are suppressed, a class is the rows that show the same and are suppressed alike.
-    Other rows may fit too, so the risk of a record is at most that; people who are looked for fit
-    a row whatever stands behind its suppressed cells.
+    If cells are suppressed, a class is the rows that show the same values and are suppressed
+    alike. Other rows may fit too, so the risk of a record is at most that. A person fits a row
+    whatever is behind its suppressed cells.
 
     Examples
     --------
     >>> from shoal.core.domain import Domain
-    >>> from shoal.core.release import Manifest
+    >>> from shoal.core.manifest import Manifest
     >>> bucket, sex = Domain.of_texts("bucket", ["4", "5"]), Domain.of_texts("sex", ["F", "M"])
     >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1], [1, 1]]), np.array([1, 1, 2]))
     >>> manifest = Manifest(
@@ -89,35 +80,43 @@ class Linkage(Attack):
     ...     n_rows=4, n_buckets=2,
     ... )
     >>> everybody = People(lines.select(["sex"]))
-    >>> findings = Linkage(limit="1/2").run(Published(manifest, lines, None), everybody)
+    >>> view = View(Published(manifest, lines, None), everybody)
+    >>> findings = Linkage(limit="1/2").run(view)
     >>> findings
     Findings(linkage: 1 of 4 people at risk; at worst found 1 in 1, worst posterior 1)
     >>> findings.headline["marketer"]
     0.5
     """
 
-    limit: Fraction | None = None
-    population: Cells | None = None
+    limit: OptionalExact = exact_number(
+        "The largest risk that is allowed. Default: 1/k if the release claims k-anonymity; "
+        "otherwise the risk is reported, not judged.",
+        default=None,
+        above=0,
+        at_most=1,
+        is_limit=True,
+    )
+    population: Cells | None = from_file(
+        "The quasi-identifiers of a population that the table was drawn from, with the number of "
+        "people who carry each combination; a person's risk is then the journalist's. Default: "
+        "none.",
+        (Cells,),
+        default=None,
+        file="a population",
+        what="the counts of a population",
+    )
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.SINGLING_OUT, Risk.LINKABILITY)
     knows: ClassVar[str] = "the quasi-identifiers of people, and that they are in the table"
-    shapes: ClassVar[frozenset[Shape]] = frozenset(
-        {Shape.GENERALIZED, Shape.BUCKETIZED, Shape.SUPPRESSED}
-    )
-    goes_by_insensitive: ClassVar[bool] = True
+    reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS, Model.ROWS})
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.INSENSITIVE})
 
-    def __init__(self, *, limit: Number | None = None, population: Cells | None = None) -> None:
-        object.__setattr__(self, "limit", None if limit is None else _checked(limit))
-        object.__setattr__(self, "population", population)
-
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
+    def run(self, view: View) -> Findings:
         """Link the people to the release.
 
-        Raises
-        ------
-        ParameterError
-            Where the release has a shape that the attack does not know.
+        Raises `ParameterError` if the release has a shape that the attack does not support.
         """
+        published, people = view.published, view.people
         if not self.fits(published):
             raise ParameterError(
                 "Linkage attacks generalized, bucketized and suppressed releases; this one is "
@@ -144,7 +143,7 @@ class Linkage(Attack):
             attack="linkage",
             knows=knows,
             counts=people.counts,
-            # It is about none: one entry serves all.
+            # Linkage is not about a value; one entry serves all people.
             value=np.broadcast_to(np.int64(-1), people.quasi.n_cells),
             posterior=fitting.of_people(_risk(hidden_among)),
             breached=fitting.of_people(breached),
@@ -162,7 +161,7 @@ class Linkage(Attack):
     def _found_by_line(
         self, published: Published, company: Company, limit: Fraction | None
     ) -> Findings:
-        """Link everybody also by insensitive columns: lines of one class may differ in them."""
+        """Link everybody by insensitive columns too; lines of one class may differ in them."""
         hidden_among = company.known
         assert hidden_among is not None
         breached = _is_too_small(hidden_among, limit)
@@ -189,42 +188,29 @@ class Linkage(Attack):
         )
 
 
-def _checked(limit: Number) -> Fraction:
-    bound = exact("limit", limit)
-    if not 0 < bound <= 1:
-        raise ParameterError(f"limit must be above 0 and at most 1, not {as_text(bound)}.")
-    return bound
-
-
 def _claimed_limit(published: Published) -> Fraction | None:
-    """Give 1/k where the release claims that classes have k rows."""
-    is_generalized = published.manifest.shape is Shape.GENERALIZED
+    """Return 1/k if the release claims that classes have k rows; None otherwise."""
+    generalizes = published.manifest.shape.generalizes
 
     def k_of(guarantee: Guarantee) -> int:
         if isinstance(guarantee, KAnonymity):
             return guarantee.k
-        # The buckets of (alpha, k)-anonymity are classes only where lines are generalized.
-        return guarantee.k if isinstance(guarantee, AlphaK) and is_generalized else 0
+        # The buckets of (alpha, k)-anonymity are classes only if lines are generalized.
+        return guarantee.k if isinstance(guarantee, AlphaK) and generalizes else 0
 
     k = max(map(k_of, published.manifest.guarantees), default=0)
     return Fraction(1, k) if k else None
 
 
-# Who fits which class
+# People and the classes that they fit
 
 
 @dataclass(frozen=True, eq=False)
 class _Fitting:
-    """The classes that people may be in; those who may be in the same ones are of one kind.
+    """The classes that people may be in; people who may be in the same classes are of one kind.
 
-    Parameters
-    ----------
-    kind, in_class
-        The entries, sorted by kind.
-    n_rows
-        How many rows people of each kind may be.
-    kind_of
-        The kind of each cell of people; None where each is a kind of its own.
+    Entries are pairs of `kind` and `in_class`, sorted by kind. People of each kind may be any of
+    `n_rows` rows. `kind_of` is the kind of each cell of people; None if each is its own kind.
     """
 
     kind: Codes
@@ -239,7 +225,7 @@ class _Fitting:
         if people.line is not None:
             own = np.arange(classes.n_cells, dtype=np.int64)
             return cls(own, own, classes.counts, class_of_line[people.line])
-        if people.bucket is not None and published.manifest.shape is Shape.GENERALIZED:
+        if people.bucket is not None and published.manifest.shape.generalizes:
             return cls._of_known(published, classes, class_of_line, people.bucket)
         matches = match_lines(classes, published.meanings, people.quasi)
         return cls(matches.person, matches.line, matches.rows_of(classes.counts))
@@ -257,7 +243,7 @@ class _Fitting:
         return cls(person, in_class, n_rows)
 
     def fewest(self, population: Counts) -> Counts:
-        """Give the smallest population of the classes of each kind that hold any of it."""
+        """Return for each kind the smallest population of a class that holds anybody, or 0."""
         sizes = population[self.in_class]
         is_held = sizes > 0
         none = np.iinfo(np.int64).max
@@ -274,7 +260,7 @@ class _Fitting:
         return n_people
 
     def of_people(self, of_kind: npt.NDArray[_Entry]) -> npt.NDArray[_Entry]:
-        """Give each cell of people what was found of its kind."""
+        """Return for each cell of people the number found for its kind."""
         return of_kind if self.kind_of is None else of_kind[self.kind_of]
 
 
@@ -286,13 +272,13 @@ def _population_of(published: Published, classes: Cells, population: Cells) -> C
     return counts
 
 
-def _risk(hidden_among: Counts) -> _Floats:
-    """Give one over the number that a person hides among; 0 where there is none to find."""
+def _risk(hidden_among: Counts) -> Floats:
+    """Return one over the number that a person hides among; 0 if there is nobody to find."""
     return np.where(hidden_among > 0, 1 / np.maximum(hidden_among, 1), 0.0)
 
 
-def _is_too_small(hidden_among: Counts, limit: Fraction | None) -> npt.NDArray[np.bool_]:
-    """Say whether 1 / hidden_among > limit, in integers."""
+def _is_too_small(hidden_among: Counts, limit: Fraction | None) -> Flags:
+    """Return whether 1 / hidden_among > limit, compared in integers."""
     if limit is None:
         return np.zeros(len(hidden_among), dtype=bool)
     least = min(math.ceil(1 / limit), int(np.iinfo(np.int64).max))
@@ -304,12 +290,13 @@ def _is_too_small(hidden_among: Counts, limit: Fraction | None) -> npt.NDArray[n
 
 def _class_sizes(alike: Counts) -> Counts:
     """Return the size of every class, given for each line how many look like it."""
+    # Every class of size s has s lines, each of which looks like s.
     sizes, n_lines = np.unique(alike, return_counts=True)
     return np.repeat(sizes, n_lines // sizes)
 
 
 def _figures_of_all_columns(company: Company | None) -> dict[str, object]:
-    """Return what is found by one who knows every published column but the sensitive one."""
+    """Return the figures for an adversary who knows every column except the sensitive one."""
     if company is None or not len(company.whole):
         return {}
     return {
@@ -332,11 +319,11 @@ def _words_of_all_columns(company: Company | None, hidden_among: Counts) -> str:
 def _figure(
     hidden_among: Counts,
     n_people: Counts,
-    breached: npt.NDArray[np.bool_],
+    breached: Flags,
     limit: Fraction | None,
     shape: Shape,
 ) -> str:
-    """Say how few people somebody hides among, and how many hide among too few."""
+    """Return the smallest group that a person hides in, and the people in groups too small."""
     found = hidden_among[(hidden_among > 0) & (n_people > 0)]
     if not len(found):
         return "nobody is found"
@@ -345,13 +332,13 @@ def _figure(
         counted = of_all(int(n_people[breached].sum()), total)
         return f"{counted} people at risk; at worst found 1 in {number(int(found.min()))}"
     said = f"at worst found 1 in {number(int(found.min()))}"
-    if shape is not Shape.GENERALIZED:
+    if not shape.generalizes:
         said += "; values are published as they are, so anybody can see who is in the table"
     return f"{said}; no limit to judge that by"
 
 
 def _record_figures(sizes: Counts) -> dict[str, object]:
-    """Give what the sizes of the classes say about the records of the release."""
+    """Return the figures about the records of the release that follow from class sizes."""
     n_records = max(int(sizes.sum()), 1)
     smallest = int(sizes.min()) if len(sizes) else 0
     largest_risk = 1 / smallest if smallest else 0.0
@@ -370,7 +357,7 @@ def _record_figures(sizes: Counts) -> dict[str, object]:
 
 
 def _population_figures(sizes: Counts, population: Counts) -> dict[str, object]:
-    """Give what changes where a population is known."""
+    """Return the figures that a known population adds."""
     held = population[population > 0]
     k_map = int(held.min()) if len(held) else 0
     return {

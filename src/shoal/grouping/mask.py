@@ -1,10 +1,10 @@
-"""MASK: give buckets that say too much the shares of others, by distorting sensitive values.
+"""MASK: distort sensitive values, so that buckets that disclose too much show the shares of others.
 
-Problem: an algorithm that merges buckets only where it must betrays what it had to merge.
-Idea: form buckets by the quasi-identifiers alone, so that they betray nothing; where a bucket holds
-too many protected values, change some of them until its share is one that others have.
-Guarantee: every bucket has at least k rows, of which at most 1/m show a protected value. What
-somebody believes who knows the algorithm follows from her prior; the attack `minimality` says.
+Problem: an algorithm that merges buckets only if necessary discloses which merges were necessary.
+Idea: form buckets by the quasi-identifiers alone, so that they disclose nothing. If a bucket holds
+too many protected values, change some of them until its share equals that of another bucket.
+Guarantee: every bucket has at least k rows, of which at most 1/m show a protected value. The belief
+of an adversary who knows the algorithm depends on her prior; the attack `minimality` computes it.
 
 References
 ----------
@@ -14,72 +14,55 @@ VLDB 2007.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts, group
-from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.exact import whole
+from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.cells import Cells, group
+from shoal.core.declared import declared
+from shoal.core.errors import InfeasibleError
 from shoal.core.guarantees import BucketSize, Guarantee, MConfidentiality
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.method import Method, Problem, mark_protected
+from shoal.core.parameters import Values, choice, values, whole_number
 from shoal.core.plan import Plan, Redraw
 from shoal.core.schema import Schema
-from shoal.methods.partition.axes import Axes
-from shoal.methods.partition.cutting import cut_cells, label_columns, place_cells
-from shoal.methods.requirements.table import Requirements, as_protect, mark_protected
-
-__all__ = ["Mask"]
+from shoal.core.shapes import Shape
+from shoal.grouping.axes import Axes
+from shoal.grouping.partition import cut_cells, label_columns, place_cells
+from shoal.grouping.requirements import Requirements
 
 Publish = Literal["generalized", "bucketized"]
 Lenders = Literal["enough", "any"]
-Marks = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class Mask(Method):
     """Cut the table by its quasi-identifiers, then distort buckets with too large a share.
-
-    Parameters
-    ----------
-    m
-        At most 1/m of a bucket shows a protected value; at least 2.
-    k
-        The fewest rows of a bucket.
-    protect
-        The sensitive values to protect, which count as one; None is the missing value.
-    publish
-        Whether quasi-identifiers are published as labels (``generalized``), or as they are,
-        apart from the sensitive values (``bucketized``).
-    lenders
-        What is done where fewer than (m - 1)|V| buckets have a share to lend: nothing is published
-        (``enough``), or those that there are lend theirs (``any``).
 
     Notes
     -----
     Guarantee: m-confidentiality as far as published files can tell: at least k rows in every
     bucket, at most 1/m of them with a protected value. The belief that [Wong07] bounds by 1/m
-    depends on what is taken for likely beforehand. With all tables equally likely it is not
-    bounded: two buckets of two rows with m = 2 that both show a share of 1/2 give 5/8. The attack
-    `minimality` computes it.
+    depends on the prior. If all tables are equally likely, it is not bounded: two buckets of two
+    rows with m = 2 that both show a share of 1/2 give 5/8. The attack `minimality` computes it.
 
     Publishes: a generalized or a bucketized table in which some sensitive values are wrong. Only
-    protected values are changed, into others; which rows, a keyed hash decides, and no public
-    file says how many. Labels are those of Mondrian.
+    protected values are changed, into others. A keyed hash decides in which rows, and no public
+    file states how many. Labels are those of Mondrian.
 
-    Buckets are Mondrian's strict ones for k-anonymity. Let V be the buckets in which protected
-    values have a share above 1/m, and L the (m - 1)|V| others with the highest shares. Every bucket
-    of V is given the share of a bucket drawn from L, rounded down to whole rows. Which of its
-    protected values are changed is drawn, and what each becomes is drawn from the unprotected
-    values of the whole table.
+    Buckets are those of Mondrian with strict cuts for k-anonymity. Let V be the buckets in which
+    protected values have a share above 1/m, and L the (m - 1)|V| others with the highest shares.
+    Every bucket of V gets the share of a bucket drawn from L, rounded down to whole rows. The
+    protected values to change are drawn at random, and each is replaced by a value drawn from the
+    unprotected values of the whole table.
 
-    `InfeasibleError` speaks of these buckets alone: either the table has fewer than k rows, or
-    Mondrian's buckets have too few with a share to lend. Another partition might have enough, or
-    need none; MASK does not look for one, for it must not choose buckets by sensitive values. The
-    m that it names as reachable is so with the same buckets.
+    `InfeasibleError` is about these buckets only: either the table has fewer than k rows, or too
+    few of Mondrian's buckets have a share to lend. Another partition might have enough, or need
+    none. MASK does not search for one, because it must not choose buckets by sensitive values. The
+    m that the error states as reachable is reachable with the same buckets.
 
     References
     ----------
@@ -93,11 +76,21 @@ class Mask(Method):
     Release(generalized by mask: 9 rows in 4 buckets, test)
     """
 
-    m: int
-    k: int
-    protect: Sequence[str | None] = field(repr=False)
-    publish: Publish = "generalized"
-    lenders: Lenders = "enough"
+    m: int = whole_number("At most 1/m of a bucket shows a protected value.", least=2)
+    k: int = whole_number("The fewest rows of a bucket.", least=2)
+    protect: Values = values("The sensitive values that are protected, which count as one.")
+    publish: Publish = choice(
+        "Whether quasi-identifiers are published as labels (`generalized`), or as they are, apart "
+        "from the sensitive values (`bucketized`).",
+        get_args(Publish),
+        default="generalized",
+    )
+    lenders: Lenders = choice(
+        "What is done if fewer than (m - 1)|V| buckets have a share to lend: nothing is published "
+        "(`enough`), or those that there are lend theirs (`any`).",
+        get_args(Lenders),
+        default="enough",
+    )
 
     distorts: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
@@ -113,46 +106,26 @@ class Mask(Method):
         "publish": "bucketized",
     }
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "m", whole("m", self.m, least=2))
-        object.__setattr__(self, "k", whole("k", self.k, least=2))
-        protect = as_protect(self.protect)
-        if protect is None:
-            raise ParameterError(
-                "Mask needs the sensitive values to protect; got none.",
-                hint="for example protect=['HIV'].",
-            )
-        object.__setattr__(self, "protect", protect)
-        for name, kind in (("publish", Publish), ("lenders", Lenders)):
-            got, allowed = getattr(self, name), get_args(kind)
-            if got not in allowed:
-                raise ParameterError(f"{name} must be one of {', '.join(allowed)}, not {got!r}.")
-
     @property
     def shape(self) -> Shape:
         """The shape that is published."""
-        return Shape(self.publish)
+        return Shape.named(self.publish)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release promises."""
+        """The guarantees of a release."""
         return (MConfidentiality(m=self.m, k=self.k, protect=self.protect),)
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Name the columns whose values make rows interchangeable."""
+        """Return the columns whose values make rows interchangeable."""
         return schema.quasi + schema.sensitive
 
     def plan(self, problem: Problem) -> Plan:
-        """Plan the buckets, and which of their values are distorted.
+        """Plan the buckets and the distortion of their values.
 
-        Raises
-        ------
-        DataError
-            Where the table has no rows.
-        InfeasibleError
-            Where the table has fewer than k rows, or too few buckets have a share of at most 1/m.
-        ParameterError
-            Where a protected value does not occur.
+        Raises `DataError` if the table has no rows, `InfeasibleError` if it has fewer than k rows
+        or too few buckets have a share of at most 1/m, and `ParameterError` if a protected value
+        does not occur.
         """
         cells, schema = problem.cells, problem.schema
         requirements = Requirements.of_problem([BucketSize(k=self.k)], problem)
@@ -163,7 +136,7 @@ class Mask(Method):
         axes = Axes.of_cells(cells, schema.quasi, problem.trees)
         partition = cut_cells(axes, cells, requirements)
         plan = Plan(cells, partition.n_buckets, place_cells(partition, cells))
-        if self.shape is Shape.GENERALIZED:
+        if self.shape.generalizes:
             recode = label_columns(partition, axes, cells, self.k, problem.secret)
             plan = replace(plan, recode=recode)
         bucket = np.empty(cells.n_cells, dtype=np.int64)
@@ -181,12 +154,9 @@ class Mask(Method):
         return replace(plan, redraw=redraw, notes=notes)
 
     def _targets(self, held: Counts, sizes: Counts, draw: np.random.Generator) -> Counts:
-        """Give the number of protected values that each bucket is to show.
+        """Return the number of protected values that each bucket is to show.
 
-        Raises
-        ------
-        InfeasibleError
-            Where too few buckets keep 1/m.
+        Raises `InfeasibleError` if too few buckets have a share of at most 1/m.
         """
         if not self._is_reachable(held, sizes, self.m):
             self._refuse(held, sizes)
@@ -217,14 +187,9 @@ class Mask(Method):
 
 
 def split_buckets(held: Counts, sizes: Counts, m: int) -> tuple[Codes, Codes]:
-    """Find the buckets that violate 1/m, V, and those that lend them their shares, L.
+    """Return the buckets with a share above 1/m, V, and those that lend them their shares, L.
 
-    Returns
-    -------
-    violating
-        The buckets with a share above 1/m.
-    donors
-        The (m - 1)|V| others with the highest shares; fewer where there are no more.
+    L are the (m - 1)|V| others with the highest shares, or all others if there are fewer.
 
     Examples
     --------
@@ -234,7 +199,7 @@ def split_buckets(held: Counts, sizes: Counts, m: int) -> tuple[Codes, Codes]:
     """
     is_above = held * m > sizes
     violating, kept = np.flatnonzero(is_above), np.flatnonzero(~is_above)
-    # Quotients of whole numbers below 2**26 that differ differ as floats; equal shares are alike.
+    # Different quotients of integers below 2**26 are different floats, and equal ones are equal.
     order = np.argsort(-(held[kept] / sizes[kept]), kind="stable")
     return violating, kept[order][: (m - 1) * len(violating)]
 
@@ -249,18 +214,13 @@ def _distort(
     cells: Cells,
     codes: Codes,
     bucket: Codes,
-    is_protected: Marks,
+    is_protected: Flags,
     n_changed: Counts,
     draw: np.random.Generator,
 ) -> Redraw:
-    """Draw which protected values of each bucket are changed, and into what.
+    """Draw the `n_changed` protected values of each bucket to change, and their replacements.
 
-    Parameters
-    ----------
-    codes, bucket, is_protected
-        Of each cell the sensitive code, the bucket, and whether it is protected.
-    n_changed
-        How many protected values of each bucket are changed.
+    `codes`, `bucket` and `is_protected` have one entry per cell.
     """
     concerned = np.flatnonzero(is_protected & (n_changed[bucket] > 0))
     row_bucket = np.repeat(bucket[concerned], cells.counts[concerned])
@@ -281,7 +241,7 @@ def _distort(
 
 
 def _draw_values(codes: Codes, counts: Counts, size: int, draw: np.random.Generator) -> Codes:
-    """Draw codes, each as likely as it is frequent."""
+    """Draw codes with probabilities proportional to their frequency."""
     up_to = np.cumsum(counts)
     place = np.searchsorted(up_to, draw.integers(up_to[-1], size=size), side="right")
     return codes[place].astype(np.int64)

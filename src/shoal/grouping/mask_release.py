@@ -1,4 +1,9 @@
-"""What is found in a release of MASK: beliefs by bucket, and how they hang on the prior."""
+"""Findings of the minimality attack on a release of MASK: beliefs per bucket, and other priors.
+
+References
+----------
+[Wong07] (see `shoal.grouping.mask_worlds`) Section 5.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +11,44 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Findings, Section
-from shoal.core.cells import Buckets, Counts
+from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.cells import Buckets
+from shoal.core.display import Section
 from shoal.core.exact import as_text
+from shoal.core.findings import Findings
 from shoal.core.guarantees import MConfidentiality
 from shoal.core.release import People, Published
-from shoal.knowledge.location import matching_buckets
-from shoal.knowledge.mask_worlds import Credibility, mask_credibility
-from shoal.knowledge.random_worlds import Places
-
-__all__ = ["EVEN", "Masked", "mask_claim", "places_of"]
-
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
+from shoal.grouping.mask_worlds import Credibility, mask_credibility
+from shoal.locating.location import matching_buckets
+from shoal.locating.random_worlds import Places
 
 EVEN = Fraction(1, 2)
 """The prior with which all tables are equally likely."""
 _N_WORST = 10
 _ROUNDING = 1e-9
-"""Beliefs are floats: above a limit by rounding alone is a tie."""
+"""Beliefs are floats: exceeding a limit by this little is a tie."""
 
 
 def mask_claim(published: Published) -> MConfidentiality | None:
-    """Give what a release of MASK promises; None for others."""
+    """Return the promise of a release of MASK; None for other releases."""
     stated = (one for one in published.manifest.guarantees if isinstance(one, MConfidentiality))
     return next(stated, None)
 
 
 def places_of(published: Published, people: People) -> Places:
-    """Number the places that people are in."""
+    """Return the places of people: their known buckets, or those that their values fit."""
     if people.bucket is not None:
         return Places.known(people.bucket, published.n_buckets)
     return Places.of(matching_buckets(published, people), published.n_buckets)
 
 
 @dataclass(frozen=True, eq=False)
-class Masked:
-    """A release of MASK, and what it takes for somebody to count as known.
+class MaskRelease:
+    """A release of MASK, its promise, and the largest belief that is allowed.
 
-    Parameters
-    ----------
-    buckets
-        The sensitive values of each bucket.
-    claim
-        What is promised.
-    held
-        How many rows of each bucket show a protected value.
-    limit
-        The largest belief that is allowed.
-    needs_enough
-        Whether nothing would have been published with too few buckets to lend a share.
+    `held` is the number of rows of each bucket that show a protected value. If `needs_enough`,
+    nothing is published when there are too few buckets to lend a share.
     """
 
     buckets: Buckets
@@ -69,7 +60,7 @@ class Masked:
     @classmethod
     def of(
         cls, buckets: Buckets, claim: MConfidentiality, limit: Fraction, *, needs_enough: bool
-    ) -> Masked:
+    ) -> MaskRelease:
         """Count the protected values of every bucket."""
         codes = buckets.domain.codes_of(list(claim.protect))
         held = np.zeros(buckets.n_buckets, dtype=np.int64)
@@ -77,22 +68,22 @@ class Masked:
         return cls(buckets, claim, held, limit, needs_enough)
 
     def believe(self, prior: Fraction) -> tuple[Credibility, Floats]:
-        """Give the credibility of each bucket, and the posterior: the share where it is unsaid."""
+        """Return the credibility of each bucket, and the posterior: the share if it is unknown."""
         found = mask_credibility(
             self.held, self.buckets.sizes, self.claim.m, prior, needs_enough=self.needs_enough
         )
         return found, np.where(found.is_said, found.estimate, self.held / self.buckets.sizes)
 
-    def is_above(self, posterior: Floats) -> Marks:
-        """Say which beliefs are more than is allowed."""
+    def is_above(self, posterior: Floats) -> Flags:
+        """Return which beliefs are more than is allowed."""
         return np.asarray(posterior > float(self.limit) + _ROUNDING, dtype=bool)
 
     def findings(self, knows: str, places: Places, people: People, prior: Fraction) -> Findings:
-        """Find what people's places say of them."""
+        """Return what the adversary learns about people from their places."""
         found, of_bucket = self.believe(prior)
         at_place, at_least = _mean(of_bucket, places), _mean(found.low, places)
         is_unsaid = _mean((~found.is_said).astype(np.float64), places) > 0
-        # The last entry, which -1 takes, is that of nowhere.
+        # Index -1 selects the entry that is appended for people who are nowhere.
         posterior = np.append(at_place, 0.0)[places.place]
         breached = np.append(self.is_above(at_least) & ~is_unsaid, False)[places.place]
         unsaid = np.append(is_unsaid, False)[places.place]
@@ -117,7 +108,7 @@ class Masked:
         )
 
     def _priors(self, prior: Fraction, found: Credibility, posterior: Floats) -> Section:
-        """Show what other priors give: all tables alike, and the share that the release shows."""
+        """Show the beliefs with other priors: 1/2, and the share that the release shows."""
         known = {prior: (found, posterior)}
         sizes = self.buckets.sizes
         rate = Fraction(int(self.held.sum()), int(sizes.sum()))
@@ -159,7 +150,7 @@ class Masked:
 
 
 def _mean(of_bucket: Floats, places: Places) -> Floats:
-    """Give what holds of buckets for every place, by the rows that somebody there may be."""
+    """Return the mean of a number of buckets at every place, weighted by the rows there."""
     found = places.locations
     mean = np.zeros(found.n_people)
     np.add.at(mean, found.person, of_bucket[found.bucket] * found.n_rows)
@@ -169,4 +160,4 @@ def _mean(of_bucket: Floats, places: Places) -> Floats:
 def _prior_text(prior: Fraction) -> str:
     if prior == EVEN:
         return "all tables are equally likely to her"
-    return f"she gives everybody a protected value with probability {as_text(prior)} beforehand"
+    return f"her prior probability of a protected value is {as_text(prior)} for everybody"

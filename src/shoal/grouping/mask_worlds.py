@@ -1,12 +1,14 @@
-"""What somebody believes of a MASK release who knows the algorithm.
+"""The beliefs of an adversary about a MASK release if she knows the algorithm.
 
-A bucket that shows some share either had it, or was above 1/m and was given it. She weighs both:
-every person has a protected value with a probability known beforehand, independently (1/2: all
-tables are equally likely), and a set V of distorted buckets is as likely as the tables in which
-exactly these are above 1/m, times the chance that the shares drawn for them are those published.
+A bucket that shows some share either had it, or was above 1/m and was given it. The adversary
+weighs both: every person has a protected value with a known prior probability, independently (1/2:
+all tables are equally likely), and the likelihood of a set V of distorted buckets is that of the
+tables in which exactly these are above 1/m, times the chance that the shares drawn for them are
+those published.
 
-Buckets of one size and one published count are alike, so worlds are counts: of each kind of bucket,
-how many are distorted. Few enough are gone through; else chains draw from them.
+Buckets of the same size and published count are alike, so a world is the number of distorted
+buckets of each kind. If there are few worlds, all are enumerated; otherwise Markov chains sample
+them.
 
 References
 ----------
@@ -21,44 +23,33 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from shoal.core.cells import Codes, Counts, group
-
-__all__ = ["Credibility", "mask_credibility"]
-
-Floats = npt.NDArray[np.float64]
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import group
 
 _MOST_WORLDS = 200_000
-"""How many worlds are gone through one by one."""
+"""The largest number of worlds that are enumerated."""
 _A_TIME = 1 << 14
 _N_CHAINS = 8
 _N_BURNT = 4
-"""One draw in so many is not counted, at the start of every chain."""
+"""The first `1 / _N_BURNT` of every chain is not counted."""
 _NO_VARIANCE = 1e-12
 _TINY = 1e-290
-"""Chances below this lose digits as floats."""
+"""Probabilities below this lose digits as floats."""
 _ROUNDING = 1e-17
 _FEWEST_DRAWS = 30
 _WIDEST = 0.25
-"""Chains that differ by more than that have not found the same worlds."""
+"""Chains that differ by more than this have not found the same worlds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Credibility:
-    """How much she believes that somebody has a protected value, one entry a bucket.
+    """The belief that a person has a protected value, one entry per bucket.
 
-    Parameters
-    ----------
-    estimate
-        Her belief; the share that is published where nothing can be said.
-    low, high
-        The interval at 95 %; the estimate itself where it is exact.
-    n_draws
-        How many draws the estimate rests on, as if they were independent; 0 where it is exact.
-    is_exact
-        Whether every world was gone through.
+    `low` and `high` are the 95 % interval; the estimate itself if it is exact. `n_draws` is the
+    number of independent draws that would give as good an estimate; 0 if it is exact. It is exact
+    if all worlds were enumerated.
     """
 
     estimate: Floats
@@ -68,8 +59,8 @@ class Credibility:
     is_exact: bool
 
     @property
-    def is_said(self) -> npt.NDArray[np.bool_]:
-        """Whether anything can be said of each bucket."""
+    def is_said(self) -> Flags:
+        """Whether the belief about each bucket is known well enough to be reported."""
         if self.is_exact:
             return np.ones(len(self.estimate), dtype=bool)
         is_narrow = self.high - self.low <= _WIDEST
@@ -86,28 +77,12 @@ def mask_credibility(
     n_steps: int = 20_000,
     seed: int = 0,
 ) -> Credibility:
-    """Compute the belief that somebody of a bucket has a protected value.
+    """Compute the belief that a person of a bucket has a protected value.
 
-    Parameters
-    ----------
-    held, sizes
-        For each bucket how many rows show a protected value, and how many rows it has.
-    m
-        The parameter of MASK.
-    prior
-        How likely it is beforehand that somebody has a protected value, above 0 and below 1.
-    needs_enough
-        Whether nothing is published where fewer than (m - 1)|V| buckets have a share to lend;
-        else those that there are lend theirs.
-    n_steps
-        The length of a chain, where there are too many worlds to go through.
-    seed
-        What the chains are drawn from.
-
-    Examples
-    --------
-    >>> mask_credibility(np.array([1, 1]), np.array([2, 2]), 2).estimate.tolist()
-    [0.625, 0.625]
+    `held` of the `sizes` rows of each bucket show a protected value; `prior` is above 0 and below
+    1. If `needs_enough`, nothing is published when fewer than (m - 1)|V| buckets have a share to
+    lend; otherwise the existing ones lend theirs. If there are too many worlds to enumerate, chains
+    of `n_steps` are drawn from the seed.
     """
     first, kind = group([sizes, held], [int(sizes.max()) + 1, int(held.max()) + 1], len(sizes))
     worlds = _Worlds.of(
@@ -131,23 +106,12 @@ def mask_credibility(
 
 @dataclass(frozen=True, eq=False)
 class _Worlds:
-    """Of each kind of bucket how many may be distorted, and how likely that is.
+    """The possible numbers of distorted buckets of each kind, and how likely they are.
 
-    Parameters
-    ----------
-    n_buckets
-        How many buckets there are of each kind.
-    m, needs_enough
-        The parameters of MASK.
-    shown, above
-        The belief of each kind if it is not distorted, and if it is.
-    log_odds
-        The log odds of a bucket above 1/m against one that has what is published.
-    has_share
-        For each kind and each share, from the highest, whether the kind has that share.
-    shows
-        For each kind and each share whether a bucket of the kind that is given the share shows
-        what is published of it.
+    `shown` and `above` are the belief of each kind if it is not distorted, and if it is; `log_odds`
+    compare a bucket above 1/m with one that has the published count. For each kind (row) and share
+    (column, from the highest), `has_share` marks whether the kind has the share, and `shows`
+    whether a bucket of the kind that is given the share shows the published count.
     """
 
     n_buckets: Counts
@@ -174,7 +138,7 @@ class _Worlds:
         likely = float(prior)
         most = sizes // m
         log_above = _log_above(most, sizes, likely)
-        # The mean of what is above: c C(n, c) = n C(n - 1, c - 1).
+        # For the mean of the counts above: c C(n, c) = n C(n - 1, c - 1).
         log_rest = _log_above(most - 1, sizes - 1, likely)
         shares = sorted(
             {Fraction(h, s) for h, s in zip(held.tolist(), sizes.tolist(), strict=True)},
@@ -208,12 +172,12 @@ class _Worlds:
         return math.prod((self.most + 1).tolist())
 
     def log_weights(self, distorted: Codes) -> Floats:
-        """Weigh worlds, one a row: how many buckets of each kind are distorted."""
+        """Return the log weights of worlds, one per row of numbers of distorted buckets."""
         kept = (self.n_buckets - distorted) @ self.has_share
         n_kept = kept.sum(axis=1)
         n_wanted = (self.m - 1) * distorted.sum(axis=1)
         n_lent = np.minimum(n_wanted, n_kept)
-        # L: the highest shares among those kept.
+        # [Wong07] L: the buckets with the highest shares among those kept lend them.
         lent = np.clip(n_lent[:, None] - (np.cumsum(kept, axis=1) - kept), 0, kept)
         chance = (lent @ self.shows.T) / np.maximum(n_lent, 1)[:, None]
         weights: Floats = (
@@ -225,7 +189,7 @@ class _Worlds:
         return np.where(is_possible, weights, -np.inf)
 
     def count_exactly(self) -> Floats:
-        """Give the expected number of distorted buckets of each kind, over all worlds."""
+        """Return the expected number of distorted buckets of each kind, over all worlds."""
         radix = (self.most + 1).astype(np.int64)
         log_weights, counts = [], []
         for first in range(0, self.n_worlds, _A_TIME):
@@ -243,7 +207,7 @@ class _Worlds:
         return np.asarray(share @ np.array(counts) / share.sum(), dtype=np.float64)
 
     def belief(self, distorted: Floats) -> Floats:
-        """Give the belief of each kind from the expected number of distorted buckets."""
+        """Return the belief of each kind from the expected number of distorted buckets."""
         chance = distorted / self.n_buckets
         return np.asarray((1 - chance) * self.shown + chance * self.above, dtype=np.float64)
 
@@ -254,13 +218,13 @@ def _log_choose(n: Counts, k: Codes) -> Floats:
 
 
 def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credibility:
-    """Estimate the belief of each kind from several chains that know nothing of one another."""
+    """Estimate the belief of each kind from several independent chains."""
     means = _run_chains(worlds, n_steps, draw)
     beliefs = np.stack([worlds.belief(mean) for mean in means])
     estimate = beliefs.mean(axis=0)
     variance = beliefs.var(axis=0, ddof=1) / _N_CHAINS
     half = special.stdtrit(_N_CHAINS - 1, 0.975) * np.sqrt(variance)
-    # So many independent draws of "distorted or not" would give as sure an estimate.
+    # The number of independent draws of "distorted or not" with the same variance.
     chance = means.mean(axis=0) / worlds.n_buckets
     width = worlds.above - worlds.shown
     is_moved = (chance > 0) & (chance < 1)
@@ -270,7 +234,7 @@ def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credib
     )
     least = float(max(n_draws[is_moved].min(), 1.0)) if is_moved.any() else float(_N_CHAINS)
     n_draws[~is_moved] = least
-    # What never happened in n draws happens in at most 3/n of all, at 95 %.
+    # Rule of three: what never happened in n draws has a probability of at most 3/n, at 95 %.
     is_possible = worlds.shows.any(axis=1) & ~is_moved
     half[is_possible] = width[is_possible] * min(1.0, 3 / least)
     low, high = np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0)
@@ -278,13 +242,13 @@ def _sampled(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Credib
 
 
 def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Floats:
-    """Walk through worlds and give, for each chain, the mean number of distorted buckets.
+    """Run the chains and return, for each, the mean number of distorted buckets.
 
-    A step changes the count of one kind by a number of any magnitude, or moves so many from one
-    kind to another. How far does not depend on where, so a step is as likely as the step back, and
-    worlds are visited as often as they are likely (Metropolis). Half of the chains start where
-    nothing is distorted, which is always possible, the others where much is: that they agree in
-    the end is a sign that they have forgotten where they came from.
+    A step changes the count of one kind by a number of any magnitude, or moves that many from one
+    kind to another. The length does not depend on the state, so a step is as likely as the step
+    back, and worlds are visited in proportion to their probability (Metropolis). Half of the chains
+    start with nothing distorted, which is always possible, the others with much: if they agree in
+    the end, they have forgotten their start.
     """
     n_kinds, most = len(worlds.n_buckets), worlds.most
     state = np.zeros((_N_CHAINS, n_kinds), dtype=np.int64)
@@ -301,7 +265,7 @@ def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Flo
         sign = np.where(draw.random(_N_CHAINS) < 0.5, 1, -1)
         proposed[chains, kinds[0]] += sign * length
         if step % 2:
-            # As many as before, for there may be no room for more.
+            # Keep the total, because there may be no room for more.
             proposed[chains, kinds[1]] -= sign * length
         is_valid = np.all((proposed >= 0) & (proposed <= most), axis=1)
         new_weight = worlds.log_weights(np.clip(proposed, 0, most))
@@ -313,7 +277,7 @@ def _run_chains(worlds: _Worlds, n_steps: int, draw: np.random.Generator) -> Flo
 
 
 def _far_start(worlds: _Worlds, draw: np.random.Generator) -> Codes:
-    """Draw a world in which as many buckets are distorted as can be had by chance."""
+    """Draw a world with as many distorted buckets as chance finds."""
     for halvings in range(12):
         shares = draw.random((16, len(worlds.most))) / 2**halvings
         tries: Codes = np.floor(shares * worlds.most).astype(np.int64)
@@ -324,7 +288,7 @@ def _far_start(worlds: _Worlds, draw: np.random.Generator) -> Codes:
 
 
 def _log_above(most: Counts, sizes: Counts, likely: float) -> Floats:
-    """Give the logarithm of the chance of more than `most` among `sizes` binomial draws."""
+    """Return the log probability of more than `most` successes in `sizes` binomial draws."""
     chance = special.bdtrc(most.astype(np.float64), sizes, likely)
     is_tiny = chance < _TINY
     with np.errstate(divide="ignore"):
@@ -334,10 +298,10 @@ def _log_above(most: Counts, sizes: Counts, likely: float) -> Floats:
 
 
 def _log_far_above(most: Counts, sizes: Counts, likely: float) -> Floats:
-    """Give the same where it is too small for a float, as it is in large buckets.
+    """Return the same if it is too small for a float, as it is in large buckets.
 
-    Each further draw is rarer than the one before by a factor that falls, so that their sum beside
-    the first soon ends.
+    Each further term is smaller than the one before by a decreasing factor, so the sum soon
+    converges.
     """
     first = most + 1
     total, term, step = np.ones(len(first)), np.ones(len(first)), 0
@@ -349,7 +313,7 @@ def _log_far_above(most: Counts, sizes: Counts, likely: float) -> Floats:
 
 
 def _log_exactly(held: Counts, sizes: Counts, likely: float) -> Floats:
-    """Give the logarithm of the chance of exactly `held` among `sizes` binomial draws."""
+    """Return the log probability of exactly `held` successes in `sizes` binomial draws."""
     log_ways = (
         special.gammaln(sizes + 1) - special.gammaln(held + 1) - special.gammaln(sizes - held + 1)
     )

@@ -1,13 +1,13 @@
-"""Minimality: what an algorithm betrays by what it had to change.
+"""Minimality: what an algorithm discloses because it changes no more than necessary.
 
-Two people of one postcode have HIV, five of another do not. Neither postcode would have been merged
-with the other had HIV been shared out otherwise, so that they are merged tells who has it. The
-adversary knows everybody's quasi-identifiers and the algorithm; of the tables that agree with the
-release she counts those that the algorithm maps to it. The share of them in which somebody has a
-value is its *credibility*.
+Two people of one postcode have HIV, five of another do not. The two postcodes would not have been
+merged if HIV had been distributed differently, so the fact that they were merged discloses who has
+it. The adversary knows everybody's quasi-identifiers and the algorithm. Of the tables that agree
+with the release she counts those that the algorithm maps to it. The share of them in which a person
+has a value is its *credibility*.
 
-MASK was made against this, by distorting values; here it is attacked in the same way, with a prior
-that is stated.
+MASK was designed against this attack and distorts values. It is attacked here in the same way, with
+an explicit prior.
 
 References
 ----------
@@ -18,70 +18,55 @@ VLDB 2007, Sections 3 to 5.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.attacks._masked import EVEN, Masked, mask_claim, places_of
-from shoal.core.attack import Findings, Risk, Section
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.attack import Attack, Need, View
+from shoal.core.cells import Buckets
+from shoal.core.declared import declared
+from shoal.core.display import Section
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.method import Shape
+from shoal.core.findings import Findings, Risk
+from shoal.core.method import Algorithm
+from shoal.core.parameters import OptionalExact, exact_number, whole_number
 from shoal.core.release import People, Published
-from shoal.core.table_attack import Algorithm, TableAttack
-from shoal.knowledge.location import matching_buckets
-from shoal.knowledge.minimality import Credibilities, Crowd, credibilities
-from shoal.knowledge.random_worlds import Claim, claims_of, limit_text
-
-__all__ = ["Minimality"]
-
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
+from shoal.core.shapes import Model
+from shoal.grouping.mask_release import EVEN, MaskRelease, mask_claim, places_of
+from shoal.grouping.minimality_worlds import Credibilities, Crowd, credibilities
+from shoal.locating.location import matching_buckets
+from shoal.locating.random_worlds import Claim, claims_of, limit_text
 
 _N_WORST = 10
 _MOST_ENTRIES = 50_000_000
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
-class Minimality(TableAttack):
-    """Count the tables that the algorithm maps to a release, and those where a person has a value.
-
-    Parameters
-    ----------
-    limit
-        The largest credibility that is allowed, above 0 and at most 1. Without one, the bound
-        that the release's guarantees give; where they give none, anything short of certainty.
-    rate
-        For releases of MASK, the prior: how likely it is beforehand that somebody has a protected
-        value, above 0 and below 1. Without one all tables are equally likely, which is 1/2.
-    n_tables
-        For other releases: how many tables are published anew at most. Where there are no more
-        candidates the answer is exact; else it is an estimate from so many tables.
+@declared
+class Minimality(Attack):
+    """Count the tables that the algorithm maps to a release, by the values that a person has.
 
     Notes
     -----
-    A release of MASK says enough by itself. For other methods the adversary needs an external
+    A release of MASK can be attacked by itself. For other methods the adversary needs an external
     table, the quasi-identifiers of everybody and their hierarchies: give it as
-    ``people=shoal.read(...)``. Its sensitive column, if it has one, is not looked at. The method
-    must form buckets from the table alone, as Mondrian with strict cuts does.
+    ``people=shoal.read(...)``. Its sensitive column, if it has one, is ignored. The method must
+    form buckets from the table alone, as Mondrian with strict cuts does.
 
-    Two releases are the same where the same people are in the same buckets with the same values;
-    where exactly a label ends is not compared. It is known which bucket everybody is in: from their
-    values or, where labels leave that open and the table itself is given, from the table.
+    Two releases are the same if the same people are in the same buckets with the same values; the
+    exact bounds of labels are not compared. Everybody's bucket is known from their values or, if
+    labels leave it open and the table itself is given, from the table.
 
-    Where there are too many candidates, values are shared out at random within buckets, and for
-    each bucket those tables count in which it came about again, with the same people, whatever
-    became of the others. So an estimate goes by a person's own bucket; what the others add is not
-    used. Somebody is at risk where the whole interval, at 95 %, is above the limit, or every table
-    that counts agrees. Where a bucket came about in fewer than 30 tables, nothing is said of its
-    people: they are counted apart, with the share of their bucket as posterior.
+    If there are too many candidates, values are shuffled at random within buckets. For each bucket,
+    the tables that produce it again with the same people count, whatever happens to the other
+    buckets. So an estimate uses only a person's own bucket, not what the others disclose. A person
+    is at risk if the whole 95 % interval is above the limit, or if all tables that count agree. If
+    fewer than 30 tables produce a bucket, nothing is reported about its people: they are counted
+    separately, with the share in their bucket as posterior.
 
-    The posterior of a MASK release is that of somebody who looks at the protected values of all
-    buckets, as one. What unprotected values would add is not used.
+    The posterior for a MASK release uses the protected values of all buckets, which count as one.
+    What unprotected values would add is not used.
 
     Examples
     --------
@@ -98,70 +83,71 @@ class Minimality(TableAttack):
     ([0.056, 0.611], True)
     """
 
-    limit: Fraction | None = None
-    rate: Fraction | None = None
-    n_tables: int = 2000
+    limit: OptionalExact = exact_number(
+        "The largest credibility that is allowed. Default: the guarantee's bound, or anything "
+        "short of certainty.",
+        default=None,
+        above=0,
+        at_most=1,
+        is_limit=True,
+    )
+    rate: OptionalExact = exact_number(
+        "For releases of MASK, how likely it is beforehand that somebody has a protected value. "
+        "Default: 1/2, since all tables are then equally likely.",
+        default=None,
+        above=0,
+        below=1,
+    )
+    n_tables: int = whole_number(
+        "For other releases, how many tables are published anew at most; with more candidates the "
+        "answer is an estimate.",
+        default=2000,
+        least=1,
+    )
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of everybody in the table, the release, and the algorithm that made "
         "it"
     )
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
-
-    def __init__(
-        self, *, limit: Number | None = None, rate: Number | None = None, n_tables: int = 2000
-    ) -> None:
-        bound = None if limit is None else exact("limit", limit)
-        if bound is not None and not 0 < bound <= 1:
-            raise ParameterError(f"limit must be above 0 and at most 1, not {as_text(bound)}.")
-        prior = None if rate is None else exact("rate", rate)
-        if prior is not None and not 0 < prior < 1:
-            raise ParameterError(f"rate must be above 0 and below 1, not {as_text(prior)}.")
-        object.__setattr__(self, "limit", bound)
-        object.__setattr__(self, "rate", prior)
-        object.__setattr__(self, "n_tables", whole("n_tables", n_tables, least=1))
+    reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS})
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.ALGORITHM})
 
     def fits(self, published: Published) -> bool:
-        """Whether the release says enough by itself: it is one of MASK."""
+        """Return whether the release can be attacked by itself, as a release of MASK can."""
         return (
             super().fits(published)
             and published.buckets is not None
             and mask_claim(published) is not None
         )
 
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
-        """Attack people with a release of MASK.
+    def run(self, view: View) -> Findings:
+        """Attack people with a release of MASK, or everybody by running the algorithm again.
 
-        Raises
-        ------
-        ParameterError
-            Where the release is another one.
+        Raises `ParameterError` if the release is not one of MASK and the algorithm cannot be run,
+        and `DataError` if the external table has other people than the release, or labels leave
+        open which bucket somebody is in.
         """
+        published, people = view.published, view.people
         claim, buckets = mask_claim(published), published.buckets
         if claim is None or buckets is None:
+            return self._replay(view)
+        limit = claim.posterior_bound if self.limit is None else self.limit
+        needs_enough = published.manifest.parameters.get("lenders") != "any"
+        masked = MaskRelease.of(buckets, claim, limit, needs_enough=needs_enough)
+        prior = EVEN if self.rate is None else self.rate
+        return masked.findings(self.knows, places_of(published, people), people, prior)
+
+    def _replay(self, view: View) -> Findings:
+        """Attack everybody by running the algorithm on the adversary's own tables."""
+        published, buckets, algorithm = view.published, view.published.buckets, view.algorithm()
+        if algorithm is None:
             raise ParameterError(
                 "Minimality needs an external table to attack a release of a method other than "
                 "MASK.",
                 hint="give it with its hierarchies: people=shoal.read(...).",
             )
-        limit = claim.posterior_bound if self.limit is None else self.limit
-        needs_enough = published.manifest.parameters.get("lenders") != "any"
-        masked = Masked.of(buckets, claim, limit, needs_enough=needs_enough)
-        prior = EVEN if self.rate is None else self.rate
-        return masked.findings(self.knows, places_of(published, people), people, prior)
-
-    def replay(self, published: Published, algorithm: Algorithm) -> Findings:
-        """Attack everybody by running the algorithm on tables of her own.
-
-        Raises
-        ------
-        DataError
-            Where the external table is not that of the people of the release, or labels leave
-            open who is in which bucket.
-        """
-        buckets = published.buckets
-        if buckets is None or published.manifest.shape not in self.shapes:
+        if buckets is None or published.manifest.shape.model not in self.reads:
             raise ParameterError("Minimality attacks releases with buckets of sensitive values.")
         crowd = _crowd(published, buckets, algorithm)
 
@@ -170,16 +156,13 @@ class Minimality(TableAttack):
 
         found = credibilities(crowd, publish, self.n_tables)
         claims = claims_of(published.manifest.guarantees, self.limit)
-        return _findings(self.knows, crowd, buckets, found, claims)
+        return replace(_findings(self.knows, crowd, buckets, found, claims), is_apart=True)
 
 
 def _crowd(published: Published, buckets: Buckets, algorithm: Algorithm) -> Crowd:
-    """Find out who is in which bucket.
+    """Find the bucket of every person.
 
-    Raises
-    ------
-    DataError
-        Where that is not known, or others are in the release.
+    Raises `DataError` if it is not known, or if other people are in the release.
     """
     people = algorithm.people
     if people.n_rows != buckets.n_rows:
@@ -207,7 +190,7 @@ def _crowd(published: Published, buckets: Buckets, algorithm: Algorithm) -> Crow
 
 
 def _only_buckets(published: Published, algorithm: Algorithm) -> Codes:
-    """Give the only bucket that each kind of people can be in, given how many each holds."""
+    """Return the only bucket that each kind of people can be in, given the bucket sizes."""
     people = algorithm.people
     found = matching_buckets(published, People(people))
     n_fitting = found.n_buckets_of
@@ -219,6 +202,7 @@ def _only_buckets(published: Published, algorithm: Algorithm) -> Codes:
     room = published.bucket_sizes.copy()
     np.subtract.at(room, bucket[bucket >= 0], people.counts[bucket >= 0])
     start = np.searchsorted(found.person, np.arange(people.n_cells + 1))
+    # A bucket that is full excludes itself for the others, which may leave them only one.
     undecided = np.flatnonzero(bucket < 0).tolist()
     is_changing = True
     while undecided and is_changing:
@@ -240,7 +224,7 @@ def _only_buckets(published: Published, algorithm: Algorithm) -> Codes:
 
 
 def _targets(claim: Claim, buckets: Buckets) -> Iterator[tuple[int, list[int]]]:
-    """Give the values that a claim is about, each with the code that stands for it."""
+    """Yield the sets of codes that a claim is about, each with its code; -1 for several codes."""
     codes = list(range(buckets.domain.size))
     if claim.values:
         codes = [code for code in buckets.domain.codes_of(list(claim.values)).tolist() if code >= 0]
@@ -288,16 +272,11 @@ def _findings(
 
 @dataclass(frozen=True, eq=False)
 class _Worst:
-    """The value that is most credible for each kind of people, and whether any is too credible.
+    """The most credible value for each kind of people, and whether any value is too credible.
 
-    Parameters
-    ----------
-    value, posterior, share
-        The value, its credibility, and its share in the bucket.
-    low, high
-        The interval of the credibility.
-    is_above, breached
-        Whether the estimate for any value is above the limit, and whether its whole interval is.
+    `posterior` is its credibility, `low` to `high` the interval, and `share` its share in the
+    bucket. `is_above` and `breached` say whether the estimate for any value is above the limit,
+    and whether its whole interval is.
     """
 
     value: Codes
@@ -305,12 +284,12 @@ class _Worst:
     share: Floats
     low: Floats
     high: Floats
-    is_above: Marks
-    breached: Marks
+    is_above: Flags
+    breached: Flags
 
     @classmethod
     def of(cls, n_kinds: int) -> _Worst:
-        """Begin with nothing that is credible."""
+        """Start without any credible value."""
         posterior, share, low, high = (np.zeros(n_kinds) for _ in range(4))
         is_above, breached = (np.zeros(n_kinds, dtype=bool) for _ in range(2))
         return cls(np.full(n_kinds, -1), posterior, share, low, high, is_above, breached)
@@ -322,9 +301,9 @@ class _Worst:
         belief: Floats,
         interval: tuple[Floats, Floats],
         limit: float,
-        is_said: Marks,
+        is_said: Flags,
     ) -> None:
-        """Take a value into account; where nothing is said of somebody, their bucket's share."""
+        """Add a value; the bucket's share stands for a credibility that is not known."""
         low, high = interval
         is_certain = belief == 1.0
         np.logical_or(self.is_above, is_said & ((belief > limit) | is_certain), out=self.is_above)

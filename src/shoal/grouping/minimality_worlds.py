@@ -1,13 +1,13 @@
-"""What an algorithm that changes no more than it must betrays by what it changed.
+"""What an algorithm that changes no more than necessary discloses by what it changed.
 
 The adversary knows everybody's quasi-identifiers, the algorithm, and the release. Of the tables
-that agree with both, those count that the algorithm maps to this release: the share of them in
-which somebody has a value is its credibility. All assignments of values to people are equally
-likely beforehand.
+that are consistent with them, those count that the algorithm maps to this release: the share of
+them in which a person has a value is its credibility. All assignments of values to people are
+equally likely beforehand.
 
-A release that is true fixes the values of every bucket, so candidates share these out among the
-people of a bucket. Few enough are gone through, with exact weights; else some are drawn, and of
-each bucket those count in which it came about again, whatever became of the others.
+A truthful release fixes the values of every bucket, so candidates distribute these among the people
+of the bucket. If there are few, all are enumerated, with exact weights; otherwise some are drawn,
+and for each bucket those count that produce it again, whatever becomes of the others.
 
 References
 ----------
@@ -23,35 +23,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts
-from shoal.core.proportion import share_interval
+from shoal.core.arrays import Codes, Counts, Flags, Floats, Texts
+from shoal.core.calibration import share_interval
+from shoal.core.progress import following
 
-__all__ = ["Credibilities", "Crowd", "credibilities"]
-
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
 Publish = Callable[[Counts], Codes | None]
-"""Gives for a table, kinds of people by values, the bucket of every kind as the algorithm forms
-them; None where it publishes nothing, or parts people who are alike."""
+"""Returns the bucket of every kind as the algorithm forms them from a table, kinds of people by
+values; None if it publishes nothing, or separates people who are alike."""
 
 _FEWEST_DRAWS = 30
-"""With fewer draws nothing is said of a bucket."""
+"""With fewer draws, nothing is reported about a bucket."""
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """The kinds of people of an external table, and what a release says of their buckets.
+    """The kinds of people of an external table, and the buckets of a release.
 
-    Parameters
-    ----------
-    bucket
-        The bucket of each kind, numbered from 0; every bucket has at least one kind.
-    counts
-        How many people are of each kind.
-    values
-        For each bucket how often it holds each value: one row a bucket.
+    `bucket` has the bucket of each kind, `counts` its people, and `values` the count of each value,
+    with one row per bucket. Every bucket has at least one kind.
     """
 
     bucket: Codes
@@ -64,17 +54,18 @@ class Crowd:
         return len(self.bucket)
 
     @property
-    def is_open(self) -> Marks:
-        """Which buckets leave anything open: several kinds of people and several values."""
+    def is_open(self) -> Flags:
+        """The buckets that leave anything open: several kinds of people and several values."""
         n_kinds = np.bincount(self.bucket, minlength=len(self.values))
         n_values = np.count_nonzero(self.values, axis=1)
         return np.asarray((n_kinds > 1) & (n_values > 1), dtype=bool)
 
-    def agreement(self, buckets: Codes | None) -> Marks:
-        """Say which buckets of the release are buckets of another one too."""
+    def agreement(self, buckets: Codes | None) -> Flags:
+        """Return which buckets of the release are also buckets of another one."""
         n_buckets = len(self.values)
         if buckets is None:
             return np.zeros(n_buckets, dtype=bool)
+        # The bucket there of the first kind of each bucket here; the others must share it.
         first = np.full(n_buckets, -1, dtype=np.int64)
         first[self.bucket[::-1]] = buckets[::-1]
         n_apart = np.bincount(self.bucket[buckets != first[self.bucket]], minlength=n_buckets)
@@ -87,54 +78,44 @@ class Crowd:
 class Credibilities:
     """The credibility of every value for every kind of people.
 
-    Parameters
-    ----------
-    weight
-        For each kind and value the weight of the tables in which one of the kind has it, summed
-        over the kind's people: whole numbers.
-    total
-        For each kind the weight of the tables that count: of those that are mapped to the release
-        or, where they are drawn, in which the bucket of the kind came about again.
-    counts
-        How many people are of each kind.
-    n_tried, n_mapped
-        How many tables were published anew, and how many of them gave the release.
-    n_draws
-        For each kind how many independent draws the estimate rests on; infinite where it is
-        exact.
-    is_exact
-        Whether every candidate was gone through.
+    It is exact if all candidate tables were enumerated.
     """
 
-    weight: npt.NDArray[np.object_]
-    total: npt.NDArray[np.object_]
+    # By kind and value: the weight of the tables in which a person of the kind has the value,
+    # summed over its people. Python integers, of any size.
+    weight: Texts
+    # By kind: the weight of the tables that count, those mapped to the release or, if tables are
+    # drawn, those that produce the kind's bucket again.
+    total: Texts
     counts: Counts
+    # The number of tables published again, and of those mapped to the release.
     n_tried: int
     n_mapped: int
+    # By kind: the number of independent draws behind the estimate; infinite if it is exact.
     n_draws: Floats
     is_exact: bool
 
     @property
-    def is_said(self) -> Marks:
-        """Of which kinds anything can be said."""
+    def is_said(self) -> Flags:
+        """The kinds about which enough is known to be reported."""
         return np.asarray(self.n_draws >= _FEWEST_DRAWS, dtype=bool)
 
     def of(self, values: Sequence[int]) -> Floats:
-        """Give for each kind the credibility of having one of some values."""
+        """Return for each kind the credibility of having one of some values."""
         chosen = self.weight[:, list(values)].sum(axis=1)
         whole = self.total * self.counts
         if not self.is_exact:
             return np.asarray(chosen / np.maximum(whole, 1), dtype=np.float64)
-        # Of Python's whole numbers the quotient is rounded once, so that ties stay ties.
+        # The quotient of Python's integers is rounded only once, so ties stay ties.
         pairs = zip(chosen.tolist(), whole.tolist(), strict=True)
         return np.array([part / total if total else 0.0 for part, total in pairs])
 
     def interval(self, values: Sequence[int]) -> tuple[Floats, Floats]:
-        """Give the ends of the intervals of `of`, at 95 %; everything where nothing is said."""
+        """Return the 95 % intervals of `of`; 0 to 1 if nothing is known."""
         share = self.of(values)
         if self.is_exact:
             return share, share
-        # One that is certain by itself needs no draws.
+        # A kind that is certain needs no draws.
         n_draws = np.where(np.isinf(self.n_draws), 1e15, self.n_draws).astype(np.int64)
         hits = np.rint(share * n_draws).astype(np.int64)
         pairs, place = np.unique(np.stack([hits, n_draws]), axis=1, return_inverse=True)
@@ -143,24 +124,15 @@ class Credibilities:
 
 
 def credibilities(crowd: Crowd, publish: Publish, n_tables: int, seed: int = 0) -> Credibilities:
-    """Find the credibility of every value for every kind of people.
+    """Return the credibility of every value for every kind of people.
 
-    Parameters
-    ----------
-    crowd
-        The people and the release.
-    publish
-        The algorithm.
-    n_tables
-        How many tables are published anew at most. Where there are no more candidates, the answer
-        is exact.
-    seed
-        What draws come from.
+    At most `n_tables` tables are published again; the result is exact if there are no more
+    candidates.
 
     Examples
     --------
-    Two people of one kind and five of another, two of whom have HIV; buckets are merged where HIV
-    makes up more than half of one. That they were merged says who has it.
+    Two people of one kind and five of another, two of whom have HIV; buckets are merged if HIV
+    makes up more than half of one. The fact that they were merged discloses who has it.
 
     >>> crowd = Crowd(np.array([0, 0]), np.array([2, 5]), np.array([[2, 5]]))
     >>> def publish(table):
@@ -170,7 +142,7 @@ def credibilities(crowd: Crowd, publish: Publish, n_tables: int, seed: int = 0) 
     """
     choices = _choices(crowd, n_tables)
     if choices is not None:
-        return _gone_through(crowd, publish, choices)
+        return _enumerated(crowd, publish, choices)
     return _sampled(crowd, publish, n_tables, np.random.default_rng(seed))
 
 
@@ -178,11 +150,11 @@ def credibilities(crowd: Crowd, publish: Publish, n_tables: int, seed: int = 0) 
 
 
 Share = tuple[Counts, int]
-"""One way to share out the values of a bucket, and how many assignments to people it stands for."""
+"""One distribution of the values of a bucket, and the number of assignments that it stands for."""
 
 
 def _choices(crowd: Crowd, most: int) -> list[list[Share]] | None:
-    """Give all ways to share out the values of every bucket; None where there are too many."""
+    """Return all distributions of the values of every bucket; None if there are too many."""
     found: list[list[Share]] = []
     n_tables = 1
     for bucket, values in enumerate(crowd.values):
@@ -196,7 +168,7 @@ def _choices(crowd: Crowd, most: int) -> list[list[Share]] | None:
 
 
 def _share_out(kinds: list[int], values: list[int]) -> Iterator[tuple[list[list[int]], int]]:
-    """Share out values among kinds of people, the last of which takes what is left."""
+    """Yield the distributions of values among kinds of people; the last kind takes what is left."""
     if len(kinds) == 1:
         yield [values], _n_orders(values)
         return
@@ -207,7 +179,7 @@ def _share_out(kinds: list[int], values: list[int]) -> Iterator[tuple[list[list[
 
 
 def _parts(size: int, values: list[int]) -> Iterator[list[int]]:
-    """Give all ways to take so many of some values."""
+    """Yield all ways to take `size` of some values."""
     if len(values) == 1:
         if size <= values[0]:
             yield [size]
@@ -219,14 +191,14 @@ def _parts(size: int, values: list[int]) -> Iterator[list[int]]:
 
 
 def _n_orders(counts: list[int]) -> int:
-    """In how many ways people of one kind can have so many of each value."""
+    """Return the number of ways in which people of one kind can have these counts of values."""
     ways = math.factorial(sum(counts))
     for count in counts:
         ways //= math.factorial(count)
     return ways
 
 
-def _gone_through(crowd: Crowd, publish: Publish, choices: list[list[Share]]) -> Credibilities:
+def _enumerated(crowd: Crowd, publish: Publish, choices: list[list[Share]]) -> Credibilities:
     n_values = crowd.values.shape[1]
     kinds = [np.flatnonzero(crowd.bucket == bucket) for bucket in range(len(choices))]
     table = np.zeros((crowd.n_kinds, n_values), dtype=np.int64)
@@ -253,10 +225,10 @@ def _gone_through(crowd: Crowd, publish: Publish, choices: list[list[Share]]) ->
 def _sampled(
     crowd: Crowd, publish: Publish, n_tables: int, draw: np.random.Generator
 ) -> Credibilities:
-    """Share out the values of all buckets at random, and look which buckets come about again.
+    """Distribute the values of all buckets at random, and find which buckets are produced again.
 
-    That all come about at once has hardly any chance in a large release. So of each bucket those
-    tables count in which it came about itself: independent draws given that much of the release.
+    In a large release, all buckets are hardly ever produced at once. So for each bucket those
+    tables count that produce this one: independent draws given that part of the release.
     """
     n_values = crowd.values.shape[1]
     person = np.repeat(np.arange(crowd.n_kinds), crowd.counts)
@@ -266,7 +238,7 @@ def _sampled(
     weights = np.zeros((crowd.n_kinds, n_values), dtype=np.int64)
     n_agreed = np.zeros(len(crowd.values), dtype=np.int64)
     n_mapped = 0
-    for _ in range(n_tables):
+    for _ in following(range(n_tables)):
         shuffled = value[np.lexsort((draw.random(len(value)), bucket))]
         table = np.bincount(person * n_values + shuffled, minlength=weights.size)
         table = table.reshape(weights.shape).astype(np.int64)
@@ -275,7 +247,7 @@ def _sampled(
         n_agreed += agrees
         n_mapped += bool(agrees.all())
     total = n_agreed[crowd.bucket]
-    # Where a bucket leaves nothing open, one table is as good as any number.
+    # If a bucket leaves nothing open, one table is as good as any number.
     is_open = crowd.is_open[crowd.bucket]
     return Credibilities(
         weights.astype(object),

@@ -1,12 +1,11 @@
-"""Plan the parts of a table one by one, and put the plans together.
+"""Plan the parts of a table one by one, and join the plans.
 
-Problem: a release is to stay within the buckets of an earlier one, so that the earlier one adds
-nothing to it (see `shoal.core.joint_safety`).
-Idea: every earlier bucket is a part of the table. The method plans each part as if it were the
-whole table; no bucket then reaches into two parts. A part that the method cannot cut stays one
-bucket.
-Guarantee: that of the method in every part. What the method promises about the whole table, such
-as closeness to it, has to be checked on the result.
+Problem: a release must stay within the buckets of an earlier one, so that the earlier one adds
+nothing to it (see `shoal.core.adversary_guarantees`). Idea: every earlier bucket is a part of the
+table. The method plans each part as if it were the whole table, so no bucket extends over two
+parts. A part that the method cannot cut stays one bucket. Guarantee: that of the method in every
+part. Promises of the method about the whole table, such as closeness to it, have to be checked
+on the result.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes
+from shoal.core.cells import Cells
 from shoal.core.errors import DataError, InfeasibleError, ParameterError
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.method import Method, Problem
 from shoal.core.plan import Drop, Label, Plan, Recode, Segments
 from shoal.core.secret import Secret
-
-__all__ = ["plan_parts", "plan_whole_parts"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One part, and where its cells begin among those of the table."""
+    """One part, and the first of its cells among those of the table."""
 
     number: int
     first: int
@@ -35,20 +33,10 @@ class _Part:
 
 
 def plan_parts(method: Method, problem: Problem) -> Plan:
-    """Plan every part by a method.
+    """Plan every part by a method; the first column of the problem's cells is the part of a row.
 
-    Parameters
-    ----------
-    method
-        The method.
-    problem
-        The table; the first column of its cells says which part a row is in.
-
-    Raises
-    ------
-    InfeasibleError
-        Where a method that generalizes cannot plan a part, or gives a value other labels in
-        different parts.
+    Raises `InfeasibleError` if a method that generalizes cannot plan a part, or gives a value
+    different labels in different parts.
     """
     whole = replace(problem, cells=_without_parts(problem.cells))
     fixed = method.for_parts(whole)
@@ -56,8 +44,8 @@ def plan_parts(method: Method, problem: Problem) -> Plan:
     plans: list[tuple[_Part, Plan]] = []
     parts = sorted(_parts(problem.cells), key=lambda part: (-part.cells.n_rows, part.number))
     for part in parts:
-        # The largest part is planned even so: its plan has the witnesses of all.
-        is_small = part.cells.n_rows < 2 * least and method.shape is Shape.BUCKETIZED
+        # The largest part is planned in any case, because its plan has the witnesses of all.
+        is_small = part.cells.n_rows < 2 * least and method.shape.numbers_buckets
         if is_small and plans:
             plans.append((part, _one_bucket(part.cells)))
         else:
@@ -77,7 +65,7 @@ def _without_parts(cells: Cells) -> Cells:
 
 
 def _parts(cells: Cells) -> Iterator[_Part]:
-    """Go through the parts; cells are sorted by them."""
+    """Yield the parts; cells are sorted by them."""
     number = cells.codes[:, 0]
     opens = np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
     for place, (first, last) in enumerate(zip(opens, [*opens[1:], len(number)], strict=True)):
@@ -86,17 +74,17 @@ def _parts(cells: Cells) -> Iterator[_Part]:
 
 
 def _planned(method: Method, problem: Problem, part: _Part) -> Plan:
-    """Plan one part; where a method that publishes buckets cannot, it stays one bucket."""
-    # Parts of equal counts are not to be drawn alike.
+    """Plan one part; if a method that publishes buckets cannot, the part stays one bucket."""
+    # Parts with equal counts must not get the same draws.
     bits = problem.secret.derive(f"part {part.number}")
     secret = Secret(bits, is_test=problem.secret.is_test)
     try:
         return method.plan(replace(problem, cells=part.cells, secret=secret))
     except (DataError, InfeasibleError, ParameterError) as error:
-        if method.shape is Shape.BUCKETIZED:
+        if method.shape.numbers_buckets:
             return _one_bucket(part.cells)
         raise InfeasibleError(
-            f"A bucket of the earlier releases cannot be published by itself: {error.fact}",
+            f"A bucket of the earlier releases cannot be published on its own: {error.fact}",
             hint=error.hint,
         ) from None
 
@@ -107,7 +95,7 @@ def _one_bucket(cells: Cells) -> Plan:
 
 
 def _together(cells: Cells, plans: Sequence[tuple[_Part, Plan]]) -> Plan:
-    """Number the classes and buckets of all plans one after the other."""
+    """Join plans, numbering their classes and buckets consecutively."""
     n_classes = np.array([len(plan.class_counts) for _, plan in plans])
     n_buckets = np.array([plan.n_buckets for _, plan in plans])
     classes_before = (np.cumsum(n_classes) - n_classes).tolist()
@@ -137,7 +125,7 @@ def _joined_segments(
     for plan, n_classes, n_buckets in zip(plans, classes_before, buckets_before, strict=True):
         assign = plan.assign
         if assign.modulus.any():
-            # A ring begins at bucket 0, which is another one here.
+            # A ring starts at bucket 0 of its own plan, so it is written out.
             group, _, bucket = assign.expand()
             assign = Segments.of_pairs(group, bucket, plan.n_buckets)
         own = (
@@ -166,7 +154,7 @@ def _joined_drops(plans: Sequence[Plan], classes_before: Sequence[int]) -> Drop:
 
 
 def _joined_recodes(plans: Sequence[Plan]) -> tuple[Recode, ...]:
-    """Put the labels of buckets one after the other; those of values must be the same."""
+    """Concatenate the labels of buckets; labels of values must be the same in all plans."""
     columns = {recode.column: None for plan in plans for recode in plan.recode}
     joined = []
     for column in columns:
@@ -174,9 +162,9 @@ def _joined_recodes(plans: Sequence[Plan]) -> tuple[Recode, ...]:
         is_by_bucket = all(one.by == "bucket" for one in own) and len(own) == len(plans)
         if not is_by_bucket and not _are_same(own, len(plans)):
             raise InfeasibleError(
-                f"Column {column!r} would be recoded in another way in every bucket of the earlier "
-                "releases, and the method recodes it in one way for the whole table.",
-                hint="take a method that recodes by bucket, such as Mondrian.",
+                f"Column {column!r} would be recoded differently in the buckets of the earlier "
+                "releases, but the method recodes it alike in the whole table.",
+                hint="use a method that recodes by bucket, such as Mondrian.",
             )
         joined.append(_side_by_side(own) if is_by_bucket else own[0])
     return tuple(joined)
@@ -191,7 +179,7 @@ def _are_same(recodes: Sequence[Recode], n_plans: int) -> bool:
 
 
 def _side_by_side(recodes: Sequence[Recode]) -> Recode:
-    """Number labels anew, equal ones once."""
+    """Renumber labels consecutively, equal ones once."""
     number: dict[Label, int] = {}
     index = []
     for recode in recodes:

@@ -1,4 +1,11 @@
-"""Requirements as numbers and arrays, in the form in which the kernel compares them."""
+"""The requirements of methods on every bucket, and the numbers they compare.
+
+A method that builds buckets one by one often asks whether a bucket keeps its guarantees.
+`Requirements` states them for one table: whether the whole table keeps them (otherwise no bucket
+does), and the rules by which a compiled kernel decides about a part of it. `Limits` translates them
+into whole numbers, floats and arrays; the kernel's `Rules` compare buckets with these, and leave
+what floats cannot decide to `CloseCalls`, which is exact.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +15,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.exact import highest_at_most
 from shoal.core.guarantees import (
     DISTANCES,
     AlphaK,
@@ -21,19 +28,88 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
+from shoal.core.method import Problem, confirm_countable, mark_protected
 from shoal.core.tree import Tree
-from shoal.methods.requirements.thresholds import (
-    highest_at_most,
+from shoal.grouping._kernels import Rules
+from shoal.grouping.thresholds import (
+    confirm_reachable,
     is_entropy_at_least,
     lowest_at_least,
 )
 
-__all__ = ["CloseCalls", "Limits", "distance_between"]
-
-Floats = npt.NDArray[np.float64]
-
+_PROTECTING = (AlphaK, FrequencyDiversity, TCloseness)
 _LARGEST_EXACT_FLOAT = 2**53
 _LARGEST_TABLE = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Requirements:
+    """The guarantees that every bucket of a table must keep.
+
+    `value` has the sensitive value of each cell, numbered from 0 in the order of its domain. If
+    some values are protected, these come first, as one value (for alpha, each on its own), and all
+    others are one value. `reference` has the number of rows of each value, `leaf` its leaf in the
+    `tree`.
+    """
+
+    guarantees: tuple[Guarantee, ...]
+    value: Codes
+    reference: Counts
+    tree: Tree | None
+    leaf: Codes
+
+    @classmethod
+    def of_problem(cls, guarantees: Sequence[Guarantee], problem: Problem) -> Requirements:
+        """State guarantees for the table of a problem.
+
+        Raises `DataError` if the table has no rows, or more than 32 bits can count, and
+        `ParameterError` if a protected value does not occur.
+        """
+        cells = problem.cells
+        confirm_countable(cells)
+        sensitive = next(iter(problem.schema.sensitive), None)
+        if sensitive is None:
+            code, codes = np.zeros(cells.n_cells, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        else:
+            codes, code = np.unique(cells.column(sensitive), return_inverse=True)
+        asked = next((g for g in guarantees if isinstance(g, _PROTECTING) and g.protect), None)
+        tree = None if sensitive is None else problem.trees.get(sensitive)
+        n_values = 1
+        if asked is not None and sensitive is not None:
+            is_protected = mark_protected(cells.domain(sensitive), codes, asked.protect)
+            number = np.zeros(len(codes), dtype=np.int64)
+            if isinstance(asked, AlphaK):
+                number = np.cumsum(is_protected) - 1
+            n_protected = int(number[is_protected].max()) + 1
+            code = np.where(is_protected, number, n_protected)[code]
+            tree, n_values = None, n_protected + 1
+        reference = np.bincount(code, weights=cells.counts, minlength=n_values)
+        return cls(
+            guarantees=tuple(guarantees),
+            value=code.astype(np.int64),
+            reference=np.rint(reference).astype(np.int64),
+            tree=tree,
+            leaf=np.empty(0, dtype=np.int64) if tree is None else tree.position[codes],
+        )
+
+    @property
+    def least_bucket(self) -> int:
+        """The fewest rows of a bucket that keeps every guarantee."""
+        return max(guarantee.least_bucket for guarantee in self.guarantees)
+
+    @property
+    def is_about_values(self) -> bool:
+        """Whether a bucket with enough rows may still break a guarantee."""
+        return any(guarantee.is_about_sensitive for guarantee in self.guarantees)
+
+    def confirm_reachable(self) -> None:
+        """Raise `InfeasibleError` if not even the whole table keeps the guarantees."""
+        confirm_reachable(self.guarantees, self.reference)
+
+    def rules(self) -> tuple[Limits, Rules]:
+        """Return the rules for the kernel, and the limits that hold the values to be judged."""
+        limits = Limits.of_guarantees(self.guarantees, self.reference, self.tree, self.leaf)
+        return limits, Rules(limits, CloseCalls.of_guarantees(limits, self.guarantees))
 
 
 def _no_codes() -> Codes:
@@ -46,55 +122,38 @@ def _no_floats() -> Floats:
 
 @dataclass(eq=False)
 class Limits:
-    """What a bucket's sensitive values are compared with; at first nothing is required.
-
-    Parameters
-    ----------
-    n_rows
-        The rows of the whole table.
-    reference
-        How many of them carry each value.
-    value, count
-        Where the values of a bucket and their counts are put to be judged.
-    distinct
-        The fewest different values.
-    share
-        The largest share of a value, as numerator and denominator.
-    n_bounded
-        How many values, the first ones, are bounded by `share`; all where it is 0.
-    recursive, ratio
-        The rank from which on values are added up to the rest, 0 where there is no such
-        requirement, and what the share of the largest among the largest and the rest must be
-        below.
-    has_entropy, log_ell, times_log
-        Whether the entropy must be at least `log_ell`; n log n for small n.
-    distance, t, scale
-        The ground distance (0 none, 1 equal, 2 ordered, 3 hierarchical), the largest distance,
-        and what distances are multiplied by, beside both numbers of rows, to be whole.
-    cumulated, area
-        For the ordered distance: the rows up to each value, and the sum of these before it.
-    node, parent, level, node_reference
-        For the hierarchical distance: the leaf of each value, and of each node its parent, its
-        level and how many rows of the table lie under it.
-    """
+    """The numbers with which a bucket's sensitive values are compared; the defaults allow all."""
 
     n_rows: int
+    # The number of rows of the table with each value.
     reference: Floats
+    # The kernel puts the values of a bucket and their counts here.
     value: Codes
     count: Counts
+    # The fewest different values.
     distinct: int = 0
+    # The largest share of a value, as numerator and denominator. It bounds the first `n_bounded`
+    # values; all if 0.
     share: tuple[int, int] = (1, 1)
     n_bounded: int = 0
+    # The rank from which on values are added up to the rest (0: no such requirement), and the
+    # strict upper bound of largest / (largest + rest).
     recursive: int = 0
     ratio: tuple[int, int] = (1, 1)
+    # Whether the entropy must be at least `log_ell`; n log n for small n.
     has_entropy: bool = False
     log_ell: float = 0.0
     times_log: Floats = field(default_factory=_no_floats)
+    # The ground distance (0 none, 1 equal, 2 ordered, 3 hierarchical), the largest distance, and
+    # the factor that, with both numbers of rows, makes distances integers.
     distance: int = 0
     t: float = 0.0
     scale: int = 1
+    # For the ordered distance: the rows up to each value, and the sum of these before it.
     cumulated: Floats = field(default_factory=_no_floats)
     area: Floats = field(default_factory=_no_floats)
+    # For the hierarchical distance: the leaf of each value; the parent and level of each node, and
+    # the number of rows of the table under it.
     node: Codes = field(default_factory=_no_codes)
     parent: Codes = field(default_factory=_no_codes)
     level: Floats = field(default_factory=_no_floats)
@@ -104,17 +163,7 @@ class Limits:
     def of_guarantees(
         cls, guarantees: Sequence[Guarantee], reference: Counts, tree: Tree | None, leaf: Codes
     ) -> Limits:
-        """Translate what guarantees say about sensitive values.
-
-        Parameters
-        ----------
-        guarantees
-            What every bucket must keep.
-        reference
-            How many rows of the table carry each value.
-        tree, leaf
-            The hierarchy over the values, and the leaf of each.
-        """
+        """Translate guarantees about sensitive values; `leaf` has the leaf of each value."""
         n_values = len(reference)
         limits = cls(
             n_rows=int(reference.sum()),
@@ -135,7 +184,7 @@ class Limits:
             case AlphaK():
                 self._bound_share(guarantee.alpha, len(guarantee.protect))
             case RecursiveDiversity():
-                # r_1 < c rest says the same as r_1 / (r_1 + rest) < c / (1 + c).
+                # r_1 < c rest is equivalent to r_1 / (r_1 + rest) < c / (1 + c).
                 bound = guarantee.c / (1 + guarantee.c)
                 self.recursive = guarantee.ell
                 self.ratio = lowest_at_least(bound, self.n_rows).as_integer_ratio()
@@ -165,8 +214,8 @@ class Limits:
         self.area = np.concatenate([[0.0], np.cumsum(self.cumulated)])
 
     def _add_tree(self, tree: Tree, leaf: Codes) -> None:
-        # A reader's hierarchy has the values that are published: all of them may be suppressed
-        # at a lower level than some value that is not.
+        # A reader's hierarchy holds only published values, which may all be suppressed at a lower
+        # level than some value that is not published.
         is_suppressed = np.all(tree.by_level[:, leaf] == tree.root, axis=1)
         self.scale = int(np.argmax(is_suppressed))
         self.node = leaf.copy()
@@ -180,16 +229,9 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class CloseCalls:
-    """Decides exactly what floats leave open; the kernel calls it.
+    """Exact decisions about buckets that floats cannot decide; the kernel calls it.
 
-    Parameters
-    ----------
-    limits
-        Where the kernel has put the values of the bucket and their counts.
-    ell
-        The bound of the entropy is its logarithm.
-    t
-        The largest distance.
+    The entropy is compared with log(`ell`), the distance with `t`.
     """
 
     limits: Limits
@@ -208,11 +250,11 @@ class CloseCalls:
         return cls(limits, ell, t)
 
     def keeps_entropy(self, n_values: int, size: int) -> bool:  # noqa: ARG002 - both calls alike
-        """Whether the entropy is at least log(ell)."""
+        """Return whether the entropy is at least log(ell)."""
         return is_entropy_at_least(self.limits.count[:n_values].tolist(), self.ell)
 
     def keeps_distance(self, moved: float, n_values: int, size: int) -> bool:
-        """Whether the distance is at most t; `moved` is whole where floats can hold it."""
+        """Return whether the distance is at most t; `moved` is whole if floats can hold it."""
         limits = self.limits
         unit = limits.scale * size * limits.n_rows
         if limits.scale * limits.n_rows**2 <= _LARGEST_EXACT_FLOAT:
@@ -223,24 +265,11 @@ class CloseCalls:
 
 
 def distance_between(limits: Limits, counts: Sequence[int]) -> Fraction:
-    """Give the earth mover's distance of some counts from the whole table's, exactly.
+    """Return the exact earth mover's distance between some counts and those of the whole table.
 
-    Notes
-    -----
-    The hierarchical distance is the sum over inner nodes of their level times the smaller of
-    what their children have too much and too little, divided by the height.
-
-    References
-    ----------
-    N. Li, T. Li, S. Venkatasubramanian, t-closeness, 2007, Section 4.
-
-    Examples
-    --------
-    >>> from shoal.core.guarantees import TCloseness
-    >>> limits = Limits.of_guarantees(
-    ...     [TCloseness(t=0, distance="ordered")], np.array([1, 1, 1]), None, np.empty(0, int))
-    >>> distance_between(limits, [1, 0, 0])
-    Fraction(1, 2)
+    The hierarchical distance is the sum over inner nodes of their level times the smaller of their
+    children's total surplus and total deficit, divided by the height (N. Li, T. Li, S.
+    Venkatasubramanian, t-closeness, 2007, Section 4).
     """
     n_rows, size = limits.n_rows, sum(counts)
     surplus = [

@@ -1,7 +1,9 @@
-"""Whether a whole table keeps a guarantee, and if not, what it could keep.
+"""Thresholds of guarantees, compared without rounding, and whether a whole table reaches them.
 
-Where one bucket that holds everybody does not keep a guarantee, no release does: a union of
-buckets that keep it keeps it too.
+A threshold is replaced by a fraction of small numbers that decides every quotient of counts alike;
+entropies are compared by logarithms of many digits or by powers of integers. If one bucket that
+holds everybody does not keep a guarantee, no release does, because a union of buckets that keep it
+keeps it too.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-from shoal.core.cells import Counts
+from shoal.core.arrays import Counts
 from shoal.core.errors import InfeasibleError
-from shoal.core.exact import as_text
+from shoal.core.exact import as_text, highest_at_most, reachable
 from shoal.core.guarantees import (
     AlphaK,
     BucketSize,
@@ -26,59 +29,91 @@ from shoal.core.guarantees import (
     KAnonymity,
     RecursiveDiversity,
 )
-from shoal.methods.requirements.thresholds import is_entropy_at_least
 
-__all__ = ["Shortfall", "confirm_reachable", "shortfall_of"]
+_LARGEST_POWER = 5000
+_DIGITS = 60
+_PERCENT = 100
+
+
+def lowest_at_least(share: Fraction, limit: int) -> Fraction:
+    """Return the lowest fraction with a denominator up to `limit` that is at least a share."""
+    return 1 - highest_at_most(1 - share, limit)
+
+
+def is_entropy_at_least(counts: Sequence[int], ell: Fraction) -> bool:
+    """Return whether the entropy of some positive counts is at least log(ell)."""
+    divisor = math.gcd(*counts)
+    counts = [count // divisor for count in counts]
+    total = sum(counts)
+    if total > _LARGEST_POWER:
+        with localcontext(Context(prec=_DIGITS)):
+            excess = _excess(counts, total, ell)
+            # The rounding error of the sum is far smaller.
+            if abs(excess) > Decimal(10) ** (20 - _DIGITS) * total:
+                return excess > 0
+    product = math.prod(count**count for count in counts)
+    return bool(ell.numerator**total * product <= (total * ell.denominator) ** total)
+
+
+def _excess(counts: Sequence[int], total: int, ell: Fraction) -> Decimal:
+    """Return the entropy minus log(ell), times the total."""
+    bound = Decimal(ell.numerator).ln() - Decimal(ell.denominator).ln()
+    logarithms = {count: Decimal(count).ln() for count in {*counts, total}}
+    spread = sum((count * logarithms[count] for count in counts), Decimal(0))
+    return total * logarithms[total] - spread - total * bound
+
+
+# --- what a whole table reaches ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why a guarantee is out of reach, and the best parameters within reach, if any."""
+    """The reason why a guarantee is out of reach, and the best reachable parameters, if any."""
 
     fact: str
     best: dict[str, object]
 
 
 def confirm_reachable(guarantees: Sequence[Guarantee], counts: Counts) -> None:
-    """Refuse guarantees that not even the whole table keeps.
+    """Raise `InfeasibleError`, with reachable parameters, if the whole table breaks a guarantee.
 
-    Parameters
-    ----------
-    guarantees
-        What is asked for.
-    counts
-        How many rows carry each sensitive value (protected or not, where values are protected);
-        in one number where no column is sensitive.
-
-    Raises
-    ------
-    InfeasibleError
-        It names the best reachable parameters.
-
-    Examples
-    --------
-    >>> confirm_reachable([KAnonymity(k=5)], np.array([3]))
-    Traceback (most recent call last):
-    ...
-    shoal.core.errors.InfeasibleError: k-anonymity with k = 5 needs 5 rows; the table has 3.
-    <BLANKLINE>
-    Hint: k = 3 can be reached.
+    `counts` has the number of rows of each sensitive value (or protected and other values); a
+    single number if no column is sensitive.
     """
-    found = [shortfall_of(guarantee, counts) for guarantee in guarantees]
-    short = [shortfall for shortfall in found if shortfall is not None]
-    if not short:
+    found = {guarantee: shortfall_of(guarantee, counts) for guarantee in guarantees}
+    missed = {guarantee: one for guarantee, one in found.items() if one is not None}
+    if not missed:
         return
+    short = list(missed.values())
     best = {name: value for shortfall in short for name, value in shortfall.best.items()}
-    reachable = ", ".join(f"{name} = {value}" for name, value in best.items())
+    helps = [one for one in (reachable(best), _other_help(list(missed), counts)) if one]
     raise InfeasibleError(
-        " ".join(shortfall.fact for shortfall in short),
-        hint=f"{reachable} can be reached." if best else "no other parameter helps.",
-        best=best,
+        " ".join(shortfall.fact for shortfall in short), hint=f"{'; or '.join(helps)}.", best=best
+    )
+
+
+def _other_help(missed: Sequence[Guarantee], counts: Counts) -> str:
+    """Return advice other than a smaller parameter: mostly to protect fewer values."""
+    n_rows, n_values = int(counts.sum()), int(np.count_nonzero(counts))
+    if n_rows < 2:
+        return "the table has too few rows to hide anybody"
+    about = [one for one in missed if not isinstance(one, KAnonymity | BucketSize)]
+    if about and n_values < 2:
+        return "the sensitive column has one value only, which no method can hide"
+    if any(getattr(one, "protect", ()) for one in about):
+        return "protect fewer values, or values that fewer people have"
+    if not about or all(isinstance(one, DistinctDiversity) for one in about):
+        return ""
+    share = math.floor(_PERCENT * int(counts.max()) / n_rows)
+    kind = "" if isinstance(about[0], FrequencyDiversity | AlphaK) else " and diversity = frequency"
+    return (
+        f"protect only the values that need it, with protect = [...]{kind}: the most frequent "
+        f"value has {share} % of the rows"
     )
 
 
 def shortfall_of(guarantee: Guarantee, counts: Counts) -> Shortfall | None:
-    """Say why the whole table does not keep a guarantee; None where it does."""
+    """Return why the whole table does not keep a guarantee; None if it does."""
     match guarantee:
         case KAnonymity() | BucketSize():
             found = _of_size(guarantee, counts)
@@ -93,7 +128,7 @@ def shortfall_of(guarantee: Guarantee, counts: Counts) -> Shortfall | None:
         case RecursiveDiversity():
             found = _of_recursive(guarantee, counts)
         case _:
-            # A table is at distance 0 from itself.
+            # t-closeness: a table is at distance 0 from itself.
             found = None
     return found
 
@@ -135,7 +170,7 @@ def _of_frequency(guarantee: FrequencyDiversity, counts: Counts) -> Shortfall | 
 def _of_alpha(guarantee: AlphaK, counts: Counts) -> Shortfall | None:
     short = _of_size(guarantee, counts)
     n_rows, n_bounded = int(counts.sum()), len(guarantee.protect) or len(counts)
-    # Protected values come first, each for itself.
+    # Protected values come first, each on its own.
     largest = int(counts[:n_bounded].max())
     if largest <= guarantee.alpha * n_rows:
         return short
@@ -170,7 +205,7 @@ def _of_entropy(guarantee: EntropyDiversity, counts: Counts) -> Shortfall | None
 def _of_recursive(guarantee: RecursiveDiversity, counts: Counts) -> Shortfall | None:
     ordered = -np.sort(-counts[counts > 0])
     largest = int(ordered[0])
-    # For each ell from 1 the rows of the ell-th most frequent value and of all rarer ones.
+    # For each ell from 1, the number of rows with the ell-th most frequent value or a rarer one.
     rest = np.cumsum(ordered[::-1])[::-1].tolist()
     n_rest = rest[guarantee.ell - 1] if guarantee.ell <= len(rest) else 0
     if largest < guarantee.c * n_rest:
@@ -180,11 +215,11 @@ def _of_recursive(guarantee: RecursiveDiversity, counts: Counts) -> Shortfall | 
         f"most frequent value fewer than {as_text(guarantee.c)} times the rows of all values from "
         f"rank {guarantee.ell} on; the table has {largest} and {n_rest}."
     )
-    reachable = [ell for ell in range(2, len(rest) + 1) if largest < guarantee.c * rest[ell - 1]]
-    if reachable:
-        return Shortfall(fact, {"ell": reachable[-1]})
+    kept = [ell for ell in range(2, len(rest) + 1) if largest < guarantee.c * rest[ell - 1]]
+    if kept:
+        return Shortfall(fact, {"ell": kept[-1]})
     if len(rest) < 2:
         return Shortfall(f"{fact} All rows carry one value.", {})
-    # c must be above the quotient: the next thousandth is.
+    # c must exceed the quotient, and the next thousandth does.
     thousandths = 1000 * largest // rest[1] + 1
     return Shortfall(fact, {"c": as_text(Fraction(thousandths, 1000)), "ell": 2})

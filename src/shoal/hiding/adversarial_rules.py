@@ -1,9 +1,10 @@
 """Mine the rules by which private cells can be guessed, in the values of the table.
 
-People choose cell by cell what must not be known. What is left may still say so: who shows all of
-X has y in column Y, in the rows where everybody can look and in those where Y is private alike.
-`shoal.knowledge.adversarial` finds such rules in codes; here they are given in the values of a
-table or a data frame, the worst first, with the cells that they predict.
+Owners choose cell by cell what must not be known. The other cells may still reveal it: rows that
+show X have y in column Y, both where Y is visible and where it is private. `shoal.hiding.mining`
+finds such rules in codes; this module states them in the values of a table or a data frame, the
+worst first, with the cells that they predict. These cells are found on demand, for many rules at
+once.
 
 References
 ----------
@@ -23,33 +24,87 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes
+from shoal.core.arrays import Bytes, Codes, Flags, Small
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number
-from shoal.core.private_cells import Marks, PrivateCells
-from shoal.core.rows import MOST_ROWS
-from shoal.core.rule_thresholds import read_delta, read_gamma
-from shoal.core.table import Table
-from shoal.knowledge.adversarial import (
-    BLANKED,
-    PRIVATE,
-    VISIBLE,
-    Category,
-    CodedRule,
-    CodedRules,
-    categorize,
-)
-from shoal.knowledge.adversarial import mine as mine_codes
-from shoal.knowledge.coded_rows import CodedRows
-from shoal.knowledge.frame_marks import mark_frame
-from shoal.knowledge.hidden_rows import Cell, HiddenRows
+from shoal.core.exact import Number, read_delta, read_gamma
+from shoal.core.private_cells import PrivateCells
+from shoal.core.table import MOST_ROWS, Table
+from shoal.hiding._follow_kernels import find_members
+from shoal.hiding.cells import BLANKED, NO_ITEM, PRIVATE, VISIBLE
+from shoal.hiding.coded_rows import CodedRows, mark_frame
+from shoal.hiding.mining import Category, base_rates, categorize
+from shoal.hiding.mining import mine as mine_codes
+from shoal.hiding.rules import CodedRule, CodedRules
 
-__all__ = ["AdversarialRule", "AdversarialRules", "mine_adversarial_rules"]
+Cell = tuple[str | int, str]
+"""The key of a row, or its position in a frame, and a column."""
+
+_MOST_MEMBERS = 2**24
+"""The number of rows of antecedents that are held at once."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenRows:
+    """Rows of which some cells are hidden, and the thresholds of rules about them.
+
+    `delta` is the least confidence, and `gamma` the fewest rows of a public set.
+    """
+
+    rows: CodedRows
+    state: Bytes
+    delta: Fraction
+    gamma: int
+
+    @property
+    def n_private(self) -> int:
+        """The number of private cells."""
+        return int(np.count_nonzero(self.state == PRIVATE))
+
+    @cached_property
+    def shown(self) -> Small:
+        """The codes of visible cells, -1 elsewhere: one row per column."""
+        shown: Small = np.where(self.state == VISIBLE, self.rows.codes, np.int32(NO_ITEM)).T
+        return np.ascontiguousarray(shown)
+
+    @cached_property
+    def base_rates(self) -> CodedRules:
+        """The values that are the best guess for everybody."""
+        return base_rates(self.rows.codes, self.state, delta=self.delta)
+
+    def predicted_rows(self, rule: CodedRule) -> Codes:
+        """Return the rows at whose private cell a rule fires."""
+        rows = np.flatnonzero(self.state[:, rule.column] == PRIVATE)
+        for place, code in rule.antecedent.items():
+            rows = rows[self.shown[place, rows] == code]
+        return rows
+
+    def cells(self, rows: Codes, column: int) -> tuple[Cell, ...]:
+        """Return the names of cells of one column."""
+        name = self.rows.columns[column]
+        return tuple((self.rows.key(row), name) for row in rows.tolist())
+
+    def predicted(self, rules: CodedRules) -> Flags:
+        """Mark the private cells that some rule fires at."""
+        marks = np.zeros(self.state.shape, dtype=bool)
+        is_private = self.state == PRIVATE
+        among = np.flatnonzero(is_private.any(axis=1))
+        n_values = np.array([len(values) for values in self.rows.values], dtype=np.int32)
+        shown = self.shown[:, among]
+        codes = np.ascontiguousarray(np.where(shown < 0, n_values[:, np.newaxis], shown))
+        # As many rules at a time as there is room for the rows of their antecedents.
+        step = max(1, _MOST_MEMBERS // max(1, len(among)))
+        for first in range(0, len(rules), step):
+            antecedent = np.ascontiguousarray(rules.antecedent[first : first + step])
+            start, member = find_members(codes, n_values, antecedent)
+            rule = first + np.repeat(np.arange(len(antecedent)), np.diff(start))
+            marks[among[member], rules.column[rule]] = True
+        marks &= is_private
+        return marks
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AdversarialRule:
-    """Who shows all of the antecedent has the value in the column.
+    """Rows that show all of the antecedent have the value in the column.
 
     Parameters
     ----------
@@ -58,9 +113,9 @@ class AdversarialRule:
     column, value
         The column that the rule predicts, Y, and the value, y; None is the missing value.
     n_public, public_hits
-        The rows where X and Y are visible, ``|pub(R)|``, and how many of them have y.
+        The rows in which X and Y are visible, ``|pub(R)|``, and how many of them have y.
     n_hidden, hidden_hits
-        The rows where X is visible and Y private, ``|hid(R)|``, and how many of them have y.
+        The rows in which X is visible and Y private, ``|hid(R)|``, and how many of them have y.
     """
 
     antecedent: Mapping[str, Any]
@@ -75,7 +130,7 @@ class AdversarialRule:
 
     @classmethod
     def of_coded(cls, coded: CodedRule, source: HiddenRows) -> AdversarialRule:
-        """Give a rule in codes the values that these stand for."""
+        """Translate a rule in codes into the values that these stand for."""
         assert coded.hidden_hits is not None
         columns, values = source.rows.columns, source.rows.values
         return cls(
@@ -94,7 +149,7 @@ class AdversarialRule:
 
     @property
     def key(self) -> tuple[frozenset[tuple[str, Any]], str, Any]:
-        """What makes two rules the same."""
+        """The parts by which two rules are the same."""
         return frozenset(self.antecedent.items()), self.column, self.value
 
     @property
@@ -135,9 +190,9 @@ class AdversarialRule:
 class AdversarialRules(Sequence[AdversarialRule]):
     """The adversarial rules of a table, the worst first.
 
-    That is: those that rightly predict most private cells; of these the ones of the highest hidden
-    confidence, then of the highest public confidence, then of the largest support; then those that
-    name fewer columns. Rules are kept as arrays, and made into objects one by one.
+    Rules that rightly predict more private cells come first; then the order is by hidden
+    confidence, public confidence and support, descending, and by the number of columns that they
+    name. Rules are kept as arrays, and made into objects one by one.
     """
 
     _coded: CodedRules
@@ -167,7 +222,7 @@ class AdversarialRules(Sequence[AdversarialRule]):
     def base_rates(self) -> tuple[AdversarialRule, ...]:
         """The columns in which one value has a share of delta or more, as rules of no antecedent.
 
-        That value is everybody's best guess, and no hiding of other cells protects who has it.
+        That value is the best guess for everybody; hiding other cells does not protect against it.
         """
         return tuple(
             AdversarialRule.of_coded(rule, self._source) for rule in self._source.base_rates
@@ -184,13 +239,13 @@ class AdversarialRules(Sequence[AdversarialRule]):
         )
 
     @cached_property
-    def sensitive_cells(self) -> Marks:
+    def sensitive_cells(self) -> Flags:
         """Mark the cells that are not private and weigh in some rule [Aggarwal06, section 6.1].
 
-        One row a row, one column a column, in the order of a frame or of a table's keys; to blank
-        one of them weakens a rule.
+        One row per row of the table and one column per column, in the order of a frame or of a
+        table's keys. Blanking one of these cells weakens a rule.
         """
-        return self._source.sensitive(self._coded)
+        return self._coded.sensitive(self._source.rows.codes, self._source.state)
 
     @property
     def by_column(self) -> Mapping[str, AdversarialRules]:
@@ -203,17 +258,9 @@ class AdversarialRules(Sequence[AdversarialRule]):
         )
 
     def category(self, itemset: Mapping[str, Any]) -> Category:
-        """Say which of the paper's categories an itemset belongs to [Aggarwal06, section 4].
+        """Return the paper's category of an itemset, values by column [Aggarwal06, section 4].
 
-        Parameters
-        ----------
-        itemset
-            Values by column, as rules give them.
-
-        Raises
-        ------
-        ParameterError
-            Where the table does not have such a column or value.
+        Raises `ParameterError` if the table does not have such a column or value.
         """
         if not isinstance(itemset, Mapping):
             raise ParameterError(
@@ -224,7 +271,7 @@ class AdversarialRules(Sequence[AdversarialRule]):
         coded = {rows.place(column): rows.code(column, v) for column, v in itemset.items()}
         return categorize(rows.codes, self._source.state, coded, delta=self.delta, gamma=self.gamma)
 
-    def _take(self, which: npt.NDArray[np.integer[Any]] | Marks) -> AdversarialRules:
+    def _take(self, which: npt.NDArray[np.integer[Any]] | Flags) -> AdversarialRules:
         return AdversarialRules(self._coded.take(which), self._source)
 
     def __len__(self) -> int:
@@ -261,12 +308,12 @@ def mine_adversarial_rules(
     max_len: int | None = None,
     hidden: object = None,
 ) -> AdversarialRules:
-    """Find all rules by which private cells can be guessed from what is left.
+    """Find all rules by which private cells can be guessed from the other cells.
 
     Parameters
     ----------
     table
-        What `shoal.read` gave, or a data frame: of pandas, polars or pyarrow, or a mapping of
+        A table from `shoal.read`, or a data frame: of pandas, polars or pyarrow, or a mapping of
         columns. Rules are about the quasi-identifying and sensitive columns of the former, and
         about all columns of the latter.
     private
@@ -275,25 +322,26 @@ def mine_adversarial_rules(
         `shoal.core.private_cells.PrivateCells`. A row is named by its key, in a frame by its
         position. SQL and files need a table that was read.
     delta
-        The least confidence, public and hidden; a tie counts.
+        The least confidence, public and hidden; a tie counts. Default: 0.8.
     gamma
-        The fewest rows of a public set: a count if it is an integer, else a share of the rows.
+        The fewest rows of a public set: a count if it is an integer, otherwise a share of the rows.
+        Default: 0.001.
     max_len
-        The most columns that an antecedent names; None for all.
+        The most columns that an antecedent names. Default: None, all of them.
     hidden
-        Further cells that are blanked already, K, in the same forms.
+        Further cells that are blanked already, K, in the same forms. Default: None.
 
     Returns
     -------
     The rules, the worst first, in the values of the frame or the texts of the table. They show
-    values of private cells: they are for whoever holds the table.
+    values of private cells, and are meant for the owner of the table only.
 
     Raises
     ------
     ParameterError
-        Where a threshold is out of range, or cells are named that the table does not have.
+        If a threshold is out of range, or cells are named that the table does not have.
     DataError
-        Where the columns of a frame cannot be coded.
+        If the columns of a frame cannot be coded.
 
     Examples
     --------
@@ -326,8 +374,8 @@ def mine_adversarial_rules(
 
 def _marked(
     table: Table | object, private: PrivateCells, hidden: PrivateCells
-) -> tuple[CodedRows, Marks, Marks]:
-    """Give the rows, and mark their private and their blanked cells."""
+) -> tuple[CodedRows, Flags, Flags]:
+    """Return the rows, and mark their private and their blanked cells."""
     if hasattr(table, "row_codes") and hasattr(table, "marked"):
         rows = CodedRows.of_rows(table.row_codes(MOST_ROWS))
         marks = table.marked(private, MOST_ROWS)
@@ -337,7 +385,7 @@ def _marked(
 
 
 def _worst_first(rules: CodedRules) -> Codes:
-    """Order rules, whose order so far decides where nothing else does."""
+    """Return the order of rules from the worst on; ties stay in their order."""
     assert rules.hidden_hits is not None
     # Two different shares of fewer than 2**26 rows differ as floats, and equal ones do not.
     public, hidden = rules.public_hits / rules.n_public, rules.hidden_hits / rules.n_hidden

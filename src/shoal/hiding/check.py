@@ -1,10 +1,11 @@
 """No rule that anybody could mine from what is visible betrays a private cell.
 
-A rule says: who shows all this has that value in that column. It betrays private cells where
-enough rows show its antecedent and its column, a share delta of them has the value, and it fires
-at a private cell; where hidden values count, a share delta of the cells it fires at must have the
-value too. All rules are counted anew here, one set of columns after the other: rows that show
-these columns are grouped by their values, and each group is asked about every other column.
+A rule says that rows which show certain values have a certain value in another column. It betrays
+private cells if enough rows show its antecedent and its column, a share of at least delta of them
+has the value, and it fires at a private cell; if hidden values count, a share of at least delta of
+the cells it fires at must have the value too. All rules are counted again here, one set of columns
+after the other: rows that show these columns are grouped by their values, and the values of every
+other column are counted in each group.
 
 References
 ----------
@@ -23,52 +24,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.cells import Codes, Counts
+from shoal.core.adversary_guarantees import RuleProtection
+from shoal.core.arrays import Codes, Counts, Flags, Small
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import Guarantee, RuleProtection
-from shoal.core.private_cells import Marks
-from shoal.core.rows import RowCodes, Rows
-from shoal.core.rule_thresholds import read_gamma
-from shoal.core.work import Work
-
-__all__ = ["RemainingRules", "Witnessed", "check", "remaining_rules"]
+from shoal.core.exact import read_gamma
+from shoal.core.guarantees import Guarantee
+from shoal.core.progress import Work
+from shoal.core.table import Rows
+from shoal.core.verdict import Evidence, Verdict
 
 _VISIBLE, _PRIVATE, _BLANKED = 0, 1, 2
 _KEYS_A_ROW = 8
 _SET, _ROW = 1_000, 10
-"""About how many operations a set of columns takes, and a row of it."""
+"""The approximate number of operations per set of columns, and per row of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Witnessed:
-    """What the internal witness says of the published lines.
+    """The published lines with hidden values included, and the cells declared private."""
 
-    Parameters
-    ----------
-    codes
-        One row a line, one column a column, hidden values included.
-    is_private
-        The cells that somebody wanted hidden.
-    """
-
-    codes: RowCodes
-    is_private: Marks
+    codes: Small
+    is_private: Flags
 
 
 def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
-    """Mine the release anew for rules that predict private cells.
+    """Mine the release again for rules that predict private cells.
 
-    Without the witness nobody can tell private cells from those that are blanked to protect them.
-    Where no rule fires at any suppressed cell, the guarantee holds all the same; in mode oblivious
-    but in part.
+    Without the witness, private cells cannot be distinguished from those blanked to protect them.
+    If no rule fires at any suppressed cell, the guarantee holds all the same; in mode oblivious it
+    is then verified in part.
 
     Raises
     ------
     ParameterError
-        Where the guarantee is another, or the release is not a suppressed one.
+        If the guarantee is another, or the release is not a suppressed one.
     DataError
-        Where the witness does not fit the release.
+        If the witness does not fit the release.
     """
     if not isinstance(guarantee, RuleProtection) or evidence.rows is None:
         raise ParameterError(f"{guarantee.name} is about suppressed cells; the release has none.")
@@ -110,7 +101,7 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
 
 
 def _check_public(guarantee: RuleProtection, rows: Rows, work: Work) -> Verdict:
-    """Take every suppressed cell for a private one."""
+    """Check as if every suppressed cell were private."""
     is_hidden = rows.is_hidden
     found = _remaining(guarantee, rows.codes, is_hidden, is_hidden, use_hidden=False, work=work)
     return Verdict(
@@ -127,9 +118,9 @@ def _check_public(guarantee: RuleProtection, rows: Rows, work: Work) -> Verdict:
 
 def _remaining(
     guarantee: RuleProtection,
-    codes: RowCodes,
-    private: Marks,
-    hidden: Marks,
+    codes: Small,
+    private: Flags,
+    hidden: Flags,
     *,
     use_hidden: bool,
     work: Work,
@@ -146,11 +137,11 @@ def _remaining(
     )
 
 
-def _n_uneven(private: Marks, hidden: Marks) -> int:
+def _n_uneven(private: Flags, hidden: Flags) -> int:
     """Count the rows whose blanks do not follow from which of their columns are private.
 
-    For each column the largest set of others that is hidden wherever it is private is taken: if
-    any choice of sets explains all blanks, this one does.
+    For each column, take the largest set of others that is hidden wherever the column is private:
+    if any choice of sets explains all blanks, this one does.
     """
     explained = np.zeros_like(hidden)
     for column in range(private.shape[1]):
@@ -164,14 +155,9 @@ def _n_uneven(private: Marks, hidden: Marks) -> int:
 class RemainingRules:
     """The rules that are left, without any value of the table.
 
-    Parameters
-    ----------
-    n_rules
-        How many there are.
-    by_column
-        How many predict each column, by its place; columns without are left out.
-    examples
-        For each of these columns the places of the columns that one such rule goes by.
+    `by_column` counts the rules that predict each column, by its place; columns without rules are
+    left out. `examples` has, for each of these columns, the places of the columns that one such
+    rule names.
     """
 
     n_rules: int
@@ -193,10 +179,10 @@ def remaining_rules(
     Parameters
     ----------
     codes
-        One row a row, one column a column: numbers from 0 on that stand for values. Those of
-        private cells matter only where hidden values count.
+        One row per row of the table, one column per column: numbers from 0 on that stand for
+        values. Those of private cells matter only if hidden values count.
     state
-        For each cell 0 where it is visible, 1 where it is private, 2 where it is blanked otherwise.
+        For each cell 0 if it is visible, 1 if it is private, 2 if it is blanked otherwise.
     delta
         The least confidence; a tie betrays.
     gamma
@@ -204,14 +190,14 @@ def remaining_rules(
     use_hidden
         Whether hidden values count.
     work
-        What may be spent; default 2e9 operations.
+        The operations that may be spent. Default: 2e9.
 
     Raises
     ------
     TooMuchWork
-        If rules go by too many sets of columns.
+        If there are too many sets of columns that rules may name.
     ParameterError
-        Where codes and states differ in shape, or a threshold is out of range.
+        If codes and states differ in shape, or a threshold is out of range.
 
     Examples
     --------
@@ -234,7 +220,7 @@ def remaining_rules(
 
 
 class _Search:
-    """Goes through all sets of columns, each with the groups of rows that show it."""
+    """Enumerates all sets of columns, each with the groups of rows that show it."""
 
     def __init__(
         self,
@@ -253,14 +239,14 @@ class _Search:
         self.gamma = gamma
         self.use_hidden = use_hidden
         share = (delta.numerator, delta.denominator)
-        # For so many rows the fewest hits that are a share delta of them.
+        # For each number of rows, the fewest hits that are a share of at least delta of them.
         self.least = np.array([-(-share[0] * n // share[1]) for n in range(len(codes) + 1)])
         self.work = work
         self.by_column: dict[int, int] = {}
         self.examples: dict[int, tuple[int, ...]] = {}
 
     def extend(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
-        """Name one more column, after those named: group the rows that show it, and ask them."""
+        """Add one column, after those named: group the rows that show it, and count their rules."""
         for column in range(named[-1] + 1 if named else 0, self.n_columns):
             self.work.spend(_SET + _ROW * len(rows))
             shows = self.is_visible[column][rows]
@@ -281,7 +267,7 @@ class _Search:
         return rows[stays], number[group[stays]]
 
     def ask(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
-        """Count the rules about every other column that these groups are antecedents of."""
+        """Count the rules about every other column that have these groups as antecedents."""
         for column in range(self.n_columns):
             if column in named:
                 continue
@@ -314,7 +300,7 @@ class _Search:
 
 
 def _numbered(key: npt.NDArray[np.integer[Any]]) -> tuple[Codes, int]:
-    """Number the different keys from 0 on, in their order; give also how many there are."""
+    """Number the different keys from 0 on, in their order; also return how many there are."""
     largest = int(key.max(initial=-1))
     if largest >= _KEYS_A_ROW * len(key):
         present, number = np.unique(key, return_inverse=True)

@@ -1,32 +1,32 @@
 """Continuous columns cut into intervals, and published as mid-points or as the intervals.
 
-[Aggarwal06], section 2: a method for categories takes a continuous column once it is discretised,
-and publishes the mid-points of the ranges. Bounds are exact and as round as they can be: a value
-lies in the interval that its label says, and the least and the largest value of the table are not
-printed, unless they are round themselves or nothing else is left.
+A method for categories takes a continuous column once it is discretised, and publishes the
+mid-points of the ranges. Bounds are exact and as round as possible: a value lies in the interval
+that its label states, and the smallest and largest values of the table are not printed unless they
+are round themselves or nothing else is left. Bounds follow from cells that are not private.
 
+References
+----------
 [Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
+KDD 2006; section 2.
 """
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, localcontext
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.domain import Domain
+from shoal.core.arrays import Codes, Flags, Integers, Small
+from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.interval_grids import OPEN_BELOW, RULE_BY_KEY, Grid, Interval, Rule, Values
-from shoal.core.plan import Label
-
-__all__ = ["Cut", "Discretisation"]
-
-Integers = npt.NDArray[np.int64]
+from shoal.core.plan import Label, Recode
+from shoal.core.table import Rows
+from shoal.hiding.interval_grids import OPEN_BELOW, RULE_BY_KEY, Grid, Interval, Rule, Values
 
 _MIDPOINT: Literal["midpoint"] = "midpoint"
 _INTERVAL: Literal["interval"] = "interval"
@@ -42,13 +42,9 @@ _HINT = (
 class Cut:
     """A column cut into intervals.
 
-    Parameters
-    ----------
-    index
-        For each code of the domain, the missing one included, the place of its label.
-    labels
-        The labels of the intervals that hold a value, from the lowest on; that of the missing
-        value comes last.
+    `index` has the place of the label of each code of the domain, the missing one included.
+    `labels` are those of the intervals that hold a value, from the lowest on; that of the missing
+    value is last.
     """
 
     index: Integers
@@ -62,14 +58,8 @@ class Cut:
 class Discretisation:
     """How one column is cut into intervals; `of` makes it.
 
-    Parameters
-    ----------
-    column
-        The column.
-    rule
-        Where its intervals begin and end.
-    show
-        Whether an interval is published as its mid-point or as itself.
+    `rule` says where its intervals begin and end, and `show` whether an interval is published as
+    its mid-point or as itself.
     """
 
     column: str
@@ -78,30 +68,19 @@ class Discretisation:
 
     @classmethod
     def of(cls, column: str, given: object) -> Discretisation:
-        """Read a specification as a configuration file or a caller gives it.
+        """Read the specification of a column from a configuration file or a caller.
 
-        Parameters
-        ----------
-        column
-            The column.
-        given
-            One of these, or a number of bins:
+        It is a number of bins or one of these:
 
-            - ``{"bins": 10}``: that many intervals of equal width from the least to the largest
-              value. Those of whole numbers and dates begin at whole ones, which may make them
-              fewer.
-            - ``{"width": 5}``: intervals of that width, in days for dates. One begins at 0 or at
-              1970-01-01.
-            - ``{"quantiles": 10}``: that many intervals with about equal numbers of rows; fewer
-              where many rows share a value.
-            - ``{"cuts": [0, 18, 30, 65]}``: intervals between given numbers or dates.
+        - ``{"bins": 10}``: that many intervals of equal width from the least to the largest value.
+          Those of whole numbers and dates begin at whole numbers, so there may be fewer.
+        - ``{"width": 5}``: intervals of that width, in days for dates. One begins at 0 or at
+          1970-01-01.
+        - ``{"quantiles": 10}``: that many intervals with about equal numbers of rows; fewer if many
+          rows share a value.
+        - ``{"cuts": [0, 18, 30, 65]}``: intervals between given numbers or dates.
 
-            Beside it, `show` is ``"midpoint"`` or ``"interval"``.
-
-        Raises
-        ------
-        ParameterError
-            Where it is none of these.
+        Beside it, `show` is ``"midpoint"`` (default) or ``"interval"``.
 
         Examples
         --------
@@ -111,7 +90,7 @@ class Discretisation:
         {'width': 5, 'show': 'interval'}
         """
         if isinstance(given, cls):
-            # A method that is made again, some parameters changed, hands over what was read.
+            # A method that is copied with some parameters changed passes on what was read.
             return given
         is_number = isinstance(given, numbers.Integral) and not isinstance(given, bool)
         stated = {"bins": given} if is_number else given
@@ -133,7 +112,7 @@ class Discretisation:
         return cls(column, RULE_BY_KEY[kinds[0]].read(column, stated[kinds[0]]), show)
 
     def to_config(self) -> dict[str, object]:
-        """Give the specification as a configuration file has it."""
+        """Return the specification as a configuration file has it."""
         shown: dict[str, object] = {} if self.show == _MIDPOINT else {"show": self.show}
         return {**self.rule.to_config(), **shown}
 
@@ -146,23 +125,16 @@ class Discretisation:
     ) -> Cut:
         """Cut the values of a column.
 
-        Parameters
-        ----------
-        domain
-            The values.
-        counts
-            The rows of each code, for quantiles; without them every value counts once.
-        basis
-            The values that the bounds follow from; default all. A value beyond the outermost
-            intervals of these lies in a further interval, of which there may then be more than
-            were asked for.
+        `counts` are the rows of each code, for quantiles; default: every value counts once. `basis`
+        are the values that the bounds follow from; default: all. A value beyond the outermost
+        intervals of these lies in a further interval, so there may be more than requested.
 
         Raises
         ------
         SchemaError
-            Where the column has no numbers and no dates, or cuts of the other kind.
+            If the column has neither numbers nor dates, or cuts of the other kind.
         ParameterError
-            Where values lie beyond given cuts, for such an interval has no mid-point.
+            If values lie beyond given cuts, because such an interval has no mid-point.
 
         Notes
         -----
@@ -202,7 +174,7 @@ class Discretisation:
         return Cut(np.array(index, dtype=np.int64), tuple(labels))
 
     def refusal(self, domain: Domain) -> SchemaError:
-        """Make the error for a column that has neither numbers nor dates."""
+        """Return the error for a column that has neither numbers nor dates."""
         return SchemaError(
             f"Column {self.column!r} must have numbers or dates to be cut into intervals; "
             f"it is {domain.type}.",
@@ -231,3 +203,103 @@ class Discretisation:
             return Label(values.midpoint_text(interval), interval=(low, high))
         opening = "]" if low == OPEN_BELOW else "["
         return Label(f"{opening}{low}, {high}[", interval=(low, high))
+
+
+def check_discretised(cuts: Mapping[str, Discretisation], columns: Sequence[str]) -> None:
+    """Raise `SchemaError` if a column that is to be cut does not exist."""
+    stray = [column for column in cuts if column not in columns]
+    if stray:
+        raise SchemaError(
+            f"discretise names {stray[0]!r}, which is no quasi-identifying or sensitive column.",
+            hint=f"these are: {', '.join(columns)}.",
+        )
+
+
+def discretise_rows(
+    rows: Rows, private: Flags, cuts: Mapping[str, Discretisation]
+) -> tuple[Rows, tuple[Recode, ...]]:
+    """Cut columns into intervals.
+
+    Returns the rows with labels in place of values, and the label of every value by column. Nothing
+    follows from the values of private cells; a column without other cells stays as it is.
+    """
+    check_discretised(cuts, rows.columns)
+    codes, domains, recode = rows.codes.copy(), list(rows.domains), []
+    is_complete = ~private.any(axis=1)
+    for place, column in enumerate(rows.columns):
+        if column in cuts:
+            found = _recode(
+                rows.domains[place],
+                codes[~private[:, place], place],
+                codes[is_complete, place],
+                cuts[column],
+            )
+            if found is not None:
+                recode.append(found)
+                codes[:, place] = found.index[codes[:, place]]
+                domains[place] = _labelled(rows.domains[place], found)
+    return Rows(tuple(domains), codes, rows.keys, rows.is_typed), tuple(recode)
+
+
+def plain_labels(rows: Rows, private: Flags, place: int) -> Recode:
+    """Return the values of a column as labels that reveal nothing about its private cells.
+
+    Engines write whole numbers with a decimal point if another value of the column has one, or is
+    missing. Here they are written so only if a visible value requires it.
+    """
+    domain = rows.domains[place]
+    shown = np.unique(rows.codes[~private[:, place], place])
+    texts = domain.labels()
+    if rows.is_typed and domain.type is ColumnType.REAL:
+        visible = [texts[code] for code in shown.tolist()]
+        is_whole = all(text is None or float(text).is_integer() for text in visible)
+        texts = [None if text is None else _short(text, is_whole=is_whole) for text in texts]
+    labels = tuple(Label(text, has_missing=text is None) for text in texts)
+    return Recode(domain.column, "value", np.arange(domain.size), labels)
+
+
+def _short(text: str, *, is_whole: bool) -> str:
+    """Drop needless digits after the decimal point; keep one unless all values are whole."""
+    if "e" in text.lower():
+        return text
+    number, _, digits = text.partition(".")
+    digits = digits.rstrip("0")
+    return number if is_whole and not digits else f"{number}.{digits or '0'}"
+
+
+def _recode(domain: Domain, shown: Small, complete: Small, cut: Discretisation) -> Recode | None:
+    """Return the labels of all values of a column, derived from cells that are not private.
+
+    `shown` are the codes of these cells, which all lie in their intervals; `complete` are those in
+    rows without any private cell, which decide where intervals begin.
+    """
+    if domain.numbers is None:
+        raise cut.refusal(domain)
+    codes, values = _values(domain, shown)
+    if not len(codes):
+        return None
+    n_complete, basis = _values(domain, complete)
+    # If every row has a private cell, the visible cells of the column decide.
+    found = cut.over(values.domain, values.counts, basis=basis if len(n_complete) else None)
+    nearest = np.clip(np.searchsorted(codes, np.arange(len(domain.texts))), 0, len(codes) - 1)
+    index = found.index[np.append(nearest, np.arange(len(codes), values.domain.size))]
+    return Recode(domain.column, "value", index.astype(np.int64), found.labels)
+
+
+def _values(domain: Domain, codes: Small) -> tuple[Codes, Values]:
+    """Return the codes that occur, without the missing one, and their values with counts."""
+    counts = np.bincount(codes, minlength=domain.size)
+    seen = np.flatnonzero(counts[: len(domain.texts)])
+    assert domain.numbers is not None
+    numbers = domain.numbers[seen]
+    kind = domain.type
+    if kind is ColumnType.REAL and np.all(numbers == np.floor(numbers)):
+        kind = ColumnType.INTEGER
+    held = Domain(domain.column, kind, domain.texts[seen], numbers, domain.has_missing)
+    return seen, Values(held, np.append(counts[seen], counts[len(domain.texts) :]))
+
+
+def _labelled(domain: Domain, recode: Recode) -> Domain:
+    """Return the labels as values; that of the missing one is last, as its code is."""
+    texts = [label.text for label in recode.labels if label.text is not None]
+    return Domain.of_texts(domain.column, texts, has_missing=domain.has_missing)

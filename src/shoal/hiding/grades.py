@@ -1,9 +1,9 @@
 """GraDeS as [Aggarwal06] prints it: the plain algorithm, beside the fast one in `hiding`.
 
-Every cell weighs what blanking it would do to the adversarial rules: 1 / |pub(R)| for each rule R
-that it helps to find, 1 / |hid(R)| for each that it helps to fire. The k heaviest cells go, the
-weights are added up again, and so on until none of the given rules is adversarial any more. The
-paper does not say which of equally heavy cells go first; here they go row by row.
+The weight of a cell is what blanking it contributes against the adversarial rules: 1 / |pub(R)| for
+each rule R that it helps to find, 1 / |hid(R)| for each that it helps to fire. The k heaviest cells
+are blanked, the weights are computed again, and so on until no given rule is adversarial. The paper
+does not say which of equally heavy cells go first; here they go row by row.
 
 References
 ----------
@@ -19,21 +19,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes
+from shoal.core.arrays import Bytes, Codes, Integers
 from shoal.core.exact import Number
-from shoal.knowledge.adversarial.cells import BLANKED, PRIVATE, VISIBLE, States
-from shoal.knowledge.adversarial.rules import CodedRule
-from shoal.knowledge.adversarial.thresholds import Limits
-
-__all__ = ["grades"]
+from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, Limits
+from shoal.hiding.rules import CodedRule
 
 _UNIT = 2**40
-"""Weights are whole multiples of its inverse, so that no order of adding them up matters."""
+"""Weights are multiples of 1 / _UNIT, so that sums do not depend on their order."""
 
 
 def grades(
     codes: npt.NDArray[np.integer[Any]],
-    state: States,
+    state: Bytes,
     rules: Iterable[CodedRule],
     *,
     delta: Number,
@@ -44,21 +41,14 @@ def grades(
 ) -> list[tuple[int, int]]:
     """Return the derived private set of a table: the cells to blank, in order.
 
-    Parameters
-    ----------
-    codes, state, delta, gamma, use_hidden
-        As for `shoal.knowledge.adversarial.mining.mine`, which gives the rules.
-    rules
-        The adversarial rules of the table.
-    k
-        The blanking factor: how many cells are blanked before weights are added up again.
-    rank
-        For each cell its place among equally heavy ones, as an array like `codes`. Default: row by
-        row.
+    `rules` are the adversarial rules of the table, as `mine` returns them, and `k` is the blanking
+    factor: the number of cells that are blanked per round. `rank` orders equally heavy cells, in
+    the shape of `codes`; default: row by row. The other parameters are those of
+    `shoal.hiding.mining.mine`.
 
     Examples
     --------
-    >>> from shoal.knowledge.adversarial import mine
+    >>> from shoal.hiding.mining import mine
     >>> codes = np.array([[0, 1], [0, 1], [0, 1], [1, 0]])
     >>> state = np.array([[0, 0], [0, 0], [0, 1], [0, 0]])
     >>> rules = mine(codes, state, delta=0.8, gamma=2)
@@ -70,25 +60,27 @@ def grades(
     derived: list[tuple[int, int]] = []
     place = np.arange(codes.size) if rank is None else rank.ravel()
     while True:
+        # Fig. 2 line 1 comes before the loop; weights of earlier rounds must not count again.
         weight = np.zeros(codes.shape, dtype=np.int64)
-        # A rule that has ended is not looked at again.
-        left = [rule for rule in left if _weigh(rule, codes, state, limits, weight)]
-        if not left:
+        # Lines 3 to 5, and 7: a rule that is adversarial no more adds nothing, and is removed.
+        left = [rule for rule in left if _add_weights(rule, codes, state, limits, weight)]
+        if not left:  # line 2
             return derived
+        # Line 6, with the blanking factor k of section 5: only cells with c_ij > 0 are sensitive.
         heaviest = np.lexsort((place, -weight.ravel()))[:k]
         sensitive = heaviest[weight.ravel()[heaviest] > 0]
         state.ravel()[sensitive] = BLANKED
         derived += [divmod(cell, codes.shape[1]) for cell in sensitive.tolist()]
 
 
-def _weigh(
+def _add_weights(
     rule: CodedRule,
     codes: npt.NDArray[np.integer[Any]],
-    state: States,
+    state: Bytes,
     limits: Limits,
-    weight: npt.NDArray[np.int64],
+    weight: Integers,
 ) -> bool:
-    """Add what blanking each cell contributes against a rule; tell whether it is adversarial."""
+    """Add the contribution of each cell against a rule; return whether it is adversarial."""
     fires = np.ones(len(codes), dtype=bool)
     for column, value in rule.antecedent.items():
         fires &= (codes[:, column] == value) & (state[:, column] == VISIBLE)
@@ -102,8 +94,10 @@ def _weigh(
     is_right = limits.is_confident(n_right, n_hidden) or not limits.use_hidden
     if n_public < limits.gamma or not n_hidden or not is_found or not is_right:
         return False
+    # Section 5, first case: t_i is in pub(R) and has y; any cell of X or Y invalidates.
     for column in (*rule.antecedent, rule.column):
         weight[rows[is_public & has_value], column] += _UNIT // n_public
+    # Second case: t_i is in hid(R); any cell of X marginalizes.
     for column in rule.antecedent:
         weight[rows[is_hidden], column] += _UNIT // n_hidden
     return True

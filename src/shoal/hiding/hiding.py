@@ -1,14 +1,14 @@
 """GraDeS made fast and safe: blank few further cells so that no adversarial rule is left.
 
-`shoal.knowledge.adversarial.grades` is the paper's algorithm in plain lines; this one follows the
-weights that a blanked cell changes instead of adding all of them up again, and tests compare both.
+`shoal.hiding.grades` is the paper's algorithm in plain lines; this one updates only the weights
+that a blanked cell changes, and the tests compare both.
 
-A rule is stopped in two ways. It is invalidated where rows leave its public set until it is no
-longer confident, and marginalized where rows leave its hidden set until it fires no more. Every
-cell weighs what blanking it does to all rules, and the heaviest cell goes. That alone is not
-enough: a row that contradicts a rule may leave too, and the rule comes up. So rules are mined and
-cells blanked in turn until no rule is left. At last, cells that turn out to be needless are shown
-again.
+A rule is stopped in two ways. It is invalidated if rows leave its public set until it is no longer
+confident, and marginalized if rows leave its hidden set until it fires no more. The weight of a
+cell is the effect of blanking it on all rules, and the heaviest cell is blanked. That alone is not
+enough: a row that contradicts a rule may leave too, which makes the rule confident. So rules are
+mined and cells blanked in turn until no rule is left. Finally, cells that turn out to be needless
+are shown again.
 
 References
 ----------
@@ -19,7 +19,8 @@ KDD 2006; section 5, Figure 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
@@ -28,27 +29,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts
+from shoal.core.arrays import Bytes, Codes, Counts, Small
 from shoal.core.errors import InternalError, ParameterError
-from shoal.core.exact import Number
-from shoal.core.rule_thresholds import check_blank_per_round
-from shoal.knowledge.adversarial._kernels import Follower, Hider, Restorer, Searcher
-from shoal.knowledge.adversarial.capacity import most_rules, refuse_more_rules
-from shoal.knowledge.adversarial.cells import BLANKED, HiddenTable, Small, States
-from shoal.knowledge.adversarial.following import Followed, PackedRules
-from shoal.knowledge.adversarial.hitting import minimum_hitting_set
-from shoal.knowledge.adversarial.packing import Packed, pack
-from shoal.knowledge.adversarial.rules import CodedRules
-from shoal.knowledge.adversarial.thresholds import Limits
-
-__all__ = ["Fate", "Hiding", "Mode", "hide"]
+from shoal.core.exact import Number, check_blank_per_round
+from shoal.hiding._hide_kernels import Hider
+from shoal.hiding._restore_kernels import Restorer
+from shoal.hiding._search_kernels import Searcher
+from shoal.hiding.cells import BLANKED, HiddenTable, Limits, pack
+from shoal.hiding.rules import (
+    CodedRules,
+    FollowedRules,
+    PackedRules,
+    most_rules,
+    refuse_more_rules,
+)
 
 _FEWER = "raise gamma or delta, or leave out columns."
-_NO_COLUMNS: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 
 
 class Mode(StrEnum):
-    """Against whom cells are hidden, from the weakest claim to the strongest."""
+    """The adversary against whom cells are hidden, from the weakest claim to the strongest."""
 
     PAPER = "paper"
     """No adversarial rule is left: none whose public and hidden confidence both reach delta."""
@@ -64,7 +64,7 @@ class Fate(IntEnum):
     """How a rule ended."""
 
     REMAINING = 0
-    """It is adversarial still, which happens only after a single pass."""
+    """It is still adversarial, which happens only after a single pass."""
 
     INVALIDATED = 1
     """Its public set is too small, or no longer confident."""
@@ -76,42 +76,24 @@ class Fate(IntEnum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hiding:
-    """Which cells were blanked, and what became of the rules.
+    """The cells that were blanked, and the fate of the rules.
 
-    Parameters
-    ----------
-    mode
-        Against whom.
-    state
-        What is hidden in the end: for each cell visible, private or blanked.
-    cells
-        The cells blanked, in order: one row each, with its row and its column.
-    round
-        For each of these the round in which it was blanked.
-    n_passes
-        How often rules were found and cells blanked.
-    n_restored
-        How many cells were blanked and shown again.
-    rules
-        All rules that were ever found, with their counts at that time.
-    found_in
-        For each rule the pass that found it first.
-    fate
-        For each rule how it ended, a `Fate`.
-    blanked_for
-        In mode ``oblivious``, for each column with rules the columns that are blanked in every row
-        where it is private.
+    `state` is the state of each cell in the end: visible, private or blanked. `cells` lists the
+    blanked cells in order, the row and the column of each, and `round` the round in which it was
+    blanked. `rules` are all that were ever found, with their counts at that time, `found_in` is the
+    pass that found each first, and `fate` its `Fate`. In mode ``oblivious``, `blanked_for` has, for
+    each column with rules, the columns that are blanked in every row in which it is private.
     """
 
     mode: Mode
-    state: States
+    state: Bytes
     cells: Codes
     round: Codes
     n_passes: int
     n_restored: int
     rules: CodedRules
     found_in: Codes
-    fate: States
+    fate: Bytes
     blanked_for: Mapping[int, tuple[int, ...]]
 
     def n_ended(self, fate: Fate) -> int:
@@ -119,7 +101,7 @@ class Hiding:
         return int(np.count_nonzero(self.fate == fate))
 
     def to_dict(self) -> dict[str, object]:
-        """Give the numbers as JSON holds them."""
+        """Return the numbers as JSON holds them."""
         return {
             "mode": str(self.mode),
             "blanked": len(self.cells),
@@ -152,41 +134,33 @@ def hide(
 ) -> Hiding:
     """Blank cells until no adversarial rule is left.
 
-    Parameters
-    ----------
-    codes, state, delta, gamma
-        As for `shoal.knowledge.adversarial.mining.mine`. Cells that are blanked already stay so.
-    mode
-        ``paper``, ``public`` or ``oblivious``; see `Mode`.
-    blank_per_round
-        How many cells to blank before weights are added up again: a count if it is an integer
-        (the paper's blanking factor k), else a share of the cells of the table (Figure 2, line 6).
-    shrink
-        Whether to show cells again that are needless in the end; afterwards every blanked cell is
-        needed: a rule comes back where it is shown. Default: in mode ``public`` only. In mode
-        ``paper`` it shows cells until rules are right about hardly less than delta of the private
-        cells at which they fire, and lets them fire at more of these.
-    single_pass
-        Whether to stop after the rules that were found first, as printed; rules may be left.
+    `codes`, `state`, `delta` and `gamma` are as for `shoal.hiding.mining.mine`; cells that are
+    blanked already stay so. `blank_per_round` is the number of cells to blank before weights are
+    added up again: a count if it is an integer (the paper's blanking factor k), otherwise a share
+    of the cells of the table (Figure 2, line 6).
+
+    `shrink` shows cells again that are needless in the end; afterwards every blanked cell is
+    needed: a rule would come back if it were shown. Default: in mode ``public`` only. In mode
+    ``paper``, rules may then fire at more private cells, and be right about almost delta of them.
+    `single_pass` stops after the rules that were found first, as printed; rules may be left.
 
     Raises
     ------
     ParameterError
-        Where a parameter is out of range; where there are more rules than can be kept, or they
-        appear in more rows than can be followed; where shrinking is asked for in mode
-        ``oblivious``, since choosing by value is the leak that this mode avoids, or after a single
-        pass, which does not end safe.
+        If a parameter is out of range, or there are too many rules. Shrinking is refused in mode
+        ``oblivious``, since choosing by value is the leak that this mode avoids, and after a single
+        pass, which need not end safe.
 
     Notes
     -----
-    Cells weigh as [Aggarwal06], section 5, prints it: a public row that has a rule's value adds
-    1 / |pub| to its cells in the rule's columns, a hidden row 1 / |hid| to those in the
-    antecedent's. Weights are rounded down to multiples of 2**-40, so that no order of adding them
-    up matters. Of cells of equal weight the one in the first column is taken, and in it rows with
-    private cells before others, then the first row.
+    Cells weigh as in [Aggarwal06], section 5: a public row that has a rule's value adds 1 / |pub|
+    to its cells in the rule's columns, a hidden row 1 / |hid| to those in the antecedent's. Weights
+    are rounded down to multiples of 2**-40, so that sums do not depend on their order. Of equally
+    heavy cells the one in the first column is taken, and in it rows with private cells before
+    others, then the first row.
 
-    Choosing by hidden values betrays them to who knows the algorithm. In modes ``public`` and
-    ``oblivious`` nothing depends on them.
+    Choosing by hidden values betrays them to an adversary who knows the algorithm. In modes
+    ``public`` and ``oblivious`` nothing depends on them.
 
     Examples
     --------
@@ -207,45 +181,35 @@ def hide(
         )
     table = HiddenTable(codes, state)
     limits = Limits.of(delta, gamma, table.n_rows, use_hidden=chosen is Mode.PAPER)
-    n_together = _read_blank_per_round(blank_per_round, table)
+    stated, n_cells = check_blank_per_round(blank_per_round), max(table.codes.size, 1)
+    n_together = min(stated, n_cells) if isinstance(stated, int) else math.ceil(stated * n_cells)
     work = _Work(table, limits, single_pass)
     if chosen is Mode.OBLIVIOUS:
         return work.finish(table, chosen, 0, work.blank_columns())
     work.blank_cells(n_together)
     is_shrunk = chosen is Mode.PUBLIC if shrink is None else shrink
     n_restored = work.restore() if can_shrink and is_shrunk else 0
-    return work.finish(table, chosen, n_restored, _NO_COLUMNS)
+    return work.finish(table, chosen, n_restored, MappingProxyType({}))
 
 
 def _read_mode(mode: str) -> Mode:
-    try:
+    if mode in tuple(Mode):
         return Mode(mode)
-    except ValueError:
-        raise ParameterError(
-            f"mode must be one of {', '.join(Mode)}, not {mode!r}.",
-            hint="public hides from who knows the release, oblivious also from who knows how it "
-            "was made.",
-        ) from None
-
-
-def _read_blank_per_round(value: Number, table: HiddenTable) -> int:
-    read = check_blank_per_round(value)
-    if isinstance(read, int):
-        return min(read, max(table.codes.size, 1))
-    return max(1, math.ceil(read * table.codes.size))
+    raise ParameterError(
+        f"mode must be one of {', '.join(Mode)}, not {mode!r}.",
+        hint="public protects against readers of the release, oblivious also against those who "
+        "know how it was made.",
+    )
 
 
 class _Work:
-    """A table while it is worked on."""
-
-    packed: Packed
-    shown: Small
-    """The packed codes at first: what is visible there may be blanked, and nothing else."""
+    """A table while cells of it are blanked and restored."""
 
     def __init__(self, table: HiddenTable, limits: Limits, single_pass: bool) -> None:
         self.limits = limits
         self.single_pass = single_pass
         self.packed = pack(table, limits)
+        # The packed codes at first: only cells that are visible there may be blanked.
         self.shown = self.packed.code.copy()
         n_columns = table.n_columns
         self.searcher = Searcher(self.packed, limits, n_columns, most_rules(n_columns))
@@ -258,22 +222,21 @@ class _Work:
         return int(self.shown.shape[1])
 
     def blank_cells(self, n_together: int) -> None:
-        """Mine and hide in turn until no rule is left."""
+        """Mine rules and blank cells in turn until no rule is left."""
         rules = self.mine_all()
         while len(rules):
             self.found.append(rules)
             before = self.packed.code.copy()
-            followed = Followed.of(self.packed, rules, before)
+            followed = FollowedRules.of(self.packed, rules, before)
             cells, rounds = Hider(self.packed, followed, self.limits, n_together).hide()
             self.round = np.append(self.round, rounds + (self.round.max(initial=-1) + 1))
             self.cells = np.append(self.cells, cells)
             if self.single_pass:
                 break
-            # A rule that is adversarial now has lost a row: else it had been found, and ended.
+            # A rule that is adversarial now has lost a row; otherwise it would have been found.
             rules = self.mine_changed(cells, before)
 
     def mine_all(self) -> PackedRules:
-        """Mine all rules."""
         with refuse_more_rules(self.packed.n_columns, _FEWER):
             return PackedRules(*self.searcher.search())
 
@@ -284,10 +247,10 @@ class _Work:
             return PackedRules(*self.searcher.search_changed(rows, wide))
 
     def restore(self) -> int:
-        """Show cells again where no rule comes back; give their number.
+        """Show cells again if no rule comes back, and return their number.
 
-        This is tried with the rules known so far. Where others turn up all the same, they are
-        known from then on, and it is tried again from the start.
+        The kernel tries this with the rules known so far. If other rules turn up, they are added to
+        these, and everything is tried again from the start.
         """
         if not self.found:
             return 0
@@ -296,7 +259,7 @@ class _Work:
         code = self.shown.ravel()[self.cells]
         while True:
             is_restored = np.zeros(len(self.cells), dtype=np.uint8)
-            followed = Followed.of(self.packed, rules, self.shown)
+            followed = FollowedRules.of(self.packed, rules, self.shown)
             Restorer(self.packed, followed, self.limits).restore(self.cells, code, is_restored)
             restored = is_restored.astype(bool)
             others = self.mine_changed(self.cells[restored], self.packed.code)
@@ -312,8 +275,8 @@ class _Work:
     def blank_columns(self) -> Mapping[int, tuple[int, ...]]:
         """Blank fixed columns wherever a column is private, until no rule is left.
 
-        For every column all antecedents that ever predicted it are met. Those that are found after
-        cells were blanked are new to it, and there are only so many sets of columns.
+        The columns meet all antecedents that ever predicted the private column. This terminates:
+        every pass adds a new set of columns, and there are finitely many.
         """
         sets: dict[int, set[frozenset[int]]] = {}
         chosen: dict[int, tuple[int, ...]] = {}
@@ -322,8 +285,11 @@ class _Work:
             if not len(rules):
                 return MappingProxyType(chosen)
             self.found.append(rules)
-            for column, named in _column_sets(rules):
-                sets.setdefault(column, set()).add(named)
+            # Each column that is predicted, with the columns that some antecedent names.
+            pairs = np.unique(np.column_stack([rules.found[:, 0], rules.antecedent >= 0]), axis=0)
+            for pair in pairs:
+                named = frozenset(np.flatnonzero(pair[1:]).tolist())
+                sets.setdefault(int(pair[0]), set()).add(named)
             chosen = {column: minimum_hitting_set(sets[column]) for column in sorted(sets)}
             self.blank_where_private(chosen)
             if self.single_pass:
@@ -347,11 +313,10 @@ class _Work:
         n_restored: int,
         blanked_for: Mapping[int, tuple[int, ...]],
     ) -> Hiding:
-        """Sum up."""
         none = PackedRules(np.empty((0, table.n_columns), np.int32), np.empty((0, 6), np.int64))
         rules, found_in = PackedRules.joined(self.found or [none])
-        followed = Followed.of(self.packed, rules, self.shown)
-        counts = Follower(self.packed, followed, self.limits).counts()
+        followed = FollowedRules.of(self.packed, rules, self.shown)
+        counts = followed.count(self.packed)
         unpacked = CodedRules.of_packed(
             self.packed, rules.antecedent, rules.found, use_hidden=self.limits.use_hidden
         )
@@ -374,13 +339,7 @@ class _Work:
         )
 
 
-def _column_sets(rules: PackedRules) -> list[tuple[int, frozenset[int]]]:
-    """Give each column that is predicted with the columns that some antecedent names."""
-    pairs = np.unique(np.column_stack([rules.found[:, 0], rules.antecedent >= 0]), axis=0)
-    return [(int(pair[0]), frozenset(np.flatnonzero(pair[1:]).tolist())) for pair in pairs]
-
-
-def _fates(counts: tuple[Counts, Counts, Counts, Counts], limits: Limits) -> States:
+def _fates(counts: Counts, limits: Limits) -> Bytes:
     n_public, public_hits, n_hidden, hidden_hits = counts
     is_found = (n_public >= limits.gamma) & (
         public_hits * limits.denominator >= limits.numerator * n_public
@@ -388,7 +347,82 @@ def _fates(counts: tuple[Counts, Counts, Counts, Counts], limits: Limits) -> Sta
     fires = n_hidden > 0
     if limits.use_hidden:
         fires &= hidden_hits * limits.denominator >= limits.numerator * n_hidden
-    fates: States = np.where(
+    fates: Bytes = np.where(
         ~is_found, Fate.INVALIDATED, np.where(fires, Fate.REMAINING, Fate.MARGINALIZED)
     ).astype(np.uint8)
     return fates
+
+
+# --- the smallest set that meets each of some sets ------------------------------------------------
+
+
+Set = frozenset[int]
+
+
+def minimum_hitting_set(sets: Collection[Set], *, n_steps: int = 100_000) -> tuple[int, ...]:
+    """Return a smallest set that meets each of some sets; after `n_steps`, the best found so far.
+
+    Finding it is hard in general, and quick for the columns of a table: these are few.
+
+    Examples
+    --------
+    >>> minimum_hitting_set([frozenset({0, 1}), frozenset({1, 2}), frozenset({2, 3})])
+    (1, 2)
+    """
+    minimal = _minimal(sets)
+    search = _Search(_greedy(minimal), n_steps)
+    search.extend(minimal, frozenset(), frozenset())
+    return tuple(sorted(search.best))
+
+
+def _minimal(sets: Collection[Set]) -> list[Set]:
+    """Leave out sets that contain another one; smaller sets come first."""
+    kept: list[Set] = []
+    for one in sorted(set(sets), key=lambda one: (len(one), sorted(one))):
+        if not any(other <= one for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _greedy(sets: list[Set]) -> Set:
+    """Take the element that is in most sets, again and again, until all are met."""
+    chosen: set[int] = set()
+    left = sets
+    while left:
+        counts = Counter(element for one in left for element in one)
+        best = min(counts, key=lambda element: (-counts[element], element))
+        chosen.add(best)
+        left = [one for one in left if best not in one]
+    return frozenset(chosen)
+
+
+@dataclass
+class _Search:
+    """Branch and bound: every set has to be met by one of its elements."""
+
+    best: Set
+    n_steps: int
+
+    def extend(self, left: list[Set], chosen: Set, excluded: Set) -> None:
+        self.n_steps -= 1
+        if len(chosen) + _n_disjoint(left) >= len(self.best) or self.n_steps < 0:
+            return
+        if not left:
+            self.best = chosen
+            return
+        for element in sorted(min(left, key=lambda one: len(one - excluded)) - excluded):
+            still = [one for one in left if element not in one]
+            self.extend(still, chosen | {element}, excluded)
+            # Other branches need not try it: all sets with it were tried here.
+            excluded |= {element}
+
+
+def _n_disjoint(sets: list[Set]) -> int:
+    """Count sets that have nothing in common; each needs an element of its own."""
+    taken: set[int] = set()
+    n_disjoint = 0
+    for one in sets:
+        if taken.isdisjoint(one):
+            taken |= one
+            n_disjoint += 1
+    return n_disjoint

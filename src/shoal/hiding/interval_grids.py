@@ -1,8 +1,8 @@
 """Where the intervals of a continuous column begin and end.
 
 Intervals have equal widths or hold equal shares of the rows, or their width or their cuts are
-given. All of it is computed in decimals, exactly, and dates are days since 1970-01-01. Bounds that
-follow from the values are as round as they can be, so that they tell little about single ones.
+given. Everything is computed exactly, in decimals, and dates are days since 1970-01-01. Bounds that
+follow from the values are as round as possible, so that they reveal little about single values.
 """
 
 from __future__ import annotations
@@ -17,26 +17,14 @@ from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Protocol, cast
 
-import numpy as np
-import numpy.typing as npt
-
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.arrays import Integers
+from shoal.core.domain import ColumnType, Domain, date_of_day, day_of_date, iso_date
 from shoal.core.errors import ParameterError, SchemaError, ShoalError
-from shoal.core.hierarchy_rules import (
-    check_whole,
-    date_of_day,
-    day_of_date,
-    days_of,
-    iso_date,
-    numbers_of,
-)
-from shoal.core.intervals import Bound, Cuts, Merging, Quantiles, round_between
+from shoal.hierarchies.intervals import Bound, Cuts, Merging, Quantiles, round_between
+from shoal.hierarchies.rules import check_whole, days_of, numbers_of
 
-__all__ = ["OPEN_ABOVE", "OPEN_BELOW", "RULE_BY_KEY", "Grid", "Interval", "Rule", "Values"]
-
-Integers = npt.NDArray[np.int64]
 Interval = tuple[Decimal | None, Decimal | None]
-"""Lower bound (belongs to it) and upper bound (does not); None where it is open."""
+"""Lower bound (inclusive) and upper bound (exclusive); None if it is open."""
 
 OPEN_BELOW, OPEN_ABOVE = "-inf", "+inf"
 """How the ends of open intervals are written."""
@@ -48,14 +36,9 @@ _FIRST_DAY, _LAST_DAY = day_of_date(dt.date.min), day_of_date(dt.date.max)
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """The values of a column as exact numbers, with what depends on their type.
+    """The values of a column (integers, reals or dates) as exact numbers.
 
-    Parameters
-    ----------
-    domain
-        The values; integers, reals or dates.
-    counts
-        The rows of each code; None where every value counts once.
+    `counts` are the rows of each code; None if every value counts once.
     """
 
     domain: Domain
@@ -94,7 +77,7 @@ class Values:
         return max(self.exact)
 
     def roundest(self, below: Decimal, last: Decimal) -> Decimal:
-        """Give the roundest bound that is above `below` and at most `last`."""
+        """Return the roundest bound that is above `below` and at most `last`."""
         if self.is_date and last >= _FIRST_DAY:
             month = date_of_day(min(int(last), _LAST_DAY)).replace(day=1)
             year = month.replace(month=1)
@@ -105,7 +88,7 @@ class Values:
         return _roundest_number(below, last)
 
     def width_of_one(self) -> Decimal:
-        """Give the width of an interval where all values are the same."""
+        """Return the width of an interval if all values are the same."""
         if self.is_date:
             return _DAYS_OF_MONTH
         return Decimal(1).scaleb(self.least.adjusted()) if self.least else Decimal(1)
@@ -127,7 +110,7 @@ class Values:
         if not self.is_date:
             return self._text(middle)
         day = int(middle.to_integral_value(ROUND_FLOOR))
-        # Where the calendar ends, so does the interval that a date can lie in.
+        # No date lies beyond the ends of the calendar.
         return date_of_day(min(max(day, _FIRST_DAY), _LAST_DAY)).isoformat()
 
     def _text(self, bound: Decimal) -> str:
@@ -150,10 +133,10 @@ def _roundest_number(below: Decimal, last: Decimal) -> Decimal:
 
 
 class Grid(Protocol):
-    """Intervals that no value lies in two of."""
+    """Disjoint intervals."""
 
     def around(self, value: Decimal) -> Interval:
-        """Give the interval that a value lies in."""
+        """Return the interval that a value lies in."""
 
 
 class Rule(Protocol):
@@ -161,17 +144,17 @@ class Rule(Protocol):
 
     @classmethod
     def read(cls, column: str, given: object) -> Rule:
-        """Read what a configuration gives for a column."""
+        """Read the rule of a column from a configuration."""
 
     def grid(self, values: Values) -> Grid:
-        """Give the intervals; the outermost may be open."""
+        """Return the intervals; the outermost may be open."""
 
     def bounded_grid(self, values: Values) -> Grid:
-        """Give the intervals, bounded wherever the rule can bound them."""
+        """Return the intervals, bounded if the rule can bound them."""
         return self.grid(values)
 
     def to_config(self) -> dict[str, object]:
-        """Give the rule as a configuration file has it."""
+        """Return the rule as a configuration file has it."""
 
 
 @dataclass(frozen=True)
@@ -218,12 +201,13 @@ class _BoundedGaps:
 
 @dataclass(frozen=True)
 class EqualWidths(Rule):
-    """So many intervals of equal width."""
+    """A number of intervals of equal width."""
 
     number: int
 
     @classmethod
     def read(cls, column: str, given: object) -> EqualWidths:
+        """Read the number of bins."""
         check_whole(f"bins of column {column!r}", given, 1, _MOST_INTERVALS)
         return cls(int(cast("int", given)))
 
@@ -234,33 +218,28 @@ class EqualWidths(Rule):
         which leaves a range of at least half a width to choose the roundest start from.
         """
         if not values.is_date and 0 <= values.least * self.number < values.largest:
-            # What begins near 0 begins at 0: nobody is -5 years old.
-            return _Steps(Decimal(0), self._width_from_zero(values))
+            # Values near 0 get intervals from 0 on: nobody is -5 years old.
+            largest = values.largest
+            return _Steps(Decimal(0), self._width(values, largest, largest / self.number))
         spread = values.largest - values.least
-        width = self._width(spread, is_whole=values.is_whole) if spread else values.width_of_one()
+        below = 2 * spread / (2 * self.number - 1)
+        width = self._width(values, spread, below) if spread else values.width_of_one()
         number, rest = divmod(2 * spread + width, 2 * width)
         number += rest > 0
         below = max(values.largest - number * width, values.least - width)
         last = min(values.least, values.largest - (number - 1) * width)
         return _Steps(values.roundest(below, last), width)
 
-    def _width_from_zero(self, values: Values) -> Decimal:
-        below = values.largest / self.number
-        last = values.largest / (self.number - 1) if self.number > 1 else 2 * below
+    def _width(self, values: Values, spread: Decimal, below: Decimal) -> Decimal:
+        """Return the roundest width above `below` with which the intervals cover no more."""
+        last = spread / (self.number - 1) if self.number > 1 else 2 * below
         if values.is_whole:
             below //= 1
             last = max(last // 1, below + 1)
         return _roundest_number(below, last)
 
-    def _width(self, spread: Decimal, *, is_whole: bool) -> Decimal:
-        below = 2 * spread / (2 * self.number - 1)
-        last = spread / (self.number - 1) if self.number > 1 else 2 * below
-        if is_whole:
-            below //= 1
-            last = max(last // 1, below + 1)
-        return _roundest_number(below, last)
-
     def to_config(self) -> dict[str, object]:
+        """Return the rule as a configuration file has it."""
         return {"bins": self.number}
 
 
@@ -272,6 +251,7 @@ class GivenWidth(Rule):
 
     @classmethod
     def read(cls, column: str, given: object) -> GivenWidth:
+        """Read the width, a finite number above 0."""
         is_number = isinstance(given, numbers.Integral | float) and not isinstance(given, bool)
         if not is_number or not 0 < cast("float", given) <= sys.float_info.max:
             raise ParameterError(
@@ -281,6 +261,7 @@ class GivenWidth(Rule):
         return cls(float(given) if isinstance(given, float) else int(cast("int", given)))
 
     def grid(self, values: Values) -> _Steps:
+        """Return intervals one of which begins at 0."""
         width = Decimal(str(self.width))
         if values.is_date and width % 1:
             raise ParameterError(
@@ -291,6 +272,7 @@ class GivenWidth(Rule):
         return _Steps(Decimal(0), width)
 
     def to_config(self) -> dict[str, object]:
+        """Return the rule as a configuration file has it."""
         return {"width": self.width}
 
 
@@ -302,17 +284,19 @@ class EqualShares(Rule):
 
     @classmethod
     def read(cls, column: str, given: object) -> EqualShares:
+        """Read the number of quantiles, at least 2."""
         check_whole(f"quantiles of column {column!r}", given, 2, _MOST_INTERVALS)
         return cls(int(cast("int", given)))
 
     def grid(self, values: Values) -> _Gaps:
+        """Return the intervals between the quantiles, open at both ends."""
         return _Gaps(self._cuts(values))
 
     def bounded_grid(self, values: Values) -> Grid:
         """End the outer intervals at round bounds.
 
-        They reach no further out than they reach in from there, or than half an average interval.
-        Values beyond, which the bounds do not follow from, lie in intervals of average width.
+        These lie no further beyond the extreme values than the outermost cuts lie within, or than
+        half an average interval. Values beyond them lie in intervals of average width.
         """
         cuts = self._cuts(values)
         if not cuts:
@@ -325,7 +309,7 @@ class EqualShares(Rule):
         return _BoundedGaps(_Gaps((low, *cuts, high)), 2 * half)
 
     def _cuts(self, values: Values) -> tuple[Decimal, ...]:
-        """Read the cuts between the shares off the labels of the hierarchy that has them."""
+        """Return the cuts between the shares, from the labels of the hierarchy of quantiles."""
         levels = Quantiles(self.number, Merging(most=1)).levels(values.domain, values.counts)
         labels = cast("Sequence[str]", levels[0].labels) if levels else ()
         texts = {text for label in labels for text in label[1:-1].split(", ")}
@@ -334,6 +318,7 @@ class EqualShares(Rule):
         return tuple(cut for cut in cuts if values.least < cut <= values.largest)
 
     def to_config(self) -> dict[str, object]:
+        """Return the rule as a configuration file has it."""
         return {"quantiles": self.number}
 
 
@@ -345,6 +330,7 @@ class GivenCuts(Rule):
 
     @classmethod
     def read(cls, column: str, given: object) -> GivenCuts:
+        """Read one list of numbers or dates."""
         try:
             rule = Cuts.checked(given, Merging.merge, None)
         except ShoalError as error:
@@ -359,6 +345,7 @@ class GivenCuts(Rule):
         return cls(rule.cuts[0])
 
     def grid(self, values: Values) -> _Gaps:
+        """Return the intervals between the cuts, open at both ends."""
         if isinstance(self.cuts[0], dt.date) != values.is_date:
             raise SchemaError(
                 f"cuts of column {values.column!r} must be of its type, which is "
@@ -368,6 +355,7 @@ class GivenCuts(Rule):
         return _Gaps(tuple(map(_number_of_bound, self.cuts)))
 
     def to_config(self) -> dict[str, object]:
+        """Return the rule as a configuration file has it."""
         plain = [cut.isoformat() if isinstance(cut, dt.date) else cut for cut in self.cuts]
         return {"cuts": plain}
 

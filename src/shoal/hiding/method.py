@@ -1,8 +1,8 @@
-"""Rule hiding: blank private cells, and few further ones, so that no rule gives them away.
+"""Rule hiding: blank private cells, and few further ones, so that no rule reveals them.
 
-People choose cell by cell what must not be known. Blanking only that is not enough: rules that
-anybody can mine from what is still visible predict much of it. Here further cells are blanked
-until no such rule is left. Which of the blanks protect which, no public file says.
+People choose cell by cell what must not be known. Blanking only these cells is not enough: rules
+that any reader can mine from the visible cells predict many of them. Here further cells are blanked
+until no such rule is left. No public file says which of the blanks protect which.
 
 References
 ----------
@@ -13,40 +13,44 @@ KDD 2006.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.discretisation import Discretisation
-from shoal.core.discretised_rows import check_discretised, discretise_rows, plain_labels
-from shoal.core.domain import Texts
+from shoal.core.adversary_guarantees import RuleProtection
+from shoal.core.arrays import Flags, Small, Texts
+from shoal.core.declared import declared
 from shoal.core.errors import InternalError, ParameterError, SchemaError
-from shoal.core.exact import Number, as_text
-from shoal.core.guarantees import Guarantee, RuleProtection
-from shoal.core.hidden_cells import HiddenCells
-from shoal.core.method import Method, Problem, Shape
-from shoal.core.plan import Blank, Plan, Recode, Segments
-from shoal.core.private_cells import Marks, PrivateCells
-from shoal.core.private_choice import choice_warnings
-from shoal.core.rows import RowCodes, Rows
-from shoal.core.rule_thresholds import check_blank_per_round, check_gamma, read_delta
-from shoal.core.schema import Schema
-from shoal.knowledge.adversarial import (
-    BLANKED,
-    PRIVATE,
-    VISIBLE,
-    CodedRules,
-    Fate,
-    Hiding,
-    Mode,
-    base_rates,
-    hide,
+from shoal.core.exact import Number, as_text, check_blank_per_round, check_gamma
+from shoal.core.guarantees import Guarantee
+from shoal.core.method import Method, Problem
+from shoal.core.parameters import (
+    Converted,
+    Exact,
+    amount,
+    choice,
+    exact_number,
+    flag,
+    parameter,
 )
-
-__all__ = ["RuleHiding"]
+from shoal.core.plan import Blank, Plan, Recode, Segments
+from shoal.core.private_cells import HiddenCells, PrivateCells
+from shoal.core.schema import Schema
+from shoal.core.shapes import Shape
+from shoal.core.table import Rows
+from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE
+from shoal.hiding.coded_rows import choice_warnings
+from shoal.hiding.discretisation import (
+    Discretisation,
+    check_discretised,
+    discretise_rows,
+    plain_labels,
+)
+from shoal.hiding.hiding import Fate, Hiding, Mode, hide
+from shoal.hiding.mining import base_rates
+from shoal.hiding.rules import CodedRules
 
 RULES = "rules.parquet"
 _FATES = {
@@ -56,47 +60,28 @@ _FATES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+def _read_discretise(name: str, given: Any) -> dict[str, Discretisation]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(
+            f"{name} says for each column how it is cut.",
+            hint='for example discretise={"age": {"bins": 10}}.',
+        )
+    return {column: Discretisation.of(column, cut) for column, cut in (given or {}).items()}
+
+
+@declared
 class RuleHiding(Method):
     """Blank private cells, and few further cells that would give them away (FAiR, GraDeS).
 
-    Parameters
-    ----------
-    private
-        The cells that must not be known: a table of booleans, a list of (row key, column), columns
-        and conditions; see `shoal.core.private_cells.PrivateCells.of`.
-    delta
-        The least confidence of a rule, above 0 and at most 1.
-    gamma
-        Its least support: a number of rows if it is an integer, else a share of the rows. The
-        default is that of the paper's experiments. Rules of lower support are left: with 1 none is.
-    mode
-        ``public``: no rule fires at a private cell. ``paper``: as published; a rule may fire at
-        private cells if it is right about a share below delta of them, which may be just below,
-        and the choice of blanks by hidden values betrays some of them.
-        ``oblivious``: the same columns are blanked wherever a column is private, whatever the
-        values are; most cells, and the least to learn from the pattern of blanks.
-    blank_per_round
-        How many cells to blank before weights are added up again: a number of cells, or a share of
-        the table's. More is faster and blanks more.
-    shrink
-        Whether to show cells again that are needless in the end; default: in mode ``public``
-        only. In mode ``paper`` shrinking lets rules fire at more private cells, and be right more
-        often. In mode ``oblivious`` it is refused: choosing by value is the leak.
-    discretise
-        By column how numbers or dates are cut into intervals: ``{"bins": 10}``,
-        ``{"width": 5}``, ``{"quantiles": 10}`` or ``{"cuts": [0, 18, 65]}``, published by
-        mid-point or, with ``"show": "interval"``, by interval.
-
     Notes
     -----
-    Guarantee: no rule of enough support and confidence, mined from what is visible, fires at a
-    private cell (``paper``: is right about a share of delta of those that it fires at). Against
-    learners it promises nothing.
+    Guarantee: no rule of enough support and confidence, mined from the visible cells, fires at a
+    private cell (``paper``: is right about a share of delta of the private cells at which it
+    fires). There is no guarantee against learners.
 
     Publishes: suppressed.
 
-    All quasi-identifying and sensitive columns are mined alike. Rows are worked on one by one, in
+    All quasi-identifying and sensitive columns are mined alike. Rows are processed one by one, in
     memory: tables of more than a million rows are refused, whichever engine holds them.
 
     Examples
@@ -109,15 +94,59 @@ class RuleHiding(Method):
     Release(suppressed by rule_hiding: 6 rows, 2 cells suppressed, test)
     """
 
-    private: PrivateCells = field(default_factory=PrivateCells)
-    delta: Fraction = Fraction(4, 5)
-    gamma: int | Fraction = Fraction(1, 1000)
-    mode: str = Mode.PUBLIC
-    blank_per_round: int | Fraction = 1
-    shrink: bool = True
-    discretise: Mapping[str, Discretisation] = field(default_factory=dict)
+    private: Converted[object, PrivateCells] = parameter(
+        "The cells that must not be known: a table of booleans, a list of (row key, column), "
+        "columns, conditions such as `disease where age > 60`, or the path of a file. Default: "
+        "none.",
+        lambda _, given: PrivateCells.of(given),
+        takes="columns, conditions, cells or a file",
+        schema={"anyOf": [{"type": ["string", "object"]}, {"type": "array"}]},
+        factory=PrivateCells,
+        is_internal=True,
+        place=PrivateCells.of,
+    )
+    delta: Exact = exact_number(
+        "The least confidence of a rule.",
+        default="0.8",
+        above=0,
+        at_most=1,
+        hint="for example 0.8.",
+    )
+    gamma: Converted[Number, int | Fraction] = amount(
+        "The least support of a rule: a number of rows if it is an integer, otherwise a share of "
+        "them. Rules of lower support are left; with 1, none is.",
+        check_gamma,
+        default=Fraction(1, 1000),
+    )
+    mode: str = choice(
+        "`public`: no rule fires at a private cell. `paper`: as published, a rule may fire at "
+        "private cells if it is right about a share below delta of them, and the choice of blanks "
+        "betrays some. `oblivious`: the same columns are blanked wherever a column is private, "
+        "which hides most cells and reveals least.",
+        (Mode.PUBLIC, Mode.PAPER, Mode.OBLIVIOUS),
+        default=Mode.PUBLIC,
+    )
+    blank_per_round: Converted[Number, int | Fraction] = amount(
+        "The cells that are blanked before weights are added up again: a number of cells, or a "
+        "share of the table's cells. More is faster and blanks more.",
+        check_blank_per_round,
+        default=1,
+    )
+    shrink: Converted[bool | None, bool] = flag(
+        "Whether needless blanks are shown again; impossible in mode `oblivious`, and in mode "
+        "`paper` rules then fire at more private cells. Default: true in mode `public` only.",
+        default=None,
+        otherwise=lambda method: method.mode == Mode.PUBLIC,
+    )
+    discretise: Converted[Mapping[str, Any] | None, Mapping[str, Discretisation]] = parameter(
+        "How numbers or dates are cut into intervals, by column: `bins`, `width`, `quantiles` or "
+        "`cuts`, and `show`, which is `midpoint` or `interval`. Default: no column is cut.",
+        _read_discretise,
+        takes="a section for each column",
+        schema={"type": "object", "additionalProperties": {"type": ["integer", "object"]}},
+        factory=dict,
+    )
 
-    internal_parameters: ClassVar[frozenset[str]] = frozenset({"private"})
     deviations: ClassVar[tuple[str, ...]] = (
         "Mining and blanking take turns until no rule is left; a single pass does not end safe.",
         "Hidden values decide nothing unless mode is paper: choosing by them betrays them.",
@@ -129,45 +158,14 @@ class RuleHiding(Method):
         "gamma": 5,
     }
 
-    def __init__(
-        self,
-        *,
-        private: object = None,
-        delta: Number = "0.8",
-        gamma: Number = "0.001",
-        mode: str = Mode.PUBLIC,
-        blank_per_round: Number = 1,
-        shrink: bool | None = None,
-        discretise: Mapping[str, Any] | None = None,
-    ) -> None:
-        if shrink is not None and not isinstance(shrink, bool):
-            raise ParameterError("shrink must be true or false.")
-        if discretise is not None and not isinstance(discretise, Mapping):
-            raise ParameterError(
-                "discretise says for each column how it is cut.",
-                hint='for example discretise={"age": {"bins": 10}}.',
-            )
-        if shrink and mode == Mode.OBLIVIOUS:
+    def check_parameters(self) -> None:
+        """Refuse shrinking in mode oblivious, in which nothing may be chosen by value."""
+        if self.shrink and self.mode == Mode.OBLIVIOUS:
             raise ParameterError(
                 "shrink is not possible in mode oblivious: choosing by value which cells to show "
                 "again is the leak that this mode avoids.",
                 hint="leave shrink out, or set it to False.",
             )
-        guarantee = RuleProtection(delta=delta, gamma=gamma, mode=mode)
-        values: dict[str, object] = {
-            "private": PrivateCells.of(private),
-            "delta": read_delta(delta),
-            "gamma": check_gamma(gamma),
-            "mode": guarantee.mode,
-            "blank_per_round": check_blank_per_round(blank_per_round),
-            "shrink": mode == Mode.PUBLIC if shrink is None else bool(shrink),
-            "discretise": {
-                column: Discretisation.of(column, given)
-                for column, given in (discretise or {}).items()
-            },
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     @property
     def shape(self) -> Shape:
@@ -176,7 +174,7 @@ class RuleHiding(Method):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release of this method promises."""
+        """The guarantees of a release of this method."""
         return (RuleProtection(delta=self.delta, gamma=self.gamma, mode=self.mode),)
 
     @property
@@ -185,18 +183,18 @@ class RuleHiding(Method):
         return self.private
 
     def parameters(self) -> dict[str, object]:
-        """Give the parameters as the manifest states them."""
+        """Return the parameters as the manifest states them."""
         cuts = {column: cut.to_config() for column, cut in self.discretise.items()}
         (guarantee,) = self.guarantees
         gamma = guarantee.to_dict()["gamma"]
         return super().parameters() | {"discretise": cuts, "gamma": gamma}
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:  # noqa: ARG002 - rows are not grouped
-        """Name no column: every row is planned for itself."""
+        """Return no column: every row is planned separately."""
         return ()
 
     def check_schema(self, schema: Schema) -> None:
-        """Refuse columns that would be published without being looked at."""
+        """Refuse columns that would be published without being mined."""
         if len(schema.coded) < 2:
             raise SchemaError(
                 "RuleHiding needs at least two columns: a rule predicts one by others.",
@@ -210,25 +208,25 @@ class RuleHiding(Method):
             )
         check_discretised(self.discretise, schema.coded)
 
-    def check_rows(self, rows: Rows, private: Marks) -> tuple[str, ...]:
-        """Refuse what hides nothing or cannot be cut; say where the choice itself tells.
+    def check_rows(self, rows: Rows, private: Flags) -> tuple[str, ...]:
+        """Refuse cells that hide nothing or cannot be cut; warn if the choice is revealing.
 
         Raises
         ------
         ParameterError
-            Where no cell is private, or no rule could have the support that is asked for.
+            If no cell is private, or no rule could have the required support.
         SchemaError
-            Where a column that is to be cut has no numbers.
+            If a column that is to be cut has no numbers.
         """
         self._confirm(rows, private)
         return self._cut(rows, private)[2]
 
-    def _cut(self, rows: Rows, private: Marks) -> tuple[Rows, tuple[Recode, ...], tuple[str, ...]]:
-        """Cut the columns, and say where the choice of private cells tells."""
+    def _cut(self, rows: Rows, private: Flags) -> tuple[Rows, tuple[Recode, ...], tuple[str, ...]]:
+        """Cut the columns, and warn if the choice of private cells is revealing."""
         cut, recode = discretise_rows(rows, private, self.discretise)
         return cut, recode, choice_warnings(self.private, rows, private, self.delta)
 
-    def _confirm(self, rows: Rows, private: Marks) -> None:
+    def _confirm(self, rows: Rows, private: Flags) -> None:
         if not private.any():
             raise ParameterError(
                 "No cell is private, so there is nothing to hide.",
@@ -247,7 +245,7 @@ class RuleHiding(Method):
         Raises
         ------
         ParameterError
-            Where no cell is private.
+            If no cell is private.
         """
         rows, private = problem.rows, problem.private
         if rows is None or private is None or rows.keys is None:
@@ -298,7 +296,7 @@ class RuleHiding(Method):
 
 
 def _texts(rows: Rows, recode: tuple[Recode, ...]) -> tuple[Texts, ...]:
-    """Give for each column the published text of every code, None where that is missing."""
+    """Return, for each column, the published text of every code; None for the missing value."""
     labels = {one.column: [label.text for label in one.labels] for one in recode}
     return tuple(
         np.array([*labels.get(domain.column, domain.labels()), None], dtype=object)[:-1]
@@ -320,7 +318,7 @@ def _base_rate_warnings(
 def _rule_table(
     hiding: Hiding, columns: tuple[str, ...], texts: tuple[Texts, ...]
 ) -> dict[str, npt.NDArray[Any]]:
-    """List all rules that were found, and what became of each."""
+    """List all rules that were found, and the fate of each."""
     rules = hiding.rules
     names: Texts = np.array([*columns, None], dtype=object)[:-1]
     value: Texts = np.empty(len(rules), dtype=object)
@@ -345,8 +343,8 @@ def _rule_table(
     }
 
 
-def _antecedent(codes: RowCodes, texts: Texts) -> Texts:
-    """Give what a rule names in a column: its text, (missing), or None where it names nothing."""
+def _antecedent(codes: Small, texts: Texts) -> Texts:
+    """Return the item of a rule in a column: its text, (missing), or None if it names nothing."""
     shown = np.array(
         [*("(missing)" if text is None else text for text in texts.tolist()), None], dtype=object
     )

@@ -1,7 +1,7 @@
 """The files that hold the rows of a hierarchy.
 
 The format is ARX's: no header, ``;`` between labels, the leaf first and ``*`` last, double quotes
-where a label needs them. An empty leaf without quotes is the missing value, ``""`` the empty text.
+if a label needs them. An empty leaf without quotes is the missing value, ``""`` the empty text.
 """
 
 from __future__ import annotations
@@ -13,34 +13,21 @@ import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from shoal.core.documents import read_whole
 from shoal.core.errors import EngineError, ParameterError, SchemaError
-from shoal.core.reading import read_whole
 from shoal.core.tree import Label
-
-__all__ = ["read_rows", "rows_text", "write_rows"]
 
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str) -> list[list[Label]]:
-    """Read the rows of a file as they are; `Hierarchy.from_rows` says whether they are sound.
-
-    Parameters
-    ----------
-    path
-        The file.
-    delimiter
-        The character between two labels.
-    encoding
-        How the text is encoded; a byte order mark is passed over.
-    """
+    """Read the rows of a file, skipping a byte order mark; `Hierarchy.from_rows` checks them."""
     _check_format(delimiter, encoding)
     try:
         content = read_whole(path)
     except OSError as error:
         raise EngineError(
-            f"The hierarchy file {os.fspath(path)!r} must be readable; the system says: "
-            f"{error.strerror}.",
+            f"The hierarchy file {os.fspath(path)!r} cannot be read: {error.strerror}.",
             hint="check the path, which is relative to the working folder, and its permissions.",
         ) from None
     subject = f"The hierarchy file {os.fspath(path)!r}"
@@ -48,7 +35,7 @@ def read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str) -> li
 
 
 def rows_text(rows: Iterable[Sequence[Label]], delimiter: str = ";") -> str:
-    r"""Give the text of the file that holds some rows.
+    r"""Return the content of a file that holds the given rows.
 
     Examples
     --------
@@ -64,18 +51,9 @@ def write_rows(
     delimiter: str = ";",
     encoding: str = "utf-8",
 ) -> None:
-    """Write rows to a file, whole or not at all.
+    """Write rows to a file, completely or not at all, replacing an older file.
 
-    Parameters
-    ----------
-    path
-        The file; an older one is replaced.
-    rows
-        Leaf first; None, the missing value, is written as nothing.
-    delimiter
-        The character between two labels.
-    encoding
-        How the text is encoded.
+    None, the missing value, is written as nothing.
     """
     _check_format(delimiter, encoding)
     content = _encode(
@@ -89,9 +67,8 @@ def write_rows(
         _sync_folder(target.parent)
     except OSError as error:
         raise EngineError(
-            f"The hierarchy file {os.fspath(path)!r} must be writable; the system says: "
-            f"{error.strerror}.",
-            hint="check that the folder exists, its permissions and the space left.",
+            f"The hierarchy file {os.fspath(path)!r} cannot be written: {error.strerror}.",
+            hint="check that the folder exists, its permissions and the free space.",
         ) from None
     finally:
         with contextlib.suppress(OSError):
@@ -101,8 +78,9 @@ def write_rows(
 def _check_format(delimiter: str, encoding: str) -> None:
     if len(delimiter) != 1 or delimiter in '"\r\n*':
         raise ParameterError(
-            f"delimiter must be one character, no quote, star or line break; got {delimiter!r}.",
-            hint="hierarchies of ARX have a semicolon.",
+            "delimiter must be one character other than a quote, a star or a line break; "
+            f"got {delimiter!r}.",
+            hint="hierarchies of ARX use a semicolon.",
         )
     try:
         "".encode(encoding)
@@ -117,7 +95,7 @@ def _decode(content: bytes, encoding: str, subject: str) -> str:
         return content.decode(encoding).removeprefix(_BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-    # Outside the handler, for the decoder's error carries the whole file along.
+    # Raised outside the handler, because the decoder's error holds the whole file.
     raise SchemaError(
         f"{subject} must be {encoding} throughout; line {line} is not.",
         hint="save it as UTF-8, or give its encoding.",
@@ -130,7 +108,7 @@ def _encode(text: str, encoding: str, subject: str) -> bytes:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
     raise SchemaError(
-        f"{subject} must be made of characters that {encoding} has; line {line} has another.",
+        f"{subject} has characters that {encoding} cannot encode, the first in line {line}.",
         hint="write it as utf-8.",
     )
 
@@ -147,9 +125,9 @@ def _parse(text: str, delimiter: str, subject: str) -> list[list[Label]]:
         match = field.match(text, start)
         if match is None:
             raise SchemaError(
-                f"{subject} must close a quote right at the end of its label; row {len(rows) + 1} "
+                f"{subject} must close a quote at the end of its label; row {len(rows) + 1} "
                 "does not.",
-                hint='write a quote within a label twice, and the label in quotes: "5"" pipe".',
+                hint='double a quote within a label, and put the label in quotes: "5"" pipe".',
             )
         quoted, bare, end = match.groups()
         row.append((bare or None) if quoted is None else quoted.replace('""', '"'))
@@ -179,7 +157,7 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # The new name survives a power cut only once the folder is on disk; Windows has no such call.
+    # The new name survives a power cut only if the folder is synced; Windows has no such call.
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
 """How the values of a column are generalized, step by step, up to ``*``.
 
 The steward gives a hierarchy as rows, a file or a rule. `Hierarchy.over` applies it to the values
-that the column has and gives a `Tree`, with which methods work.
+of the column and returns a `Tree`, which is what methods use.
 """
 
 from __future__ import annotations
@@ -16,26 +16,24 @@ import numpy.typing as npt
 
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.hierarchy_file import read_rows, write_rows
-from shoal.core.hierarchy_rows import Row, Rows
-from shoal.core.hierarchy_rules import Dates, Flat, Prefixes, Rule, as_list
-from shoal.core.intervals import Bound, Cuts, Merging, Quantiles, Widths
 from shoal.core.tree import Label, Tree, grow_tree
-
-__all__ = ["Hierarchy"]
+from shoal.hierarchies.files import read_rows, write_rows
+from shoal.hierarchies.intervals import Bound, Cuts, Merging, Quantiles, Widths
+from shoal.hierarchies.rows import Row, Rows
+from shoal.hierarchies.rules import Dates, Flat, Prefixes, Rule, as_list
 
 
 @dataclass(frozen=True, repr=False)
 class Hierarchy:
-    """What a steward gives for a column: value, parent and so on up to ``*``.
+    """How the values of a column are generalized: value, parent and so on up to ``*``.
 
-    Make one with `from_rows`, `from_csv`, `intervals`, `dates`, `prefixes`, `flat` or
+    Create one with `from_rows`, `from_csv`, `intervals`, `dates`, `prefixes`, `flat` or
     `from_config`.
 
     Parameters
     ----------
     rule
-        The rows, or the rule that makes them once the values are known.
+        The rows, or the rule that produces them once the values are known.
 
     Examples
     --------
@@ -50,21 +48,21 @@ class Hierarchy:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Label]], *, column: str | None = None) -> Hierarchy:
-        """Make a hierarchy from its rows.
+        """Create a hierarchy from its rows.
 
         Parameters
         ----------
         rows
-            One list of texts a leaf, leaf first, all of one length. A level ``*`` is added on top
-            where they do not have it. A leaf None is the missing value.
+            One list of labels per leaf, leaf first, all of the same length. A top level ``*`` is
+            added if it is missing. A leaf None is the missing value.
         column
-            The column's name, for messages.
+            The column's name, for messages. Default: none.
 
         Raises
         ------
         SchemaError
-            Where rows differ in length, a leaf or a label has two parents, a label is above
-            itself, or a label stands for two different sets of leaves.
+            If rows differ in length, a leaf or a label has two parents, a label is above itself, or
+            a label stands for two different sets of leaves.
 
         Examples
         --------
@@ -89,11 +87,11 @@ class Hierarchy:
         path
             The file. An empty leaf without quotes is the missing value.
         delimiter
-            The character between two labels.
+            The character between two labels. Default: a semicolon.
         encoding
-            How the text is encoded; a byte order mark is passed over.
+            The encoding of the text; a byte order mark is skipped. Default: UTF-8.
         column
-            The column's name, for messages.
+            The column's name, for messages. Default: none.
 
         Examples
         --------
@@ -109,12 +107,12 @@ class Hierarchy:
     def to_csv(
         self, path: str | os.PathLike[str], *, delimiter: str = ";", encoding: str = "utf-8"
     ) -> None:
-        """Write the rows to a file in ARX's format, whole or not at all.
+        """Write the rows to a file in ARX's format, completely or not at all.
 
         Raises
         ------
         SchemaError
-            Where the hierarchy is a rule, which has no rows of its own.
+            If the hierarchy is a rule, which has no rows of its own.
         """
         write_rows(path, self.rows, delimiter, encoding)
 
@@ -131,27 +129,27 @@ class Hierarchy:
     ) -> Hierarchy:
         """Generalize numbers and dates to intervals such as ``[20, 30[``.
 
-        Give one of `cuts`, `width` and `quantiles`. Each further level merges neighbours until a
-        single interval would be left; that one is ``*``.
+        Give exactly one of `cuts`, `width` and `quantiles`. Each further level merges neighbours,
+        as long as more than one interval would remain; the level above the last one is ``*``.
 
         Parameters
         ----------
         cuts
-            Ascending numbers or dates (ISO texts too). Values below the first and from the last on
-            have intervals without an end. A list of such lists gives every level's cuts, finest
-            first, and nothing is merged.
+            Ascending numbers or dates (or ISO texts). The intervals below the first cut and from
+            the last one on are unbounded. A list of such lists gives the cuts of every level,
+            finest first, and nothing is merged.
         width
-            The width of the intervals. Those of every level begin at `origin`.
+            The width of the intervals. Those of every level are aligned to `origin`.
         origin
-            Where an interval of that width begins.
+            The start of one interval of that width. Default: 0.
         quantiles
-            The number of intervals that hold about equally many rows, or distinct values where
-            `over` is given no counts. Their cuts are round numbers or days between values of the
-            table, or values where nothing lies between.
+            The number of intervals, which hold about the same number of rows, or of distinct values
+            if `over` is given no counts. Their cuts are round numbers or days between values of the
+            table, or a value of the table if nothing lies between.
         merge
-            How many neighbours become one at the next level.
+            The number of neighbours that are merged at the next level. Default: 2.
         levels
-            The highest number of interval levels.
+            The maximum number of interval levels. Default: no maximum.
 
         Examples
         --------
@@ -166,13 +164,13 @@ class Hierarchy:
         given = [name for name in (cuts, width, quantiles) if name is not None]
         if len(given) != 1:
             raise ParameterError(
-                f"Intervals need one of cuts, width and quantiles; got {len(given)} of them.",
+                f"Intervals need exactly one of cuts, width and quantiles; got {len(given)}.",
                 hint="give cuts=[0, 18, 30], width=5 or quantiles=8.",
             )
         if origin != 0 and width is None:
             raise ParameterError(
-                "origin must be given with width only; got it without.",
-                hint="leave it out: cuts say themselves where intervals begin.",
+                "origin may be given only together with width.",
+                hint="leave it out: the cuts already define where intervals begin.",
             )
         if quantiles is not None:
             return cls(Quantiles(quantiles, Merging(merge, levels)))
@@ -188,7 +186,7 @@ class Hierarchy:
         ----------
         levels
             Some of day, month, quarter, year, decade (``2020-2029``) and century (``2000-2099``),
-            finest first. Values that are days already have no further level for them.
+            finest first. A level that changes nothing is left out. Default: day to year.
 
         Examples
         --------
@@ -205,14 +203,14 @@ class Hierarchy:
         Parameters
         ----------
         lengths
-            How many characters each level keeps, longest first. ``…`` stands for the rest; a text
-            that is no longer than that is kept as it is. A letter and its combining marks count
-            as one character.
+            The number of characters that each level keeps, longest first. ``…`` replaces the rest;
+            a text that is not longer is kept unchanged. A letter and its combining marks count as
+            one character.
 
         Notes
         -----
-        A level that changes no value of the column is left out. `over` refuses a column in which
-        a value reads like the prefix of others.
+        A level that changes no value of the column is left out. `over` rejects a column in which a
+        value reads like the prefix of others.
 
         Examples
         --------
@@ -224,7 +222,7 @@ class Hierarchy:
 
     @classmethod
     def flat(cls) -> Hierarchy:
-        """Keep a value or suppress it, and nothing in between.
+        """Either keep a value or suppress it, with nothing in between.
 
         Examples
         --------
@@ -235,17 +233,17 @@ class Hierarchy:
 
     @classmethod
     def from_config(cls, config: object, *, column: str | None = None) -> Hierarchy:
-        """Make a hierarchy from an entry of the configuration.
+        """Create a hierarchy from an entry of the configuration.
 
         Parameters
         ----------
         config
-            One of ``{intervals = [...]}``, ``{width = 5}``, ``{quantiles = 8}``,
-            ``{prefix = [5, 3, 1]}``, ``{dates = ["month", "year"]}``, ``{flat = true}`` and
-            ``{rows = [...]}``, the first three with ``merge`` and ``levels``. Paths of files are
-            the pipeline's to resolve.
+            One of ``{intervals = [...]}``, ``{width = 5}``, ``{quantiles = 8}``, ``{prefix = [5, 3,
+            1]}``, ``{dates = ["month", "year"]}``, ``{flat = true}`` and ``{rows = [...]}``; the
+            first three may have ``merge`` and ``levels``. Paths of files are resolved by the
+            workflow.
         column
-            The column's name, for messages.
+            The column's name, for messages. Default: none.
 
         Examples
         --------
@@ -256,7 +254,7 @@ class Hierarchy:
         if not isinstance(config, Mapping):
             raise SchemaError(
                 f"{subject} must be a table such as {{ width = 5 }}; got something else.",
-                hint="a file is read with Hierarchy.from_csv.",
+                hint="to read a file, use Hierarchy.from_csv.",
             )
         kinds = [kind for kind in _OPTIONS_BY_KIND if kind in config]
         if len(kinds) != 1:
@@ -269,7 +267,7 @@ class Hierarchy:
         n_unknown = len(config.keys() - set(allowed))
         if n_unknown:
             raise SchemaError(
-                f"{subject} has {n_unknown} keys that are not known; allowed beside "
+                f"{subject} has {n_unknown} unknown keys; allowed beside "
                 f"{kinds[0]}: {', '.join(allowed[1:]) or 'none'}.",
                 hint=f"keep only {', '.join(allowed)}.",
             )
@@ -277,7 +275,7 @@ class Hierarchy:
         return _BUILDERS[kinds[0]](config[kinds[0]], options, column)
 
     def to_config(self) -> dict[str, object]:
-        """Give the hierarchy as `from_config` reads it.
+        """Return the configuration from which `from_config` recreates the hierarchy.
 
         Examples
         --------
@@ -287,7 +285,7 @@ class Hierarchy:
         return self.rule.to_config()
 
     def to_dict(self) -> dict[str, object]:
-        """Give kind, height and number of leaves, None where not known yet, and configuration."""
+        """Return kind, height and number of leaves (None if not yet known), and configuration."""
         return {
             "kind": self.kind,
             "height": self.height,
@@ -302,21 +300,21 @@ class Hierarchy:
 
     @property
     def height(self) -> int | None:
-        """The level of the root; None where it depends on the values."""
+        """The level of the root; None if it depends on the values."""
         return self.rule.height
 
     @property
     def n_leaves(self) -> int | None:
-        """The number of leaves; None where the values decide it."""
+        """The number of leaves; None if it depends on the values."""
         return self.rule.n_leaves
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows that were given, with ``*`` last; a rule has none and raises a SchemaError."""
+        """The given rows, with ``*`` last; `SchemaError` if the hierarchy is a rule."""
         if isinstance(self.rule, Rows):
             return self.rule.rows
         raise SchemaError(
-            f"Only a hierarchy that was given as rows has rows; this one is a rule ({self.kind}).",
+            f"Only a hierarchy given as rows has rows; this one is a rule ({self.kind}).",
             hint="apply it to the column: hierarchy.over(domain).rows().",
         )
 
@@ -326,15 +324,15 @@ class Hierarchy:
         Parameters
         ----------
         domain
-            The column's values; each becomes a leaf. A missing value of which the hierarchy says
-            nothing has a branch of its own, straight under the root.
+            The column's values; each becomes a leaf. If the hierarchy does not mention the missing
+            value, it is a branch of its own, directly under the root.
         counts
-            For each code the number of rows that have it; only quantiles look at it.
+            The number of rows that have each code; used only by quantiles. Default: none.
 
         Raises
         ------
         SchemaError
-            Where a value has no place. The message says how many; the internal log says which.
+            If a value has no place. The message says how many; the internal log says which.
 
         Examples
         --------
@@ -345,9 +343,9 @@ class Hierarchy:
         checked = None if counts is None else np.asarray(counts, dtype=np.int64)
         if checked is not None and (checked.shape != (domain.size,) or np.any(checked < 0)):
             raise ParameterError(
-                f"counts must hold a number of rows for each of the {domain.size} codes of column "
-                f"{domain.column!r}; got shape {checked.shape}, or less than 0.",
-                hint="count the missing value last, where the column has it.",
+                f"counts must have a number of rows, at least 0, for each of the {domain.size} "
+                f"codes of column {domain.column!r}; got shape {checked.shape}, or less than 0.",
+                hint="count the missing value last if the column has it.",
             )
         return grow_tree(domain, self.rule.levels(domain, checked))
 

@@ -1,8 +1,8 @@
 """Hierarchies of half-open intervals over numbers and dates.
 
 The lowest level has given cuts, one width, or equal shares of the rows. Each further level merges
-neighbours until one interval would be left, which is the root. An interval is written ``[20, 30[``:
-20 lies in it, 30 does not.
+neighbours as long as more than one interval would remain; above them is the root. An interval is
+written ``[20, 30[``: it contains 20 but not 30.
 """
 
 from __future__ import annotations
@@ -17,29 +17,24 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.arrays import Floats, Integers, Texts
+from shoal.core.domain import ColumnType, Domain, date_of_day, day_of_date, iso_date
 from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.hierarchy_rules import (
+from shoal.core.tree import Level
+from shoal.hierarchies.rules import (
     ValueRule,
     as_list,
     check_n_levels,
     check_whole,
-    date_of_day,
-    day_of_date,
     days_of,
-    iso_date,
     numbers_of,
 )
-from shoal.core.tree import Integers, Level
-
-__all__ = ["Bound", "Cuts", "Merging", "Quantiles", "Widths", "round_between"]
 
 Bound = int | float | dt.date
-"""Where an interval begins or ends."""
+"""The start or the end of an interval."""
 
-_Numbers = npt.NDArray[np.float64] | npt.NDArray[np.object_]
+_Numbers = Floats | Texts
 
 _LARGEST_NUMBER = 1_000_000
 _LARGEST_INDEX = 2**62
@@ -50,14 +45,9 @@ _EXACT = Context(prec=1000)
 
 @dataclass(frozen=True)
 class Merging:
-    """How intervals are merged, level by level, until one would be left.
+    """The merging of intervals, level by level: `merge` neighbours become one at the next level.
 
-    Parameters
-    ----------
-    merge
-        How many neighbours become one at the next level.
-    most
-        The highest number of interval levels; None for as many as it takes.
+    There are at most `most` levels of intervals; None means no maximum.
     """
 
     merge: int = 2
@@ -69,14 +59,9 @@ class Merging:
             check_whole("levels", self.most, 1, None)
 
     def levels(self, index: Integers, label: Callable[[int, int], str]) -> list[Level]:
-        """Merge numbered intervals.
+        """Merge numbered intervals; `index` has the interval of each value.
 
-        Parameters
-        ----------
-        index
-            The number of each value's interval.
-        label
-            Gives the label of the n-th group of so many intervals.
+        `label(n, span)` returns the label of group n, which is `span` of the lowest intervals wide.
 
         Examples
         --------
@@ -90,35 +75,24 @@ class Merging:
             groups, inverse = np.unique(index, return_inverse=True)
             levels.append(Level(inverse, [label(group, span) for group in groups.tolist()]))
             wider = index // self.merge
-            # The two intervals beside the origin never become one: -1 // 2 is -1.
+            # The two intervals beside the origin never merge, since -1 // 2 is -1.
             is_last = np.array_equal(wider, index) or len(np.unique(wider)) == 1
             if is_last or len(levels) == self.most:
                 return levels
             index, span = wider, span * self.merge
 
     def to_config(self) -> dict[str, object]:
-        """Give what differs from the default."""
+        """Return the settings that differ from the default."""
         config: dict[str, object] = {} if self.merge == Merging.merge else {"merge": self.merge}
         return config if self.most is None else {**config, "levels": self.most}
 
 
 @dataclass(frozen=True)
 class Cuts(ValueRule):
-    """Intervals between given cuts.
+    """Intervals between given cuts, which ascend; the finest level is first.
 
-    Parameters
-    ----------
-    cuts
-        For each level its cuts, ascending, finest level first; one level where neighbours merge.
-    merging
-        How the one level's intervals merge; None where every level's cuts are given.
-
-    Examples
-    --------
-    >>> domain = Domain.of_texts("age", ["17", "18", "64", "99"])
-    >>> levels = Cuts(((0, 18, 30, 65),), Merging()).levels(domain, None)
-    >>> [level.labels for level in levels]
-    [['[0, 18[', '[18, 30[', '[30, 65[', '[65, +inf['], ['[0, 30[', '[30, +inf[']]
+    If `merging` is None, the cuts of every level are given; otherwise there is one level of cuts,
+    whose intervals are merged.
     """
 
     cuts: tuple[tuple[Bound, ...], ...]
@@ -128,13 +102,13 @@ class Cuts(ValueRule):
 
     @classmethod
     def checked(cls, cuts: object, merge: int, levels: int | None) -> Cuts:
-        """Make the rule from what a caller gives: a list of cuts, or a list of such lists."""
+        """Create the rule from the caller's list of cuts, or list of such lists."""
         given = as_list("cuts", cuts)
         if not any(isinstance(item, list | tuple | range | np.ndarray) for item in given):
             return cls((_as_cuts(given),), Merging(merge, levels))
         if levels is not None:
             raise ParameterError(
-                "levels must not be given where every level has its own cuts; got both.",
+                "levels must not be given if every level has its own cuts.",
                 hint="leave out levels, or give one list of cuts.",
             )
         check_n_levels("cuts", len(given))
@@ -145,17 +119,17 @@ class Cuts(ValueRule):
                 raise SchemaError(
                     "The cuts of each level of intervals must be among those of the level below; "
                     f"level {number} has {n_others} that are not.",
-                    hint="give the finest level first, and from then on only leave cuts out.",
+                    hint="give the finest level first, then only remove cuts.",
                 )
         return cls(by_level, None)
 
     @property
     def height(self) -> int | None:
-        """The level of the root; None where it depends on the values."""
+        """The level of the root; None if it depends on the values."""
         return len(self.cuts) + 1 if self.merging is None else None
 
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:  # noqa: ARG002
-        """Give the levels between the leaves and the root over a domain."""
+        """Return the levels between the leaves and the root over a domain."""
         is_date = isinstance(self.cuts[0][0], dt.date)
         values = days_of(domain) if is_date else numbers_of(domain)
         if self.merging is not None:
@@ -164,7 +138,7 @@ class Cuts(ValueRule):
         return [level for cuts in self.cuts for level in _cut_and_merge(values, cuts, once)]
 
     def to_config(self) -> dict[str, object]:
-        """Give the rule as a configuration file has it."""
+        """Return the rule as it is written in a configuration."""
         plain = [
             [cut.isoformat() if isinstance(cut, dt.date) else cut for cut in cuts]
             for cuts in self.cuts
@@ -176,20 +150,14 @@ class Cuts(ValueRule):
 
 @dataclass(frozen=True)
 class Quantiles(ValueRule):
-    """Intervals that hold about equally many rows or, without counts, distinct values.
+    """Intervals that hold about the same number of rows or, without counts, of distinct values.
 
     A cut is the roundest number strictly between two neighbouring values, or the first day of a
-    decade, year or month. A rule has no secret to draw it from, so what remains is this: the cuts
-    tell where the shares of the table lie; the roundest number of a gap bounds the gap, since
-    rounder ones lie outside; and where nothing lies strictly between, neighbouring whole numbers,
-    say, the cut is the upper value itself. Where that is too much, give cuts.
-
-    Parameters
-    ----------
-    number
-        The number of intervals; there are fewer where the values do not suffice.
-    merging
-        How they merge.
+    decade, year or month. A rule has no secret from which to draw it, so the cuts disclose where
+    the shares of the table lie; the roundest number in a gap bounds the gap, since rounder numbers
+    lie outside; and if nothing lies strictly between (neighbouring integers, for example), the cut
+    is the upper value itself. If this discloses too much, give cuts instead. There are fewer than
+    `number` intervals if there are too few values.
 
     Examples
     --------
@@ -210,7 +178,7 @@ class Quantiles(ValueRule):
         check_whole("quantiles", self.number, 2, _LARGEST_NUMBER)
 
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:
-        """Give the levels between the leaves and the root over a domain."""
+        """Return the levels between the leaves and the root over a domain."""
         is_date = domain.type is ColumnType.DATE
         values = days_of(domain) if is_date else numbers_of(domain)
         weights = np.ones(len(values), dtype=np.int64) if counts is None else counts[: len(values)]
@@ -226,7 +194,7 @@ class Quantiles(ValueRule):
         return _cut_and_merge(values, cuts, self.merging) if cuts else []
 
     def _starts(self, cumulated: Integers) -> Integers:
-        """Give the points where intervals after the first begin, nearest to the equal shares."""
+        """Return the points at which intervals after the first begin, nearest to equal shares."""
         if len(cumulated) <= 1:
             return np.empty(0, dtype=np.int64)
         before = cumulated[:-1] * self.number
@@ -237,29 +205,13 @@ class Quantiles(ValueRule):
         return np.unique(np.where(is_below_nearer, below, above)) + 1
 
     def to_config(self) -> dict[str, object]:
-        """Give the rule as a configuration file has it."""
+        """Return the rule as it is written in a configuration."""
         return {"quantiles": self.number, **self.merging.to_config()}
 
 
 @dataclass(frozen=True)
 class Widths(ValueRule):
-    """Intervals of one width.
-
-    Parameters
-    ----------
-    width
-        The width of the lowest level's intervals.
-    origin
-        Where an interval begins at every level.
-    merging
-        How they merge.
-
-    Examples
-    --------
-    >>> domain = Domain.of_texts("share", ["0.29", "0.3", "0.5"])
-    >>> [level.labels for level in Widths(0.1, 0, Merging(most=2)).levels(domain, None)]
-    [['[0.2, 0.3[', '[0.3, 0.4[', '[0.5, 0.6['], ['[0.2, 0.4[', '[0.4, 0.6[']]
-    """
+    """Intervals of the same width; at every level, one of them begins at `origin`."""
 
     width: float
     origin: float
@@ -272,7 +224,7 @@ class Widths(ValueRule):
             if not _is_finite_number(value):
                 raise ParameterError(
                     f"{name} must be a finite number; got {value!r}.",
-                    hint="for dates use Hierarchy.dates, or dates as cuts.",
+                    hint="for dates, use Hierarchy.dates or cuts.",
                 )
         if self.width <= 0:
             raise ParameterError(
@@ -281,16 +233,16 @@ class Widths(ValueRule):
             )
 
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:  # noqa: ARG002
-        """Give the levels between the leaves and the root over a domain."""
+        """Return the levels between the leaves and the root over a domain."""
         values = numbers_of(domain).tolist()
-        # As typed: 0.3 opens an interval of width 0.1, though 0.3 / 0.1 is less than 3 in floats.
+        # Decimals as typed: 0.3 starts an interval of width 0.1, but 0.3 / 0.1 < 3 in floats.
         with localcontext(_EXACT):
             width, origin = Decimal(str(self.width)), Decimal(str(self.origin))
             index = [_floor_divide(Decimal(repr(value)) - origin, width) for value in values]
             if any(abs(number) >= _LARGEST_INDEX for number in index):
                 raise SchemaError(
-                    f"The intervals of column {domain.column!r} must be wide enough to be "
-                    f"numbered; got more than {_LARGEST_INDEX} of them.",
+                    f"The width is too small for column {domain.column!r}: there would be more "
+                    f"than {_LARGEST_INDEX} intervals.",
                     hint="give a larger width, or use quantiles.",
                 )
 
@@ -301,15 +253,15 @@ class Widths(ValueRule):
             return self.merging.levels(np.array(index, dtype=np.int64), label)
 
     def to_config(self) -> dict[str, object]:
-        """Give the rule as a configuration file has it."""
+        """Return the rule as it is written in a configuration."""
         origin: dict[str, object] = {"origin": self.origin} if self.origin else {}
         return {"width": self.width, **origin, **self.merging.to_config()}
 
 
 def round_between(below: int, above: int) -> int:
-    """Give the roundest whole number that is above `below` and at most `above`.
+    """Return the roundest integer above `below` and at most `above`.
 
-    That is the multiple of the largest possible step among 1, 2, 5, 10, 20, 50, ...
+    It is the multiple of the largest possible step among 1, 2, 5, 10, 20, 50, ...
 
     Examples
     --------
@@ -332,7 +284,7 @@ def _cut_between_whole_numbers(below: float, above: float) -> Bound:
 def _cut_between_numbers(below: float, above: float) -> Bound:
     with localcontext(_EXACT):
         low, high = Decimal(repr(below)), Decimal(repr(above))
-        # One decimal more than they have: strictly between lies at least one of ten.
+        # With one more decimal than they have, at least one number lies strictly between.
         exponents = [number.normalize().as_tuple().exponent for number in (low, high)]
         decimals = 1 + max(0, *(-exponent for exponent in exponents if isinstance(exponent, int)))
         scaled = round_between(int(low.scaleb(decimals)), int(high.scaleb(decimals)) - 1)
@@ -354,11 +306,11 @@ def _cut_between_dates(below: float, above: float) -> Bound:
 def _cut_and_merge(values: _Numbers, cuts: tuple[Bound, ...], merging: Merging) -> list[Level]:
     ends = [day_of_date(cut) if isinstance(cut, dt.date) else cut for cut in cuts]
     is_exact = values.dtype != object and all(abs(end) <= _LARGEST_EXACT_FLOAT for end in ends)
-    # Python compares its own integers and floats exactly, numpy rounds them first.
+    # Python compares integers with floats exactly; numpy rounds the integers first.
     kind = np.float64 if is_exact else np.object_
     index = np.searchsorted(np.array(ends, dtype=kind), values.astype(kind), side="right")
-    # An open interval below the first cut takes part only where it holds a value, so that
-    # cuts from 0 merge as 0 to 30, 30 to 65 for ages.
+    # The interval below the first cut is numbered only if it holds a value, so that cuts of
+    # ages from 0 on merge to 0 to 30, 30 to 65.
     base = 0 if len(index) and index.min() == 0 else 1
 
     def label(group: int, span: int) -> str:
@@ -402,8 +354,8 @@ def _as_cuts(given: object) -> tuple[Bound, ...]:
     is_ascending = all(a < b for a, b in pairwise(cuts))  # type: ignore[operator]
     if not is_ascending:
         raise ParameterError(
-            "cuts must be ascending, each once; got another order.",
-            hint="sort them and leave out the repeated ones.",
+            "cuts must be strictly ascending.",
+            hint="sort them and remove repeated ones.",
         )
     return cuts
 

@@ -1,4 +1,4 @@
-"""The labels of one level of a hierarchy, and what they stand for."""
+"""The labels of one level of a hierarchy, and the values or the interval that each stands for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import re
 
 import numpy as np
 
-from shoal.core.cells import Codes
-from shoal.core.domain import ColumnType, Domain
-from shoal.core.hierarchy_rules import day_of_date, iso_date
+from shoal.core.arrays import Codes
+from shoal.core.domain import ColumnType, Domain, day_of_date, iso_date
 from shoal.core.plan import Label, Recode
 from shoal.core.tree import Tree
-
-__all__ = ["label_node", "recode_to_level"]
 
 _HALF_OPEN = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[")
 _CLOSED = re.compile(r"(-?\d{1,15})-(-?\d{1,15})")
@@ -20,52 +17,26 @@ _OPEN_ENDS = ("-inf", "+inf")
 
 
 def recode_to_level(domain: Domain, tree: Tree, level: int) -> Recode:
-    """Give every value the label that it has at a level.
-
-    Parameters
-    ----------
-    domain
-        The values of a column.
-    tree
-        Its hierarchy.
-    level
-        The level, from 0, where every value is itself.
-
-    Examples
-    --------
-    >>> from shoal.core.hierarchy import Hierarchy
-    >>> sex = Domain.of_texts("sex", ["F", "M"])
-    >>> [label.text for label in recode_to_level(sex, Hierarchy.flat().over(sex), 1).labels]
-    ['*']
-    """
+    """Return the recoding of every value to its label at a level; level 0 has the values."""
     nodes, first, index = np.unique(
         tree.ancestors_at(level), return_index=True, return_inverse=True
     )
-    # In the order of their first values; the missing one, where it is alone, is then last.
+    # In the order of their first values, so that the missing value comes last if it is alone.
     order = np.argsort(first)
     labels = tuple(label_node(tree, domain, node) for node in nodes[order].tolist())
     return Recode(domain.column, "value", np.argsort(order)[index], labels)
 
 
 def label_node(tree: Tree, domain: Domain, node: int, members: Codes | None = None) -> Label:
-    """Return the label of a node of a hierarchy, as an interval where it says that it is one.
+    """Return the label of a node of a hierarchy, as an interval if its text is one.
 
-    An interval names no value of the table, and a reader knows of every number whether it lies
-    within. A list of members would have to leave out rare values, which could then stand behind
-    any label of the column.
-
-    Parameters
-    ----------
-    tree, domain
-        The hierarchy and the values of a column.
-    node
-        The node.
-    members
-        The codes that it stands for; default all under it.
+    `members` are the codes that it stands for; by default all codes under it. An interval names no
+    value of the table, and a reader can tell for every number whether it is inside. A list of
+    members would have to omit rare values, which could then be behind any label of the column.
 
     Examples
     --------
-    >>> from shoal.core.hierarchy import Hierarchy
+    >>> from shoal.hierarchies.hierarchy import Hierarchy
     >>> ages = Domain.of_texts("age", ["17", "23"], type=ColumnType.INTEGER, numbers=[17, 23])
     >>> tree = Hierarchy.intervals(cuts=[0, 20, 40]).over(ages)
     >>> label_node(tree, ages, int(tree.ancestors_at(1)[0]))
@@ -84,7 +55,7 @@ def label_node(tree: Tree, domain: Domain, node: int, members: Codes | None = No
 
 
 def _interval(text: str, domain: Domain, members: Codes) -> tuple[str, str] | None:
-    """Read the interval that a label of numbers says it is, where its members are those in it."""
+    """Parse the interval in a label; None unless the members are the numbers inside it."""
     ends = _ends(text, domain) if domain.type.is_numeric else None
     if ends is None or domain.numbers is None:
         return None
@@ -97,7 +68,7 @@ def _interval(text: str, domain: Domain, members: Codes) -> tuple[str, str] | No
 
 
 def _ends(text: str, domain: Domain) -> tuple[str, str] | None:
-    """Read both ends of ``[20, 30[``, or of ``20-29`` where all values are whole numbers."""
+    """Parse both ends of ``[20, 30[``, or of ``20-29`` if all values are integers."""
     half_open = _HALF_OPEN.fullmatch(text)
     if half_open is not None:
         return half_open[1], half_open[2]

@@ -1,8 +1,8 @@
 """Hierarchies given row by row.
 
 A row is the path of one leaf: the value, its parent, and so on up to ``*``. Labels are published,
-so a label must stand for one set of values only; `Rows.checked` sees to that. No message quotes
-a label, for it may be a value of the table.
+so each must stand for one set of values only, which `Rows.checked` verifies. No message quotes a
+label, because it may be a value of the table.
 """
 
 from __future__ import annotations
@@ -19,28 +19,21 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.core.arrays import Integers
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
 from shoal.core.errors import SchemaError
-from shoal.core.tree import MOST_LEVELS, NO_GROUP, Integers, Label, Level, unplaced_values
-
-__all__ = ["Row", "Rows"]
+from shoal.core.tree import MOST_LEVELS, NO_GROUP, Label, Level, unplaced_values
 
 Row = tuple[Label, ...]
 """The labels of one leaf, leaf first; None stands for the missing value."""
 
-# Leading zeros make a text: 037 is not 37.
+# A text with leading zeros is not a number: 037 is not 37.
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a hierarchy, known to be sound.
-
-    Parameters
-    ----------
-    rows
-        Of one length, ending in ``*``, each leaf once.
-    """
+    """The checked rows of a hierarchy: of the same length, ending in ``*``, each leaf once."""
 
     rows: tuple[Row, ...]
 
@@ -48,13 +41,7 @@ class Rows:
 
     @classmethod
     def checked(cls, given: object, column: str | None) -> Rows:
-        """Check rows from outside and add the top level ``*`` where they lack it.
-
-        Examples
-        --------
-        >>> Rows.checked([["Private", "Other"], ["State", "Government"]], "work").rows
-        (('Private', 'Other', '*'), ('State', 'Government', '*'))
-        """
+        """Check rows given by a caller, and add the top level ``*`` if they lack it."""
         check = _Check(column, _as_rows(given, column))
         check.rows_have_one_length()
         check.only_a_missing_leaf_has_empty_labels()
@@ -78,7 +65,7 @@ class Rows:
         return len(self.rows)
 
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:  # noqa: ARG002
-        """Give the levels between the leaves and the root over a domain."""
+        """Return the levels between the leaves and the root over a domain."""
         picked = self._rows_of(domain)
         return [_level([row[level] for row in picked]) for level in range(1, self.height)]
 
@@ -96,14 +83,14 @@ class Rows:
                 domain,
                 lacking,
                 f"The hierarchy of column {domain.column!r} must have a row for every value of "
-                f"the column; {len(lacking)} of {len(domain.texts)} distinct values are lacking.",
+                f"the column; {len(lacking)} of {len(domain.texts)} distinct values have none.",
             )
         return [row for row in found if row is not None]
 
     def _found_by_number(
         self, texts: list[Label], found: list[Row | None], column: str
     ) -> list[Row | None]:
-        """Find numbers that are written in another way: 37.0 for 37."""
+        """Find numbers that are written differently, such as 37.0 for 37."""
         row_by_number: dict[Decimal, Row] = {}
         n_contradictions = 0
         for row in self.rows:
@@ -113,7 +100,7 @@ class Rows:
         if n_contradictions:
             raise SchemaError(
                 f"The hierarchy of column {column!r} must give equal numbers the same labels; "
-                f"{n_contradictions} of its rows write a number in another way and do not.",
+                f"{n_contradictions} rows spell a number differently and have other labels.",
                 hint="write each number as the table does.",
             )
         numbers = [
@@ -125,7 +112,7 @@ class Rows:
         ]
 
     def to_config(self) -> dict[str, object]:
-        """Give the rows as plain lists."""
+        """Return the rows as plain lists."""
         return {"rows": [list(row) for row in self.rows]}
 
 
@@ -149,14 +136,14 @@ def _as_rows(given: object, column: str | None) -> list[Row]:
         is_row = isinstance(row, Sequence) and not isinstance(row, str | bytes)
         if not is_row or not all(label is None or isinstance(label, str) for label in row):
             raise SchemaError(
-                f"{_subject(column)} must have rows that are lists of texts; row {number} is none.",
+                f"{_subject(column)} must have rows that are lists of texts; row {number} is not.",
                 hint='give rows like ["Private", "Other", "*"], numbers in quotes.',
             )
         if len(row) > MOST_LEVELS:
             raise SchemaError(
                 f"{_subject(column)} must have at most {MOST_LEVELS} levels; row {number} has "
                 f"{len(row)}.",
-                hint="is the delimiter right, and does every leaf have a line of its own?",
+                hint="check the delimiter, and that every leaf has its own line.",
             )
     if not rows or not rows[0]:
         raise SchemaError(
@@ -171,7 +158,7 @@ def _subject(column: str | None) -> str:
 
 
 class _Check:
-    """The rules that rows must keep, each found broken by its first offence."""
+    """The rules that rows must satisfy; each raises an error for the first row that does not."""
 
     def __init__(self, column: str | None, rows: list[Row]) -> None:
         self.subject = _subject(column)
@@ -183,7 +170,7 @@ class _Check:
         return list(zip(*self.rows, strict=True))
 
     def _rows_with(self, label: Label, level: int) -> Iterator[int]:
-        """Give the number of every row that has a label at a level."""
+        """Yield the number of every row that has a label at a level."""
         if label in self.by_level[level]:
             yield from (n for n, other in enumerate(self.by_level[level], 1) if other == label)
 
@@ -192,9 +179,9 @@ class _Check:
         for number, row in enumerate(self.rows, 1):
             if len(row) != length:
                 raise SchemaError(
-                    f"{self.subject} must have rows of one length; row {number} has {len(row)} "
-                    f"levels, row 1 has {length}.",
-                    hint="repeat a label where a value has fewer levels: White;White;*.",
+                    f"{self.subject} must have rows of the same length; row {number} has "
+                    f"{len(row)} levels, row 1 has {length}.",
+                    hint="repeat a label if a value has fewer levels: White;White;*.",
                 )
 
     def only_a_missing_leaf_has_empty_labels(self) -> None:
@@ -227,7 +214,7 @@ class _Check:
                     raise SchemaError(
                         f"{self.subject} must not have * below another label or as a leaf; "
                         f"row {number} has it at level {level}.",
-                        hint="* means suppressed; only * may stand above it.",
+                        hint="* means suppressed; only * may be above it.",
                     )
 
     def a_leaf_has_one_row(self) -> None:
@@ -239,14 +226,14 @@ class _Check:
             earlier = seen.setdefault(row[0], number)
             if self.rows[earlier - 1] != row:
                 raise SchemaError(
-                    f"{self.subject} must give a leaf one row; rows {earlier} and {number} have "
-                    "the same leaf at level 0 and differ above it.",
+                    f"{self.subject} must have one row per leaf; rows {earlier} and {number} have "
+                    "the same leaf and differ above it.",
                     hint="keep one of the two rows.",
                 )
 
     @cached_property
     def parents(self) -> dict[Label, dict[Label, None]]:
-        """The other labels right above each label that is itself above something."""
+        """The other labels directly above each label that is itself above another one."""
         inner = set(chain.from_iterable(self.by_level[1:]))
         parents: dict[Label, dict[Label, None]] = {}
         for labels, labels_above in pairwise(self.by_level):
@@ -256,7 +243,7 @@ class _Check:
         return parents
 
     def _where(self, child: Label, parent: Label) -> tuple[int, int]:
-        """Give the first row and the level at which one label lies under another."""
+        """Return the first row and the level at which one label is directly under another."""
         return next(
             (number, level)
             for number, row in enumerate(self.rows, 1)
@@ -269,9 +256,9 @@ class _Check:
         if cycle:
             places = sorted(self._where(child, parent) for parent, child in pairwise(cycle[:3]))
             raise SchemaError(
-                f"{self.subject} must not have a label above itself; {_said(places)} lie on a "
+                f"{self.subject} must not have a label above itself; {_said(places)} are on a "
                 f"cycle of {len(cycle) - 1} labels.",
-                hint="use another label for a group than for its members.",
+                hint="use different labels for a group and for its members.",
             )
 
     def a_label_has_one_parent(self) -> None:
@@ -280,7 +267,7 @@ class _Check:
                 places = sorted(self._where(child, parent) for parent in islice(parents, 2))
                 raise SchemaError(
                     f"{self.subject} must give a label one parent; {_said(places)} have the same "
-                    "label under different ones.",
+                    "label under different parents.",
                     hint="use different labels, or the same parent.",
                 )
 
@@ -289,14 +276,14 @@ class _Check:
         for labels in self.by_level:
             n_levels.update(set(labels) - {SUPPRESSED})
         repeated = {label for label, number in n_levels.items() if number > 1}
-        # A label at several levels stands for one set if every row that has it has it at all.
+        # A label on several levels stands for one set if each of its rows has it on all of them.
         for number, row in enumerate(self.rows, 1) if repeated else ():
             for level, label in enumerate(row):
                 if label in repeated and row.count(label) != n_levels[label]:
                     raise SchemaError(
                         f"{self.subject} must use a label for one set of leaves; the label of row "
                         f"{number} at level {level} stands for another set at another level.",
-                        hint="use another label for a group than for its members.",
+                        hint="use different labels for a group and for its members.",
                     )
 
 
@@ -305,7 +292,7 @@ def _said(places: list[tuple[int, int]]) -> str:
 
 
 def _cycle(parents: Mapping[Label, Iterable[Label]]) -> list[Label]:
-    """Give labels each of which is a parent of the next, the first again as the last, if any."""
+    """Return labels each of which is a parent of the next, ending with the first; empty if none."""
     try:
         graphlib.TopologicalSorter(parents).prepare()
     except graphlib.CycleError as error:

@@ -1,11 +1,14 @@
-"""Injector's grouping, which goes one bucket after the other.
+"""Forming buckets of mutually compatible rows, one bucket after the other.
 
 Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
 Python elsewhere. Arrays are contiguous and writable, and allocated by the caller.
 
 A class has a value and a set of forbidden values, in words of 64 bits. Two classes are compatible
-where their values differ and neither forbids the other's [Li08, Definition 2]. A bucket under way
-has `sen`, its values, and `barred`, its values and all that its rows forbid.
+if their values differ and neither forbids the other's [Li08, Definition 2]. For the bucket being
+formed, `sen` holds its values, and `barred` its values and everything that its rows forbid.
+
+`shoal.injector.plain_bucketization.bucketize_plainly` states what `group_printed` computes;
+`tests/property/test_injector.py` compares the two.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def _fits(
     sen: cython.ulonglong[::1],
     barred: cython.ulonglong[::1],
 ) -> cython.bint:
-    """Tell whether a class is compatible with the bucket under way."""
+    """Tell whether a class is compatible with the bucket being formed."""
     w: cython.Py_ssize_t
     s: cython.longlong = value[one]
     bit: cython.ulonglong = cython.cast(cython.ulonglong, 1) << cython.cast(
@@ -48,7 +51,7 @@ def _join(
     sen: cython.ulonglong[::1],
     barred: cython.ulonglong[::1],
 ) -> cython.void:
-    """Add a row of a class to the bucket under way."""
+    """Add a row of a class to the bucket being formed."""
     w: cython.Py_ssize_t
     s: cython.longlong = value[one]
     bit: cython.ulonglong = cython.cast(cython.ulonglong, 1) << cython.cast(
@@ -67,14 +70,14 @@ def _lower(
     order: cython.longlong[::1],
     place: cython.longlong[::1],
 ) -> cython.void:
-    """Take one row away; `order` stays sorted by what is left, largest first."""
+    """Take one row of an item away; `order` stays sorted by rows left, largest first."""
     n_items: cython.Py_ssize_t = order.shape[0]
     at: cython.Py_ssize_t = place[item]
     low: cython.Py_ssize_t = at
     high: cython.Py_ssize_t = n_items
     middle: cython.Py_ssize_t
     other: cython.longlong
-    # The last of those that have as many rows left.
+    # Find the last item with as many rows left.
     while high - low > 1:
         middle = (low + high) // 2
         if left[order[middle]] == left[item]:
@@ -96,13 +99,13 @@ def _raise(
     order: cython.longlong[::1],
     place: cython.longlong[::1],
 ) -> cython.void:
-    """Give one row back; `order` stays sorted."""
+    """Give one row of an item back; `order` stays sorted by rows left, largest first."""
     at: cython.Py_ssize_t = place[item]
     low: cython.Py_ssize_t = -1
     high: cython.Py_ssize_t = at
     middle: cython.Py_ssize_t
     other: cython.longlong
-    # The first of those that have as many rows left.
+    # Find the first item with as many rows left.
     while high - low > 1:
         middle = (low + high) // 2
         if left[order[middle]] == left[item]:
@@ -136,7 +139,7 @@ def _clash(
 
 @cython.cfunc
 def _most_clashing(left: cython.longlong[::1], clashing: cython.longlong[::1]) -> cython.Py_ssize_t:
-    """Find the class whose rows are incompatible with most rows that are left (line 3)."""
+    """Return the class that is incompatible with the most rows left (line 3)."""
     one: cython.Py_ssize_t
     best: cython.Py_ssize_t = -1
     for one in range(left.shape[0]):
@@ -153,7 +156,7 @@ def _count_clashes(
     words: cython.ulonglong[:, ::1],
     clashing: cython.longlong[::1],
 ) -> cython.void:
-    """Count so many more rows of a class as left."""
+    """Count `n_rows` more rows of a class as left."""
     other: cython.Py_ssize_t
     for other in range(clashing.shape[0]):
         if _clash(other, one, value, words):
@@ -177,18 +180,18 @@ def group_by_value(
     member: cython.longlong[::1],
     residue: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
-    """Begin with a row that clashes with most, then take the most frequent compatible values.
+    """Start each bucket with a row that clashes with most, then add frequent values.
 
-    Of the classes of a value the largest is taken; where classes that forbid alike are preferred,
-    the one with the fewest values that either it or the bucket forbids, but not both, and only
-    among equals the largest.
+    The most frequent compatible value is added next, by its largest class. With `prefers_alike`,
+    the class is taken whose forbidden values differ least from the bucket's, and the largest among
+    equals.
 
     Classes are sorted by value; those of value s are `starts[s], ..., starts[s + 1] - 1`.
-    `clashing` holds for each class how many rows that are left are incompatible with it. `order`
-    holds the values by `value_left`, how many of their rows are left, largest first, and `place`
-    where each stands there. `shared` is room for what a bucket forbids. The classes of bucket b go
-    to `member[b * ell:]`. Where nothing is compatible, all that is left of the bucket's first class
-    goes to `residue`: its rows would all fare alike.
+    `clashing` holds for each class the number of rows left that are incompatible with it. `order`
+    holds the values by `value_left`, the number of their rows left, largest first, and `place` the
+    position of each value in `order`. `shared` is scratch space for what the bucket forbids. The
+    classes of bucket b go to `member[b * ell:]`. If nothing is compatible, all rows left of the
+    bucket's first class go to `residue`, since all of them would fare the same.
 
     Returns the number of buckets.
     """
@@ -278,10 +281,11 @@ def group_printed(
     member: cython.longlong[::1],
     residue: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
-    """Group as [Li08] Figure 2, lines 2 to 17, prints it.
+    """Form buckets as [Li08] Figure 2 prints it, lines 2 to 17.
 
-    `clashing` holds for each class NIT of a bucket with one of its rows: how many rows that are
-    left are incompatible with it. `fits` is room for one mark a class.
+    `clashing` holds for each class NIT of a bucket with one of its rows: the number of rows left
+    that are incompatible with it. `fits` is scratch space with one mark per class. Invariant: the
+    rows in `left`, in the buckets and in `residue` are all the rows there were.
 
     Returns the number of buckets.
     """
@@ -315,8 +319,8 @@ def group_printed(
                     fits[one] = 0
             if n_held == ell:
                 break
-            # Lines 12 and 13: the row that leaves the bucket the fewest incompatible ones. Those
-            # it has already are the same for all, so only what each would add is counted.
+            # Lines 12 and 13: the row that minimizes NIT. Rows that are incompatible already are
+            # the same for all candidates, so only those that each would add are counted.
             best = -1
             fewest = 0
             for one in range(n_classes):
@@ -335,8 +339,8 @@ def group_printed(
             n_buckets += 1
             n_left -= ell
             continue
-        # Lines 7 to 11. The figure's line 9 also restores the first row, which leaves for good:
-        # it would be counted twice. All rows of its class would fare as it does.
+        # Lines 7 to 11. [Li08] Fig. 2 line 9 restores t_i as well; that would count it twice.
+        # The figure sets only t_i aside; here all rows of its class leave with it.
         for i in range(n_held):
             other = member[start + i]
             left[other] += 1

@@ -1,4 +1,4 @@
-"""Which values an assignment can give to whom, one bucket after the other.
+"""Which values an assignment can give to which rows, one bucket after the other.
 
 Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
 Python elsewhere. Arrays are contiguous and writable. Sets of values are the bits of words.
@@ -18,15 +18,15 @@ __all__ = ["Matcher"]
 
 @cython.cclass
 class Matcher:
-    """Finds the valid values of the groups of a bucket: its rows with one set of forbidden values.
+    """Finds the valid values of each group of a bucket: its rows with the same forbidden values.
 
-    First it finds one assignment, a flow from groups to values [Li08, Section V-B]; then, instead
-    of another assignment for every pair, who can swap with whom in that one. A row can have
-    another value if whoever holds that can take a third, and so on, until somebody can take the
-    row's own.
+    First it finds one assignment, as a flow from groups to values [Li08, Section V-B]. Then,
+    instead of another assignment for every pair, it closes the swaps that this one allows: a row
+    can have another value if a holder of that value can take a third, and so on, until someone can
+    take the row's own. `shoal.injector.plain_bucketization.valid_values` states the result.
 
-    Parameters are the groups of all buckets (set and number of rows), their values (code and number
-    of rows), and the sets as a matrix of marks with one column a code.
+    The parameters are the groups of all buckets (set and number of rows), their values (code and
+    number of rows), and the sets as a matrix of marks with one column per code.
     """
 
     which: cython.longlong[::1]
@@ -35,22 +35,22 @@ class Matcher:
     n_copies: cython.longlong[::1]
     sets: cython.uchar[:, ::1]
     bit: cython.ulonglong[::1]
-    # The bucket that is looked at: where its groups and values begin, and how many it has.
+    # The current bucket: where its groups and values begin, and how many it has.
     first_group: cython.Py_ssize_t
     first_value: cython.Py_ssize_t
     n_groups: cython.Py_ssize_t
     n_values: cython.Py_ssize_t
     n_words: cython.Py_ssize_t
-    # By group: what it can take, in words, and how many of its rows have no value yet.
+    # By group: the values it can take, in words, and how many of its rows have no value yet.
     allowed: cython.ulonglong[::1]
     is_bound: cython.uchar[::1]
     left: cython.longlong[::1]
-    # By value: how many copies nobody has yet, and what its holders can take, or swap it for.
+    # By value: how many copies are free, and the values that its holders can swap it for.
     room: cython.longlong[::1]
     reach: cython.ulonglong[::1]
     # How many rows of each group have each value, group after group within a value.
     flow: cython.longlong[::1]
-    # The search for a chain: values in the order found, who takes each and which one for it.
+    # The search for a chain: values in the order found, who takes each, and what they give up.
     seen: cython.ulonglong[::1]
     queue: cython.longlong[::1]
     taker: cython.longlong[::1]
@@ -79,7 +79,7 @@ class Matcher:
     ) -> None:
         """Set the bits of the valid values in the words of every group, which must be 0.
 
-        `group_start` and `value_start` hold one pair a bucket: where its entries begin and end.
+        `group_start` and `value_start` hold one pair per bucket: where its entries begin and end.
         The words of a bucket without any assignment stay 0.
         """
         groups: cython.longlong[:, ::1] = group_start
@@ -98,7 +98,7 @@ class Matcher:
                 self.write_valid(words)
 
     def make_room(self, n_groups: object, n_values: object) -> None:
-        """Allocate what the largest bucket needs."""
+        """Allocate arrays for the largest bucket."""
         most_groups = n_groups.max(initial=0)
         most_values = n_values.max(initial=0)
         n_words = (n_values + 63) // 64
@@ -115,7 +115,7 @@ class Matcher:
 
     @cython.cfunc
     def read_bucket(self) -> cython.void:
-        """Find what each group can take; nobody has anything yet."""
+        """Find what each group can take; no row has a value yet."""
         group: cython.Py_ssize_t
         value: cython.Py_ssize_t
         place: cython.Py_ssize_t
@@ -139,10 +139,10 @@ class Matcher:
 
     @cython.cfunc
     def assign(self) -> cython.bint:
-        """Give every row a value; say whether that was possible."""
+        """Give every row a value; return whether that was possible."""
         group: cython.Py_ssize_t
         last: cython.Py_ssize_t
-        # Who can take everything can wait.
+        # Groups that can take everything come last.
         for group in range(self.n_groups):
             if self.is_bound[group]:
                 self.take_what_is_there(group)
@@ -159,7 +159,7 @@ class Matcher:
 
     @cython.cfunc
     def take_what_is_there(self, group: cython.Py_ssize_t) -> cython.void:
-        """Give the rows of a group values that nobody has."""
+        """Give the rows of a group values that are still free."""
         value: cython.Py_ssize_t
         amount: cython.longlong
         for value in range(self.n_values):
@@ -173,14 +173,15 @@ class Matcher:
 
     @cython.cfunc
     def can_take(self, group: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.bint:
-        """Whether a value is not forbidden to a group."""
+        """Tell whether a group may have a value."""
         return (self.allowed[group * self.n_words + (value >> 6)] & self.bit[value & 63]) != 0
 
     @cython.cfunc
     def find_chain(self, group: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Find the shortest chain from a group to a value with room; give that, -1 for none.
+        """Find the shortest chain from a group to a value with room; return that value or -1.
 
-        The group takes a value; who had it takes another; the last of them takes the value given.
+        The group takes a value, whose holder takes another, and so on; the last takes the value
+        returned.
         """
         n_found: cython.Py_ssize_t
         place: cython.Py_ssize_t
@@ -204,7 +205,7 @@ class Matcher:
     def extend(
         self, group: cython.Py_ssize_t, given_up: cython.Py_ssize_t, n_found: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Queue what a group can take for what it gives up and was not found yet; count all."""
+        """Queue the values not yet found that a group can take; return how many are found."""
         word: cython.Py_ssize_t
         value: cython.Py_ssize_t
         new: cython.ulonglong
@@ -224,7 +225,7 @@ class Matcher:
 
     @cython.cfunc
     def pass_on(self, group: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.void:
-        """Pass as many rows as possible along the chain that was found."""
+        """Move as many rows as possible along the chain found."""
         value: cython.Py_ssize_t = last
         given_up: cython.Py_ssize_t = self.given_up[last]
         amount: cython.longlong = min(self.left[group], self.room[last])
@@ -244,7 +245,7 @@ class Matcher:
 
     @cython.cfunc
     def close_reach(self) -> cython.void:
-        """Find for each value all that chains of swaps, begun by its holders, can end in."""
+        """Find for each value all values in which a chain of swaps by its holders can end."""
         n_words: cython.Py_ssize_t = self.n_words
         value: cython.Py_ssize_t
         other: cython.Py_ssize_t
@@ -256,7 +257,7 @@ class Matcher:
                 if self.flow[value * self.n_groups + other] > 0:
                     for word in range(n_words):
                         self.reach[value * n_words + word] |= self.allowed[other * n_words + word]
-        # Chains by way of the values 0, ..., other, as Warshall has it.
+        # Warshall's transitive closure: chains through the values 0, ..., other.
         for other in range(self.n_values):
             for value in range(self.n_values):
                 if self.reach[value * n_words + (other >> 6)] & self.bit[other & 63]:
@@ -265,7 +266,7 @@ class Matcher:
 
     @cython.cfunc
     def write_valid(self, words: cython.ulonglong[:, ::1]) -> cython.void:
-        """Mark what each group has, and what it can take whose holders can reach what it has."""
+        """Mark the values a group has, and those it can take whose holders reach one of these."""
         n_words: cython.Py_ssize_t = self.n_words
         group: cython.Py_ssize_t
         value: cython.Py_ssize_t

@@ -1,13 +1,15 @@
 """The search for rules of any length, for the most general among them, and for what they exclude.
 
 Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous and writable. Counts of rows stay below 2**31, so that
-products of two of them fit 64 bits.
+Python elsewhere. Arrays are contiguous and writable. Counts of rows stay below 2**31, so that the
+product of two counts fits into 64 bits. `tests/property/test_mining.py` states what each computes.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+from shoal.core.pausing import pause
 
 try:
     import cython
@@ -16,20 +18,23 @@ except ModuleNotFoundError:
 
 __all__ = ["Finder", "Miner", "mark_cells"]
 
+_VISITS = 1024
+"""The search can be stopped after every so many antecedents."""
+
 
 @cython.cclass
 class Miner:
-    """Goes through all antecedents, column after column, with the rows that each holds for.
+    """Visits all antecedents, column after column, with the rows that each holds for.
 
-    At every column an antecedent names one of its items or none. What it holds for is a list of
-    suffixes: what rows are from that column on, equal ones added up. Suffixes are numbered in the
-    order of their leaves, so that every item holds for a slice of the list, and the slice, without
-    the column, becomes the list of the next one.
+    At every column an antecedent names one item or none. The rows it holds for are a list of
+    suffixes: the distinct ends of rows from that column on, with their counts. Suffixes are
+    numbered in the order of their leaves, so every item holds for a slice of the list, and that
+    slice, without the column, becomes the list of the next column.
 
-    Parameters are the `shoal.knowledge.mining.crisp.Suffixes`, the least count of each value,
-    ascending, the numerator and the denominator of the largest share of hits, which is 0 where
-    suffixes carry the values seen, the most columns that an antecedent names, and how many rules
-    may be found before `mine` raises OverflowError.
+    The parameters are the `shoal.injector.crisp_mining.Suffixes`; the least count of each value,
+    ascending; the numerator and the denominator of the largest share of hits, which is 0 if
+    suffixes carry the values seen; the largest number of columns that an antecedent names; and how
+    many rules may be found before `mine` raises OverflowError.
     """
 
     n_columns: cython.Py_ssize_t
@@ -54,18 +59,20 @@ class Miner:
     listed: cython.int[::1]
     before: cython.longlong[::1]
     seen: cython.ulonglong[::1]
-    # The items that hold the suffix which is looked at, by column.
+    # The items that hold the current suffix, by column.
     open_item: cython.int[::1]
     open_last: cython.int[::1]
     open_begin: cython.longlong[::1]
     chosen: cython.int[::1]
-    # By suffix of the next column, while a slice is added up.
+    # By suffix of the next column, while a slice is summed.
     added: cython.longlong[::1]
     added_seen: cython.ulonglong[::1]
     touched: cython.int[::1]
     hits: cython.longlong[::1]
     words: cython.ulonglong[::1]
-    # What was found.
+    # The rules found.
+    n_visits: cython.longlong
+    share: cython.double
     n_itemsets: cython.longlong
     n_with_rules: cython.Py_ssize_t
     n_rules: cython.Py_ssize_t
@@ -136,6 +143,8 @@ class Miner:
         Returns the items and counts of the antecedents with rules, where the rules of each start,
         the values and hits of the rules, and the number of frequent antecedents.
         """
+        self.n_visits = 0
+        self.share = 0
         self.visit(0, self.start[1], 0)
         n: cython.Py_ssize_t = self.n_with_rules
         return (
@@ -151,7 +160,7 @@ class Miner:
     def visit(
         self, column: cython.Py_ssize_t, size: cython.Py_ssize_t, n_named: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Name every item of a column in turn, and at last none."""
+        """Name every item of a column in turn, and finally none."""
         first: cython.Py_ssize_t = self.start[column]
         rows: cython.Py_ssize_t = first + column
         bottom: cython.Py_ssize_t = column * self.height
@@ -160,6 +169,11 @@ class Miner:
         leaf: cython.int
         place: cython.Py_ssize_t
         path: cython.Py_ssize_t
+        # About half of what is left after the columns before names this column.
+        rest: cython.double = 0.5**column
+        self.n_visits += 1
+        if self.n_visits % _VISITS == 0:
+            pause(self.share)
         while i < size:
             leaf = self.leaf[first + self.listed[first + i]]
             # The open items are the highest ones of the leaf's path.
@@ -178,6 +192,8 @@ class Miner:
                 top -= 1
                 place = self.open_begin[top]
                 if self.before[rows + i] - self.before[rows + place] >= self.least:
+                    if n_named == 0:
+                        self.share = 1 - rest + rest / 2 * place / size
                     self.chosen[column] = self.open_item[top]
                     self.descend(column, place, i, n_named + 1)
         self.chosen[column] = -1
@@ -191,7 +207,7 @@ class Miner:
         end: cython.Py_ssize_t,
         n_named: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
-        """Go on to the next column with a slice of a column's list, or report where that is all."""
+        """Continue with a slice of this column's list in the next column, or report rules."""
         if column + 1 < self.n_columns and n_named < self.max_len:
             return self.visit(column + 1, self.merge(column, begin, end), n_named)
         if n_named > 0:
@@ -204,7 +220,7 @@ class Miner:
     def merge(
         self, column: cython.Py_ssize_t, begin: cython.Py_ssize_t, end: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Make the list of the next column from a slice of a column's; give its length."""
+        """Build the list of the next column from a slice of a column's list; return its length."""
         old: cython.Py_ssize_t = self.start[column]
         new: cython.Py_ssize_t = self.start[column + 1]
         old_rows: cython.Py_ssize_t = old + column
@@ -258,7 +274,7 @@ class Miner:
 
     @cython.cfunc
     def sort_touched(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Sort the first of the touched suffixes, by insertion over shrinking distances."""
+        """Sort the first `size` touched suffixes by insertion over shrinking gaps (Shell sort)."""
         gap: cython.Py_ssize_t = 1
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -280,7 +296,7 @@ class Miner:
     def report_unseen(
         self, column: cython.Py_ssize_t, begin: cython.Py_ssize_t, end: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Report a rule for every expected value that a slice of a column's list lacks."""
+        """Report a rule for every expected value that does not occur in a slice of a list."""
         first: cython.Py_ssize_t = self.start[column]
         count: cython.longlong = (
             self.before[first + column + end] - self.before[first + column + begin]
@@ -307,7 +323,7 @@ class Miner:
     def report_rare(
         self, column: cython.Py_ssize_t, begin: cython.Py_ssize_t, end: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Report a rule for every expected value that is rare in a slice of a column's list."""
+        """Report a rule for every expected value that is rare in a slice of a list."""
         first: cython.Py_ssize_t = self.start[column]
         rows: cython.Py_ssize_t = first + column
         count: cython.longlong = self.before[rows + end] - self.before[rows + begin]
@@ -336,7 +352,7 @@ class Miner:
         count: cython.longlong,
         is_new: cython.bint,
     ) -> cython.Py_ssize_t:
-        """Keep a rule of the chosen items, and the items where it is their first."""
+        """Keep a rule about the chosen items; keep the items too if it is their first."""
         column: cython.Py_ssize_t
         if self.n_rules == self.most_rules:
             raise OverflowError
@@ -360,7 +376,7 @@ class Miner:
 
 
 def grown(array: object) -> object:
-    """Give an array of twice the length that begins like another."""
+    """Return an array of twice the length that begins with the given one."""
     old = np.asarray(array)
     new = np.empty(2 * len(old), dtype=old.dtype)
     new[: len(old)] = old
@@ -371,11 +387,11 @@ def grown(array: object) -> object:
 class Finder:
     """Finds whether a rule is implied by another one, in a trie of all rules.
 
-    The trie's first level are the values, then one level for each column, whose labels are the
-    nodes and -1; its last level are the rules, in their order.
+    The trie's first level holds the values, followed by one level per column, whose labels are the
+    nodes and -1; its last level holds the rules, in their order.
 
-    Parameters are the `shoal.knowledge.mining.generality.Trie`, and for each label of each column
-    the labels that are at least as general.
+    The parameters are the `shoal.injector.consequences.Trie`, and for each label of each
+    column the labels that are at least as general.
     """
 
     n_columns: cython.Py_ssize_t
@@ -403,7 +419,7 @@ class Finder:
         value: cython.int[::1],
         is_implied: cython.uchar[::1],
     ) -> None:
-        """Mark the rules that another one implies; the rules are those of the trie's last level."""
+        """Mark the rules, those of the trie's last level, that another one implies."""
         rule: cython.Py_ssize_t
         for rule in range(nodes.shape[0]):
             self.rule = rule
@@ -448,12 +464,12 @@ def mark_cells(
     held: cython.ulonglong[:, ::1],
     marks: cython.ulonglong[:, ::1],
 ) -> None:
-    """Mark for every value the cells that a rule excludes from it.
+    """Mark for every value the cells to which some rule forbids it.
 
-    `cells` holds the cells of every item as bits, `item` the items of every rule and -1 behind the
-    last of them. Rules that begin with the same items should follow each other: `held`, which has
-    one row more than a rule has items, keeps the cells that a rule's first items hold for; its
-    first row has all bits set.
+    `cells` holds the cells of every item as bits, `item` the items of every rule, followed by -1.
+    Rules that begin with the same items should be adjacent: `held`, which has one more row than a
+    rule has items, keeps the cells that a rule's first items hold for; its first row has all bits
+    set.
     """
     n_words: cython.Py_ssize_t = cells.shape[1]
     n_columns: cython.Py_ssize_t = item.shape[1]

@@ -1,53 +1,57 @@
-"""Negative association rules: what people of some kind never have.
+"""Association rules: values that people of some kind never have, and values that they tend to have.
 
-A rule ``X => not s`` says that people of whom X is true do not have the sensitive value s. X is a
-conjunction of nodes of the quasi-identifiers' hierarchies. A rule is interesting where X is true
-of so many people that s would be expected among them: with probability `expectation`, were X and
-s independent. There may be half a million rules, so they are kept as arrays, and made into
-objects one by one.
+X is a conjunction of nodes of the quasi-identifiers' hierarchies, at any level but the root. A
+negative rule ``X => not s`` says that people for whom X is true do not have the sensitive value s.
+It is interesting if X is true for so many people that s would be expected among them: with
+probability `expectation`, if X and s were independent. There may be half a million negative rules,
+so they are kept as arrays and converted to objects one by one.
+
+A positive rule ``X => s`` says that people for whom X is true tend to have s. Its strength is its
+conviction: how often X would occur without s if the two were independent, divided by how often it
+does. Positive rules change how likely values are and forbid nothing.
 
 References
 ----------
-[Li08] T. Li, N. Li, Injector: mining background knowledge for data anonymization, 2008, Section IV.
+[Li08] T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008,
+Section IV (negative rules), VIII-A and VI-B (positive rules and conviction).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Flags, Floats, Integers, Small
 from shoal.core.errors import ParameterError
-from shoal.knowledge.nodes import Marks, Node, covering
-
-__all__ = ["NegativeRule", "NegativeRules"]
-
-_Integers = npt.NDArray[np.int32]
-_Floats = npt.NDArray[np.float64]
+from shoal.core.tree import Label
+from shoal.injector.nodes import Node, covering
 
 
 @dataclass(frozen=True, kw_only=True)
 class NegativeRule:
-    """People of whom the antecedent is true do not have the value.
+    """People for whom the antecedent is true do not have the value.
 
     Parameters
     ----------
     antecedent
-        The node of each column that it speaks of, by its label; None is the missing value.
+        The label of a hierarchy node for each column that it names; None is the missing value.
     value
         The excluded sensitive value; None is the missing value.
     count
-        Of how many people the antecedent is true; None where the rule was given, not mined.
+        The number of people for whom the antecedent is true. Default: None, for a rule that was
+        given, not mined.
     expectation
-        How probable it would be, were they independent, that one of them had the value.
+        The probability that one of them would have the value if the two were independent.
+        Default: None, as for the count.
     confidence
-        The share of them who do not have it.
+        The share of them who do not have it. Default: 1.
     who, why
-        Who added the rule, and for what reason.
+        The author of the rule, and the reason. Default: unknown.
 
     Examples
     --------
@@ -66,13 +70,12 @@ class NegativeRule:
     def __post_init__(self) -> None:
         if not self.antecedent:
             raise ParameterError(
-                "A negative rule needs an antecedent: of everybody, nobody has the value is no "
-                "knowledge about people."
+                "A negative rule needs an antecedent; without one it would be about everybody."
             )
 
     @property
     def key(self) -> tuple[frozenset[tuple[str, str | None]], str | None]:
-        """What makes two rules the same: of whom they speak, and which value they exclude."""
+        """The identity of a rule: its antecedent and the value that it excludes."""
         return frozenset(self.antecedent.items()), self.value
 
     def __repr__(self) -> str:
@@ -81,32 +84,19 @@ class NegativeRule:
 
 @dataclass(frozen=True, eq=False)
 class NegativeRules:
-    """A frozen set of negative rules, in arrays.
+    """A frozen set of negative rules, in arrays; unknown numbers are nan."""
 
-    Parameters
-    ----------
-    nodes
-        For each column the nodes that rules name, with different labels.
-    place
-        One row a rule, one column a column of `nodes`: the place of its node, -1 where it names
-        none.
-    values
-        The sensitive values that rules exclude.
-    value
-        The place of each rule's value.
-    counts, expectations, confidences
-        As in `NegativeRule`; nan where they are not known.
-    notes
-        Who and why, by the number of a rule.
-    """
-
+    # The nodes that rules name, by column, with distinct labels.
     nodes: Mapping[str, tuple[Node, ...]]
-    place: _Integers
+    # One row per rule, one column per column of `nodes`: the place of its node, -1 for none.
+    place: Small
+    # The sensitive values that rules exclude, and the place of each rule's value.
     values: tuple[str | None, ...]
-    value: _Integers
-    counts: _Floats
-    expectations: _Floats
-    confidences: _Floats
+    value: Small
+    counts: Floats
+    expectations: Floats
+    confidences: Floats
+    # The author and the reason, by the number of the rule.
     notes: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     is_fuzzy: bool = False
 
@@ -116,13 +106,8 @@ class NegativeRules:
     ) -> NegativeRules:
         """Collect rules; equal ones count once.
 
-        Of them the first is kept, with what it does not say itself from the others: the numbers of
-        a rule that was mined, and who gave it too and why.
-
-        Parameters
-        ----------
-        definitions
-            What labels stand for, where they are not values themselves.
+        The first of equal rules is kept; the numbers of a mined rule, the author and the reason are
+        added from the others. `definitions` define labels that are not values themselves.
         """
         known = {
             (column, node.label): node
@@ -169,7 +154,7 @@ class NegativeRules:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that rules may speak of."""
+        """The columns that rules may name."""
         return tuple(self.nodes)
 
     def __len__(self) -> int:
@@ -209,8 +194,8 @@ class NegativeRules:
     def __iter__(self) -> Iterator[NegativeRule]:
         return (self[number] for number in range(len(self)))
 
-    def take(self, numbers: npt.NDArray[np.int64] | Marks) -> NegativeRules:
-        """Keep some rules."""
+    def take(self, numbers: Integers | Flags) -> NegativeRules:
+        """Return some of the rules."""
         numbers = np.flatnonzero(numbers) if numbers.dtype == bool else numbers
         return NegativeRules(
             nodes=self.nodes,
@@ -233,32 +218,28 @@ class NegativeRules:
         rules: Iterable[NegativeRule],
         definitions: Mapping[str, Sequence[Node]] | None = None,
     ) -> NegativeRules:
-        """Leave out rules, whatever their numbers, and the mined rules that follow from them.
+        """Return the rules without the given ones, and without mined rules that follow from them.
 
-        A rule follows from one about the same value and about at least the people that it is
-        about. A rule that somebody gave, or put a name or a reason to, is left out only if it is
-        struck itself.
-
-        Parameters
-        ----------
-        definitions
-            What the labels of the struck rules stand for, where they are not values themselves.
+        A rule follows from one about the same value and about at least the same people. A rule that
+        was given, or has an author or a reason, is left out only if it is struck itself.
+        `definitions` define the labels of the struck rules that are not values themselves.
         """
         struck = list(rules)
         if not struck or not len(self):
             return self
         keys = {rule.key for rule in struck}
         is_out = np.array([rule.key in keys for rule in self], dtype=bool)
+        # Only mined rules have a count.
         is_vouched = np.isnan(self.counts)
         is_vouched[list(self.notes)] = True
         for rule in struck:
             is_out |= self._following(rule, definitions or {}) & ~is_vouched
         return self.take(~is_out)
 
-    def _following(self, rule: NegativeRule, definitions: Mapping[str, Sequence[Node]]) -> Marks:
-        """Mark the rules that say less than one that has no exceptions."""
+    def _following(self, rule: NegativeRule, definitions: Mapping[str, Sequence[Node]]) -> Flags:
+        """Mark the rules that follow from a rule without exceptions."""
         excluded = np.array([value == rule.value for value in self.values], dtype=bool)
-        follows: Marks = excluded[self.value]
+        follows: Flags = excluded[self.value]
         for column, label in rule.antecedent.items():
             if column not in self.nodes:
                 return np.zeros(len(self), dtype=bool)
@@ -267,11 +248,12 @@ class NegativeRules:
             above = own.get(label, Node.of_value(label))
             is_within = covering([above, *nodes])[0, 1:]
             place = self.place[:, self.columns.index(column)]
+            # A rule that does not name the column is about more people, so it does not follow.
             follows &= (place >= 0) & is_within[place]
         return follows
 
     def defined(self, definitions: Mapping[str, Sequence[Node]]) -> NegativeRules:
-        """Let labels that do not say what they stand for have the meaning that is given here."""
+        """Define the labels that have no definition of their own."""
         nodes = {}
         for column, named in self.nodes.items():
             known = {node.label: node for node in definitions.get(column, ())}
@@ -281,9 +263,9 @@ class NegativeRules:
         return replace(self, nodes=nodes)
 
     @cached_property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """How many columns each rule speaks of."""
-        lengths: npt.NDArray[np.int64] = np.count_nonzero(self.place >= 0, axis=1).astype(np.int64)
+    def lengths(self) -> Integers:
+        """The number of columns that each rule names."""
+        lengths: Integers = np.count_nonzero(self.place >= 0, axis=1).astype(np.int64)
         return lengths
 
     def __repr__(self) -> str:
@@ -291,7 +273,7 @@ class NegativeRules:
 
 
 def _completed(rule: NegativeRule, other: NegativeRule) -> NegativeRule:
-    """Add to a rule what only another one like it says."""
+    """Fill in what is missing in a rule from an equal one."""
     if rule.count is None and other.count is not None:
         rule = replace(
             rule, count=other.count, expectation=other.expectation, confidence=other.confidence
@@ -301,9 +283,79 @@ def _completed(rule: NegativeRule, other: NegativeRule) -> NegativeRule:
     return rule
 
 
-def _known(values: Sequence[int | float | None]) -> _Floats:
+def _known(values: Sequence[int | float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def _unknown(value: np.floating) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PositiveRule:
+    """People for whom the antecedent is true tend to have the value.
+
+    The default of a number is None: unknown, because the rule was given, not mined.
+
+    Parameters
+    ----------
+    antecedent
+        X: the label of a hierarchy node for each column that it names; None is the missing value.
+    value
+        s, the sensitive value; None is the missing value.
+    confidence
+        The share of s among the rows for which X is true.
+    count
+        The number of these rows. Default: None.
+    conviction
+        P(X) P(not s) / P(X and not s): 1 if X says nothing about s, infinite if the confidence
+        is 1. Default: None.
+    support
+        The share of rows of the table with X and s. Default: None.
+    who, why
+        The author of the rule, and the reason. Default: unknown.
+
+    Examples
+    --------
+    >>> PositiveRule(antecedent={"smoker": "yes"}, value="bronchitis", confidence=0.3)
+    PositiveRule(smoker: confidence 0.3)
+    """
+
+    antecedent: Mapping[str, Label]
+    value: Label
+    confidence: float
+    count: int | None = None
+    conviction: float | None = None
+    support: float | None = None
+    who: str = ""
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.antecedent or not 0 <= self.confidence <= 1:
+            raise ParameterError(
+                "A positive rule needs an antecedent, and a confidence between 0 and 1.",
+                hint="give a share among all people as a statistic.",
+            )
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.antecedent.items()), self.value, self.confidence))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the rule as plain values; an infinite conviction, which JSON lacks, as a text."""
+        is_infinite = self.conviction == math.inf
+        return {
+            "antecedent": dict(self.antecedent),
+            "value": self.value,
+            "count": self.count,
+            "confidence": self.confidence,
+            "conviction": "infinite" if is_infinite else self.conviction,
+            "support": self.support,
+            "who": self.who,
+            "why": self.why,
+        }
+
+    def __repr__(self) -> str:
+        rows = "" if self.count is None else f"{self.count} rows, "
+        conviction = "" if self.conviction is None else f", conviction {self.conviction:.3g}"
+        columns = ", ".join(self.antecedent)
+        return f"PositiveRule({columns}: {rows}confidence {self.confidence:.3g}{conviction})"

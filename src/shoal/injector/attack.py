@@ -1,10 +1,11 @@
-"""Background knowledge: what is left of a bucket for somebody who knows what people cannot have.
+"""Background knowledge: the values that remain possible for a person, given negative rules.
 
 The adversary knows the quasi-identifiers of a person who is in the table, the release, and
-negative rules: a man does not have ovarian cancer. Of the values of a person's bucket she strikes
-those that the rules exclude. That is the simple count. But values and rows belong together one to
-one: where the only woman of a bucket is the only one who can have its ovarian cancer, she has it,
-and nobody else's values are as many as they seem. The matching count takes that into account.
+negative rules: a man does not have ovarian cancer. She strikes the values of the person's bucket
+that the rules exclude, and counts the rest. That is the simple count. But each row has exactly one
+of the values: if the only woman of a bucket is the only person who can have its ovarian cancer, she
+has it, and the others have fewer possible values than they seem to. The matching count takes that
+into account.
 
 References
 ----------
@@ -14,57 +15,50 @@ II, V-A and VI-A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks._background_room import Attacked, Room
-from shoal.core.attack import Attack, Findings, Risk, Section
-from shoal.core.cells import Cells, Counts
+from shoal.core.arrays import Counts
+from shoal.core.attack import Attack, Need, View
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.core.exact import whole
-from shoal.core.method import Shape
-from shoal.core.release import People, Published
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.matching import count_values, marks_of
-from shoal.knowledge.resolving import Setting, resolve
-
-__all__ = ["Background"]
+from shoal.core.findings import Findings, Risk
+from shoal.core.parameters import whole_number
+from shoal.core.release import Published
+from shoal.core.shapes import Model
+from shoal.injector.attack_rows import Room, Targets
+from shoal.injector.extents import Setting
+from shoal.injector.known import Knowledge, OptionalKnowledge, knowledge_parameter
+from shoal.injector.matching import count_values, marks_of
+from shoal.injector.resolving import resolve
 
 _N_WORST = 10
 _N_RULES = 15
 _MOST_RULES = 2_000
-"""How many rules are looked at to say which of them did it."""
+"""The largest number of rules that are examined for the section on rules."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class Background(Attack):
     """Count the values that each person may still have, given negative rules.
 
-    Parameters
-    ----------
-    rules
-        What she knows; by default what the attack is given, or what the release was made against.
-    ell
-        How many values must be possible for everybody; by default what the release promises, or
-        2 where it promises nothing of the kind.
-
     Notes
     -----
-    The posterior is one over the number of possible values, as if she took them for equally
-    likely; `shoal.attacks.Belief` weighs them. Where the rules contradict a bucket, so that nobody
-    in it can have any value, she knows that a rule is wrong and learns nothing: such people are
-    counted apart.
+    The posterior is one over the number of possible values, as if they were equally likely;
+    `shoal.attacks.Belief` weighs them. If the rules contradict a bucket, so that nobody in it can
+    have any value, the adversary knows that a rule is wrong and learns nothing: such people are
+    counted separately.
 
-    Facts about single people are matched person by person, where it is known whose line is whose:
+    Facts about single people are matched person by person, if it is known whose line is whose:
     while a release is published, with its internal folder, or for people given with their keys.
-    Rules and facts that name a column, node, value or key which is not there are listed as
-    unresolved.
+    Rules and facts that name an unknown column, node, value or key are listed as unresolved.
 
-    On a generalized release a rule holds for a line where it holds for all that its labels stand
-    for. Give people with their exact values to attack them with more: where they are all who can be
-    in a bucket, its values are matched by what each of them cannot have.
+    On a generalized release, a rule holds for a line if it holds for all values that its labels
+    stand for. Give people with their exact values for a stronger attack: if they are all the people
+    who can be in a bucket, its values are matched by what each of them cannot have.
 
     Examples
     --------
@@ -77,41 +71,38 @@ class Background(Attack):
     AttackReport(background: 0 of 9 people at risk)
     """
 
-    rules: Knowledge | None = field(default=None, repr=False)
-    ell: int | None = None
+    rules: OptionalKnowledge = knowledge_parameter(
+        "What the adversary knows. Default: the knowledge that the attack is given, or that the "
+        "release was made against."
+    )
+    ell: int | None = whole_number(
+        "How many values must be possible for everybody. Default: what the release promises, or 2.",
+        default=None,
+        least=1,
+        is_limit=True,
+    )
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, the release, and which sensitive "
         "values people of some kind never have"
     )
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.GENERALIZED, Shape.BUCKETIZED})
-    needs_knowledge: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if self.ell is not None:
-            whole("ell", self.ell, least=1)
-        if self.rules is not None and not isinstance(self.rules, Knowledge):
-            raise ParameterError(
-                f"rules must be knowledge, not a {type(self.rules).__name__}.",
-                hint="for example shoal.knowledge.Knowledge.from_file('rules.toml').",
-            )
+    reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS})
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE})
 
     def fits(self, published: Published) -> bool:
-        """Whether the release has buckets of sensitive values."""
+        """Return whether the release has buckets of sensitive values."""
         return super().fits(published) and published.buckets is not None
 
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:
+    def run(self, view: View) -> Findings:
         """Attack the people with the release and the rules.
 
-        Raises
-        ------
-        ParameterError
-            Where there are no rules, or they are about another column.
+        Raises `ParameterError` if there are no rules, or if they are about another column.
         """
-        rules = self._rules(published, knowledge)
+        published, people = view.published, view.people
+        rules = self._rules(published, view.knowledge)
         ell = _claimed(published) if self.ell is None else self.ell
-        attacked = Attacked.of(published, people, rules)
+        attacked = Targets.of(published, people, rules)
         room = Room.of(published, attacked)
         possible = room.possible(attacked)
         n_simple, n_valid = count_values(possible.simple), count_values(possible.matching)
@@ -175,7 +166,7 @@ class Background(Attack):
 
 
 def _claimed(published: Published) -> int:
-    """Give the number of values that the release promises to everybody; 2 where it does not."""
+    """Return the number of values that the release promises to everybody; 2 if it does not."""
     claimed = [getattr(guarantee, "ell", None) for guarantee in published.manifest.guarantees]
     return max([2, *(int(ell) for ell in claimed if ell is not None)])
 
@@ -190,17 +181,17 @@ def _bucket_section(published: Published, room: Room, ell: int) -> Section:
     fewest = np.full(buckets.n_buckets, np.iinfo(np.int64).max)
     np.minimum.at(fewest, occupants.bucket, n_valid)
     below = np.zeros(buckets.n_buckets, dtype=np.int64)
-    np.add.at(below, occupants.bucket, np.where(n_valid < ell, occupants.count, 0))
+    is_below = (n_valid > 0) & (n_valid < ell)
+    np.add.at(below, occupants.bucket, np.where(is_below, occupants.count, 0))
     n_values = np.diff(np.append(buckets.starts, len(buckets.bucket)))
     order = np.lexsort((-below, fewest))[:_N_WORST]
-    is_numbered = published.manifest.shape is Shape.GENERALIZED
     return Section(
         "worst buckets",
-        ("class" if is_numbered else "bucket", "size", "different values", "fewest possible",
+        (published.manifest.shape.bucket_word, "size", "different values", "fewest possible",
          f"people with fewer than {ell}"),
         tuple(
             (
-                bucket + 1 if is_numbered else published.lines.domains[0].text(bucket),
+                published.bucket_name(bucket),
                 int(buckets.sizes[bucket]),
                 int(n_values[bucket]),
                 int(fewest[bucket]),
@@ -213,7 +204,8 @@ def _bucket_section(published: Published, room: Room, ell: int) -> Section:
 def _rule_section(published: Published, room: Room, rules: Knowledge, ell: int) -> Section:
     """List the rules that strike a value from the buckets of most people at risk."""
     n_valid = count_values(room.matching)[room.entry]
-    lines = np.flatnonzero(n_valid < ell)
+    # People whose bucket contradicts the rules are reported apart.
+    lines = np.flatnonzero((n_valid > 0) & (n_valid < ell))
     general = rules.most_general().strongest(_MOST_RULES)
     struck: list[tuple[object, ...]] = []
     if len(lines):
@@ -255,10 +247,10 @@ def _band_section(n_simple: Counts, n_valid: Counts, counts: Counts) -> Section:
 def _further_section(n_valid: Counts, n_others: Counts, counts: Counts) -> Section:
     """Count people by how many further facts would make the adversary certain of their value.
 
-    [Li08, Section III-A] leaves adversary-specific knowledge open: nobody can list what somebody
-    may know about one person. How much of it she would need can be said. Each fact "does not have
-    s" about the person strikes one valid value and no other, so all but one need a fact: that
-    number is exact. For facts about others of the bucket it is an upper bound.
+    [Li08, Section III-A] leaves adversary-specific knowledge open: nobody can list everything that
+    an adversary may know about one person, but the number of facts needed can be counted. Each fact
+    "does not have s" about the person excludes exactly one valid value, so all but one need a fact:
+    that number is exact. For facts about others of the bucket it is an upper bound.
     """
     own = np.bincount(np.maximum(n_valid - 1, 0), np.where(n_valid > 0, counts, 0))
     is_counted = (n_valid > 0) & (n_others >= 0)

@@ -1,8 +1,8 @@
-"""What is possible for the people of each bucket, given what people cannot have.
+"""The values possible for the people of each bucket, given what they cannot have.
 
-Rules speak of all people of some kind, so rows that look alike share what they cannot have. Facts
-speak of one person: whoever is named in one is taken out of their line, and stands in the bucket
-with a set of their own. What they cannot have then limits what others can, by matching.
+Rules are about all people of some kind, so rows that look alike have the same forbidden values.
+Facts are about one person: a person named in a fact is taken out of their line and gets a set of
+their own in the bucket. What that person cannot have then limits the others, by matching.
 """
 
 from __future__ import annotations
@@ -12,51 +12,40 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts
-from shoal.core.forbidden import ForbiddenSets, Marks
-from shoal.core.method import Shape
+from shoal.core.arrays import Codes, Counts, Flags, Words
+from shoal.core.cells import Buckets, Cells
+from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.core.release import People, Published
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.location import match_lines
-from shoal.knowledge.matching import (
+from shoal.injector.extents import Setting
+from shoal.injector.known import Knowledge
+from shoal.injector.matching import (
     Occupants,
-    Words,
     marks_of,
     matching_values,
     simple_values,
     words_of,
 )
-from shoal.knowledge.resolving import Resolution, Setting, resolve, resolve_facts
-
-__all__ = ["Attacked", "Possible", "Room"]
+from shoal.injector.resolving import Resolution, resolve, resolve_facts
+from shoal.locating.location import match_lines
 
 
 @dataclass(frozen=True, eq=False)
-class Attacked:
-    """The people attacked: one entry for each cell, then one for each person whom a fact names.
+class Targets:
+    """The people attacked: one entry per cell, then one per person named in a fact.
 
-    Parameters
-    ----------
-    people
-        The people.
-    found
-        The rules, resolved.
-    apart
-        The people whom facts name, by the key of their row, and the cell that each is in.
-    excluded
-        One row for each of them, one column for each sensitive value: what they do not have.
-    unresolved
-        The rules and facts that name something which is not there.
+    `found` are the resolved rules. `apart` has the people named in facts, by the key of their row,
+    and the cell of each; `excluded` marks the values that they do not have. `unresolved` lists the
+    rules and facts that name something unknown.
     """
 
     people: People
     found: Resolution
     apart: Mapping[str, int]
-    excluded: Marks
+    excluded: Flags
     unresolved: tuple[str, ...]
 
     @classmethod
-    def of(cls, published: Published, people: People, rules: Knowledge) -> Attacked:
+    def of(cls, published: Published, people: People, rules: Knowledge) -> Targets:
         """Resolve rules and facts for the people attacked."""
         setting = Setting.of_published(published)
         found = resolve(rules, setting)
@@ -69,7 +58,7 @@ class Attacked:
 
     @property
     def own_cell(self) -> Codes:
-        """The cell of each person whom a fact names."""
+        """The cell of each person named in a fact."""
         return np.array(list(self.apart.values()), dtype=np.int64)
 
     @property
@@ -79,51 +68,34 @@ class Attacked:
 
     @property
     def counts(self) -> Counts:
-        """How many people each entry speaks of."""
+        """The number of people of each entry."""
         counts = self.people.counts.copy()
         np.subtract.at(counts, self.own_cell, 1)
         return np.concatenate([counts, np.ones(len(self.apart), dtype=np.int64)])
 
 
 @dataclass(frozen=True, eq=False)
-class Possible:
-    """The values that are possible for each entry of `Attacked`.
+class Possibilities:
+    """The values that are possible for each entry of `Targets`, by simple count and by matching.
 
-    Parameters
-    ----------
-    simple, matching
-        The values, by either count.
-    n_others
-        An upper bound on the fewest facts about others of the bucket that would make her certain;
-        -1 where a person may be in several places.
-    is_found
-        Whether the person may be anywhere in the release.
+    `n_others` is an upper bound on the fewest facts about others of the bucket that would make the
+    adversary certain; -1 if a person may be in several places. `is_found` marks the people who may
+    be anywhere in the release.
     """
 
     simple: Words
     matching: Words
     n_others: Counts
-    is_found: Marks
+    is_found: Flags
 
 
 @dataclass(frozen=True, eq=False)
 class Room:
-    """What is possible for the lines of a release.
+    """The values possible for the lines of a release.
 
-    Parameters
-    ----------
-    published, buckets
-        The release, and its sensitive values.
-    occupants
-        How many rows of each bucket have each set of forbidden values.
-    entry
-        The entry of each line there.
-    own_entry
-        The entry of each person whom a fact names; -1 where their line is not known.
-    simple, matching
-        The values possible for each entry, by either count.
-    n_others
-        The upper bound on facts about others, for each entry.
+    `entry` is the entry of each line in `occupants`, and `own_entry` that of each person named in a
+    fact (-1 if their line is unknown). Each entry has the values possible by simple count and by
+    matching, and the upper bound on facts about others.
     """
 
     published: Published
@@ -136,15 +108,16 @@ class Room:
     n_others: Counts
 
     @classmethod
-    def of(cls, published: Published, attacked: Attacked) -> Room:
-        """Put everybody into their buckets, those whom facts name with sets of their own."""
+    def of(cls, published: Published, targets: Targets) -> Room:
+        """Place everybody in their buckets; people named in facts have sets of their own."""
         buckets = published.buckets
         assert buckets is not None
-        lines, found = published.lines, attacked.found.sets
+        lines, found = published.lines, targets.found.sets
         which = found.which[published.looks[1]]
-        line_of = _own_lines(published, attacked)
+        # Each person named in a fact is taken out of their line and becomes a row of their own.
+        line_of = _own_lines(published, targets)
         placed = np.flatnonzero(line_of >= 0)
-        own = found.sets[which[line_of[placed]]] | attacked.excluded[placed]
+        own = found.sets[which[line_of[placed]]] | targets.excluded[placed]
         sets = ForbiddenSets.of_marks(np.concatenate([found.sets, own]))
         n_sets = len(found.sets)
         all_which = np.concatenate([sets.which[:n_sets][which], sets.which[n_sets:]])
@@ -163,8 +136,8 @@ class Room:
         key = occupants.bucket * np.int64(len(sets.sets)) + occupants.which
         wanted = bucket * np.int64(len(sets.sets)) + all_which
         entry = np.minimum(np.searchsorted(key, wanted), len(key) - 1).astype(np.int64)
-        # A line that is nobody's any more has no entry of its own; it speaks of no one.
-        own_entry = np.full(len(attacked.apart), -1, dtype=np.int64)
+        # A line whose rows are all taken out has no entry of its own, and is about nobody.
+        own_entry = np.full(len(targets.apart), -1, dtype=np.int64)
         own_entry[placed] = entry[lines.n_cells :]
         matching = matching_values(occupants, sets.sets, buckets)
         return cls(
@@ -178,40 +151,43 @@ class Room:
             _facts_about_others(occupants, buckets, matching),
         )
 
-    def possible(self, attacked: Attacked) -> Possible:
+    def possible(self, targets: Targets) -> Possibilities:
         """Return the values possible for everybody attacked."""
-        people = attacked.people
+        people = targets.people
         if people.line is not None:
             entry = np.concatenate([self.entry[people.line], self.own_entry])
             found = np.ones(len(entry), dtype=bool)
-            return Possible(self.simple[entry], self.matching[entry], self.n_others[entry], found)
+            return Possibilities(
+                self.simple[entry], self.matching[entry], self.n_others[entry], found
+            )
         person, line = self._lines_of(people)
-        person, line = _with_own(person, line, attacked)
-        n_cells, n_entries = people.quasi.n_cells, len(attacked.cell)
+        person, line = _with_own(person, line, targets)
+        n_cells, n_entries = people.quasi.n_cells, len(targets.cell)
         entry = self.entry[line]
         own = np.append(self.own_entry, -1)[np.maximum(person - n_cells, -1)]
         entry = np.where((person >= n_cells) & (own >= 0), own, entry)
         setting = Setting.of_people(self.published, people.quasi)
-        sets = resolve(attacked.found.knowledge, setting).sets
-        marks = sets.sets[sets.which][attacked.cell]
-        marks[n_cells:] |= attacked.excluded
+        sets = resolve(targets.found.knowledge, setting).sets
+        marks = sets.sets[sets.which][targets.cell]
+        marks[n_cells:] |= targets.excluded
         allowed = ~words_of(marks)
         simple, matching = (
             _united(words[entry], person, n_entries) & allowed
             for words in (self.simple, self.matching)
         )
-        if self.published.manifest.shape is Shape.GENERALIZED:
+        if self.published.manifest.shape.generalizes:
+            # Labels hide which rules apply to a row, but people's exact values may show it.
             bucket = self.published.lines.codes[line, 0]
             own_sets = ForbiddenSets.of_marks(marks)
-            self._match_known(attacked.counts, person, bucket, own_sets, matching)
+            self._match_known(targets.counts, person, bucket, own_sets, matching)
         n_places = np.bincount(person, minlength=n_entries)
         n_others = np.full(n_entries, -1, dtype=np.int64)
         is_single = n_places[person] == 1
         n_others[person[is_single]] = self.n_others[entry[is_single]]
-        return Possible(simple, matching, n_others, n_places > 0)
+        return Possibilities(simple, matching, n_others, n_places > 0)
 
     def _lines_of(self, people: People) -> tuple[Codes, Codes]:
-        """Return pairs of a cell of people and a line that they may be."""
+        """Return pairs of a cell of people and a line that they may be in."""
         lines = self.published.lines
         quasi = Cells(self.published.quasi, lines.codes[:, 1:], lines.counts)
         matches = match_lines(quasi, self.published.meanings, people.quasi)
@@ -224,9 +200,10 @@ class Room:
     def _match_known(
         self, counts: Counts, person: Codes, bucket: Codes, own: ForbiddenSets, matching: Words
     ) -> None:
-        """Match where all of a bucket are known: by their own sets, which exclude more.
+        """Match the buckets whose people are all known, by their own sets, which exclude more.
 
-        They are all of it where as many people as it has rows can be there and nowhere else.
+        The people of a bucket are all known if as many people as it has rows can be there and
+        nowhere else.
         """
         sizes, n_people = self.buckets.sizes, len(counts)
         lowest = np.full(n_people, len(sizes), dtype=np.int64)
@@ -254,9 +231,9 @@ class Room:
         matching[sure] = words[np.searchsorted(key, seat * n_sets + which)]
 
 
-def _own_lines(published: Published, attacked: Attacked) -> Codes:
-    """Return the line of each person whom a fact names; -1 where they may be in several."""
-    people, cells = attacked.people, attacked.own_cell
+def _own_lines(published: Published, targets: Targets) -> Codes:
+    """Return the line of each person named in a fact; -1 if they may be in several."""
+    people, cells = targets.people, targets.own_cell
     if people.line is not None:
         return people.line[cells].astype(np.int64)
     if not len(cells):
@@ -268,18 +245,18 @@ def _own_lines(published: Published, attacked: Attacked) -> Codes:
     n_lines = np.diff(matches.start)
     line = np.full(len(cells), -1, dtype=np.int64)
     line[n_lines == 1] = matches.line[matches.start[:-1][n_lines == 1]]
-    # More people than a line has rows cannot all be in it: the fact is then about somebody else.
+    # More people than a line has rows cannot all be in it, so their lines are unknown.
     named = np.bincount(line[line >= 0], minlength=lines.n_cells)
     return np.where((line >= 0) & (named[line] <= lines.counts[line]), line, -1)
 
 
-def _with_own(person: Codes, line: Codes, attacked: Attacked) -> tuple[Codes, Codes]:
-    """Add the lines of people whom facts name, who may be where others of their cell may be."""
-    n_cells = attacked.people.quasi.n_cells
+def _with_own(person: Codes, line: Codes, targets: Targets) -> tuple[Codes, Codes]:
+    """Add the lines of people named in facts, who may be wherever others of their cell may be."""
+    n_cells = targets.people.quasi.n_cells
     order = np.argsort(person, kind="stable")
     start = np.searchsorted(person[order], np.arange(n_cells + 1))
     persons, lines = [person], [line]
-    for place, cell in enumerate(attacked.own_cell.tolist()):
+    for place, cell in enumerate(targets.own_cell.tolist()):
         here = order[start[cell] : start[cell + 1]]
         persons.append(np.full(len(here), n_cells + place, dtype=np.int64))
         lines.append(line[here])
@@ -287,7 +264,7 @@ def _with_own(person: Codes, line: Codes, attacked: Attacked) -> tuple[Codes, Co
 
 
 def _united(words: Words, person: Codes, n_people: int) -> Words:
-    """Unite what is possible in any of the lines that a person may be."""
+    """Unite the values possible in any of the lines that a person may be in."""
     united = np.zeros((n_people, words.shape[1]), dtype=np.uint64)
     np.bitwise_or.at(united, person, words)
     return united
@@ -297,9 +274,9 @@ def _facts_about_others(occupants: Occupants, buckets: Buckets, matching: Words)
     """Bound how few facts about others of a bucket could make the adversary certain of a row.
 
     Suppose that the row has v, which c rows of the bucket have, and that v is valid for n rows.
-    Of the other n - 1, c - 1 have v as well. The remaining n - c do not; once she knows that of
-    each of them, the row must have v. Fewer facts may do, so this is an upper bound. It is taken
-    for the value that needs the fewest, and is 0 where she is certain already.
+    Of the other n - 1, c - 1 have v as well. The remaining n - c do not; once the adversary knows
+    that of each of them, the row must have v. Fewer facts may be enough, so this is an upper bound.
+    It is taken for the value that needs the fewest, and is 0 if the adversary is certain already.
     """
     n_values = buckets.domain.size
     valid = marks_of(matching, n_values)

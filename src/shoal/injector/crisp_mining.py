@@ -1,8 +1,8 @@
-"""Mining negative rules whose antecedents hold for a row or do not.
+"""Mining negative rules whose antecedents either hold for a row or do not.
 
-Antecedents of one column are counted at once: rows by leaf and value, added up along the leaves,
-so that every node is a difference of two sums. Longer ones are searched depth first. The search
-never goes back to the rows: all it needs of them are their distinct ends, column by column.
+Antecedents of one column are counted at once: rows by leaf and value, summed along the leaves, so
+that every node is a difference of two sums. Longer antecedents are searched depth first. The search
+never returns to the rows: it needs only their distinct suffixes, column by column.
 
 References
 ----------
@@ -17,78 +17,40 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Small, Words
+from shoal.core.cells import group
 from shoal.core.errors import ParameterError
-from shoal.knowledge.mining._kernels import Miner
-from shoal.knowledge.mining.capacity import MEMORY, most_rules, too_many_rules
-from shoal.knowledge.mining.items import Items
-from shoal.knowledge.mining.rules import NO_NODE, Small
-from shoal.knowledge.mining.thresholds import largest_below
-
-__all__ = ["CountedRows", "Found", "Suffixes", "mine_long", "mine_single"]
-
-Words = npt.NDArray[np.uint64]
+from shoal.core.exact import highest_at_most
+from shoal.injector._mining_kernels import Miner
+from shoal.injector.mined_rules import (
+    MEMORY,
+    NO_NODE,
+    Items,
+    RawRules,
+    most_rules,
+    too_many_rules,
+)
 
 _CHUNK = 2**22
-"""How many pairs of a node and a value are counted at a time."""
+"""The number of pairs of a node and a value that are counted at a time."""
 _WORD = 64
 FEWER = "let antecedents name fewer columns (max_len), or raise min_exp."
-"""What to do about too many rules."""
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Rules in the order in which they were found.
-
-    Parameters
-    ----------
-    item
-        One row a rule: for each column the place of the node among its `Items`, or -1.
-    value
-        For each rule its value, a place in the thresholds.
-    count, hits
-        The rows of its antecedent, and those among them that have the value.
-    n_itemsets
-        How many antecedents are frequent.
-    """
-
-    item: Small
-    value: Codes
-    count: Counts
-    hits: Counts
-    n_itemsets: int
-
-    @classmethod
-    def none(cls, n_columns: int) -> Found:
-        """Give no rules."""
-        zero = np.empty(0, dtype=np.int64)
-        return cls(np.empty((0, n_columns), dtype=np.int32), zero, zero, zero, 0)
+"""The hint for too many rules."""
 
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """The distinct rows of a table, and what rules about their values need.
+    """The distinct rows of a table, and the thresholds of rules about their values."""
 
-    Parameters
-    ----------
-    leaves
-        One array a column: for each row the place of its leaf in the column's `Items`.
-    value
-        For each row its value: a place in `threshold`, or `n_values` where no rule is about it.
-    count
-        How often each row occurs.
-    threshold
-        The values that rules may be about: the least count of each, ascending.
-    slack
-        The largest share of hits among the rows of an antecedent.
-    """
-
+    # One array per column: the place of each row's leaf in the column's `Items`.
     leaves: Sequence[Codes]
+    # The value of each row: a place in `threshold`, or `n_values` if no rule is about it.
     value: Codes
     count: Counts
+    # The least count of each value that rules may be about, ascending.
     threshold: Counts
+    # The largest share of hits among the rows of an antecedent.
     slack: Fraction
 
     @property
@@ -98,35 +60,31 @@ class CountedRows:
 
     @property
     def least(self) -> int:
-        """The fewest rows of an antecedent about which there can be a rule."""
+        """The fewest rows of an antecedent for which there can be a rule."""
         return max(1, int(self.threshold[0]))
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """The slack as a quotient of numbers that may be multiplied by counts."""
-        return largest_below(self.slack, int(self.count.sum())).as_integer_ratio()
+        """The slack as a quotient of numbers small enough to multiply by counts."""
+        return highest_at_most(self.slack, int(self.count.sum())).as_integer_ratio()
 
 
-def mine_single(rows: CountedRows, columns: Sequence[Items]) -> Found:
+def mine_single(rows: CountedRows, columns: Sequence[Items]) -> RawRules:
     """Find the rules whose antecedents name one column."""
-    parts = [Found.none(len(columns))]
+    parts = [RawRules.none(len(columns))]
     for place, items in enumerate(columns):
-        # So many values at a time that what is counted stays within the chunk.
+        # As many values at a time as fit into the chunk.
         n_together = max(1, _CHUNK // max(len(items.node), 1))
         parts.extend(
             _mine_column(rows, columns, place, slice(first, first + n_together))
             for first in range(0, rows.n_values, n_together)
         )
-    return Found(
-        np.concatenate([part.item for part in parts]),
-        np.concatenate([part.value for part in parts]),
-        np.concatenate([part.count for part in parts]),
-        np.concatenate([part.hits for part in parts]),
-        sum(part.n_itemsets for part in parts),
-    )
+    return RawRules.joined(parts)
 
 
-def _mine_column(rows: CountedRows, columns: Sequence[Items], place: int, values: slice) -> Found:
+def _mine_column(
+    rows: CountedRows, columns: Sequence[Items], place: int, values: slice
+) -> RawRules:
     items, leaf = columns[place], rows.leaves[place]
     count = _roll_up(items, leaf, np.zeros_like(leaf), rows.count, 1)[:, 0]
     threshold = rows.threshold[values]
@@ -143,9 +101,9 @@ def _mine_column(rows: CountedRows, columns: Sequence[Items], place: int, values
     which, value = np.nonzero(is_rare & (count[:, np.newaxis] >= threshold))
     item = np.full((len(which), len(columns)), NO_NODE, dtype=np.int32)
     item[:, place] = which
-    # Values are taken in parts, antecedents counted with the first.
+    # Values come in parts; antecedents are counted with the first part.
     n_itemsets = int((count >= rows.least).sum()) if values.start == 0 else 0
-    return Found(item, value + values.start, count[which], hits[which, value], n_itemsets)
+    return RawRules(item, value + values.start, count[which], hits[which, value], n_itemsets)
 
 
 def _roll_up(items: Items, leaf: Codes, value: Codes, count: Counts, n_values: int) -> Counts:
@@ -161,37 +119,26 @@ def _roll_up(items: Items, leaf: Codes, value: Codes, count: Counts, n_values: i
 class Suffixes:
     """The distinct ends of rows, from each column on, as the kernel reads them.
 
-    A suffix of a column is a leaf of that column and a suffix of the next; those of a column are
-    numbered in that order. After the last column there is the value, where hits are counted, else
-    nothing.
-
-    Parameters
-    ----------
-    start
-        Where the suffixes of each column start, and where they end.
-    leaf, rest
-        For each suffix its leaf, and the number of the suffix that is left without it.
-    value
-        For each suffix its value, where hits are counted.
-    count, seen
-        For each suffix of the first column its rows, and the values they have as bits, so many
-        words a suffix; none where hits are counted.
-    n_words
-        How many words that is.
-    leaf_start
-        Where the leaves of each column start in `path_start`.
-    path_start, path, path_last
-        For each leaf the items that hold it, highest first, and the leaf after their last.
+    A suffix of a column is a leaf of that column and a suffix of the next; the suffixes of a column
+    are numbered in that order. The last column is followed by the value if hits are counted,
+    otherwise by nothing.
     """
 
+    # The first suffix of each column, and the number of all suffixes at the end.
     start: Codes
+    # The leaf of each suffix, the number of the suffix without it, and its value if hits are
+    # counted.
     leaf: Small
     rest: Small
     value: Small
+    # For each suffix of the first column its rows, and their values as bits, `n_words` words per
+    # suffix (none if hits are counted).
     count: Counts
     seen: Words
     n_words: int
+    # The first leaf of each column in `path_start`.
     leaf_start: Codes
+    # The items that hold each leaf, highest first, and the leaf after the last of each item.
     path_start: Codes
     path: Small
     path_last: Small
@@ -203,12 +150,12 @@ class Suffixes:
 
     @property
     def n_most(self) -> int:
-        """The most suffixes that a column after the first has."""
+        """The largest number of suffixes of a column after the first."""
         return int(np.diff(self.start)[1:].max(initial=1))
 
     @property
     def height(self) -> int:
-        """The most items that hold one leaf."""
+        """The largest number of items that hold one leaf."""
         return int(np.diff(self.path_start).max(initial=1))
 
     @classmethod
@@ -218,6 +165,7 @@ class Suffixes:
         n_rows, n_ends = len(rows.count), rows.n_values + 1 if counts_hits else 1
         number = rows.value if counts_hits else np.zeros(n_rows, dtype=np.int64)
         leaves, rests, values, n_suffixes = [], [], [], [0]
+        # From the last column to the first: rows that agree from a column on share a number.
         for leaf, items in zip(rows.leaves[::-1], columns[::-1], strict=True):
             first, inverse = group([leaf, number], [items.n_leaves, n_ends], n_rows)
             leaves.append(leaf[first])
@@ -242,13 +190,13 @@ class Suffixes:
 
 
 def _refuse_wide(n_suffixes: int, n_words: int) -> None:
-    """Refuse a table whose search alone, whatever it finds, takes more than the budget."""
+    """Raise `ParameterError` if the search alone would exceed the memory budget."""
     # Leaf, rest and value, the list of the search with the rows before each, and the values seen.
     n_bytes = n_suffixes * (3 * 4 + 4 + 8 + 2 * 8 * n_words)
     if n_bytes > MEMORY:
         raise ParameterError(
-            f"The search for rules of several columns would take {n_bytes // 10**9} GB; "
-            f"{MEMORY // 10**9} GB are the most.",
+            f"The search for rules of several columns would take {n_bytes // 10**9} GB; the limit "
+            f"is {MEMORY // 10**9} GB.",
             hint="let antecedents name one column (max_len = 1), or leave out columns.",
         )
 
@@ -258,7 +206,7 @@ def _small(arrays: Sequence[Codes]) -> Small:
 
 
 def _seen(number: Codes, value: Codes, n_suffixes: int, n_words: int) -> Words:
-    """Give the values of each suffix as bits."""
+    """Return the values of each suffix as bits."""
     seen = np.zeros(n_suffixes * n_words, dtype=np.uint64)
     if n_words:
         bits = np.uint64(1) << (value % _WORD).astype(np.uint64)
@@ -282,13 +230,13 @@ def _paths(columns: Sequence[Items]) -> tuple[Codes, Codes, Small, Small]:
     )
 
 
-def mine_long(rows: CountedRows, columns: Sequence[Items], max_len: int) -> Found:
+def mine_long(rows: CountedRows, columns: Sequence[Items], max_len: int) -> RawRules:
     """Find the rules whose antecedents name up to `max_len` columns."""
     # The more a column splits, the fewer rows are left to those after it.
     order = sorted(range(len(columns)), key=lambda place: -columns[place].n_leaves)
     used = [place for place in order if len(columns[place].node)]
     if not used:
-        return Found.none(len(columns))
+        return RawRules.none(len(columns))
     ordered = CountedRows(
         [rows.leaves[place] for place in used], rows.value, rows.count, rows.threshold, rows.slack
     )
@@ -302,4 +250,4 @@ def mine_long(rows: CountedRows, columns: Sequence[Items], max_len: int) -> Foun
     itemset = np.repeat(np.arange(len(count)), np.diff(start))
     item = np.full((len(count), len(columns)), NO_NODE, dtype=np.int32)
     item[:, used] = found
-    return Found(item[itemset], value.astype(np.int64), count[itemset], hits, n_itemsets)
+    return RawRules(item[itemset], value.astype(np.int64), count[itemset], hits, n_itemsets)

@@ -1,8 +1,8 @@
-"""For which values of a column, or published labels, the nodes of rules stand.
+"""The values of a column, or published labels, that the nodes of rules stand for.
 
-Where the values of the table are known, they decide: a node holds for a label if it holds for all
-values that the label stands for. Otherwise the labels themselves are compared, with what the
-release says of them. A node that names nothing in the column has a fault instead of an extent.
+If the values of the table are known, they decide: a node holds for a label if it holds for all
+values that the label stands for. Otherwise the labels themselves are compared, with the meanings
+that the release states. A node that names nothing in the column has a fault instead of an extent.
 """
 
 from __future__ import annotations
@@ -11,64 +11,45 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes, Flags, Integers
+from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.release import Meaning, Published
+from shoal.core.manifest import Meaning
+from shoal.core.release import Published, Vocabulary
 from shoal.core.tree import Tree
-from shoal.core.vocabulary import Vocabulary
-from shoal.knowledge.location import labels_of_values
-from shoal.knowledge.negative_rules import NegativeRules
-from shoal.knowledge.nodes import (
-    Marks,
-    Node,
-    codes_in,
-    holds_for_labels,
-    holds_for_values,
-    node_in_tree,
-)
-
-__all__ = ["Extents", "Labels", "Setting"]
+from shoal.injector.association_rules import NegativeRules
+from shoal.injector.nodes import Node, codes_in, holds_for_labels, holds_for_values, node_in_tree
+from shoal.locating.location import labels_of_values
 
 _NO_NAME = "has neither a value nor a node of that name"
-_OTHER_VALUES = "has a value of that name, which the knowledge gives to other values"
+_OTHER_VALUES = "has a value of that name, but the knowledge defines it as other values"
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What knowledge is resolved against.
+    """The people, values and hierarchies that knowledge is resolved against."""
 
-    Parameters
-    ----------
-    cells
-        Values, or published labels, of the quasi-identifiers.
-    domain
-        The sensitive values.
-    trees
-        Hierarchies over the values of `cells`.
-    meanings
-        What labels stand for; a rule holds where it holds for all that a label stands for.
-    whole
-        The columns whose values are whole numbers.
-    vocabulary
-        The values and hierarchies of the table, where it is at hand.
-    """
-
+    # Values, or published labels, of the quasi-identifiers.
     cells: Cells
+    # The sensitive values.
     domain: Domain
+    # Hierarchies over the values of `cells`.
     trees: Mapping[str, Tree] = field(default_factory=dict)
+    # The values that labels stand for; a rule holds for a label if it holds for all of them.
     meanings: Mapping[str, Mapping[str, Meaning]] = field(default_factory=dict)
+    # The columns whose values are integers.
     whole: Collection[str] = ()
+    # The values and hierarchies of the table, if it is available.
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     @classmethod
     def of_published(cls, published: Published, cells: Cells | None = None) -> Setting:
-        """Take the setting of a release; its own lines, as they look, where no cells are given."""
+        """Return the setting of a release; of its own lines if no cells are given."""
         assert published.buckets is not None
         columns = published.manifest.columns
         known = published.vocabulary or Vocabulary()
-        # Without the values of a column, its tree is one over the published labels.
+        # If the values of a column are unknown, its tree is over the published labels.
         of_labels = {c: tree for c, tree in known.trees.items() if c not in known.domains}
         return cls(
             published.looks[0] if cells is None else cells,
@@ -81,12 +62,12 @@ class Setting:
 
     @classmethod
     def of_beliefs(cls, published: Published, cells: Cells, domain: Domain) -> Setting:
-        """Take the setting of beliefs about people of a release."""
+        """Return the setting of beliefs about people of a release."""
         return cls(cells, domain, vocabulary=published.vocabulary or Vocabulary())
 
     @classmethod
     def of_people(cls, published: Published, people: Cells) -> Setting:
-        """Take the setting of people whose values are known, and not only their labels."""
+        """Return the setting of people whose values are known, not only their labels."""
         assert published.buckets is not None
         known = published.vocabulary or Vocabulary()
         return cls(people, published.buckets.domain, vocabulary=known)
@@ -96,17 +77,11 @@ class Setting:
 class Labels:
     """A column whose labels stand for several values.
 
-    Parameters
-    ----------
-    by_value
-        Which node (row) holds for which value (column).
-    label, value
-        Pairs of a label and a value that it stands for.
-    n_labels
-        The number of labels.
+    `by_value` marks the node (row) that holds for a value (column); `label` and `value` are pairs
+    of a label and a value that it stands for.
     """
 
-    by_value: Marks
+    by_value: Flags
     label: Codes
     value: Codes
     n_labels: int
@@ -114,14 +89,15 @@ class Labels:
     def forbidden(
         self,
         rules: NegativeRules,
-        excluded: npt.NDArray[np.int64],
-        kept: npt.NDArray[np.int64],
+        excluded: Integers,
+        kept: Integers,
         at: int,
         n_values: int,
-    ) -> Marks:
-        """Say which sensitive values nobody with a label has, by rules about this column alone.
+    ) -> Flags:
+        """Mark the sensitive values (columns) that rules about this column forbid to labels (rows).
 
-        One rule about each value that a label stands for says as much as one about the label.
+        Rules about each of the values that a label stands for say as much as one rule about the
+        label.
         """
         kept = kept[(rules.lengths[kept] == 1) & (rules.place[kept, at] >= 0)]
         by_value = np.zeros((self.by_value.shape[1], n_values), dtype=bool)
@@ -136,15 +112,15 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """For which codes of a column its nodes stand, and what is wrong with a node, by its place."""
+    """The codes of a column that its nodes stand for, and the faults of nodes, by place."""
 
-    marks: Marks
+    marks: Flags
     faults: Mapping[int, str]
     labels: Labels | None = None
 
     @classmethod
     def of(cls, column: str, nodes: Sequence[Node], setting: Setting) -> Extents:
-        """Find what the nodes of a column stand for among what is at hand."""
+        """Find the codes that the nodes of a column stand for in a setting."""
         if column not in setting.cells.columns:
             fault = f"there is no quasi-identifier {column!r}"
             none = np.zeros((len(nodes), 1), dtype=bool)
@@ -158,7 +134,7 @@ class Extents:
 
 
 def _extents_by_labels(column: str, nodes: Sequence[Node], setting: Setting) -> Extents:
-    """Go by the values or published labels at hand, and by a hierarchy over them."""
+    """Decide by the values or published labels in the setting, and a hierarchy over them."""
     domain, tree = setting.cells.domain(column), setting.trees.get(column)
     meanings = setting.meanings.get(column, {})
     marks = np.zeros((len(nodes), max(domain.size, 1)), dtype=bool)
@@ -179,7 +155,7 @@ def _extents_by_labels(column: str, nodes: Sequence[Node], setting: Setting) -> 
 
 
 def _extents_by_values(column: str, nodes: Sequence[Node], setting: Setting) -> Extents:
-    """Go by the values of the table: a node holds for a label if it holds for all of its values."""
+    """Decide by the values of the table: a node holds for a label with all its values."""
     known = setting.vocabulary
     values, tree = known.domains[column], known.trees.get(column)
     by_value = np.zeros((len(nodes), max(values.size, 1)), dtype=bool)
@@ -201,7 +177,7 @@ def _extents_by_values(column: str, nodes: Sequence[Node], setting: Setting) -> 
     for place in range(len(nodes)):
         outside = ~by_value[place, value]
         marks[place, label[outside]] = False
-    # What the table does not have goes by its own text: people may be attacked who are not in it.
+    # Values not in the table are compared by text: people outside it may be attacked too.
     strange = np.flatnonzero(~is_admitted[: domain.size])
     if len(strange):
         by_label = _extents_by_labels(
@@ -217,8 +193,8 @@ def _values_of_labels(
 ) -> tuple[Codes, Codes]:
     """Return pairs of a label and a value that it stands for.
 
-    A label that is a node of the hierarchy stands for the values under it. What a release says of
-    it is less: it does not name rare values.
+    A label that is a node of the hierarchy stands for the values under it. The meaning that a
+    release states is less complete: it does not name rare values.
     """
     start, label = labels_of_values(domain, meanings, values)
     value = np.repeat(np.arange(values.size), np.diff(start))
@@ -239,7 +215,7 @@ def _values_of_labels(
     return np.concatenate(labels), np.concatenate(held)
 
 
-def _mark_values(nodes: Sequence[Node], domain: Domain, marks: Marks) -> npt.NDArray[np.int64]:
+def _mark_values(nodes: Sequence[Node], domain: Domain, marks: Flags) -> Integers:
     """Mark the nodes that are values, all at once, and return the places of the others."""
     plain = np.flatnonzero([not node.is_defined for node in nodes])
     codes = codes_in(domain, [nodes[place].label for place in plain.tolist()])
@@ -249,10 +225,10 @@ def _mark_values(nodes: Sequence[Node], domain: Domain, marks: Marks) -> npt.NDA
     return np.flatnonzero(~is_value)
 
 
-def _ambiguous(nodes: Sequence[Node], domain: Domain, marks: Marks) -> dict[int, str]:
-    """Find labels of groups that are values too: rules about that value would speak of others.
+def _ambiguous(nodes: Sequence[Node], domain: Domain, marks: Flags) -> dict[int, str]:
+    """Find labels of groups that are values too: rules about that value would mean others.
 
-    They are told apart by label only, and what was mined about the value would be lost.
+    Nodes are distinguished by label only, so rules mined about the value would be lost.
     """
     labels = [node.label if node.is_defined else None for node in nodes]
     codes = domain.codes_of(labels)

@@ -1,9 +1,9 @@
 """Mining negative rules in which a number belongs to a node to a degree.
 
-Where few people of 21 years but many of 20 and 22 earn much, a rule about 21 alone would be an
-accident. So numbers near a node belong to it in part: wholly within the node's interval, less with
-the distance from it, not at all from a given width on. A row supports an antecedent by the product
-or the minimum of its memberships, and counts become sums of supports.
+If few people aged 21 but many aged 20 and 22 earn a lot, a rule about 21 alone would be an
+accident. So numbers near a node belong to it in part: fully within the node's interval, less with
+the distance from it, and not at all from a given width on. A row supports an antecedent by the
+product or the minimum of its memberships, and counts become sums of supports.
 
 References
 ----------
@@ -19,34 +19,37 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes, Flags, Floats, Integers
+from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, exact
-from shoal.core.tree import Integers, Tree
-from shoal.knowledge.mining.capacity import most_rules, too_many_rules
-from shoal.knowledge.mining.crisp import FEWER
-from shoal.knowledge.mining.items import Flags, Items, extents_of
-from shoal.knowledge.mining.rules import NO_NODE, MinedRules
+from shoal.core.tree import Tree
+from shoal.injector.crisp_mining import FEWER
+from shoal.injector.mined_rules import (
+    NO_NODE,
+    Items,
+    MinedRules,
+    RawRules,
+    extents_of,
+    most_rules,
+    too_many_rules,
+)
 
-__all__ = ["Fuzzy", "FuzzyRows", "memberships", "mine_fuzzy", "read_widths"]
-
-Floats = npt.NDArray[np.float64]
 Fuzzy = Literal["product", "minimum"]
 
 _NEARLY = 1e-9
-"""Sums of supports this close to a bound, relative to it, are taken to keep it."""
+"""Sums of supports this close to a bound, relative to it, count as within it."""
 _NARROWEST, _WIDEST = Fraction(1, 10**300), 10**300
 _CHUNK = 2**22
-"""How many pairs of a node and a row are held at a time."""
+"""The number of pairs of a node and a row that are held in memory at a time."""
 
 
 def read_widths(
     fuzzy: str | None, width: Mapping[str, Number], domains: Sequence[Domain]
 ) -> dict[str, float]:
-    """Read the widths of fuzzy columns, none where rules are crisp."""
+    """Return the widths of fuzzy columns; empty if rules are crisp."""
     if fuzzy is not None and fuzzy not in get_args(Fuzzy):
         raise ParameterError(f"fuzzy must be one of {', '.join(get_args(Fuzzy))}, or None.")
     if (fuzzy is None) != (not width):
@@ -75,15 +78,15 @@ def _read_width(column: str, value: Number, numeric: set[str]) -> float:
 
 
 def memberships(tree: Tree, domain: Domain, width: float, nodes: Integers) -> Floats:
-    """Say for some nodes (rows) of a numeric column how far each code (column) belongs to them.
+    """Return the degree to which each code (column) of a numeric column belongs to nodes (rows).
 
-    Within the interval of a node's numbers a number belongs to it wholly, beyond it less and less
-    until, at the given width, not at all. A missing value belongs to its own leaf and no other
+    A number within the interval of a node's numbers belongs to it fully; beyond it, membership
+    falls linearly to 0 at the given width. A missing value belongs to its own leaf and to no other
     node.
 
     Examples
     --------
-    >>> from shoal.core.hierarchy import Hierarchy
+    >>> from shoal.hierarchies.hierarchy import Hierarchy
     >>> age = Domain.of_texts("age", ["20", "21", "23"], numbers=[20, 21, 23])
     >>> tree = Hierarchy.intervals([20, 22]).over(age)
     >>> memberships(tree, age, 4, np.arange(tree.n_nodes - 1)).tolist()
@@ -95,7 +98,7 @@ def memberships(tree: Tree, domain: Domain, width: float, nodes: Integers) -> Fl
     lowest = np.where(member, numbers, np.inf).min(axis=1, initial=np.inf)[:, np.newaxis]
     highest = np.where(member, numbers, -np.inf).max(axis=1, initial=-np.inf)[:, np.newaxis]
     degrees = np.zeros(is_held.shape)
-    # A node of no number at all is infinitely far away, and so may be what is very far.
+    # A node without any number is infinitely far away; very distant numbers may overflow too.
     with np.errstate(over="ignore"):
         distance = np.maximum(np.maximum(lowest - numbers, numbers - highest), 0.0)
         degrees[:, : len(numbers)] = np.maximum(0.0, 1.0 - distance / width)
@@ -107,7 +110,7 @@ def memberships(tree: Tree, domain: Domain, width: float, nodes: Integers) -> Fl
 def memberships_of(
     columns: Sequence[Items], domains: Sequence[Domain], widths: Mapping[str, float]
 ) -> list[Floats]:
-    """Give the memberships in the items of every column; 0 and 1 where it has no width."""
+    """Return the memberships in the items of every column; 0 or 1 if it has no width."""
     return [
         memberships(items.tree, domain, widths[domain.column], items.node)
         if domain.column in widths
@@ -118,33 +121,22 @@ def memberships_of(
 
 @dataclass(frozen=True, eq=False)
 class FuzzyRows:
-    """The distinct rows of a table in the order of their values, and what rules need of these.
+    """The distinct rows of a table, sorted by sensitive value, and the thresholds of rules."""
 
-    Parameters
-    ----------
-    codes
-        One array a quasi-identifier: for each row its code.
-    value
-        For each row its sensitive value.
-    count
-        How often each row occurs.
-    threshold
-        For each value the least support of a rule about it.
-    slack
-        The largest share of hits in the support of an antecedent.
-    """
-
+    # One array per quasi-identifier.
     codes: Sequence[Codes]
     value: Codes
     count: Floats
+    # The least support of a rule about each value.
     threshold: Floats
+    # The largest share of hits in the support of an antecedent.
     slack: Fraction
 
     @classmethod
     def of_cells(
         cls, cells: Cells, sensitive: str, threshold: Floats, slack: Fraction
     ) -> FuzzyRows:
-        """Put the cells of a table in the order of their sensitive values."""
+        """Sort the cells of a table by their sensitive values."""
         order = np.argsort(cells.column(sensitive), kind="stable")
         return cls(
             [cells.column(name)[order] for name in cells.columns if name != sensitive],
@@ -155,13 +147,13 @@ class FuzzyRows:
         )
 
     def is_enough(self, support: Floats, threshold: Floats | float) -> Flags:
-        """Say which supports reach a threshold; none does that is 0."""
+        """Return which supports reach a threshold; a support of 0 never does."""
         is_enough: Flags = (support > 0) & (support >= threshold * (1 - _NEARLY))
         return is_enough
 
     def is_rare(self, hits: Floats, support: Floats) -> Flags:
-        """Say which hits are few enough; without slack, which are none."""
-        # As a quotient, so that whole numbers are compared as they are.
+        """Return which hits are few enough; without slack, which are 0."""
+        # As a quotient, so that integers are compared exactly.
         numerator, denominator = self.slack.limit_denominator(2**52).as_integer_ratio()
         is_rare: Flags = hits * denominator <= numerator * support * (1 + _NEARLY)
         return is_rare
@@ -178,19 +170,15 @@ def mine_fuzzy(
     search = _Search(rows, memberships, fuzzy, max_len)
     everything = np.arange(len(rows.value))
     found = search.visit(0, (), everything, np.ones(len(everything)))
-    parts = [_Part.none(len(columns)), *_within_budget(found, most_rules(len(columns)))]
-    return MinedRules.of_items(
-        columns,
-        np.concatenate([part.item for part in parts]),
-        np.concatenate([part.value for part in parts]),
-        np.concatenate([part.count for part in parts]),
-        np.concatenate([part.hits for part in parts]),
-        sum(part.n_itemsets for part in parts),
-    )
+    parts = [
+        RawRules.none(len(columns), np.float64),
+        *_within_budget(found, most_rules(len(columns))),
+    ]
+    return MinedRules.of_raw(columns, RawRules.joined(parts))
 
 
-def _within_budget(parts: Iterator[_Part], most: int) -> Iterator[_Part]:
-    """Yield parts, and refuse more rules than fit into the budget; empty ones only count."""
+def _within_budget(parts: Iterator[RawRules], most: int) -> Iterator[RawRules]:
+    """Yield the parts that have rules; raise `ParameterError` if they exceed the memory budget."""
     n_rules = n_itemsets = 0
     for part in parts:
         n_rules += len(part.value)
@@ -200,30 +188,12 @@ def _within_budget(parts: Iterator[_Part], most: int) -> Iterator[_Part]:
         if len(part.value):
             yield replace(part, n_itemsets=0)
     if n_itemsets:
-        yield replace(_Part.none(part.item.shape[1]), n_itemsets=n_itemsets)
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Rules whose antecedents differ in the last column they name only."""
-
-    item: npt.NDArray[np.int32]
-    value: Codes
-    count: Floats
-    hits: Floats
-    n_itemsets: int
-
-    @classmethod
-    def none(cls, n_columns: int) -> _Part:
-        empty = np.empty(0, dtype=np.float64)
-        return cls(
-            np.empty((0, n_columns), dtype=np.int32), empty.astype(np.int64), empty, empty, 0
-        )
+        yield replace(RawRules.none(part.item.shape[1], np.float64), n_itemsets=n_itemsets)
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The search, depth first, for antecedents and their supports."""
+    """The depth-first search for antecedents and their supports."""
 
     rows: FuzzyRows
     memberships: Sequence[Floats]
@@ -232,10 +202,10 @@ class _Search:
 
     def visit(
         self, column: int, named: tuple[tuple[int, int], ...], row: Codes, support: Floats
-    ) -> Iterator[_Part]:
-        """Name every item of every column from one on, beside those that are named already.
+    ) -> Iterator[RawRules]:
+        """Name every item of every column from `column` on, in addition to those in `named`.
 
-        `row` are the rows that support the antecedent at all, and `support` how much each does.
+        `row` holds the rows that support the antecedent at all, and `support` how much each does.
         """
         n_columns = len(self.memberships)
         for place in range(column, n_columns):
@@ -257,7 +227,7 @@ class _Search:
                     )
 
     def _supports(self, place: int, items: slice, row: Codes, support: Floats) -> Floats:
-        """Give for each item how much each row supports the antecedent that names it too."""
+        """Return for each item how much each row supports the antecedent extended by it."""
         degrees = self.memberships[place][items][:, self.rows.codes[place][row]]
         combine = np.multiply if self.fuzzy == "product" else np.minimum
         combined: Floats = combine(degrees, support, out=degrees)
@@ -265,11 +235,12 @@ class _Search:
 
     def _report(
         self, named: tuple[tuple[int, int], ...], row: Codes, supports: Floats
-    ) -> tuple[_Part, Codes]:
-        """Give the rules of each item, the first of which is the last one named."""
+    ) -> tuple[RawRules, Codes]:
+        """Return the rules of each item from the last one named on, and the frequent items."""
         rows, n_items = self.rows, len(supports)
         hits = np.zeros((n_items, len(rows.threshold)))
         value = rows.value[row]
+        # Rows are sorted by value, so the hits of a value are the sum of one run.
         start = np.flatnonzero(np.r_[True, value[1:] != value[:-1]])
         hits[:, value[start]] = np.add.reduceat(supports * rows.count[row], start, axis=1)
         count = hits.sum(axis=1)
@@ -282,7 +253,7 @@ class _Search:
             item[:, place] = number
         place, first = named[-1]
         item[:, place] = first + frequent[which]
-        rules = _Part(
+        rules = RawRules(
             item,
             found.astype(np.int64),
             count[frequent[which]],

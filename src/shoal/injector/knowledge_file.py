@@ -1,8 +1,8 @@
-"""Knowledge as a TOML file that a domain expert can read, edit, add to and strike from.
+"""Knowledge as a TOML file that a domain expert can read, edit, extend and strike from.
 
-Every entry stands for itself: ``when`` says of whom it speaks, and what a label stands for is said
-once, under ``[nodes.COLUMN]``, unless it is a value or a node of the table's hierarchy. An entry
-is struck by ``struck = true``, with who and why; it then stays out of what is mined later too.
+Every entry is self-contained: ``when`` says whom it is about, and each label that is neither a
+value nor a node of the table's hierarchy is defined once, under ``[nodes.COLUMN]``. An entry is
+struck by ``struck = true``, with who and why; it is then left out of rules mined later too.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shoal.core import toml_text as toml
+from shoal.core.documents import DocumentLimitError, parse_toml
 from shoal.core.errors import ParameterError
-from shoal.core.reading import DocumentLimitError, parse_toml
-from shoal.knowledge.known import Fact, Knowledge
-from shoal.knowledge.negative_rules import NegativeRule
-from shoal.knowledge.nodes import Node, number_of
-from shoal.knowledge.positive_rules import PositiveRule
-from shoal.knowledge.statistics import Statistic
-
-__all__ = ["read_toml", "write_toml"]
+from shoal.injector.association_rules import NegativeRule, PositiveRule
+from shoal.injector.known import Fact, Knowledge
+from shoal.injector.nodes import Node, number_of
+from shoal.injector.statistics import Statistic
 
 _HEADER = """\
 # What an adversary is assumed to know. Keep this file internal: it describes people of the table.
@@ -57,7 +54,7 @@ _ENTRIES: Mapping[str, frozenset[str]] = {
 
 
 def write_toml(knowledge: Knowledge) -> str:
-    """Write knowledge as text.
+    """Return knowledge as text.
 
     Examples
     --------
@@ -112,7 +109,7 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
 def _negative(rule: NegativeRule) -> Iterator[str]:
     yield from ("", "[[negative]]", f"when = {_when(rule.antecedent)}")
     yield f"never = {_value(rule.value)}"
-    # Of a rule that somebody gave, that it is certain goes without saying.
+    # A rule that somebody gave is certain unless it says otherwise.
     is_certain = rule.count is None and rule.confidence == 1
     yield from _numbers(
         people=rule.count,
@@ -142,7 +139,7 @@ def _of_hierarchy(node: Node) -> str:
 
 
 def _bound(text: str) -> str:
-    """Write a number as one where it comes back as it was."""
+    """Write a number as a TOML number if it is read back unchanged, otherwise as text."""
     try:
         return text if str(parse_toml(f"v = {text}")["v"]) == text else toml.text(text)
     except ValueError:
@@ -161,7 +158,7 @@ def _value(value: str | None) -> str:
 def _numbers(**numbers: float | None) -> Iterator[str]:
     for name, number in numbers.items():
         if number is not None:
-            # As Python's own numbers: those of numpy are written in another way.
+            # As Python numbers: the repr of numpy numbers differs.
             yield f"{name} = {number if isinstance(number, int) else float(number)!r}"
 
 
@@ -176,18 +173,7 @@ def _notes(entry: Any) -> Iterator[str]:
 
 
 def read_toml(text: str) -> Knowledge:
-    """Read knowledge from text.
-
-    Raises
-    ------
-    ParameterError
-        Where the text is no knowledge; it names the entry, and the values only by their place.
-
-    Examples
-    --------
-    >>> read_toml('sensitive = "disease"')
-    Knowledge(about disease: 0 negative rules, 0 positive rules, 0 statistics, 0 facts)
-    """
+    """Read knowledge from text; a `ParameterError` names the entry at fault but no value."""
     try:
         stated = parse_toml(text.removeprefix("\ufeff"))
     except DocumentLimitError as error:
@@ -196,11 +182,11 @@ def read_toml(text: str) -> Knowledge:
             hint="numbers in it are counts of people, bounds and shares.",
         ) from None
     except ValueError as error:
-        # The parser's own words may name a label.
+        # The parser's own message may contain a label.
         place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
         raise ParameterError(
             f"The knowledge is not TOML{f' at {place[1]}' if place else ''}.",
-            hint="texts stand in quotes, and every entry begins with a line such as [[negative]].",
+            hint="put texts in quotes, and begin every entry with a line such as [[negative]].",
         ) from None
     strange = stated.keys() - _ENTRIES.keys() - {"sensitive", "nodes"}
     if strange:
@@ -212,7 +198,7 @@ def read_toml(text: str) -> Knowledge:
     if not isinstance(sensitive, str):
         raise ParameterError(
             "The knowledge does not say which column it is about.",
-            hint='its first line says so, for example: sensitive = "disease"',
+            hint='name it in the first line, for example: sensitive = "disease"',
         )
     entries = {kind: list(_entries(stated, kind)) for kind in _ENTRIES}
     negative = [
@@ -233,15 +219,14 @@ def read_toml(text: str) -> Knowledge:
 def _entries(stated: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     listed = stated.get(kind, [])
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-        raise ParameterError(f"{kind} is no list of entries.", hint=f"write [[{kind}]].")
+        raise ParameterError(f"{kind} is not a list of entries.", hint=f"write [[{kind}]].")
     for number, entry in enumerate(listed, start=1):
         where = f"{kind} entry {number}"
         strange = entry.keys() - _ENTRIES[kind]
         if strange:
             raise ParameterError(
-                f"The {where} of the knowledge says {', '.join(sorted(strange))}, which means "
-                "nothing there.",
-                hint=f"it may say {', '.join(sorted(_ENTRIES[kind]))}.",
+                f"The {where} of the knowledge has unknown keys: {', '.join(sorted(strange))}.",
+                hint=f"its keys are {', '.join(sorted(_ENTRIES[kind]))}.",
             )
         yield where, entry
 
@@ -249,7 +234,7 @@ def _entries(stated: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mappin
 def _mark(where: str, entry: Mapping[str, Any], name: str) -> bool:
     mark = entry.get(name, False)
     if not isinstance(mark, bool):
-        raise ParameterError(f"The {where} of the knowledge must say {name} = true, or not at all.")
+        raise ParameterError(f"The {where} of the knowledge must have {name} = true or false.")
     return mark
 
 
@@ -268,7 +253,7 @@ def _read_negative(where: str, entry: Mapping[str, Any]) -> NegativeRule:
 def _read_positive(where: str, entry: Mapping[str, Any]) -> PositiveRule:
     confidence = _share(where, entry, "confidence")
     if confidence is None:
-        raise ParameterError(f"The {where} of the knowledge does not say its confidence.")
+        raise ParameterError(f"The {where} of the knowledge has no confidence.")
     return PositiveRule(
         antecedent=_read_when(where, entry),
         value=_read_value(where, "value", entry.get("value")),
@@ -284,8 +269,8 @@ def _read_statistic(where: str, entry: Mapping[str, Any]) -> Statistic:
     share, mean = _share(where, entry, "share"), _number(where, entry, "mean")
     if (share is None) == (mean is None):
         raise ParameterError(
-            f"The {where} of the knowledge must say either a share or a mean.",
-            hint="a share is that of one value: value = ..., share = 0.2.",
+            f"The {where} of the knowledge must have either a share or a mean.",
+            hint="a share needs a value: value = ..., share = 0.2.",
         )
     return Statistic(
         antecedent=_read_when(where, entry),
@@ -302,7 +287,7 @@ def _read_fact(where: str, entry: Mapping[str, Any]) -> Fact:
     if not isinstance(person, (str, int)) or isinstance(person, bool):
         raise ParameterError(
             f"The {where} of the knowledge does not name a person.",
-            hint="person = the key of the person's row.",
+            hint="give the key of the person's row: person = ...",
         )
     return Fact(
         person=str(person),
@@ -315,7 +300,7 @@ def _read_when(where: str, entry: Mapping[str, Any]) -> dict[str, str | None]:
     when = entry.get("when")
     if not isinstance(when, dict) or not when:
         raise ParameterError(
-            f"The {where} of the knowledge does not say of whom it speaks.",
+            f"The {where} of the knowledge does not say whom it is about.",
             hint='for example: when = { sex = "M" }',
         )
     return {column: _read_value(where, column, value) for column, value in when.items()}
@@ -367,7 +352,7 @@ def _share(where: str, entry: Mapping[str, Any], name: str) -> float | None:
     number = _number(where, entry, name)
     if number is not None and not 0 <= number <= 1:
         raise ParameterError(
-            f"The {where} of the knowledge has a {name} that does not lie between 0 and 1."
+            f"The {where} of the knowledge has a {name} that is not between 0 and 1."
         )
     return None if number is None else float(number)
 
@@ -375,7 +360,7 @@ def _share(where: str, entry: Mapping[str, Any], name: str) -> float | None:
 def _read_notes(where: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     notes = {name: entry.get(name, "") for name in _NOTES}
     if not all(isinstance(note, str) for note in notes.values()):
-        raise ParameterError(f"The {where} of the knowledge must say who and why as texts.")
+        raise ParameterError(f"The {where} of the knowledge must give who and why as texts.")
     return notes
 
 
@@ -421,7 +406,7 @@ def _read_interval(where: str, label: str, given: Mapping[str, Any]) -> Node:
     strange = given.keys() - {"from", "to", "width", "missing", "hierarchy"}
     if strange or low is None or high is None or not number_of(low) <= number_of(high):
         raise ParameterError(
-            f"A {where} in the knowledge is no interval from a number or date to another.",
+            f"A {where} in the knowledge is not an interval from one number or date to another.",
             hint=_NODES,
         )
     return Node(

@@ -1,8 +1,8 @@
 """What an adversary is assumed to know about the people of a table.
 
-Negative rules forbid values; positive rules and statistics make some more likely; a fact is about
-one person. They are mined from the data that are to be published, given by somebody who knows the
-field, or both: `knowledge | other` combines them.
+Negative rules forbid values; positive rules and statistics make some values more likely; a fact is
+about one person. Knowledge is mined from the data to be published, given by a domain expert, or
+both: `knowledge | other` combines them.
 
 References
 ----------
@@ -15,27 +15,25 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from shoal.core.documents import read_whole_text, write_whole
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.core.forbidden import Forbidden
-from shoal.core.reading import read_whole_text
+from shoal.core.parameters import Converted, from_file
+from shoal.core.prior_knowledge import Forbidden
+from shoal.core.release import Vocabulary
 from shoal.core.table import Table
 from shoal.core.tree import Tree
-from shoal.core.vocabulary import Vocabulary
-from shoal.core.writing import write_whole
-from shoal.knowledge.mining import most_general
-from shoal.knowledge.negative_rules import NegativeRule, NegativeRules
-from shoal.knowledge.nodes import Node, covering, node_of_label, number_of
-from shoal.knowledge.positive_rules import PositiveRule
-from shoal.knowledge.statistics import Statistic
+from shoal.injector.association_rules import NegativeRule, NegativeRules, PositiveRule
+from shoal.injector.consequences import most_general
+from shoal.injector.extents import Setting
+from shoal.injector.nodes import Node, covering, node_of_label, number_of
+from shoal.injector.statistics import Statistic
 
-__all__ = ["Fact", "Knowledge", "united"]
-
-Told = TypeVar("Told", PositiveRule, Statistic)
+Entry = TypeVar("Entry", PositiveRule, Statistic)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +47,12 @@ class Fact:
     value
         The sensitive value; None is the missing value.
     who, why
-        Who added it, and for what reason.
+        The author of the fact, and the reason. Default: unknown.
+
+    Examples
+    --------
+    >>> Fact(person="17", value="flu", who="a colleague").who
+    'a colleague'
     """
 
     person: str = field(repr=False)
@@ -60,24 +63,24 @@ class Fact:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Knowledge:
-    """A frozen set of what is known; going through it gives its negative rules.
+    """A frozen set of rules, statistics and facts; iterating yields its negative rules.
 
     Parameters
     ----------
     sensitive
         The sensitive column.
     negative
-        What people of some kind never have.
+        Values that people of some kind never have. Default: none.
     positive, statistics
-        What people of some kind have more or less often than others.
+        Values that people of some kind have more or less often than others. Default: none.
     facts
-        What one person does not have.
+        Values that one person does not have. Default: none.
     struck
-        Negative rules that somebody struck from what was mined: they stay out when knowledge is
-        combined, and so do the mined rules that follow from them.
+        Negative rules that were struck from the mined ones: they stay out when knowledge is
+        combined, and so do the mined rules that follow from them. Default: none.
     definitions
-        What labels of given rules stand for, by column, where they are neither values nor nodes of
-        the table's hierarchies.
+        The values that labels of given rules stand for, by column, if they are neither values nor
+        nodes of the table's hierarchies. Default: none.
 
     Examples
     --------
@@ -135,13 +138,14 @@ class Knowledge:
         return self.negative[number]
 
     def __or__(self, other: Knowledge) -> Knowledge:
-        """Know what either knows; what one of them struck out stays out."""
+        """Combine two sets of knowledge; rules that one of them struck stay out."""
         if other.sensitive != self.sensitive:
             raise ParameterError(
-                f"Knowledge about column {self.sensitive!r} and about column {other.sensitive!r} "
-                "do not combine."
+                f"Knowledge about column {self.sensitive!r} cannot be combined with knowledge "
+                f"about column {other.sensitive!r}."
             )
         definitions = united(self.defined_nodes, other.defined_nodes)
+        # Half a million mined rules are not converted to objects and back if nothing is added.
         if not len(other.negative) or not len(self.negative):
             negative = self.negative if len(self.negative) else other.negative
         else:
@@ -158,13 +162,13 @@ class Knowledge:
 
     @property
     def defined_nodes(self) -> dict[str, tuple[Node, ...]]:
-        """Every node that says itself for which values it stands, by column."""
+        """Every node that defines the values it stands for, by column."""
         return united(self.definitions, self.negative.nodes)
 
     def explained_by(self, domains: Mapping[str, Domain], trees: Mapping[str, Tree]) -> Knowledge:
-        """Say of every label that is a node of a hierarchy for which values it stands.
+        """Return the knowledge with a definition for every label that is a node of a hierarchy.
 
-        Such knowledge can be used where the hierarchies are not at hand, as on a release.
+        Such knowledge can be used without the hierarchies, as on a release.
         """
         named = [
             (column, node.label)
@@ -182,7 +186,7 @@ class Knowledge:
         return self.with_rules(self.negative, united(self.defined_nodes, found, is_first_kept=True))
 
     def most_general(self) -> Knowledge:
-        """Leave out every negative rule that a more general one implies."""
+        """Return the knowledge without the negative rules that a more general one implies."""
         rules = self.negative
         covers = [covering(nodes) for nodes in rules.nodes.values()]
         kept = most_general(rules.place, rules.value, covers)
@@ -191,7 +195,7 @@ class Knowledge:
     def with_rules(
         self, negative: NegativeRules, definitions: Mapping[str, Sequence[Node]] | None = None
     ) -> Knowledge:
-        """Know the same, but other negative rules."""
+        """Return the same knowledge with other negative rules."""
         return Knowledge(
             self.sensitive,
             negative,
@@ -203,7 +207,10 @@ class Knowledge:
         )
 
     def strongest(self, n_rules: int) -> Knowledge:
-        """Keep at most so many negative rules: those that concern most people."""
+        """Return the knowledge with at most `n_rules` negative rules: those about most people.
+
+        Given rules, whose number of people is unknown, come first.
+        """
         if len(self) <= n_rules:
             return self
         order = np.argsort(-np.nan_to_num(self.negative.counts, nan=np.inf), kind="stable")
@@ -212,12 +219,12 @@ class Knowledge:
     def forbidden(self, table: Table) -> Forbidden:
         """Return the values that each distinct row of a table cannot take, by the negative rules.
 
-        Facts about one person are not in it: rows that are alike are one row here.
+        Facts about one person are not included, because equal rows count as one row here.
 
         Raises
         ------
         ParameterError
-            Where a rule names a column, a node or a value that the table does not have.
+            If a rule names a column, a node or a value that the table does not have.
 
         Examples
         --------
@@ -229,8 +236,8 @@ class Knowledge:
         >>> len(rules.forbidden(table))
         9
         """
-        # Resolving reads knowledge, which is made here.
-        from shoal.knowledge.resolving import Setting, resolve  # noqa: PLC0415
+        # Resolving imports this module.
+        from shoal.injector.resolving import resolve  # noqa: PLC0415
 
         if self.sensitive not in table.schema.sensitive:
             raise ParameterError(
@@ -244,12 +251,12 @@ class Knowledge:
         return Forbidden(cells, found.sets, tuple(domain.labels()))
 
     def state(self, rule: NegativeRule) -> str:
-        """Say in words what a rule says that has no exception."""
+        """Return a rule without exceptions as a sentence."""
         who = " and ".join(f"{column} {_shown(node)}" for column, node in rule.antecedent.items())
         return f"Nobody with {who} has {self.sensitive} {_shown(rule.value)}."
 
     def explain(self, rule: NegativeRule) -> str:
-        """Say in words what a rule says, and how strong it is.
+        """Return a rule, its strength and its author in words.
 
         Examples
         --------
@@ -268,15 +275,15 @@ class Knowledge:
         else:
             count = rule.count if isinstance(rule.count, int) else f"{rule.count:.4g}"
             sentence = (
-                f"{few} of the {count} people with {who} {have} {what}. Had the two nothing to do "
-                f"with each other, somebody would with probability {rule.expectation:.4g}."
+                f"{few} of the {count} people with {who} {have} {what}. If the two were "
+                f"independent, somebody would with probability {rule.expectation:.4g}."
             )
         noted = f" Added by {rule.who}." if rule.who else ""
         return sentence + noted + (f" Reason: {rule.why.rstrip('.')}." if rule.why else "")
 
     def to_toml(self) -> str:
-        """Write the knowledge as a text that a domain expert can read and edit."""
-        from shoal.knowledge.knowledge_file import write_toml  # noqa: PLC0415 - it reads this
+        """Return the knowledge as a text that a domain expert can read and edit."""
+        from shoal.injector.knowledge_file import write_toml  # noqa: PLC0415 - imports this module
 
         return write_toml(self)
 
@@ -286,8 +293,8 @@ class Knowledge:
 
     @classmethod
     def from_toml(cls, text: str) -> Knowledge:
-        """Read what `to_toml` wrote, or somebody edited."""
-        from shoal.knowledge.knowledge_file import read_toml  # noqa: PLC0415 - it makes this
+        """Read the output of `to_toml`, possibly edited."""
+        from shoal.injector.knowledge_file import read_toml  # noqa: PLC0415 - imports this module
 
         return read_toml(text)
 
@@ -298,12 +305,12 @@ class Knowledge:
             text = read_whole_text(path)
         except OSError as error:
             raise ParameterError(
-                f"The file of knowledge {Path(path).name} cannot be read: "
+                f"The knowledge file {Path(path).name} cannot be read: "
                 f"{error.strerror or 'unknown reason'}."
             ) from None
         except UnicodeDecodeError:
             raise ParameterError(
-                f"The file of knowledge {Path(path).name} is not text in UTF-8."
+                f"The knowledge file {Path(path).name} is not UTF-8 text."
             ) from None
         return cls.from_toml(text)
 
@@ -318,7 +325,7 @@ class Knowledge:
 def united(
     *stated: Mapping[str, Sequence[Node]], is_first_kept: bool = False
 ) -> dict[str, tuple[Node, ...]]:
-    """Collect what labels stand for; one label of one column stands for one thing."""
+    """Collect the definitions of labels; each label of a column must have one meaning."""
     found: dict[str, dict[str | None, Node]] = {}
     for column, nodes in (pair for definitions in stated for pair in definitions.items()):
         for node in nodes:
@@ -338,7 +345,7 @@ def united(
 
 
 def _joined(one: Node, other: Node) -> Node | None:
-    """Join what two tables show of one node of a hierarchy; None where they are not one node."""
+    """Join two views of one node of a hierarchy from different tables; None if they differ."""
     if not (one.is_of_hierarchy and other.is_of_hierarchy):
         return None
     if one.members is not None and other.members is not None:
@@ -351,9 +358,9 @@ def _joined(one: Node, other: Node) -> Node | None:
     return replace(one, interval=(low, high), has_missing=has_missing)
 
 
-def _distinct(entries: Sequence[Told]) -> list[Told]:
-    """Leave out what says of the same people and value what is said already."""
-    found: dict[object, Told] = {}
+def _distinct(entries: Sequence[Entry]) -> list[Entry]:
+    """Leave out entries about the same people and value as an earlier one."""
+    found: dict[object, Entry] = {}
     for entry in entries:
         is_mean = getattr(entry, "mean", None) is not None
         key = (frozenset(entry.antecedent.items()), entry.value, is_mean)
@@ -363,3 +370,19 @@ def _distinct(entries: Sequence[Told]) -> list[Told]:
 
 def _shown(label: str | None) -> str:
     return "missing" if label is None else label
+
+
+OptionalKnowledge = Converted[Knowledge | str | os.PathLike[str] | None, Knowledge | None]
+
+
+def knowledge_parameter(meaning: str, **more: Any) -> Any:
+    """Declare a parameter that takes knowledge, or the path of its file."""
+    return from_file(
+        meaning,
+        (Knowledge,),
+        file="knowledge",
+        what="knowledge",
+        load=Knowledge.from_file,
+        hint="for example shoal.knowledge.Knowledge.from_file('rules.toml').",
+        **more,
+    )

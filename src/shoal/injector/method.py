@@ -1,9 +1,9 @@
-"""Injector: buckets that withstand what an adversary knows of people of some kind.
+"""Injector: buckets that stay diverse for an adversary who knows negative rules.
 
 A man cannot have ovarian cancer, so a bucket in which he is the only man and all others have it
-tells his disease. Injector mines such negative rules from the table itself, and puts rows
-together whose values each of them could have: everybody in a bucket keeps at least ell values
-that some assignment of the bucket's values to its rows allows (matching l-diversity).
+discloses his disease. Injector mines such negative rules from the table itself, and groups rows
+that could have each other's values: everybody in a bucket keeps at least ell values that some
+assignment of the bucket's values to its rows allows (matching l-diversity).
 
 References
 ----------
@@ -13,80 +13,69 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from shoal.core.adversary_guarantees import MatchingDiversity, WeightedMatchingDiversity
+from shoal.core.arrays import Flags
 from shoal.core.cells import Cells
+from shoal.core.declared import changed, declared
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.exact import Number, whole
-from shoal.core.forbidden import ForbiddenSets
-from shoal.core.guarantees import Guarantee, MatchingDiversity, WeightedMatchingDiversity
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.exact import whole
+from shoal.core.guarantees import Guarantee
+from shoal.core.method import Method, Problem, confirm_countable
+from shoal.core.parameters import Exact, choice, exact_number, flag, parameter, whole_number
 from shoal.core.plan import Drop, Plan, Segments
+from shoal.core.prior_knowledge import ForbiddenSets
+from shoal.core.progress import DEFAULT_MAX_WORK, TooMuchWork, Work
+from shoal.core.release import Vocabulary
 from shoal.core.schema import Schema
-from shoal.core.vocabulary import Vocabulary
-from shoal.core.work import DEFAULT_MAX_WORK, TooMuchWork, Work
-from shoal.knowledge.known import Knowledge
-from shoal.knowledge.miners import Fuzzy, negative_knowledge
-from shoal.knowledge.mining import read_min_conf, read_min_exp
-from shoal.knowledge.resolving import Setting, resolve
-from shoal.methods.bucketizing.classes import Classes, Grouping, Marks
-from shoal.methods.bucketizing.grouping import Choose, bucketize, feasible_sets
-from shoal.methods.bucketizing.weighting import largest_reachable, merge_weighted
-from shoal.methods.requirements.table import confirm_countable
-
-__all__ = ["Injector"]
+from shoal.core.shapes import Shape
+from shoal.injector.bucketization import (
+    Choose,
+    Classes,
+    Grouping,
+    bucketize,
+    feasible_sets,
+    largest_reachable,
+    merge_weighted,
+)
+from shoal.injector.extents import Setting
+from shoal.injector.fuzzy_mining import Fuzzy
+from shoal.injector.known import Knowledge, OptionalKnowledge, knowledge_parameter
+from shoal.injector.miners import negative_knowledge
+from shoal.injector.resolving import resolve
 
 _MANY_RULES = 10_000
 _MOST_WORK = DEFAULT_MAX_WORK // 40
-"""What weighing may cost: far less than the checker is allowed, so that it can check the claim."""
+"""The work limit of weighing: far below that of the checker, so that it can check the claim."""
 _NOT_WEIGHTED = "weighted guarantee not claimed"
 
 
-@dataclass(frozen=True, kw_only=True)
+def _read_max_len(name: str, given: Any) -> int | Literal["any"] | None:
+    # TOML has no None.
+    return given if given in (None, "any") else whole(name, given, least=1)
+
+
+@declared
 class Injector(Method):
     """Group rows so that everybody keeps `ell` possible values, whatever the rules exclude.
-
-    Parameters
-    ----------
-    ell
-        How many values each person must still be able to have.
-    min_exp, min_conf, max_len, fuzzy, width
-        Which rules are mined; see `shoal.knowledge.mine_negative_rules`.
-    choose
-        How the next row of a bucket is chosen: `balanced` takes the most frequent compatible
-        value, which leaves the fewest rows over; `similar` takes of that value's rows those that
-        exclude most alike; `printed` is [Li08] Figure 2, which spends rare values first.
-    on_infeasible
-        What happens to rows that no release can give `ell` values: `error`, or `suppress` them.
-    rules
-        Knowledge that is given, beside what is mined.
-    mine
-        Whether rules are mined from the table.
-    weighted
-        Whether no value may be more likely than 1/ell for anybody, if all assignments that the
-        rules allow are equally likely; default False. Buckets are merged until that holds.
-    list_rules
-        Whether the public codebook names the rules that hold without exception. By default no
-        public file does.
 
     Notes
     -----
     Guarantee: matching l-diversity against the negative rules and facts, mined and given. They
-    are kept in the internal folder; the manifest never states them. A fact about one person
-    is held against all rows that are like theirs, which may exclude more than is known. A given
-    rule forbids its value whatever its confidence; `min_conf` is about mined rules alone.
+    are kept in the internal folder; the manifest never states them. A fact about one person is
+    applied to all rows equal to theirs, which may exclude more than is known. A given rule
+    forbids its value whatever its confidence; `min_conf` applies to mined rules only.
 
-    With `weighted` also weighted matching l-diversity. It is claimed only if the assignments of
-    every bucket could be counted within 5e7 operations, and if no fact is about somebody whose
-    row is like others: facts are planned against more rows than they are about, and that may
-    lower a posterior. Else the release does not claim it, and says so in a warning.
+    With `weighted`, also weighted matching l-diversity. It is claimed only if the assignments of
+    every bucket could be counted within 5e7 operations, and if no fact is about a person whose row
+    equals others: the plan applies the fact to all of them, which may lower a posterior. Otherwise
+    the release does not claim it, and a warning says so.
 
-    Publishes: a bucketized table, quasi-identifiers as they are. Who is in the table can be seen
-    from it.
+    Publishes: a bucketized table, quasi-identifiers as they are. Readers can see who is in the
+    table.
 
     References
     ----------
@@ -100,18 +89,70 @@ class Injector(Method):
     Release(bucketized by injector: 9 rows in 4 buckets, test)
     """
 
-    ell: int = 6
-    min_exp: Number = Fraction(9, 10)
-    min_conf: Number = Fraction(1)
-    max_len: int | Literal["any"] | None = 1
-    fuzzy: Fuzzy | None = None
-    width: Mapping[str, float] = field(default_factory=dict)
-    choose: Choose = "balanced"
-    on_infeasible: Literal["error", "suppress"] = "error"
-    rules: Knowledge | None = field(default=None, repr=False)
-    mine: bool = True
-    weighted: bool = False
-    list_rules: bool = False
+    ell: int = whole_number(
+        "How many values each person must still be able to have.", default=6, least=2
+    )
+    min_exp: Exact = exact_number(
+        "The least expectation of a mined rule.",
+        default="0.9",
+        at_least=0,
+        at_most=1,
+        hint="for example 0.9.",
+    )
+    min_conf: Exact = exact_number(
+        "The least confidence of a mined rule.",
+        default=1,
+        above=0,
+        at_most=1,
+        hint="1 finds rules without exception.",
+    )
+    max_len: int | Literal["any"] | None = parameter(
+        "The most columns that the antecedent of a mined rule names; `any` sets no bound.",
+        _read_max_len,
+        takes="a whole number of at least 1, or any",
+        schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "any"}]},
+        default=1,
+    )
+    fuzzy: Fuzzy | None = choice(
+        "How numbers near an interval support a mined rule about it: by the product or the minimum "
+        "over the columns. Default: not at all.",
+        get_args(Fuzzy),
+        default=None,
+    )
+    width: Mapping[str, float] = parameter(
+        "For fuzzy rules, the distance from an interval at which a number no longer counts, by "
+        "column. Default: 0.",
+        lambda _, given: dict(given),
+        takes="a number for each column",
+        schema={"type": "object", "additionalProperties": {"type": "number"}},
+        factory=dict,
+    )
+    choose: Choose = choice(
+        "How the next row of a bucket is chosen: of the most frequent compatible value "
+        "(`balanced`), of that value one that excludes most alike (`similar`), or as in [Li08] "
+        "Figure 2, which spends rare values first (`printed`).",
+        get_args(Choose),
+        default="balanced",
+    )
+    on_infeasible: Literal["error", "suppress"] = choice(
+        "What happens to rows that no release can give ell values: the request is refused "
+        "(`error`), or they are left out (`suppress`).",
+        ("error", "suppress"),
+        default="error",
+    )
+    rules: OptionalKnowledge = knowledge_parameter(
+        "Rules and facts that are known, beside those that are mined. Default: none.",
+        is_internal=True,
+    )
+    mine: bool = flag("Whether rules are mined from the table.", default=True)
+    weighted: bool = flag(
+        "Whether no value may be more likely than 1/ell for anybody, if all assignments that the "
+        "rules allow are equally likely; buckets are merged until that holds.",
+        default=False,
+    )
+    list_rules: bool = flag(
+        "Whether the public codebook names the rules that hold without exception.", default=False
+    )
 
     deviations: ClassVar[tuple[str, ...]] = (
         (
@@ -134,32 +175,10 @@ class Injector(Method):
         ),
         "Antecedents name one column unless max_len says otherwise: that is what Figure 3 counts.",
     )
-    internal_parameters: ClassVar[frozenset[str]] = frozenset({"rules"})
     example: ClassVar[Mapping[str, object]] = {"ell": 2}
 
-    def __post_init__(self) -> None:
-        whole("ell", self.ell, least=2)
-        object.__setattr__(self, "min_exp", read_min_exp(self.min_exp))
-        object.__setattr__(self, "min_conf", read_min_conf(self.min_conf))
-        object.__setattr__(self, "width", dict(self.width))
-        # TOML has no word for None.
-        if self.max_len not in (None, "any"):
-            whole("max_len", self.max_len, least=1)
-        for name, kind in (("choose", Choose), ("fuzzy", Fuzzy)):
-            value = getattr(self, name)
-            if value not in get_args(kind) and not (name == "fuzzy" and value is None):
-                raise ParameterError(
-                    f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}."
-                )
-        if self.on_infeasible not in ("error", "suppress"):
-            raise ParameterError(
-                f"on_infeasible must be error or suppress, not {self.on_infeasible!r}."
-            )
-        if self.rules is not None and not isinstance(self.rules, Knowledge):
-            raise ParameterError(
-                f"rules must be knowledge, not a {type(self.rules).__name__}.",
-                hint="for example shoal.knowledge.Knowledge.from_file('rules.toml').",
-            )
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` if there would be no rule at all."""
         if not self.mine and self.rules is None:
             raise ParameterError(
                 "mine=False leaves Injector without any rule.",
@@ -173,13 +192,13 @@ class Injector(Method):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What a release promises."""
+        """The guarantees of a release."""
         matching = MatchingDiversity(ell=self.ell)
         return (matching, WeightedMatchingDiversity(ell=self.ell)) if self.weighted else (matching,)
 
     def settled(self, notes: Mapping[str, object]) -> Injector:
         """Return the method without the weighted guarantee if a plan could not claim it."""
-        return replace(self, weighted=False) if _NOT_WEIGHTED in notes else self
+        return changed(self, weighted=False) if _NOT_WEIGHTED in notes else self
 
     @property
     def keys_asked(self) -> tuple[str, ...]:
@@ -187,25 +206,19 @@ class Injector(Method):
         return () if self.rules is None else tuple({fact.person: None for fact in self.rules.facts})
 
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Name the columns that rules relate; rows with one value and forbidden set are a class."""
+        """Return the columns that rules relate: the quasi-identifiers and the sensitive column."""
         return (*schema.quasi, *schema.sensitive)
 
     def for_parts(self, problem: Problem) -> Injector:
-        """Return the method with the knowledge of the whole table, which parts do not mine."""
-        return replace(self, rules=self._knowledge(problem), mine=False, list_rules=False)
+        """Return the method with the knowledge of the whole table; parts are not mined."""
+        return changed(self, rules=self._knowledge(problem), mine=False, list_rules=False)
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets.
 
-        Raises
-        ------
-        DataError
-            Where the table has no rows.
-        InfeasibleError
-            Where somebody cannot have `ell` values even in one bucket of all rows, and is not to
-            be suppressed.
-        ParameterError
-            Where a given rule names what the table does not have, or contradicts the table.
+        Raises `DataError` if the table has no rows, `InfeasibleError` if a row that may not be
+        suppressed cannot have `ell` values even in one bucket of all rows, and `ParameterError` if
+        a given rule contradicts the table or names something that it does not have.
         """
         confirm_countable(problem.cells)
         self._refuse_contradiction(problem)
@@ -250,12 +263,10 @@ class Injector(Method):
     def _weigh(
         self, problem: Problem, classes: Classes, grouping: Grouping
     ) -> tuple[Grouping, str]:
-        """Merge buckets until no value is too likely; also say why that cannot be claimed, if so.
+        """Merge buckets until no value is too likely; return why that is not claimed, or "".
 
-        Raises
-        ------
-        InfeasibleError
-            If a value is too frequent in the whole table, or if merging did not reach the bound.
+        Raises `InfeasibleError` if a value is too frequent in the whole table, or if merging did
+        not reach the bound.
         """
         best = largest_reachable(classes)
         if best < self.ell:
@@ -297,16 +308,16 @@ class Injector(Method):
                 width=self.width,
             )
             if len(known) > _MANY_RULES:
-                # What follows from more general rules forbids nothing more.
+                # Rules that follow from more general ones forbid nothing more.
                 known = known.most_general()
         if self.rules is None:
             return known
-        # On the release, which is checked by them, the hierarchies are not at hand.
+        # The release is checked by these rules without the hierarchies, so labels are defined.
         domains = {domain.column: domain for domain in problem.cells.domains}
         return known | self.rules.explained_by(domains, problem.trees)
 
     def _remarks(self, problem: Problem, knowledge: Knowledge) -> tuple[str, ...]:
-        """Name the absolute rules, but for those about people or values too rare to be named."""
+        """List the rules without exceptions, except those about too few people or a rare value."""
         rules = knowledge.negative
         certain = knowledge.with_rules(rules.take(rules.confidences == 1)).most_general()
         people = problem.cells.select(problem.schema.quasi)
@@ -323,7 +334,10 @@ class Injector(Method):
         )
 
     def _refuse_contradiction(self, problem: Problem) -> None:
-        """Refuse certain knowledge that excludes what somebody has; what is mined never does."""
+        """Raise `ParameterError` if a certain given rule or fact excludes the value of some row.
+
+        Mined rules without exceptions never do.
+        """
         if self.rules is None:
             return
         cells, sensitive = problem.cells, problem.schema.sensitive[0]
@@ -345,8 +359,11 @@ class Injector(Method):
                 hint="correct or strike what is not true of this table.",
             )
 
-    def _feasible(self, classes: Classes) -> Marks:
-        """Mark the classes whose rows can have `ell` values; what is left out changes others."""
+    def _feasible(self, classes: Classes) -> Flags:
+        """Mark the classes whose rows can have `ell` values, once the others are left out.
+
+        Leaving rows out takes their values away from the others, so this is repeated.
+        """
         is_kept = np.ones(classes.n_classes, dtype=bool)
         while True:
             counts = np.where(is_kept, classes.counts, 0)
@@ -360,14 +377,14 @@ class Injector(Method):
             if self.on_infeasible == "error" and is_contradicted:
                 raise _contradicted(int(classes.counts[wrong].sum()))
             if is_contradicted:
-                # Nobody has a valid value where there is no assignment at all. Without the rows
-                # whose own value is excluded there is one: everybody has their own.
+                # Without any assignment, nobody has a valid value. If the rows whose own value is
+                # excluded are left out, there is one: everybody has their own value.
                 fails = wrong
             if self.on_infeasible == "error" or fails[is_kept].all():
                 raise self._infeasible(classes, fails, int(n_valid[is_kept].min()))
             is_kept &= ~fails
 
-    def _infeasible(self, classes: Classes, fails: Marks, best: int) -> InfeasibleError:
+    def _infeasible(self, classes: Classes, fails: Flags, best: int) -> InfeasibleError:
         n_rows = int(classes.counts[fails].sum())
         suppress = "suppress such rows (on_infeasible='suppress'), or "
         return InfeasibleError(
@@ -390,14 +407,14 @@ def _contradicted(n_wrong: int) -> InfeasibleError:
 
 
 def _setting(problem: Problem, quasi: Cells) -> Setting:
-    """Return what knowledge about the table is resolved against."""
+    """Return the setting that knowledge about the table is resolved against."""
     domains = {domain.column: domain for domain in problem.cells.domains}
     words = Vocabulary(domains, problem.trees, problem.schema.hierarchies)
     return Setting(quasi, domains[problem.schema.sensitive[0]], vocabulary=words)
 
 
 def _forbidden(problem: Problem, knowledge: Knowledge) -> ForbiddenSets:
-    """Find the values that the rows of each cell cannot take."""
+    """Return the values that the rows of each cell cannot have."""
     cells = problem.cells
     quasi, quasi_of_cell = cells.select_with_inverse(problem.schema.quasi)
     domain = cells.domain(problem.schema.sensitive[0])
@@ -407,8 +424,8 @@ def _forbidden(problem: Problem, knowledge: Knowledge) -> ForbiddenSets:
         return ForbiddenSets(which, found.sets)
     marks = found.sets[which]
     for fact in knowledge.facts:
-        # Rows that are alike cannot be told apart here, so all rows like that person's are taken
-        # to lack the value: what is known is never less than what is planned against.
+        # Equal rows cannot be distinguished here, so all rows equal to that person's are assumed to
+        # lack the value: the plan never assumes less than what is known.
         marks[problem.cell_of_key[fact.person], _code(domain.labels(), fact.value)] = True
     return ForbiddenSets.of_marks(marks)
 

@@ -1,10 +1,9 @@
-"""The nodes that rules speak of: a value, or a group of values under one label.
+"""The nodes that rules name: a value, or a group of values under one label.
 
-Rules are mined on a table with hierarchies, and used on releases that have none. So a node says
-itself for which values it stands: for one value its label is enough; for a group it lists them,
-or says from which number to which. A node that was mined is marked as one of a hierarchy: where a
-hierarchy with that label is at hand, the node there is meant, and not the values that happened to
-occur where it was mined.
+Rules are mined on a table with hierarchies and used on releases that have none. So a node defines
+the values it stands for: a single value by its label, a group by a list or by an interval of
+numbers. A node that was mined is marked as one of a hierarchy: if a hierarchy with that label is
+available, the node there is meant, not the values that happened to occur where it was mined.
 """
 
 from __future__ import annotations
@@ -17,51 +16,18 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.arrays import Flags, Integers
+from shoal.core.domain import ColumnType, Domain, day_of_date, iso_date
 from shoal.core.errors import ParameterError
 from shoal.core.exact import exact
-from shoal.core.hierarchy_rules import day_of_date, iso_date
-from shoal.core.release import Meaning
+from shoal.core.manifest import Meaning
 from shoal.core.tree import Tree
-
-__all__ = [
-    "Marks",
-    "Node",
-    "codes_in",
-    "covering",
-    "holds_for_labels",
-    "holds_for_values",
-    "named_nodes",
-    "node_in_tree",
-    "node_of_label",
-    "number_of",
-]
-
-Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Node:
     """A value, or a group of values, that a rule may name.
-
-    Parameters
-    ----------
-    label
-        What it is called; the value's text where it is one value, None for the missing value.
-    members
-        The values of a group, None for the missing one; None where the node is one value or an
-        interval.
-    interval
-        The lowest and the highest number or date of a group, as texts; both belong to it.
-    width
-        How far outside the interval a number still belongs to the node in part ([Li08] IV-B).
-    has_missing
-        Whether the missing value belongs to it too, where it is an interval.
-    is_of_hierarchy
-        Whether it is a node of a hierarchy: what it says of its values then holds only where no
-        hierarchy with its label is at hand.
 
     Examples
     --------
@@ -69,21 +35,27 @@ class Node:
     (Node(one value), Node(an interval))
     """
 
+    # The text of the value if it is a single value; None is the missing value.
     label: str | None
+    # The values of a group; None if the node is a single value or an interval.
     members: frozenset[str | None] | None = None
+    # The lowest and the highest number or date of a group, as texts; both belong to it.
     interval: tuple[str, str] | None = None
+    # The distance from the interval up to which a number belongs to the node in part ([Li08] IV-B).
     width: float = 0.0
+    # Whether the missing value belongs to an interval too.
     has_missing: bool = False
+    # If set, the definition applies only if no hierarchy with this label is available.
     is_of_hierarchy: bool = False
 
     @classmethod
     def of_value(cls, text: str | None) -> Node:
-        """Make the node of one value."""
+        """Return the node of one value."""
         return cls(text)
 
     @property
     def is_defined(self) -> bool:
-        """Whether it says for which values it stands; else its label is a value or a node."""
+        """Whether it defines its values itself; otherwise its label is a value or a node."""
         return self.members is not None or self.interval is not None or self.label is None
 
     @cached_property
@@ -94,7 +66,7 @@ class Node:
         return low, high
 
     def __repr__(self) -> str:
-        # Labels are values of the table as often as not.
+        # Labels are often values of the table, so they are not shown.
         if self.members is not None:
             return f"Node({len(self.members)} values)"
         return f"Node({'one value' if self.interval is None else 'an interval'})"
@@ -115,10 +87,10 @@ def number_of(text: str) -> float:
     return float(day_of_date(date))
 
 
-def codes_in(domain: Domain, texts: Sequence[str | None]) -> npt.NDArray[np.int64]:
-    """Give the code of each text, and -1 where the domain does not have it.
+def codes_in(domain: Domain, texts: Sequence[str | None]) -> Integers:
+    """Return the code of each text, or -1 if the domain does not have it.
 
-    A number may be spelled otherwise than in the table.
+    A number may be spelled differently from the table.
 
     Examples
     --------
@@ -133,7 +105,7 @@ def codes_in(domain: Domain, texts: Sequence[str | None]) -> npt.NDArray[np.int6
         text = texts[place]
         with contextlib.suppress(ValueError):
             code = int(np.searchsorted(domain.numbers, float(text or "")))
-            # Large whole numbers may differ where their floats do not.
+            # Large integers may differ although their floats are equal.
             if code < len(domain.texts) and exact("a value", text or "") == Fraction(
                 domain.texts[code]
             ):
@@ -141,11 +113,11 @@ def codes_in(domain: Domain, texts: Sequence[str | None]) -> npt.NDArray[np.int6
     return codes
 
 
-def holds_for_values(node: Node, domain: Domain, tree: Tree | None = None) -> Marks | None:
+def holds_for_values(node: Node, domain: Domain, tree: Tree | None = None) -> Flags | None:
     """Mark the codes of a domain that a node stands for.
 
-    Returns None where nothing says what the node is: it is no value of the domain, no node of the
-    hierarchy, and does not say itself; or what it says is of another kind than the column.
+    Returns None if the node is unknown: it is no value of the domain, no node of the hierarchy, and
+    has no definition; or if its definition is of another kind than the column.
     """
     if node.is_of_hierarchy and tree is not None:
         found = node_in_tree(tree, node.label)
@@ -163,7 +135,7 @@ def holds_for_values(node: Node, domain: Domain, tree: Tree | None = None) -> Ma
     return None if tree is None or found is None else _members(tree, found, domain)
 
 
-def _members(tree: Tree, number: int, domain: Domain) -> Marks:
+def _members(tree: Tree, number: int, domain: Domain) -> Flags:
     marks = np.zeros(domain.size, dtype=bool)
     marks[tree.members(number)] = True
     return marks
@@ -175,21 +147,21 @@ def node_in_tree(tree: Tree, label: str | None) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _within(node: Node, domain: Domain) -> Marks | None:
+def _within(node: Node, domain: Domain) -> Flags | None:
     numbers = domain.numbers
     if numbers is None or not _is_of_kind(node, is_date=domain.type is ColumnType.DATE):
         return None
     low, high = node.bounds
     beyond = np.maximum(np.maximum(low - numbers, numbers - high), 0.0)
     marks = np.zeros(domain.size, dtype=bool)
-    # With a width, what has any part in the node belongs to it.
+    # With a width, any degree of membership counts.
     marks[: len(numbers)] = (beyond <= 0.0) | (beyond < node.width)
     marks[len(numbers) :] = node.has_missing
     return marks
 
 
 def _is_of_kind(node: Node, *, is_date: bool) -> bool:
-    """Tell whether an interval is of dates, or of numbers; an infinite bound is of either."""
+    """Return whether an interval is one of dates, or of numbers; an infinite bound fits both."""
     assert node.interval is not None
     return all(
         math.isinf(number) or (iso_date(text) is not None) == is_date
@@ -197,8 +169,8 @@ def _is_of_kind(node: Node, *, is_date: bool) -> bool:
     )
 
 
-def covering(nodes: Sequence[Node]) -> Marks:
-    """Say for each pair of nodes whether the first stands for all that the second stands for.
+def covering(nodes: Sequence[Node]) -> Flags:
+    """Mark for each pair of nodes whether the first stands for all values of the second.
 
     Examples
     --------
@@ -232,7 +204,7 @@ def _texts_of(node: Node) -> frozenset[str | None]:
 
 
 def _is_within(node: Node, other: Node) -> bool:
-    """Tell whether one interval lies within another."""
+    """Return whether one interval lies within another."""
     if not _has_missing(other) and _has_missing(node):
         return False
     kinds = [_is_of_kind(node, is_date=d) and _is_of_kind(other, is_date=d) for d in (False, True)]
@@ -241,7 +213,7 @@ def _is_within(node: Node, other: Node) -> bool:
     low, high = node.bounds
     if not node.width:
         return _has_number(other, low) and _has_number(other, high)
-    # What is as far away as the width has no part in the node.
+    # Numbers as far away as the width do not belong to the node.
     first, last = other.bounds
     return first - other.width <= low - node.width and high + node.width <= last + other.width
 
@@ -253,14 +225,14 @@ def holds_for_labels(
     tree: Tree | None = None,
     *,
     is_whole: bool = False,
-) -> Marks | None:
-    """Mark the published labels of which a node is certainly true.
+) -> Flags | None:
+    """Mark the published labels for which a node is certainly true.
 
-    A label that stands for several values is marked where all of them are in the node. What a
-    label without a stated meaning stands for is its own text. Where all values are whole numbers,
-    an interval ends with the last of them. The tree, if any, is the hierarchy over the labels.
+    A label that stands for several values is marked if all of them are in the node. A label without
+    a stated meaning stands for its own text. With `is_whole`, all values are integers, and an
+    interval ends with the last of them. `tree` is the hierarchy over the labels, if any.
 
-    Returns None where nothing in the column has the node's name, or any of its values.
+    Returns None if nothing in the column has the node's name or any of its values.
     """
     if not meanings:
         return holds_for_values(node, domain, tree)
@@ -281,7 +253,7 @@ def holds_for_labels(
 
 
 def _overlaps(node: Node, meaning: Meaning) -> bool:
-    """Tell whether a label stands for some value of a node, as far as its meaning names values."""
+    """Return whether a label stands for some value of a node, as far as it names values."""
     if any(_has_value(node, member) for member in meaning.members):
         return True
     if meaning.has_missing and _has_missing(node):
@@ -302,20 +274,20 @@ def _is_number(text: str) -> bool:
 
 
 def _is_same(node: Node, label: str | None, meaning: Meaning) -> bool:
-    """Tell whether a label is that of the node, and nothing that is known of both differs."""
+    """Return whether a label is that of the node, and nothing known about both differs."""
     if label != node.label:
         return False
     # The labels of a release are nodes of its hierarchies.
     if not node.is_defined or node.is_of_hierarchy:
         return True
     if meaning.interval is not None:
-        # The node names the least and the largest value that occur, the label its own bounds.
+        # The node has the least and the largest value that occur, the label its own bounds.
         return node.interval is not None and _lies_in(node, meaning.interval)
     return meaning.has_other and all(_has_value(node, member) for member in meaning.members)
 
 
 def _lies_in(node: Node, interval: tuple[str, str]) -> bool:
-    """Tell whether a node of numbers lies between one bound (included) and another (not)."""
+    """Return whether a node of numbers lies between one bound (included) and another (excluded)."""
     try:
         first, end = map(number_of, interval)
     except ParameterError:
@@ -329,7 +301,7 @@ def _covers(node: Node, meaning: Meaning, *, is_whole: bool) -> bool:
     if meaning.members:
         return all(_has_value(node, member) for member in meaning.members)
     if meaning.interval is None:
-        # Nothing but the missing value is left.
+        # Only the missing value is left.
         return meaning.has_missing
     if node.interval is None:
         return False
@@ -337,7 +309,7 @@ def _covers(node: Node, meaning: Meaning, *, is_whole: bool) -> bool:
 
 
 def _covers_interval(node: Node, interval: tuple[str, str], *, is_whole: bool) -> bool:
-    """Tell whether all from one bound (included) to another (not included) is in a node."""
+    """Return whether a node covers all from one bound (included) to another (excluded)."""
     try:
         first, end = map(number_of, interval)
     except ParameterError:
@@ -345,7 +317,7 @@ def _covers_interval(node: Node, interval: tuple[str, str], *, is_whole: bool) -
     is_date = any(iso_date(text) is not None for text in interval)
     if not _is_of_kind(node, is_date=is_date):
         return False
-    # The last date before the bound is the day before it; of all numbers there is no last one.
+    # Dates and integers have a last value before the bound; real numbers have none.
     has_last = is_date or is_whole
     last = math.ceil(end) - 1 if has_last and math.isfinite(end) else end
     reaches_end = _has_number(node, last) if has_last else end <= node.bounds[1] + node.width
@@ -380,21 +352,10 @@ def _has_number(node: Node, number: float) -> bool:
 def named_nodes(
     domain: Domain, tree: Tree, numbers: Sequence[int], width: float = 0.0
 ) -> tuple[Node, ...]:
-    """Make nodes of a hierarchy that say themselves for which values they stand.
+    """Return nodes of a hierarchy, by their numbers, that define the values they stand for.
 
-    Parameters
-    ----------
-    domain, tree
-        The column's values and its hierarchy over them.
-    numbers
-        The nodes, by their numbers in the tree; no two stand for the same values.
-    width
-        The width of fuzzy nodes; 0 where they are crisp.
-
-    Returns
-    -------
-    One node for each, with different labels. Fuzzy ones are labelled apart from crisp ones: "about
-    20" stands for more than 20.
+    No two of them may stand for the same values. Labels are distinct. Fuzzy nodes, with a `width`
+    above 0, are labelled differently from crisp ones: "about 20" stands for more than 20.
     """
     return tuple(
         _fuzzy(domain, tree, number, width) if width else _crisp(domain, tree, number)
@@ -403,7 +364,7 @@ def named_nodes(
 
 
 def node_of_label(label: str | None, domain: Domain | None, tree: Tree | None) -> Node | None:
-    """Find a label in a hierarchy; None where it is a value, or is not there."""
+    """Return the node of a hierarchy with a label; None if it is a value or unknown."""
     if label is None or domain is None or tree is None or codes_in(domain, [label])[0] >= 0:
         return None
     number = node_in_tree(tree, label)
@@ -428,9 +389,9 @@ def _fuzzy(domain: Domain, tree: Tree, number: int, width: float) -> Node:
     present = codes[codes != domain.missing_code]
     if not len(present):
         return _crisp(domain, tree, number)
-    # Numbers between those of the node belong to it wholly, and the missing value not at all.
+    # Numbers between those of the node belong to it fully, the missing value not at all.
     return Node(f"about {tree.labels[number]}", interval=_ends(domain, present), width=width)
 
 
-def _ends(domain: Domain, codes: npt.NDArray[np.int64]) -> tuple[str, str]:
+def _ends(domain: Domain, codes: Integers) -> tuple[str, str]:
     return str(domain.texts[codes[0]]), str(domain.texts[codes[-1]])

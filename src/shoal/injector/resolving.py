@@ -1,11 +1,11 @@
-"""What knowledge says of the people at hand, and what of it says nothing they could mean.
+"""Knowledge applied to people: which entries hold for whom, and which entries cannot be resolved.
 
 Knowledge is written in words: the name of a column, a value or a node of a hierarchy, a sensitive
-value, the key of a row. Methods, attacks and the gate read it here and nowhere else. Where the
-table is at hand its vocabulary decides; on a release alone, the published labels and what they
-stand for. An entry that names something that is not there is never taken to be about nobody: it
-is returned as unresolved. A node that some published label overlaps in part is there; the rule
-merely holds for none of the lines with that label.
+value, the key of a row. Methods, attacks and the gate resolve it here and nowhere else. If the
+table is available its vocabulary decides; on a release alone, the published labels and their
+meanings do. An entry that names something unknown is never taken to be about nobody: it is returned
+as unresolved. A node that overlaps some published label in part is known; the rule merely holds for
+none of the lines with that label.
 
 References
 ----------
@@ -19,83 +19,54 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Flags, Integers
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
-from shoal.core.forbidden import ForbiddenSets
-from shoal.knowledge.extents import Extents, Labels, Setting
-from shoal.knowledge.known import Fact, Knowledge
-from shoal.knowledge.mining import forbidden_marks
-from shoal.knowledge.negative_rules import NegativeRules
-from shoal.knowledge.nodes import (
-    Marks,
-    Node,
-    codes_in,
-)
-from shoal.knowledge.positive_rules import PositiveRule
-from shoal.knowledge.statistics import Statistic
-
-__all__ = ["Resolution", "Setting", "resolve", "resolve_facts"]
+from shoal.core.prior_knowledge import ForbiddenSets
+from shoal.injector.association_rules import NegativeRules, PositiveRule
+from shoal.injector.consequences import forbidden_marks
+from shoal.injector.extents import Extents, Labels, Setting
+from shoal.injector.known import Fact, Knowledge
+from shoal.injector.nodes import Node, codes_in
+from shoal.injector.statistics import Statistic
 
 _MOST_LISTED = 100
-"""How many unresolved entries are listed one by one."""
+"""The largest number of unresolved entries that are listed individually."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """Knowledge as it applies to the people at hand.
-
-    Parameters
-    ----------
-    knowledge
-        What was resolved.
-    setting
-        What it was resolved against.
-    is_known
-        For each negative rule whether all that it names is there.
-    extents
-        For each column of the rules which node (row) holds for which code (column).
-    labels
-        The columns of the rules that are published as labels, by their place, and how labels stand
-        for values there.
-    conditions
-        The positive rules and statistics that are resolved, and the cells that each is about.
-    unresolved
-        One line for each entry that names something which is not there. No value of the table
-        stands in it.
-    """
+    """Knowledge applied to the people of a setting."""
 
     knowledge: Knowledge
     setting: Setting
-    is_known: Marks
-    extents: tuple[Marks, ...]
+    # Whether everything that each negative rule names exists.
+    is_known: Flags
+    # For each column of the rules which node (row) holds for which code (column).
+    extents: tuple[Flags, ...]
+    # The columns of the rules that are published as labels, by place.
     labels: Mapping[int, Labels]
-    conditions: tuple[tuple[PositiveRule | Statistic, Marks], ...]
+    # The resolved positive rules and statistics, and the cells that each is about.
+    conditions: tuple[tuple[PositiveRule | Statistic, Flags], ...]
+    # One line for each entry that names something unknown, without any value of the table.
     unresolved: tuple[str, ...]
 
     def confirm(self) -> Resolution:
-        """Refuse knowledge that is not resolved in full.
-
-        Raises
-        ------
-        ParameterError
-            If an entry names something that is not there; it says which entry and column, never a
-            value.
-        """
+        """Raise `ParameterError`, naming entries and columns but no value, if any is unresolved."""
         if self.unresolved:
             listed = "; ".join(self.unresolved[:3])
             more = f"; and {len(self.unresolved) - 3} more" if len(self.unresolved) > 3 else ""
             raise ParameterError(
-                f"The knowledge names what is not there: {listed}{more}.",
+                f"The knowledge names something that does not exist: {listed}{more}.",
                 hint="correct or strike these entries, or define their labels under "
                 "[nodes.COLUMN] in the knowledge file.",
             )
         return self
 
     @cached_property
-    def values(self) -> npt.NDArray[np.int64]:
-        """The code of the value that each rule excludes; -1 where nobody at hand has it."""
+    def values(self) -> Integers:
+        """The code of the value that each rule excludes; -1 if nobody in the setting has it."""
         rules = self.knowledge.negative
         codes = codes_in(self.setting.domain, rules.values)
         return codes[rules.value] if len(rules) else np.zeros(0, dtype=np.int64)
@@ -110,7 +81,7 @@ class Resolution:
         """The values that each cell cannot take by rules without exceptions."""
         return self.sets_by(self.knowledge.negative.confidences == 1)
 
-    def sets_by(self, is_used: Marks) -> ForbiddenSets:
+    def sets_by(self, is_used: Flags) -> ForbiddenSets:
         """Return the values that each cell cannot take by some of the rules."""
         rules, cells = self.knowledge.negative, self.setting.cells
         kept = np.flatnonzero(is_used & self.is_known & (self.values >= 0))
@@ -126,8 +97,8 @@ class Resolution:
             marks |= by_label[_codes(rules, cells)[:, at]]
         return ForbiddenSets.of_marks(marks)
 
-    def holding(self) -> Marks:
-        """Say for each negative rule (row) of which cells (column) its antecedent is true."""
+    def holding(self) -> Flags:
+        """Mark for each negative rule (row) the cells (column) for which its antecedent is true."""
         rules, cells = self.knowledge.negative, self.setting.cells
         codes = _codes(rules, cells)
         holds = np.repeat(self.is_known[:, np.newaxis], cells.n_cells, axis=1)
@@ -143,17 +114,10 @@ class Resolution:
 def resolve(knowledge: Knowledge, setting: Setting) -> Resolution:
     """Resolve rules and statistics; facts are resolved by `resolve_facts`.
 
-    Parameters
-    ----------
-    knowledge
-        What is known.
-    setting
-        The people, values and hierarchies at hand.
-
     Examples
     --------
     >>> from shoal.core.domain import Domain
-    >>> from shoal.knowledge.negative_rules import NegativeRule
+    >>> from shoal.injector.association_rules import NegativeRule
     >>> sex, disease = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("disease", ["a", "b"])
     >>> people = Cells.of_rows([sex], np.array([[0], [1]]))
     >>> rules = [NegativeRule(antecedent={"sex": "M"}, value="a"),
@@ -167,7 +131,7 @@ def resolve(knowledge: Knowledge, setting: Setting) -> Resolution:
     rules = knowledge.negative
     is_known = np.ones(len(rules), dtype=bool)
     faults: list[tuple[int, str]] = []
-    extents: list[Marks] = []
+    extents: list[Flags] = []
     labels: dict[int, Labels] = {}
     for at, (column, nodes) in enumerate(rules.nodes.items()):
         found = Extents.of(column, nodes, setting)
@@ -185,7 +149,7 @@ def resolve(knowledge: Knowledge, setting: Setting) -> Resolution:
     absent = f"column {knowledge.sensitive!r} does not have the value that it excludes"
     faults += [(number, absent) for number in lacks.tolist()]
     lines = [f"negative rule {number + 1}: {fault}" for number, fault in sorted(faults)]
-    conditions: list[tuple[PositiveRule | Statistic, Marks]] = []
+    conditions: list[tuple[PositiveRule | Statistic, Flags]] = []
     for kind, entries in (
         ("positive rule", knowledge.positive),
         ("statistic", knowledge.statistics),
@@ -207,24 +171,9 @@ def resolve_facts(
 ) -> tuple[dict[str, list[int]], tuple[str, ...]]:
     """Resolve facts about single people.
 
-    Parameters
-    ----------
-    facts
-        What single people do not have.
-    setting
-        What they are resolved against.
-    sensitive
-        The column that they are about.
-    cell_of_key
-        The cell of each person, by the key of their row; -1 where they are left out. None where
-        keys are not known.
-
-    Returns
-    -------
-    excluded
-        The codes of the values that each person does not have, by key.
-    unresolved
-        One line for each fact about a person or a value that is not there.
+    `cell_of_key` is the cell of each person, by the key of their row (-1 if they are left out), or
+    None if keys are unknown. Returns the codes of the values that each person does not have, by
+    key, and one line for each fact about an unknown person or value.
     """
     codes = codes_in(setting.domain, [fact.value for fact in facts]).tolist()
     is_there = _have_value(setting, sensitive, [fact.value for fact in facts]).tolist()
@@ -232,7 +181,7 @@ def resolve_facts(
     lines = []
     for number, fact in enumerate(facts):
         if cell_of_key is None:
-            lines.append(f"fact {number + 1}: the keys of rows are not at hand")
+            lines.append(f"fact {number + 1}: the keys of rows are unknown")
         elif fact.person not in cell_of_key:
             lines.append(f"fact {number + 1}: no row has that key")
         elif not is_there[number]:
@@ -249,8 +198,8 @@ def resolve_facts(
 
 def _conditions(
     knowledge: Knowledge, entries: Sequence[PositiveRule | Statistic], setting: Setting
-) -> Iterator[tuple[PositiveRule | Statistic, Marks, str]]:
-    """Return the cells that each entry is about, and what is wrong with it; empty if nothing."""
+) -> Iterator[tuple[PositiveRule | Statistic, Flags, str]]:
+    """Yield for each entry the cells that it is about, and its fault; empty if it has none."""
     stated = {
         (column, node.label): node
         for column, defined in knowledge.defined_nodes.items()
@@ -281,19 +230,19 @@ def _conditions(
         yield entry, holds, fault
 
 
-def _have_value(setting: Setting, sensitive: str, texts: Sequence[str | None]) -> Marks:
-    """Say which texts are values of the sensitive column, at hand or of the whole table."""
-    is_there: Marks = codes_in(setting.domain, texts) >= 0
+def _have_value(setting: Setting, sensitive: str, texts: Sequence[str | None]) -> Flags:
+    """Mark the texts that are values of the sensitive column, in the setting or in the table."""
+    is_there: Flags = codes_in(setting.domain, texts) >= 0
     table = setting.vocabulary.domains.get(sensitive)
     if table is not None:
         is_there |= codes_in(table, texts) >= 0
-    # Whether values are missing is no name that could be mistyped.
+    # The missing value cannot be mistyped.
     is_there |= np.array([text is None for text in texts], dtype=bool)
     return is_there
 
 
-def _codes(rules: NegativeRules, cells: Cells) -> npt.NDArray[np.int64]:
-    """Return the codes of the columns that rules speak of; 0 for one that is not there."""
+def _codes(rules: NegativeRules, cells: Cells) -> Integers:
+    """Return the codes of the columns that rules name; 0 for an unknown column."""
     codes = np.zeros((cells.n_cells, len(rules.nodes)), dtype=np.int64)
     for at, column in enumerate(rules.nodes):
         if column in cells.columns:

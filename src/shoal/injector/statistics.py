@@ -1,14 +1,14 @@
-"""Summary statistics of a table, as an adversary may know them.
+"""Mine summary statistics and positive rules, as an adversary may know them.
 
-"The average salary of physical therapists is 70K": the mean of a numeric sensitive column among
-the people that a condition holds for, or the share of each sensitive value among them. A condition
-is a conjunction of hierarchy nodes, and only conditions that enough people meet are told. They
-re-weigh what an adversary believes and forbid nothing.
+"The average salary of physical therapists is 70K": the mean of a numeric sensitive column among the
+people for whom a condition holds, or the share of each sensitive value among them. A condition is a
+conjunction of hierarchy nodes that enough people meet. A positive rule says that people for whom a
+condition holds tend to have a value. Both change how likely values are and forbid nothing.
 
 References
 ----------
 [Li08] Li, Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008. Section
-VIII-A.
+VIII-A; conviction as in section VI-B.
 """
 
 from __future__ import annotations
@@ -16,54 +16,45 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Integral
+from operator import itemgetter
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.cells import Cells, group
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.tree import Label, Tree
-from shoal.knowledge.mining.capacity import bounded
+from shoal.injector.association_rules import PositiveRule
+from shoal.injector.mined_rules import Items, bounded, tree_of
 
-__all__ = [
-    "Antecedent",
-    "Statistic",
-    "check_columns",
-    "frequent_antecedents",
-    "least_count",
-    "mine_statistics",
-]
-
-_FEWER = "let conditions name fewer columns (max_len), or raise min_support."
-
-_Floats = npt.NDArray[np.float64]
+_FEWER = "let conditions name fewer columns (max_len), or raise min_support"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Statistic:
-    """What is known of the sensitive column among the people that a condition holds for.
-
-    It is either a share or a mean.
+    """The share of a sensitive value, or the mean, among the people for whom a condition holds.
 
     Parameters
     ----------
     antecedent
-        The condition: for each of its columns the label of a hierarchy node; None for the missing
-        value.
+        The condition: the label of a hierarchy node for each column that it names; None is the
+        missing value.
     value
-        The sensitive value that a share is about, None where it is missing; None for a mean too.
+        The sensitive value that a share is about; None is the missing value. Default: None, as
+        for a mean.
     share
-        The share of the value among those people.
+        The share of the value among those people. Default: None, for a mean.
     mean
-        The mean of the sensitive column among them, dates as days since 1970-01-01.
+        The mean of the sensitive column among them, dates as days since 1970-01-01. Default:
+        None, for a share.
     count
-        How many people it is about; None where it was given, not mined.
+        The number of people it is about. Default: None, for a statistic that was given, not mined.
     who, why
-        Who added it, and for what reason.
+        The author of the statistic, and the reason. Default: unknown.
 
     Examples
     --------
@@ -90,7 +81,7 @@ class Statistic:
         return hash((frozenset(self.antecedent.items()), self.value, self.share, self.mean))
 
     def to_dict(self) -> dict[str, object]:
-        """Give the statistic as plain values."""
+        """Return the statistic as plain values."""
         told: dict[str, object] = {"value": self.value, "share": self.share}
         if self.share is None:
             told = {"mean": self.mean}
@@ -107,14 +98,8 @@ class Statistic:
 class Antecedent:
     """A conjunction of hierarchy nodes, and the sensitive values of the rows it holds for.
 
-    Parameters
-    ----------
-    nodes
-        The place of each of its columns among those of the table, and the node.
-    labels
-        The labels of the nodes, by column.
-    values, hits
-        The codes of the sensitive values that occur with it, ascending, and how often each does.
+    `nodes` are pairs of a column's place and a node, `labels` their labels by column. `values` are
+    the codes of the sensitive values that occur with it, ascending, and `hits` how often each does.
     """
 
     nodes: tuple[tuple[int, int], ...]
@@ -129,7 +114,7 @@ class Antecedent:
 
     @property
     def rank(self) -> tuple[int, tuple[tuple[int, int], ...]]:
-        """What antecedents are sorted by: short ones first, then by columns and nodes."""
+        """The sort key of antecedents: short ones first, then by columns and nodes."""
         return len(self.nodes), self.nodes
 
     def __repr__(self) -> str:
@@ -146,26 +131,12 @@ def mine_statistics(
 ) -> tuple[Statistic, ...]:
     """Find the statistics of a sensitive column under every condition that enough rows meet.
 
-    For integers, reals and dates that is the mean, of which rows without a value say nothing:
-    they are left out from the start. For other columns it is the share of each value that occurs
-    with the condition; those of one condition add up to 1.
+    For integers, reals and dates that is the mean; rows with a missing value are left out from the
+    start. For other columns it is the share of each value that occurs with the condition; the
+    shares of one condition add up to 1. A condition must hold for at least `min_support` rows: a
+    count if it is an integer, otherwise a share.
 
-    Parameters
-    ----------
-    cells
-        The table; every column but the sensitive one may be in a condition.
-    sensitive
-        The sensitive column.
-    trees
-        The hierarchies of the other columns. One without is taken value by value.
-    min_support
-        How many rows a condition must hold for: a count if it is a whole number, else a share.
-    max_len
-        How many columns a condition may have; None for any number.
-
-    Returns
-    -------
-    The statistics, short conditions first, then by columns, nodes and values.
+    Returns the statistics, short conditions first, then by columns, nodes and values.
 
     Examples
     --------
@@ -184,11 +155,11 @@ def mine_statistics(
         cells = Cells(cells.domains, cells.codes[is_known], cells.counts[is_known])
     least = least_count(min_support, cells.n_rows)
     found = frequent_antecedents(cells, sensitive, trees, least=least, max_len=max_len)
-    ordered = sorted(bounded(found, _FEWER), key=lambda antecedent: antecedent.rank)
+    ordered = sorted(bounded(found, f"{_FEWER}."), key=lambda antecedent: antecedent.rank)
     if worth is not None:
         return tuple(_mean(antecedent, worth) for antecedent in ordered)
     shares = (share for antecedent in ordered for share in _shares(antecedent, domain))
-    return tuple(bounded(shares, _FEWER))
+    return tuple(bounded(shares, f"{_FEWER}."))
 
 
 def frequent_antecedents(
@@ -200,39 +171,17 @@ def frequent_antecedents(
     max_len: int | None = 1,
     support_of: Callable[[Counts], int] = np.sum,
 ) -> Iterator[Antecedent]:
-    """Go through the conjunctions of nodes that hold for enough rows, depth first.
+    """Yield the conjunctions of up to `max_len` nodes with enough rows, depth first.
 
     A node is used unless it stands for every value that occurs; of nodes that stand for the same
-    ones the highest is used.
-
-    Parameters
-    ----------
-    cells, sensitive, trees
-        As for `mine_statistics`.
-    least
-        The support that a conjunction must have, and each part of it.
-    max_len
-        How many nodes a conjunction may have; None for any number.
-    support_of
-        Gives the support from how often each sensitive value occurs: it must be at most their
-        sum, and not grow where they fall.
-
-    Examples
-    --------
-    >>> job = Domain.of_texts("job", ["clerk", "nurse"])
-    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-    >>> cells = Cells.of_rows([job, disease], np.array([[0, 0], [0, 1], [1, 0]]))
-    >>> list(frequent_antecedents(cells, "disease", {}, least=1))
-    [Antecedent(job: 2 rows), Antecedent(job: 1 rows)]
+    values the highest is used. A column without a tree has its values only. `support_of` returns
+    the support from how often each sensitive value occurs; it must be at most the sum of these
+    counts, and must not grow if they fall.
     """
     check_columns(cells, sensitive)
     n_columns = len(cells.columns) - 1
     longest = n_columns if max_len is None else whole("max_len", max_len, least=1)
-    axes = [
-        _Axis.of(cells, column, trees.get(column))
-        for column in cells.columns
-        if column != sensitive
-    ]
+    axes = [_Axis.of(cells, column, trees) for column in cells.columns if column != sensitive]
     search = _Search(
         axes,
         cells.column(sensitive),
@@ -246,14 +195,9 @@ def frequent_antecedents(
 
 
 def least_count(min_support: Number, n_rows: int) -> int:
-    """Give the number of rows that a support stands for; at least 1.
+    """Return the number of rows that a support stands for; at least 1.
 
-    Parameters
-    ----------
-    min_support
-        A whole number is a count of rows, any other number a share of them.
-    n_rows
-        The number of rows of the table.
+    An integer is a count of rows, any other number a share of them.
 
     Examples
     --------
@@ -266,20 +210,14 @@ def least_count(min_support: Number, n_rows: int) -> int:
     share = exact("min_support", min_support)
     if not 0 <= share <= 1:
         raise ParameterError(
-            f"min_support must lie between 0 and 1 where it is a share, not {as_text(share)}.",
-            hint="a whole number, such as 20, is a number of rows.",
+            f"min_support must lie between 0 and 1 if it is a share, not {as_text(share)}.",
+            hint="an integer, such as 20, is a number of rows.",
         )
     return max(1, math.ceil(share * n_rows))
 
 
 def check_columns(cells: Cells, sensitive: str) -> None:
-    """Refuse a sensitive column that is not among those of the table.
-
-    Examples
-    --------
-    >>> sex = Domain.of_texts("sex", ["F", "M"])
-    >>> check_columns(Cells.of_rows([sex], np.array([[0]])), "sex")
-    """
+    """Raise `ParameterError` if the table does not have the sensitive column."""
     if sensitive not in cells.columns:
         raise ParameterError(
             f"sensitive must be one of the table's columns, not {sensitive!r}.",
@@ -289,17 +227,7 @@ def check_columns(cells: Cells, sensitive: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
-    """A column that antecedents may have, and its nodes that they may use.
-
-    Parameters
-    ----------
-    column, tree
-        The column and its hierarchy.
-    nodes
-        The nodes, ascending.
-    position
-        For each cell the position of its leaf.
-    """
+    """A column that antecedents may name, its usable nodes, and the leaf position of each cell."""
 
     column: str
     tree: Tree
@@ -307,33 +235,17 @@ class _Axis:
     position: Codes
 
     @classmethod
-    def of(cls, cells: Cells, column: str, tree: Tree | None) -> _Axis:
+    def of(cls, cells: Cells, column: str, trees: Mapping[str, Tree]) -> _Axis:
         domain = cells.domain(column)
-        tree = Hierarchy.flat().over(domain) if tree is None else tree
+        tree = tree_of(domain, trees)
         if tree.n_leaves != domain.size:
             raise ParameterError(
                 f"The tree of column {column!r} has {tree.n_leaves} leaves, the column "
                 f"{domain.size} values.",
                 hint="make it with hierarchy.over(domain) from the same table.",
             )
-        position = tree.position[cells.column(column)]
-        return cls(column, tree, _distinct_nodes(tree, position), position)
-
-
-def _distinct_nodes(tree: Tree, positions: Codes) -> Codes:
-    """Return the nodes that stand for some of the values that occur, the highest of equal ones."""
-    occurs = np.zeros(tree.n_leaves, dtype=bool)
-    occurs[positions] = True
-    n_before = np.append(0, np.cumsum(occurs))
-    first, last = n_before[tree.first], n_before[tree.last]
-    _, inverse = np.unique(first * (tree.n_leaves + 1) + last, return_inverse=True)
-    # A parent has a higher number than its children.
-    highest = np.zeros(int(inverse.max(initial=-1)) + 1, dtype=np.int64)
-    np.maximum.at(highest, inverse, np.arange(tree.n_nodes))
-    nodes = np.sort(highest)
-    n_values = last[nodes] - first[nodes]
-    kept: Codes = nodes[(n_values > 0) & (n_values < n_before[-1])]
-    return kept
+        codes = cells.column(column)
+        return cls(column, tree, np.sort(Items.of_tree(tree, codes).node), tree.position[codes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,6 +271,7 @@ class _Search:
             first = np.searchsorted(positions, axis.tree.first[axis.nodes])
             last = np.searchsorted(positions, axis.tree.last[axis.nodes])
             total = np.append(0, np.cumsum(self.counts[ordered]))
+            # The support is at most the number of rows, so nodes with too few are skipped.
             for which in np.flatnonzero(total[last] - total[first] >= self.least).tolist():
                 held = ordered[first[which] : last[which]]
                 found = self._antecedent((*nodes, (place, int(axis.nodes[which]))), held)
@@ -376,17 +289,17 @@ class _Search:
         return Antecedent(nodes, labels, values[first], hits)
 
 
-def _worth(domain: Domain) -> _Floats | None:
-    """Give what each code counts in a mean, not a number for the missing one; None for texts."""
+def _worth(domain: Domain) -> Floats | None:
+    """Return the number that each code counts as in a mean, nan if missing; None for texts."""
     if not domain.type.is_numeric or domain.numbers is None:
         return None
     return np.append(domain.numbers, [math.nan] * domain.has_missing)
 
 
-def _mean(antecedent: Antecedent, worth: _Floats) -> Statistic:
+def _mean(antecedent: Antecedent, worth: Floats) -> Statistic:
     numbers = worth[antecedent.values]
-    # Scaled to at most 1, numbers near the largest float can be added up; from the lowest on,
-    # equal ones have themselves as their mean.
+    # Scaled to at most 1, numbers near the largest float can be summed; measured from the lowest,
+    # the mean of equal numbers is that number.
     exponent = math.frexp(float(np.abs(numbers).max()))[1]
     scaled = np.ldexp(numbers, -exponent)
     lowest = float(scaled.min())
@@ -404,3 +317,78 @@ def _shares(antecedent: Antecedent, domain: Domain) -> Iterator[Statistic]:
             share=hits / count,
             count=count,
         )
+
+
+def mine_positive(
+    cells: Cells,
+    sensitive: str,
+    trees: Mapping[str, Tree],
+    *,
+    min_support: Number,
+    min_conviction: Number = 1.1,
+    max_len: int | None = 1,
+) -> tuple[PositiveRule, ...]:
+    """Find the positive rules of a table.
+
+    Every column but the sensitive one may be in X. At least `min_support` rows must have X and s: a
+    count if it is an integer, otherwise a share. `max_len` of None allows any number of columns.
+    See `frequent_antecedents` for the nodes used.
+
+    Returns the rules by descending conviction; ties by descending rows of X and s, then by length,
+    columns, nodes and values.
+
+    Examples
+    --------
+    >>> job = Domain.of_texts("job", ["clerk", "nurse"])
+    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
+    >>> rows = np.array([[0, 0], [0, 1], [0, 1], [0, 1], [1, 0]])
+    >>> cells = Cells.of_rows([job, disease], rows)
+    >>> mine_positive(cells, "disease", {}, min_support=0.4)
+    (PositiveRule(job: 4 rows, confidence 0.75, conviction 1.6),)
+    """
+    check_columns(cells, sensitive)
+    least = least_count(min_support, cells.n_rows)
+    bound = exact("min_conviction", min_conviction)
+    if bound < 0:
+        raise ParameterError(
+            f"min_conviction must be at least 0, not {as_text(bound)}.",
+            hint="1 is the conviction of independent events.",
+        )
+    domain = cells.domain(sensitive)
+    totals = np.zeros(domain.size, dtype=np.int64)
+    np.add.at(totals, cells.column(sensitive), cells.counts)
+    antecedents = frequent_antecedents(
+        cells, sensitive, trees, least=least, max_len=max_len, support_of=np.max
+    )
+    listed = (
+        ((-conviction, -hits, antecedent.rank, code), rule)
+        for antecedent in antecedents
+        for conviction, hits, code, rule in _rules(antecedent, domain, totals, least, bound)
+    )
+    found = sorted(bounded(listed, f"{_FEWER} or min_conviction."), key=itemgetter(0))
+    return tuple(rule for _, rule in found)
+
+
+def _rules(
+    antecedent: Antecedent, domain: Domain, totals: Counts, least: int, bound: Fraction
+) -> Iterator[tuple[float, int, int, PositiveRule]]:
+    """Yield the rules of one antecedent with the values they are sorted by."""
+    n_rows, count = int(totals.sum()), antecedent.count
+    frequent = np.flatnonzero(antecedent.hits >= least)
+    for code, hits in zip(
+        antecedent.values[frequent].tolist(), antecedent.hits[frequent].tolist(), strict=True
+    ):
+        # Python integers, because products of counts of a large table exceed 64 bits.
+        expected, seen = count * (n_rows - int(totals[code])), n_rows * (count - hits)
+        if expected * bound.denominator < seen * bound.numerator:
+            continue
+        conviction = expected / seen if seen else math.inf
+        rule = PositiveRule(
+            antecedent=antecedent.labels,
+            value=domain.text(code),
+            count=count,
+            confidence=hits / count,
+            conviction=conviction,
+            support=hits / n_rows,
+        )
+        yield conviction, hits, code, rule

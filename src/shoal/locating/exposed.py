@@ -1,12 +1,12 @@
-"""A release as the attack sees it: who is in which bucket, and which values the buckets hold.
+"""A release as an attack sees it: the people in each bucket, and the values that the bucket holds.
 
-In a bucketized release the quasi-identifiers of a bucket's rows are published. In a generalized or
-sliced one they are not; in the worst case, which the literature assumes, the adversary knows from
-elsewhere who is in which bucket. Both come to the same: the rows of buckets, and their values.
+A bucketized release publishes the quasi-identifiers of the rows of each bucket. A generalized or
+sliced release does not; in the worst case, which the literature assumes, the adversary knows from
+another source who is in which bucket. Both reduce to the rows of the buckets and their values.
 
 References
 ----------
-[Wong11] (see `shoal.knowledge.foreground.law`) Section 2.
+[Wong11] (see `shoal.foreground.law`) Section 2.
 """
 
 from __future__ import annotations
@@ -16,42 +16,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Buckets, Cells, group
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError
 from shoal.core.release import People, Published
 
-__all__ = ["Exposed"]
-
-Flags = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
 class Exposed:
-    """The rows of each bucket by their quasi-identifiers, and the values of each bucket.
+    """The rows of each bucket by their quasi-identifiers, and the sensitive values of each bucket.
 
-    Parameters
-    ----------
-    looks
-        The distinct quasi-identifiers.
-    bucket, look, count
-        The entries, sorted by bucket: so many rows of this bucket look like that.
-    buckets
-        The sensitive values of each bucket.
-
-    Raises
-    ------
-    DataError
-        Where a bucket does not have as many rows as values.
-
-    Examples
-    --------
-    >>> sex = Domain.of_texts("sex", ["F", "M"])
-    >>> disease = Domain.of_texts("disease", ["cold", "flu"])
-    >>> Exposed.of_rows([sex], np.array([[0], [1]]), np.array([0, 0]), np.array([0, 1]), disease)
-    Exposed(2 rows in 1 buckets, 2 different ones)
+    Entries are sorted by bucket: `count` rows of `bucket` have the quasi-identifiers `look`, a
+    position in `looks`. `DataError` is raised unless each bucket has as many rows as values.
     """
 
     looks: Cells
@@ -71,10 +49,7 @@ class Exposed:
 
     @classmethod
     def of_published(cls, published: Published) -> Exposed:
-        """Take the published lines for the rows: of a bucketized release, or of labels.
-
-        Entry by entry they are the lines of the release.
-        """
+        """Use the published lines of a release as its rows: entry i is line i."""
         assert published.buckets is not None
         looks, look = published.looks
         lines = published.lines
@@ -82,14 +57,9 @@ class Exposed:
 
     @classmethod
     def of_people(cls, people: People, buckets: Buckets) -> tuple[Exposed, Codes]:
-        """Take people whose buckets are known for the rows.
+        """Use people whose buckets are known as the rows.
 
-        Returns
-        -------
-        exposed
-            The release with them in it.
-        entry
-            The entry of each cell of people.
+        Also return the entry of each cell of people.
         """
         assert people.bucket is not None
         looks, look = people.quasi.select_with_inverse(people.quasi.columns)
@@ -102,16 +72,9 @@ class Exposed:
     def of_rows(
         cls, domains: Sequence[Domain], rows: Codes, bucket: Codes, value: Codes, domain: Domain
     ) -> Exposed:
-        """Put the rows of a table, one a person, into buckets.
+        """Put the rows of a table, one per person, into buckets.
 
-        Parameters
-        ----------
-        domains, rows
-            The quasi-identifiers, and their codes.
-        bucket, value
-            The bucket and the sensitive value of each row.
-        domain
-            The sensitive values.
+        `rows` has the codes of the quasi-identifiers; `domain` has the sensitive values.
         """
         cells = Cells(tuple(domains), rows, np.ones(len(rows), dtype=np.int64))
         buckets = Buckets.of_pairs(bucket, value, domain)
@@ -124,12 +87,12 @@ class Exposed:
 
     @cached_property
     def starts(self) -> Codes:
-        """Where the entries of each bucket begin; one number more than there are buckets."""
+        """The first entry of each bucket, and the number of entries at the end."""
         numbers = np.arange(self.buckets.n_buckets + 1)
         return np.searchsorted(self.bucket, numbers).astype(np.int64)
 
     def n_carrying(self, values: Sequence[int] | Codes) -> Counts:
-        """Count, for each bucket, the rows that carry any of some values."""
+        """Return, for each bucket, the number of rows that carry one of the given values."""
         is_chosen = np.zeros(self.buckets.domain.size, dtype=bool)
         is_chosen[np.asarray(values, dtype=np.int64)] = True
         chosen = is_chosen[self.buckets.value]

@@ -1,15 +1,14 @@
-"""What insensitive columns tell of people, alone and together.
+"""What insensitive columns disclose about people, alone and in combination.
 
-An insensitive column is published as it is, beside what a method hides. It undoes the method's work
-where it *determines* a column that is hidden (the population of a province tells the province),
-where it splits a class into parts in which a sensitive value has a larger *share* than is promised,
-or where it makes the *classes* of people who look alike too small. All three are found by counting
-cells.
+An insensitive column is published unchanged beside what a method hides. It undoes the method's work
+if it *determines* a hidden column (the population of a province reveals the province), if it splits
+a class into parts in which a sensitive value has a larger *share* than promised, or if it makes the
+*classes* of people who look alike too small. All three are found by counting cells.
 
-Combinations are looked at from the smallest to the largest. One counts only for the people whom no
-part of it exposes already, whether that part is confirmed by the steward or found before it: so
-what is found is as small as it can be, and confirming all that is found leaves nothing. A confirmed
-combination confirms every part of it.
+Combinations are examined from the smallest to the largest. A combination counts only for people who
+are not already exposed by a part of it, whether the steward has confirmed that part or it was found
+before. So the findings are as small as possible, and confirming all of them leaves none. A
+confirmed combination confirms every part of it.
 """
 
 from __future__ import annotations
@@ -21,35 +20,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.core.arrays import Flags, Integers
 from shoal.core.cells import Buckets, Cells, group
-from shoal.knowledge.random_worlds import Claim
-
-__all__ = [
-    "DETERMINED",
-    "Exposure",
-    "Rule",
-    "Search",
-    "count_determined",
-    "find_determining",
-    "find_shares",
-    "find_small_classes",
-]
+from shoal.locating.random_worlds import Claim
 
 DETERMINED = 95
-"""The percentage of rows for which a value has to be guessed rightly to count as determined."""
+"""The percentage of rows for which the guess must be right if a value counts as determined."""
 
 _MOST_CELLS = 100_000_000
 _FEWEST_COMBINATIONS = 40
 _MOST_COMBINATIONS = 2000
 
-Flags = npt.NDArray[np.bool_]
 _Confirmed = Collection[frozenset[str]]
 
 
 class Rule(StrEnum):
-    """What insensitive columns do."""
+    """The ways in which insensitive columns expose people."""
 
     DETERMINES = "determines"
     SHARE = "share"
@@ -58,19 +45,10 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class Exposure:
-    """Insensitive columns, what they do, and to how many people.
+    """Insensitive columns, how they expose people, and how many.
 
-    Parameters
-    ----------
-    columns
-        The columns.
-    rule
-        What they do.
-    n_people
-        For how many people: those whose value is told, whose value has too large a share, or who
-        are in classes that are too small.
-    target
-        The column that is determined; None for the other rules.
+    Exposed are the people whose value is determined, whose value has too large a share, or whose
+    class is too small. `target` is the column that is determined; None for the other rules.
     """
 
     columns: tuple[str, ...]
@@ -81,14 +59,9 @@ class Exposure:
 
 @dataclass(frozen=True)
 class Search:
-    """What was found, and how many combinations were not looked at.
+    """The exposures, smallest combinations first, and the number of combinations left out.
 
-    Parameters
-    ----------
-    found
-        The exposures, the smallest combinations first.
-    n_skipped
-        The combinations that were too many to look at; those of fewer values were left out.
+    If there are too many combinations, those with the fewest values are left out.
     """
 
     found: tuple[Exposure, ...] = ()
@@ -96,32 +69,14 @@ class Search:
 
 
 def count_determined(cells: Cells, given: Sequence[str], target: str) -> int | None:
-    """Count the rows whose value in a column follows from some other columns.
+    """Return the number of rows whose value in the target follows from the given columns.
 
-    Within each combination of the given columns the most frequent value of the target is guessed.
-    Combinations that one row has alone tell nothing of others, and do not count. The target is
-    determined if at least half of the rows are left, the guess is right for at least 95 % of them,
-    and it is wrong at most half as often as always guessing the value that is most frequent among
-    them: a target that is nearly constant is not determined by everything.
-
-    Parameters
-    ----------
-    cells
-        Counts of the columns.
-    given, target
-        The columns.
-
-    Returns
-    -------
-    The rows for which the guess is right; None where the target is not determined.
-
-    Examples
-    --------
-    >>> from shoal.core.domain import NumberedDomain
-    >>> town, people = NumberedDomain("town", np.arange(2)), NumberedDomain("people", np.arange(2))
-    >>> cells = Cells((town, people), np.array([[0, 1], [1, 0]]), np.array([5, 4]))
-    >>> count_determined(cells, ["people"], "town")
-    9
+    The guess is the most frequent value of the target within each combination of the given columns.
+    A combination that only one row has says nothing about others and is ignored. The target is
+    determined if at least half of the rows remain, the guess is right for at least 95 % of them,
+    and it is wrong at most half as often as always guessing their most frequent value: otherwise
+    every column would determine a target that is nearly constant. Return None if it is not
+    determined.
     """
     _, number = cells.select_with_inverse(given)
     pairs = Buckets.of_pairs(number, cells.column(target), cells.domain(target), cells.counts)
@@ -143,14 +98,7 @@ def find_determining(
 ) -> Search:
     """Find the columns, alone and in pairs, that determine a target.
 
-    Parameters
-    ----------
-    cells
-        Counts of all these columns.
-    columns, targets
-        The columns that may determine, and those that may be determined.
-    confirmed
-        Combinations that do not count, nor does any part of them.
+    Combinations in `confirmed`, and parts of them, are not reported.
     """
     found: list[Exposure] = []
     determining: set[tuple[frozenset[str], str]] = set()
@@ -160,6 +108,7 @@ def find_determining(
         is_pair = len(given) > 1
         if is_pair and _is_part(given, confirmed):
             continue
+        # A pair with a column that determines the target by itself adds nothing.
         aimed = [
             target
             for target in targets
@@ -188,14 +137,8 @@ def find_shares(
 ) -> Search:
     """Find the columns, alone and in pairs, that make the share of a sensitive value too large.
 
-    Parameters
-    ----------
-    cells
-        Counts: the class first, then the sensitive value, then the columns.
-    columns, confirmed
-        As for `find_determining`.
-    claims
-        What is promised of shares, and the codes of the values that each claim names.
+    The columns of `cells` are the class, the sensitive value, then the columns. Each claim comes
+    with the codes of the values that it names.
     """
     classes, values = cells.codes[:, 0], cells.codes[:, 1]
 
@@ -210,8 +153,8 @@ def find_shares(
 
 
 def _exceeds(
-    part: npt.NDArray[np.int64],
-    values: npt.NDArray[np.int64],
+    part: Integers,
+    values: Integers,
     cells: Cells,
     claim: Claim,
     codes: Collection[int],
@@ -232,7 +175,7 @@ def _exceeds(
     if claim.bound is None:
         is_too_large = n_carriers == n_all
     else:
-        # Whole numbers of any size: a product of a count and a denominator may pass 64 bits.
+        # A count times a denominator may exceed 64 bits; Python's integers do not overflow.
         numerator, denominator = claim.bound.numerator, claim.bound.denominator
         kind = np.int64 if max(numerator, denominator) < 2**20 else object
         is_too_large = n_carriers.astype(kind) * denominator > n_all.astype(kind) * numerator
@@ -243,16 +186,10 @@ def _exceeds(
 def find_small_classes(
     cells: Cells, columns: Sequence[str], confirmed: _Confirmed, least: int
 ) -> Search:
-    """Find the columns, in combinations of up to three and all together, that part classes.
+    """Find the columns that split classes into parts of fewer than `least` rows.
 
-    Parameters
-    ----------
-    cells
-        Counts: the class first, then the columns and possibly others.
-    columns, confirmed
-        As for `find_determining`.
-    least
-        The fewest rows that a class may have.
+    Combinations of up to three columns and all columns together are examined. The columns of
+    `cells` are the class, then the columns and possibly others.
     """
     classes = cells.codes[:, 0]
 
@@ -265,9 +202,7 @@ def find_small_classes(
     return _search(cells, columns, confirmed, flag, Rule.CLASSES, largest=3, has_whole=True)
 
 
-def _parts(
-    cells: Cells, classes: npt.NDArray[np.int64], chosen: Sequence[str]
-) -> npt.NDArray[np.int64]:
+def _parts(cells: Cells, classes: Integers, chosen: Sequence[str]) -> Integers:
     """Number the parts of classes that agree in the chosen columns; one entry per cell."""
     columns = [classes, *(cells.column(name) for name in chosen)]
     sizes = [cells.domains[0].size, *(cells.domain(name).size for name in chosen)]
@@ -284,10 +219,10 @@ def _search(
     largest: int,
     has_whole: bool = False,
 ) -> Search:
-    """Look for combinations that flag cells which no part of them flags already.
+    """Find the combinations that flag cells which no part of them flags already.
 
-    A combination flags whatever a part of it flags: columns only ever split classes further. So
-    nothing is to be found where all columns together flag nothing.
+    A combination flags everything that a part of it flags, because columns only split classes
+    further. So if all columns together flag nothing, nothing is found.
     """
     nothing = flag(())
     if np.array_equal(flag(columns), nothing):
@@ -305,12 +240,14 @@ def _search(
     for chosen in (*tried, *whole):
         if _is_part(chosen, confirmed):
             continue
+        # Single columns and all columns together are always examined.
         is_free = len(chosen) in (1, len(columns))
         if not is_free and not budget:
             n_skipped += 1
             continue
         budget -= not is_free
         asked = frozenset(chosen)
+        # People whom a part exposes, whether it was found or confirmed, do not count again.
         parts = {one for one in exposing if one < asked} | {asked & one for one in confirmed}
         flagged = flag(chosen)
         fresh = flagged.copy()
@@ -335,7 +272,7 @@ def _is_part(chosen: Iterable[str], confirmed: _Confirmed) -> bool:
 
 
 def _budget(cells: Cells) -> int:
-    """Return how many combinations are looked at beside single columns."""
+    """Return the number of combinations that are examined beside single columns."""
     affordable = _MOST_CELLS // max(cells.n_cells, 1)
     return min(max(affordable, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS)
 
@@ -343,10 +280,10 @@ def _budget(cells: Cells) -> int:
 def _combinations(
     cells: Cells, columns: Sequence[str], size: int
 ) -> tuple[list[tuple[str, ...]], int]:
-    """Return the combinations of so many columns, those of most values first.
+    """Return the combinations of `size` columns, those with the most values first.
 
-    Of many columns only those with most values are combined, for there may be millions of
-    combinations; the second entry says how many are left out.
+    There may be millions of combinations, so of many columns only those with the most values are
+    combined. The second result is the number of combinations left out.
     """
     n_values = {column: cells.domain(column).size for column in columns}
     by_values = sorted(columns, key=n_values.__getitem__, reverse=True)

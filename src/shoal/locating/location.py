@@ -1,55 +1,129 @@
-"""Where in a release a person may be.
+"""The rows of a release that may belong to a person.
 
-Every attack on a person begins with finding them. The adversary knows the quasi-identifiers of
-the people she looks for; the release shows lines, whose values are either published as they are
-or recoded to labels that stand for several values. A person may be any row whose line admits all
-of their values, and each such row is equally likely: that gives the buckets they may be in, with
-weights.
+Every attack on a person begins by finding them. The adversary knows the quasi-identifiers of the
+people she looks for; the release shows lines whose values are either published as they are or
+recoded to labels that stand for several values. Any row whose line admits all values of a person
+may be theirs, and all such rows are equally likely. The result is the buckets that the person may
+be in, with weights.
 
-A column that is published as it is takes a join on its values: on numbers where both sides have
-them, however they are spelled, else on texts. For recoded columns, every value of
-the people gets the set of lines that admit it, as bits, and a person's lines are the intersection
-of the sets of their values.
+A column that is published unchanged needs a join on its values: on numbers, however they are
+spelled, if both sides have them (20 names 20.0), and on texts otherwise. For recoded columns, each
+value of the people has the set of lines that admit it, as bits, and the lines of a person are the
+intersection of the sets of their values.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts, group
-from shoal.core.domain import SUPPRESSED, Domain
-from shoal.core.hierarchy_rules import day_of_date, iso_date
-from shoal.core.release import Meaning, People, Published
-from shoal.knowledge.naming import named_pairs
+from shoal.core.arrays import Codes, Counts, Flags, Floats, Words
+from shoal.core.cells import Cells, group
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, day_of_date, iso_date
+from shoal.core.manifest import Meaning
+from shoal.core.release import People, Published
 
-__all__ = ["Locations", "Matches", "labels_of_values", "match_lines", "matching_buckets", "spread"]
-
-_Flags = npt.NDArray[np.bool_]
-_Floats = npt.NDArray[np.float64]
-_Words = npt.NDArray[np.uint64]
 _Labels = Mapping[str, Meaning]
+_Key = str | int | float | Decimal | None
+
+
+def named_pairs(domain: Domain, meanings: _Labels, values: Domain) -> tuple[Codes, Codes]:
+    """Return the pairs of a value and a label that admits it by name, sorted by value.
+
+    `meanings` says what the labels in `domain` stand for; `values` are those of the people.
+    """
+    labels = domain.labels()
+    keys = _Keys.of(domain, meanings, values)
+    others = _unnamed(labels, meanings, keys)
+    pairs = [
+        (code, place)
+        for place, label in enumerate(labels)
+        for code in _named_codes(label, meanings, keys, others)
+    ]
+    named = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    return named[:, 0], named[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Keys:
+    """The keys by which the values of people are compared: numbers, or texts if `type` is None.
+
+    `of_value` has the key of each value; None stands for the missing value.
+    """
+
+    type: ColumnType | None
+    of_value: tuple[_Key, ...]
+
+    @classmethod
+    def of(cls, labels: Domain, meanings: _Labels, values: Domain) -> _Keys:
+        # Labels are not numbers, but the values that they stand for may be.
+        is_numeric = values.numbers is not None and (labels.numbers is not None or bool(meanings))
+        kind = labels.type if labels.numbers is not None else values.type
+        unread = cls(kind if is_numeric else None, ())
+        return replace(unread, of_value=tuple(map(unread.of_text, values.labels())))
+
+    def of_text(self, text: str | None) -> _Key:
+        """Return the key of a text, such that equal numbers have equal keys."""
+        if self.type is None or text is None:
+            return text
+        if self.type is ColumnType.DATE:
+            date = iso_date(text)
+            return text if date is None else day_of_date(date)
+        try:
+            # Integers are compared exactly: from 2**53 on, several of them share one float.
+            number = Decimal(text) if self.type is ColumnType.INTEGER else float(text)
+        except (InvalidOperation, ValueError):
+            return text
+        return number if math.isfinite(number) else text
+
+    @cached_property
+    def codes(self) -> Mapping[_Key, list[int]]:
+        """The values that have each key; people may spell one number in several ways."""
+        codes: dict[_Key, list[int]] = {}
+        for code, key in enumerate(self.of_value):
+            codes.setdefault(key, []).append(code)
+        return codes
+
+
+def _named_codes(
+    label: str | None, meanings: _Labels, keys: _Keys, others: Sequence[int]
+) -> set[int]:
+    """Return the codes of the values that a label admits by name."""
+    meaning = None if label is None else meanings.get(label)
+    if meaning is None:
+        return set(keys.codes.get(keys.of_text(label), ()))
+    codes = {code for text in meaning.members for code in keys.codes.get(keys.of_text(text), ())}
+    if meaning.has_missing:
+        codes.update(keys.codes.get(None, ()))
+    return codes.union(others) if meaning.has_other else codes
+
+
+def _unnamed(labels: Sequence[str | None], meanings: _Labels, keys: _Keys) -> list[int]:
+    """Return the codes of the values that the release does not name because they are too rare."""
+    if not any(meaning.has_other for meaning in meanings.values()):
+        return []
+    named: set[_Key] = {keys.of_text(label) for label in labels if label not in meanings}
+    for meaning in meanings.values():
+        named.update(map(keys.of_text, meaning.members))
+    named.add(None)
+    return [code for code, key in enumerate(keys.of_value) if key not in named]
+
 
 _WORD = 64
 _CHUNK = 2**25
-"""How many pairs of a person and a line are held as bits at a time."""
+"""The number of pairs of a person and a line that are held as bits at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The published lines that each cell of people may be.
+    """The published lines that may belong to each cell of people.
 
-    Parameters
-    ----------
-    start
-        Where the lines of each cell begin in `line`; one entry more than there are cells.
-    line
-        The positions of the lines, ascending for each cell.
+    Those of cell i are `line[start[i]:start[i + 1]]`, in ascending order.
     """
 
     start: Codes
@@ -57,11 +131,11 @@ class Matches:
 
     @property
     def person(self) -> Codes:
-        """The cell of people that each entry of `line` is about."""
+        """The cell of people to which each entry of `line` belongs."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def rows_of(self, counts: Counts) -> Counts:
-        """Add up, for each cell of people, the rows of the lines that they may be."""
+        """Return, for each cell of people, the number of rows of its lines."""
         total = _offsets(counts[self.line])[self.start]
         return np.diff(total)
 
@@ -73,14 +147,8 @@ class Matches:
 class Locations:
     """The buckets that each cell of people may be in, sorted by person, then bucket.
 
-    Parameters
-    ----------
-    n_people
-        The number of cells of people; those found nowhere have no entry.
-    person, bucket
-        The entries: this cell of people may be in this bucket.
-    n_rows
-        How many rows of the bucket they may be; 1 where the bucket is known.
+    A cell that is found nowhere has no entry. `n_rows` is the number of rows of the bucket that the
+    cell may be; 1 if the bucket is known.
     """
 
     n_people: int
@@ -90,19 +158,19 @@ class Locations:
 
     @cached_property
     def totals(self) -> Counts:
-        """How many rows of the release each cell of people may be."""
+        """The number of rows of the release that each cell of people may be."""
         totals = np.zeros(self.n_people, dtype=np.int64)
         np.add.at(totals, self.person, self.n_rows)
         return totals
 
     @cached_property
-    def weight(self) -> npt.NDArray[np.float64]:
-        """How likely each entry is; the entries of a person add up to 1."""
+    def weight(self) -> Floats:
+        """The probability of each entry; the entries of a person add up to 1."""
         return self.n_rows / self.totals[self.person]
 
     @cached_property
     def n_buckets_of(self) -> Counts:
-        """How many buckets each cell of people may be in."""
+        """The number of buckets that each cell of people may be in."""
         return np.bincount(self.person, minlength=self.n_people)
 
     def __repr__(self) -> str:
@@ -112,34 +180,9 @@ class Locations:
 def matching_buckets(published: Published, people: People) -> Locations:
     """Find the buckets that people may be in.
 
-    Where the bucket of each is known, it is that one (and none where it is below 0); else every
-    bucket that holds a line which admits all their values, weighted by the rows that do.
-
-    Parameters
-    ----------
-    published
-        The release as any reader sees it.
-    people
-        The quasi-identifiers of the people; a column that they lack is one the adversary does
-        not know.
-
-    Examples
-    --------
-    >>> from shoal.core.method import Shape
-    >>> from shoal.core.release import Manifest
-    >>> bucket = Domain.of_texts("bucket", ["7", "9"])
-    >>> age = Domain.of_texts("age", ["[20, 30[", "[25, 40["])
-    >>> lines = Cells((bucket, age), np.array([[0, 0], [1, 1]]), np.array([3, 1]))
-    >>> meanings = {"age": {"[20, 30[": Meaning(("20", "30")), "[25, 40[": Meaning(("25", "40"))}}
-    >>> manifest = Manifest(
-    ...     shape=Shape.GENERALIZED, method="mondrian", parameters={}, guarantees=(), columns=(),
-    ...     n_rows=4, n_buckets=2,
-    ... )
-    >>> ages = Domain.of_texts("age", ["21", "27", "40"], numbers=[21, 27, 40])
-    >>> people = People(Cells.of_rows([ages], np.array([[0], [1], [2]])))
-    >>> found = matching_buckets(Published(manifest, lines, None, meanings), people)
-    >>> list(zip(found.person.tolist(), found.bucket.tolist(), found.weight.tolist()))
-    [(0, 0, 1.0), (1, 0, 0.75), (1, 1, 0.25)]
+    If the bucket of each person is known, it is that one (none if it is below 0). Otherwise it is
+    every bucket with a line that admits all values of the person, weighted by the rows of such
+    lines. A column that `people` lacks is one that the adversary does not know.
     """
     if people.bucket is not None:
         person = np.flatnonzero(people.bucket >= 0)
@@ -153,7 +196,7 @@ def matching_buckets(published: Published, people: People) -> Locations:
 
 
 def _add_up(matches: Matches, bucket_of_line: Codes, counts: Counts) -> Locations:
-    """Add up the lines of each person that lie in one bucket; lines are sorted by bucket."""
+    """Add up the lines of each person that are in the same bucket; lines are sorted by bucket."""
     person, bucket = matches.person, bucket_of_line[matches.line]
     is_first = np.ones(len(person), dtype=bool)
     is_first[1:] = (person[1:] != person[:-1]) | (bucket[1:] != bucket[:-1])
@@ -163,31 +206,13 @@ def _add_up(matches: Matches, bucket_of_line: Codes, counts: Counts) -> Location
 
 
 def match_lines(lines: Cells, meanings: Mapping[str, _Labels], people: Cells) -> Matches:
-    """Find the published lines that people may be.
+    """Find the published lines that may belong to people, comparing the columns that both have.
 
-    A value that is not recoded matches the same number, where both are numbers, or the same text,
-    and a missing value a missing one. A label admits what its meaning says: numbers within its
-    interval, its members, with `has_other` every value that the release names nowhere, with
-    `has_missing` the missing value. A label without a meaning stands for itself; a suppressed
-    value without one may be any.
-
-    Parameters
-    ----------
-    lines
-        Published quasi-identifiers.
-    meanings
-        What the labels of a column stand for, by column and label.
-    people
-        The quasi-identifiers of people. Only columns that both have are compared.
-
-    Examples
-    --------
-    >>> job = Domain.of_texts("job", ["clerk", "nurse"])
-    >>> lines = Cells.of_rows([job], np.array([[0], [1]]))
-    >>> other = Domain.of_texts("job", ["baker", "nurse"])
-    >>> found = match_lines(lines, {}, Cells.of_rows([other], np.array([[0], [1]])))
-    >>> found.start.tolist(), found.line.tolist()
-    ([0, 0, 1], [1])
+    A value that is not recoded matches the same number, if both are numbers, or the same text, and
+    a missing value matches a missing one. A label admits what its meaning says: the numbers within
+    its interval, its members, every value that the release does not name if `has_other`, and the
+    missing value if `has_missing`. A label without a meaning stands for itself; a suppressed value
+    without a meaning may be any value.
     """
     shared = [column for column in lines.columns if column in people.columns]
     columns = [_Column.of(lines, meanings.get(column, {}), people, column) for column in shared]
@@ -197,31 +222,9 @@ def match_lines(lines: Cells, meanings: Mapping[str, _Labels], people: Cells) ->
 
 
 def labels_of_values(domain: Domain, meanings: _Labels, values: Domain) -> tuple[Codes, Codes]:
-    """Give the labels that admit each value.
+    """Return the labels that admit each value: those of v are `label[start[v]:start[v + 1]]`.
 
-    Parameters
-    ----------
-    domain
-        The published labels.
-    meanings
-        What the labels stand for.
-    values
-        The values of people.
-
-    Returns
-    -------
-    start
-        Where the labels of each value begin in `label`; one entry more than there are values.
-    label
-        The labels. Most values have one; several admit a value that is too rare to be named.
-
-    Examples
-    --------
-    >>> ages = Domain.of_texts("age", ["20", "41"], numbers=[20, 41])
-    >>> labels = {"[20, 40[": Meaning(("20", "40"))}
-    >>> start, label = labels_of_values(Domain.of_texts("age", ["[20, 40["]), labels, ages)
-    >>> start.tolist(), label.tolist()
-    ([0, 1, 1], [0])
+    Most values have one label; a value that is too rare to be named may have several.
     """
     ones = np.ones(max(domain.size, values.size), dtype=np.int64)
     every = np.arange(len(ones))[:, np.newaxis]
@@ -233,14 +236,7 @@ def labels_of_values(domain: Domain, meanings: _Labels, values: Domain) -> tuple
 
 
 def spread(start: Codes, length: Counts) -> tuple[Codes, Codes]:
-    """Lay ranges one behind the other.
-
-    Returns
-    -------
-    source
-        For each element, the range that it comes from.
-    position
-        For each element, its place.
+    """Concatenate ranges; return for each element the range that it comes from, and its position.
 
     Examples
     --------
@@ -255,33 +251,21 @@ def spread(start: Codes, length: Counts) -> tuple[Codes, Codes]:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column as the people have it and as it is published, and which value fits which label.
+    """A column as the people have it and as it is published, and which label admits which value.
 
-    Parameters
-    ----------
-    line, person
-        The label of every line and the value of every person, as codes.
-    n_labels
-        The number of labels.
-    lower, upper
-        The interval of each label; not a number where it has none.
-    numbers
-        The number of each value; not a number where it is none.
-    is_open
-        Whether each label admits everything.
-    start, label
-        The labels that name each value: those of value v are `label[start[v]:start[v + 1]]`.
-    is_plain
-        Whether every label stands for itself alone, so that a value has at most one.
+    `line` and `person` have the label of each line and the value of each person. A bound or a
+    number that does not exist is NaN. `is_open` marks labels that admit everything. The labels that
+    name value v are `label[start[v]:start[v + 1]]`; if `is_plain`, every label stands for itself
+    alone, so a value has at most one.
     """
 
     line: Codes
     person: Codes
     n_labels: int
-    lower: _Floats
-    upper: _Floats
-    numbers: _Floats
-    is_open: _Flags
+    lower: Floats
+    upper: Floats
+    numbers: Floats
+    is_open: Flags
     start: Codes
     label: Codes
     is_plain: bool
@@ -307,9 +291,10 @@ class _Column:
             is_plain=not is_open.any() and not any(label in meanings for label in labels),
         )
 
-    def admits(self, values: Codes) -> _Flags:
-        """Say for each value, one a row, which labels admit it."""
+    def admits(self, values: Codes) -> Flags:
+        """Return, with one row per value, which labels admit it."""
         admitted = np.repeat(self.is_open[np.newaxis], len(values), axis=0)
+        # Comparisons with NaN are false: labels without an interval and texts never match here.
         ranges = np.flatnonzero(self.lower < self.upper)
         numbers = self.numbers[values][:, np.newaxis]
         admitted[:, ranges] |= (self.lower[ranges] <= numbers) & (numbers < self.upper[ranges])
@@ -318,7 +303,7 @@ class _Column:
         return admitted
 
     def translate(self) -> Codes:
-        """Give the label of every person where every label stands for itself; -1 for none."""
+        """Return the label of each person in a plain column; -1 for none."""
         label_of_value = np.full(len(self.start) - 1, -1, dtype=np.int64)
         is_named = np.diff(self.start) > 0
         label_of_value[is_named] = self.label[self.start[:-1][is_named]]
@@ -333,12 +318,12 @@ def _interval_of(label: str | None, meanings: _Labels) -> tuple[float, float]:
 
 
 def _is_open(label: str | None, meanings: _Labels) -> bool:
-    # `*` matches only itself when lines are compared; a reader knows that it hides some value.
+    # Between lines, `*` matches only itself; but a reader knows that it hides some value.
     return label == SUPPRESSED and label not in meanings
 
 
-def _numbers_of(values: Domain) -> _Floats:
-    """Give the number of every value; not a number where it is none, or missing."""
+def _numbers_of(values: Domain) -> Floats:
+    """Return the number of each value; NaN if it is not a number, or missing."""
     numbers = np.full(values.size, math.nan)
     known = values.numbers
     if known is None:
@@ -348,7 +333,7 @@ def _numbers_of(values: Domain) -> _Floats:
 
 
 def _number_of(text: str) -> float:
-    """Read a number, or a date as days since 1970-01-01; not a number where it is neither."""
+    """Parse a number, or a date as days since 1970-01-01; NaN if the text is neither."""
     date = iso_date(text)
     if date is not None:
         return float(day_of_date(date))
@@ -361,6 +346,7 @@ def _number_of(text: str) -> float:
 def _match_texts(columns: Sequence[_Column], n_lines: int, n_people: int) -> Matches:
     """Join lines and people whose values are equal in every column."""
     translated = [column.translate() for column in columns]
+    # People with a value that no line shows match nothing.
     is_known = np.ones(n_people, dtype=bool)
     for codes in translated:
         is_known &= codes >= 0
@@ -383,7 +369,7 @@ def _match_texts(columns: Sequence[_Column], n_lines: int, n_people: int) -> Mat
 
 
 def _match_labels(columns: Sequence[_Column], n_lines: int, n_people: int) -> Matches:
-    """Intersect the lines that admit each value of a person, as bits, for some people at a time."""
+    """Intersect the lines that admit each value of a person, as bits; chunk by chunk."""
     step = max(1, _CHUNK // max(n_lines, 1))
     persons, lines = [], []
     for first in range(0, n_people, step):
@@ -397,8 +383,8 @@ def _match_labels(columns: Sequence[_Column], n_lines: int, n_people: int) -> Ma
     return Matches(_offsets(length), np.concatenate(lines))
 
 
-def _admitting_lines(columns: Sequence[_Column], people: slice) -> _Words:
-    """Give the lines that admit all values of each person, one bit a line."""
+def _admitting_lines(columns: Sequence[_Column], people: slice) -> Words:
+    """Return the lines that admit all values of each person, one bit per line."""
     admitting = None
     for column in columns:
         values, inverse = np.unique(column.person[people], return_inverse=True)
@@ -408,7 +394,7 @@ def _admitting_lines(columns: Sequence[_Column], people: slice) -> _Words:
     return admitting
 
 
-def _pack(flags: _Flags) -> _Words:
+def _pack(flags: Flags) -> Words:
     """Pack rows of flags into words of 64 bits."""
     n_rows, n_flags = flags.shape
     packed = np.zeros((n_rows, -(-n_flags // _WORD) * (_WORD // 8)), dtype=np.uint8)
@@ -416,11 +402,11 @@ def _pack(flags: _Flags) -> _Words:
     return packed.view(np.uint64)
 
 
-def _set_bits(words: _Words) -> tuple[Codes, Codes]:
-    """Give the row and the position of every bit that is set."""
+def _set_bits(words: Words) -> tuple[Codes, Codes]:
+    """Return the row and the position of every bit that is set."""
     n_words = words.shape[1]
     flat = words.reshape(-1)
-    # Most words are empty: a person fits few of the lines.
+    # Most words are 0, since few lines match a person.
     filled = np.flatnonzero(flat)
     bits = np.unpackbits(flat[filled].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     place, bit = np.nonzero(bits)

@@ -1,9 +1,9 @@
-"""The random worlds of a release: what an adversary believes who knows nothing else.
+"""The random-worlds belief: that of an adversary who knows nothing beyond the release.
 
-Within a bucket every assignment of its sensitive values to its people is equally likely to her,
-so she believes a value as much as it is frequent there; where a person may be in several buckets,
-the belief is the mean over the rows that they may be. Beliefs are compared with what a release
-claims about them exactly: a tie at the bound is a tie.
+Within a bucket, every assignment of its sensitive values to its people is equally likely, so the
+belief in a value is its share there. If a person may be in several buckets, the belief is the mean
+over the rows that they may be. Beliefs are compared exactly with the bounds that a release claims:
+a tie at the bound is not a breach.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Buckets, group
 from shoal.core.exact import as_text
 from shoal.core.guarantees import (
     AlphaK,
@@ -25,43 +25,22 @@ from shoal.core.guarantees import (
     MConfidentiality,
     TCloseness,
 )
-from shoal.knowledge.location import Locations, spread
-
-__all__ = [
-    "Belief",
-    "Claim",
-    "Flags",
-    "Floats",
-    "Places",
-    "believe",
-    "claims_of",
-    "limit_text",
-    "strongest",
-]
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from shoal.locating.location import Locations, spread
 
 _CHUNK = 2**20
-"""How many triples of a person, a bucket and a value are held at a time."""
+"""The number of triples of a person, a bucket and a value that are held at a time."""
 _NEARLY = 1e-9
-"""Beliefs this close to the limit are compared exactly."""
+"""Beliefs this close to the bound are compared exactly."""
 _JOINT = (FrequencyDiversity, TCloseness, MConfidentiality)
-"""Guarantees that count the values they protect as one."""
+"""The guarantees that count the values they protect as one."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """Values whose share in a bucket is bounded.
 
-    Parameters
-    ----------
-    values
-        The values; none for all of them, each for itself.
-    is_joint
-        Whether the values count as one.
-    bound
-        The largest share; None where only certainty is excluded.
+    No `values` means every value, each on its own; if `is_joint`, the values count as one. Without
+    a `bound`, only certainty is excluded.
     """
 
     values: frozenset[str | None] = frozenset()
@@ -69,12 +48,15 @@ class Claim:
     bound: Fraction | None = None
 
     def apart(self) -> Claim:
-        """Give the claim about each value for itself."""
+        """Return the claim about each value on its own."""
         return Claim(self.values, False, self.bound)
 
 
 def claims_of(guarantees: Sequence[Guarantee], limit: Fraction | None) -> tuple[Claim, ...]:
-    """Give what the guarantees claim about beliefs; the tightest bound for each set of values."""
+    """Return what the guarantees claim about beliefs: the tightest bound for each set of values.
+
+    A `limit` replaces the bounds of the guarantees.
+    """
     bounding = [entry for entry in guarantees if entry.posterior_bound is not None]
     protecting = [entry for entry in guarantees if _protected(entry)]
     tightest: dict[Claim, Fraction | None] = {}
@@ -96,26 +78,18 @@ def _protected(guarantee: Guarantee) -> frozenset[str | None]:
 
 
 def limit_text(claims: Sequence[Claim]) -> str:
-    """Say in words what belief the claims allow."""
+    """Describe in words the belief that the claims allow."""
     bounds = sorted({claim.bound for claim in claims if claim.bound is not None})
     return " and ".join(map(as_text, bounds)) if bounds else "anything short of certainty"
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The different places that people are in: a bucket, or a mixture of several.
+    """The distinct places of people: a bucket, or a mixture of several buckets.
 
-    Places are numbered: first the buckets, then a mixture for each cell of people who may be in
-    more than one.
-
-    Parameters
-    ----------
-    locations
-        The buckets of each place.
-    place
-        The place of each cell of people; -1 where they are nowhere.
-    buckets_with_people
-        The buckets that people may be in.
+    The buckets are numbered first, then one mixture for each cell of people who may be in more than
+    one. `locations` has the buckets of each place, `place` that of each cell of people (-1 if they
+    are nowhere), and `buckets_with_people` the buckets that people may be in.
     """
 
     locations: Locations
@@ -124,7 +98,7 @@ class Places:
 
     @classmethod
     def known(cls, bucket: Codes, n_buckets: int) -> Places:
-        """Number the places of people whose buckets are known; -1 where they are nowhere."""
+        """Return the places of people whose buckets are known; -1 means nowhere."""
         own = np.arange(n_buckets, dtype=np.int64)
         is_used = np.zeros(n_buckets + 1, dtype=bool)
         is_used[bucket] = True
@@ -133,7 +107,7 @@ class Places:
 
     @classmethod
     def of(cls, found: Locations, n_buckets: int) -> Places:
-        """Number the places of people who were located."""
+        """Return the places of people who were located."""
         n_places = found.n_buckets_of
         place = np.full(found.n_people, -1, dtype=np.int64)
         mixed = np.flatnonzero(n_places > 1)
@@ -152,7 +126,7 @@ class Places:
         return cls(locations, place, np.flatnonzero(is_used))
 
     def people_at(self, counts: Counts) -> Counts:
-        """Count the people at each place, given how many each cell of people stands for."""
+        """Return the number of people at each place, given the number of people in each cell."""
         people = np.zeros(self.locations.n_people, dtype=np.int64)
         is_found = self.place >= 0
         if is_found.all():
@@ -164,20 +138,12 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What she believes, one entry a place.
+    """The adversary's beliefs, one entry per place.
 
-    Parameters
-    ----------
-    value, posterior, prior
-        The value that she believes most (-1 for none), how much, and its share in the table.
-    breached
-        Whether she believes any value more than is allowed, or is certain.
-    is_certain
-        Whether she is certain.
-    gained_value, gained_posterior, gained_prior
-        The same for the value whose share is furthest above that in the table.
-    ratio
-        The largest quotient of a value's share and its share in the table.
+    `value` is the value believed most (-1 for none), `posterior` the belief in it, and `prior` its
+    share in the table. The `gained_...` fields are the same for the value whose share is furthest
+    above that in the table, and `ratio` is the largest quotient of the two shares of any value.
+    `breached` marks places where any belief exceeds its bound or is certain.
     """
 
     value: Codes
@@ -191,8 +157,8 @@ class Belief:
     ratio: Floats
 
     def of(self, place: Codes) -> tuple[Codes, Floats, Flags]:
-        """Give value, posterior and breach at some places; none at all where a place is -1."""
-        # The last entry, which -1 takes, is that of nowhere.
+        """Return value, posterior and breach at the given places; -1, 0 and False at place -1."""
+        # Index -1 selects the entry that is appended for people who are nowhere.
         value = np.append(self.value, self.value.dtype.type(-1))[place]
         posterior = np.append(self.posterior, 0.0)[place]
         return value, posterior, np.append(self.breached, False)[place]
@@ -203,7 +169,7 @@ def _no_belief(n_places: int) -> Belief:
         return np.zeros(n_places, dtype=np.float64)
 
     def none() -> Codes:
-        # Half the room: what is found has an entry a line.
+        # Half the memory: the findings have one entry per line.
         return cast("Codes", np.full(n_places, -1, dtype=np.int32))
 
     no = np.zeros(n_places, dtype=bool)
@@ -211,7 +177,7 @@ def _no_belief(n_places: int) -> Belief:
 
 
 def strongest(beliefs: Sequence[Belief]) -> Belief:
-    """Give at every place the belief that is a breach, and of those the strongest."""
+    """Return at every place the strongest belief, a breach before any that is not one."""
     strongest = beliefs[0]
     for belief in beliefs[1:]:
         is_stronger = (belief.breached > strongest.breached) | (
@@ -236,6 +202,7 @@ def strongest(beliefs: Sequence[Belief]) -> Belief:
 def believe(buckets: Buckets, claim: Claim, locations: Locations) -> Belief:
     """Evaluate a claim at every place."""
     if claim.is_joint:
+        # The values are judged together; the one believed most on its own is reported.
         together = _believe_shares(_shares(buckets, claim), claim.bound, locations)
         apart = _believe_shares(_shares(buckets, claim.apart()), claim.bound, locations)
         values = {"value": apart.value, "gained_value": apart.gained_value}
@@ -245,18 +212,10 @@ def believe(buckets: Buckets, claim: Claim, locations: Locations) -> Belief:
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """How often each target occurs in each bucket; a target is a value, or several as one.
+    """The count of each target in each bucket; a target is one value, or several as one.
 
-    Parameters
-    ----------
-    start
-        Where the entries of each bucket begin; one entry more than there are buckets.
-    target, count
-        The entries.
-    sizes
-        The size of each bucket.
-    prior
-        The share of each target in the whole table.
+    The entries of bucket b are `start[b]` to `start[b + 1]`. `prior` is the share of each target in
+    the whole table.
     """
 
     start: Codes
@@ -267,7 +226,7 @@ class _Shares:
 
 
 def _shares(buckets: Buckets, claim: Claim) -> _Shares:
-    """Count what a claim is about; a joint claim's only target is 0."""
+    """Count the targets of a claim; the only target of a joint claim is 0."""
     bucket, target, count = buckets.bucket, buckets.value, buckets.count
     totals = buckets.totals
     if claim.values:
@@ -295,6 +254,7 @@ def _believe_shares(shares: _Shares, bound: Fraction | None, locations: Location
 def _chunks(shares: _Shares, locations: Locations) -> Iterator[tuple[int, int]]:
     """Cut the entries of `locations` into parts of bounded work, at the borders of places."""
     work = np.cumsum(np.diff(shares.start)[locations.bucket])
+    # The buckets of a place are added up, so they must be in one part.
     borders = np.flatnonzero(np.diff(locations.person, append=-1)) + 1
     first = 0
     while first < len(work):
@@ -308,18 +268,11 @@ def _chunks(shares: _Shares, locations: Locations) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Pairs of a place and a target that occurs there, and what her belief in each adds up from.
+    """Pairs of a place and a target that occurs there, sorted, and the belief in each.
 
-    Parameters
-    ----------
-    place, target, posterior
-        The pairs, sorted, and how much she believes each.
-    is_certain
-        Whether every row of the place carries the target.
-    pair
-        The pair of each part.
-    numerator, denominator
-        The parts, as exact fractions.
+    The belief in a pair is the sum of its parts: part i is the exact fraction `numerator[i] /
+    denominator[i]` and belongs to `pair[i]`. `is_certain` marks pairs whose target is carried by
+    every row of the place.
     """
 
     place: Codes
@@ -340,7 +293,7 @@ class _Candidates:
         n_targets = max(len(shares.prior), 1)
         keys = person[source] * n_targets + shares.target[entry]
         if np.all(keys[1:] > keys[:-1]):
-            # Everybody's bucket is known: nothing has to be added up.
+            # Each place is one bucket, so there is nothing to add up.
             pairs, pair = keys, np.arange(len(keys))
         else:
             pairs, pair = np.unique(keys, return_inverse=True)
@@ -352,7 +305,7 @@ class _Candidates:
         return cls(place, target, posterior, is_certain, pair, rows * count, total * size)
 
     def write(self, belief: Belief, prior: Floats, bound: Fraction | None) -> None:
-        """Write what is believed at the places of these candidates."""
+        """Write the beliefs at the places of these candidates."""
         if not len(self.place):
             return
         before = prior[self.target]
@@ -369,7 +322,7 @@ class _Candidates:
         belief.breached[self.place[self.is_certain | self._is_above(bound)]] = True
 
     def _first_by(self, score: Floats) -> Codes:
-        """Give for every place the candidate of the highest score, the first of equals.
+        """Return for every place the candidate with the highest score, the first of equals.
 
         Candidates are sorted by place, then target.
         """
@@ -380,7 +333,7 @@ class _Candidates:
         return top[np.r_[True, place[1:] != place[:-1]]]
 
     def _is_above(self, bound: Fraction | None) -> Flags:
-        """Say which beliefs are above a bound, exactly."""
+        """Return which beliefs exceed a bound, exactly."""
         if bound is None:
             return np.zeros(len(self.place), dtype=bool)
         is_above = self.posterior > float(bound)
@@ -401,7 +354,7 @@ class _Candidates:
         """Compare numerator * bound's denominator with denominator * bound's numerator."""
         numerator, denominator = self.numerator[parts], self.denominator[parts]
         sizes = [int(numerator.max(initial=0)) + 1, int(denominator.max(initial=0)) + 1]
-        # Python's integers do not overflow, and few different fractions lie close to a bound.
+        # Python's integers do not overflow, and few distinct fractions are close to a bound.
         first, inverse = group([numerator, denominator], sizes, len(parts))
         is_above = [
             above * bound.denominator > below * bound.numerator

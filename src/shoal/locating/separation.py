@@ -1,10 +1,10 @@
-"""How well scores tell the members of a table from other people, and how sure that is.
+"""How well scores separate the members of a table from other people, with a confidence interval.
 
-The area under the ROC curve is the probability that a member scores higher than somebody else, a
-tie counting one half. It is computed exactly from counts of scores. Its interval is DeLong's, which
-takes ties as they are, on the logit scale, where it stays between 0 and 1. DeLong's variance is 0
-where all members score above all others, or all alike; as if that were certain of everybody. There
-Newcombe's score interval stands in, which is not fooled by it.
+The area under the ROC curve is the probability that a member scores higher than another person,
+with ties counting one half. It is computed exactly from counts of scores. Its interval is DeLong's,
+which allows for ties, on the logit scale, where it stays between 0 and 1. DeLong's variance is 0 if
+all members score above all others, or all people score alike, as if that were certain to hold for
+everybody; Newcombe's score interval, which does not have this flaw, is used instead.
 
 References
 ----------
@@ -23,28 +23,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Counts
+from shoal.core.arrays import Counts, Floats
+from shoal.core.calibration import share_interval
 from shoal.core.errors import ParameterError
-from shoal.core.proportion import share_interval
-
-__all__ = ["MatchRate", "Separation", "separate", "tie_rounded"]
 
 _NORMAL_QUANTILE = 1.959963984540054
-"""Of 95 %, two-sided."""
+"""The two-sided 95 % quantile of the normal distribution."""
 _N_HALVINGS = 60
 _ROUNDING = 1e-10
-"""A sum of n positive fractions is rounded by at most about n * 2**-53 of itself, which stays below
-this for 900,000 buckets."""
+"""A sum of n positive fractions has a relative rounding error of at most about n * 2**-53, which
+stays below this for 900,000 buckets."""
 
 
 @dataclass(frozen=True)
 class MatchRate:
-    """How many people match the release.
-
-    Parameters
-    ----------
-    n_matching, n_people
-        How many match, of how many.
+    """The number of people who match the release, among how many.
 
     Examples
     --------
@@ -57,16 +50,16 @@ class MatchRate:
 
     @property
     def share(self) -> float:
-        """The share that matches; 0 where there is nobody."""
+        """The share that matches; 0 if there is nobody."""
         return self.n_matching / self.n_people if self.n_people else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The Wilson interval of the share, at 95 %."""
+        """The 95 % Wilson interval of the share."""
         return share_interval(self.n_matching, self.n_people)
 
     def to_dict(self) -> dict[str, object]:
-        """Give the rate with its interval."""
+        """Return the rate with its interval."""
         low, high = self.interval
         return {
             "n_matching": self.n_matching,
@@ -86,16 +79,9 @@ class MatchRate:
 
 @dataclass(frozen=True)
 class Separation:
-    """How well scores tell members from others.
+    """How well scores separate members from others: the AUC and its 95 % interval.
 
-    Parameters
-    ----------
-    auc
-        The probability that a member scores higher than somebody else, ties counting one half.
-    low, high
-        Its 95 % interval.
-    members, others
-        How many of each match the release at all: those with a score above 0.
+    `members` and `others` are the rates at which each match the release at all, by a score above 0.
     """
 
     auc: float
@@ -105,7 +91,7 @@ class Separation:
     others: MatchRate
 
     def to_dict(self) -> dict[str, object]:
-        """Give all numbers."""
+        """Return all numbers."""
         return {
             "auc": self.auc,
             "low": self.low,
@@ -128,19 +114,11 @@ def separate(
     member_counts: Counts | None = None,
     other_counts: Counts | None = None,
 ) -> Separation:
-    """Measure how well scores tell members from others.
+    """Measure how well scores separate members from others.
 
-    Parameters
-    ----------
-    members, others
-        The scores of members and of people who are not; 0 for somebody who matches nothing.
-    member_counts, other_counts
-        How many people have each score, where those alike are given once.
-
-    Raises
-    ------
-    ParameterError
-        Where there is no member or nobody else, or a score is not a number.
+    A person who matches nothing scores 0. The counts say how many people have each score, if people
+    with the same score are given once. `ParameterError` is raised if there are no members or no
+    others, or if a score is NaN.
 
     Examples
     --------
@@ -153,7 +131,7 @@ def separate(
     m, n = int(n_members.sum()), int(n_others.sum())
     if m == 0 or n == 0:
         raise ParameterError(
-            f"Members are told from others, but there are {m} members and {n} others.",
+            f"The separation needs members and others, but got {m} members and {n} others.",
             hint="hold out some people, and publish some.",
         )
     auc = _auc(n_members, n_others)
@@ -169,18 +147,13 @@ def separate(
     )
 
 
-def tie_rounded(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return scores in which those that differ by rounding alone are equal.
+def tie_rounded(scores: npt.ArrayLike) -> Floats:
+    """Return scores in which those that differ only by rounding are equal.
 
-    Scores are sums of positive fractions, so two people who are alike to the adversary may be
-    scored 1 and 0.9999999999999999, depending on the order of the sum. Without this the area
-    would count the one as above the other, where a tie counts one half.
-
-    Parameters
-    ----------
-    scores
-        The scores, at least 0. Neighbours that differ by less than 1e-10 of themselves get the
-        lower score of the two; 0 stays apart from everything else.
+    Scores are sums of positive fractions, so two people who are alike to the adversary may score 1
+    and 0.9999999999999999, depending on the order of summation. The area would rank one above the
+    other instead of counting a tie as one half. Neighbours that differ by less than 1e-10 of
+    themselves get the lower score of the two; 0 stays apart from everything else.
 
     Examples
     --------
@@ -191,44 +164,42 @@ def tie_rounded(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
     values, place = np.unique(given, return_inverse=True)
     is_new = np.diff(values, prepend=-np.inf) > _ROUNDING * values
     lowest = values[np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))]
-    tied: npt.NDArray[np.float64] = lowest[place.reshape(-1)]
+    tied: Floats = lowest[place.reshape(-1)]
     return tied
 
 
-def _counted(given: npt.ArrayLike, counts: Counts | None) -> tuple[npt.NDArray[np.float64], Counts]:
+def _counted(given: npt.ArrayLike, counts: Counts | None) -> tuple[Floats, Counts]:
     scores = np.asarray(given, dtype=np.float64).reshape(-1)
     if np.isnan(scores).any():
         raise ParameterError(
-            f"{np.count_nonzero(np.isnan(scores))} scores are no numbers.",
-            hint="score 0 whoever matches nothing.",
+            f"{np.count_nonzero(np.isnan(scores))} scores are NaN.",
+            hint="give a person who matches nothing the score 0.",
         )
     return scores, np.ones(len(scores), dtype=np.int64) if counts is None else counts
 
 
-def _spread_out(
-    all_scores: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], counts: Counts
-) -> Counts:
-    """Count people by score, over all scores there are."""
+def _spread_out(all_scores: Floats, scores: Floats, counts: Counts) -> Counts:
+    """Count people by score, over all scores."""
     spread = np.zeros(len(all_scores), dtype=np.int64)
     np.add.at(spread, np.searchsorted(all_scores, scores), counts)
     return spread
 
 
-def _below(counts: Counts) -> npt.NDArray[np.float64]:
-    """Count for each score the people below it, and half of those at it."""
-    below: npt.NDArray[np.float64] = np.cumsum(counts) - counts / 2
+def _below(counts: Counts) -> Floats:
+    """Return for each score the number of people below it, and half of those at it."""
+    below: Floats = np.cumsum(counts) - counts / 2
     return below
 
 
 def _auc(n_members: Counts, n_others: Counts) -> float:
-    # In halves, as whole numbers of any size.
+    # Counted in halves, so that the sum is an exact integer.
     halves = (2 * np.cumsum(n_others) - n_others).tolist()
     won = sum(count * half for count, half in zip(n_members.tolist(), halves, strict=True))
     return float(won / (2 * sum(n_members.tolist()) * sum(n_others.tolist())))
 
 
 def _variance(n_members: Counts, n_others: Counts, auc: float) -> float:
-    """Give the variance of the area by [DeLong88]; 0 where it cannot be told."""
+    """Return the variance of the area by [DeLong88]; 0 if it cannot be estimated."""
     m, n = int(n_members.sum()), int(n_others.sum())
     if m == 1 or n == 1 or auc in (0, 1):
         return 0.0
@@ -250,11 +221,13 @@ def _expit(number: float) -> float:
 
 
 def _score_interval(auc: float, m: int, n: int) -> tuple[float, float]:
-    """Give the areas that lie no further from this one than is likely there [Newcombe06]."""
+    """Return the areas whose own distribution makes this one likely [Newcombe06]."""
     return _lowest(auc, m, n), 1 - _lowest(1 - auc, m, n)
 
 
 def _lowest(auc: float, m: int, n: int) -> float:
+    # The variance is that at the unknown area, not at the observed one, so the area is found by
+    # bisection. Method 5 replaces both m - 1 and n - 1 by their mean.
     low, high = 0.0, auc
     more = (m + n) / 2 - 1
     for _ in range(_N_HALVINGS):

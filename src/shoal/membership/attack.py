@@ -1,10 +1,11 @@
-"""Membership: how well it can be told who is in the table.
+"""Membership: how well a release reveals who is in the table.
 
-That somebody is in a table of patients may be all that an adversary wants to know. She knows what
-is known of a person and looks for the buckets that match: the more rows of the release are like the
-person, the likelier one of them is theirs. Many combinations that match although nobody has them,
-the *fake tuples* of a sliced release, are said to hide members. But what counts is whether people
-who are not in the table match too. So a part of the table is published, and the rest is held out.
+That somebody is in a table of patients may be all that an adversary wants to know. She takes the
+known values of a person and looks for the buckets that match: the more rows of the release are like
+the person, the likelier one of them is theirs. Many combinations that match although nobody has
+them, the *fake tuples* of a sliced release, are said to hide members. What counts, however, is
+whether people who are not in the table match too. So a part of the table is published, and the rest
+is held out.
 
 References
 ----------
@@ -25,20 +26,29 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Findings, Risk, Section
-from shoal.core.cells import Counts
-from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.exact import Number, as_text, exact, whole
-from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack, Trial, Trials
+from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.attack import HELD_OUT_TEST, Attack, Need, Trial, TrialPlan, Trials, View
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section
+from shoal.core.errors import InfeasibleError
+from shoal.core.exact import as_text
+from shoal.core.findings import Findings, Risk
+from shoal.core.parameters import Exact, OptionalExact, exact_number, flag, whole_number
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
-from shoal.knowledge.fake_tuples import ValuesByBucket, count_fakes
-from shoal.knowledge.membership import Telling, fit_people, fit_sliced, tell_apart
-from shoal.knowledge.separation import Separation
-
-__all__ = ["Membership"]
+from shoal.locating.location import match_lines, matching_buckets
+from shoal.locating.separation import Separation
+from shoal.slicing.fake_tuples import ValuesByBucket, count_fakes
+from shoal.slicing.membership import (
+    Fits,
+    Telling,
+    find_sliced_presence,
+    fit_sliced,
+    tell_apart_by,
+    tell_apart_sliced,
+)
 
 _BANDS = (0, 1, 2, 3, 5, 10, 100)
 """Where the bands of numbers of buckets begin."""
@@ -47,50 +57,33 @@ _CHANCE, _HARDLY, _PLAINLY = 0.5, 0.6, 0.7
 plainly, told from others."""
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
-class Membership(HeldOutAttack):
+@declared
+class Membership(Attack):
     """Tell the people in the table from others by how well they fit the release.
-
-    Parameters
-    ----------
-    limit
-        The largest area under the ROC curve (AUC) that is allowed, from 1/2 to 1: the chance that
-        of a member and somebody else the member fits better. It is compared with the upper end of
-        the 95 % interval; if that is larger, everybody counts as at risk. Default: none, and the
-        area is reported, not judged.
-    split
-        The share of the rows that are published in the test, between 0 and 1.
-    max_rows
-        The most rows that take part in the test; of more, about so many are drawn.
-    compare
-        Whether the test is also done with rows grouped by similarity, by dissimilarity and at
-        random, where the release is sliced.
-    max_steps
-        After how many steps the counting of fake tuples is given up; some millions take a second.
 
     Notes
     -----
-    There are two adversaries. To the one who has the release alone, a person's score is the number
-    of rows that are like them: those that show a line which admits all that is known of them, on
-    average where several may be theirs, and where columns are not linked, on average over all
-    linkings. The other has a list of all people in the test, and divides the rows of a line or a
-    bucket among those whom it admits. Who matches nothing scores 0. The area that is judged is that
-    of the better one. Below 1/2, others fit better than members.
+    There are two adversaries. For the one who has the release alone, a person's score is the number
+    of rows that are like them: the rows that show a line which admits all known values of the
+    person, averaged over the lines that may be theirs and, if columns are not linked, over all
+    linkings. The other adversary has a list of all people in the test, and divides the rows of a
+    line or a bucket among the people whom it admits. A person who matches nothing scores 0. The
+    larger area of the two is judged. If it is below 1/2, others fit better than members.
 
-    The test needs the table and the method, so it is done where a release is made, and left out
-    where there are published files alone, or the method refuses a part of the table. The part is
+    The test needs the table and the method, so it is run when a release is made, and left out if
+    only published files are available, or if the method refuses a part of the table. The part is
     drawn from the release's secret. It is published with the same parameters; a frequency or a
-    bucket size weighs more there, for it has fewer rows. The upper end of the area's interval is
-    judged, because another half would have given another area. The interval is that of DeLong on
-    the logit scale (`shoal.knowledge.separation`); the better of two adversaries is chosen after
-    the fact, which moves the area up and therefore errs on the safe side.
+    bucket size weighs more there, because it has fewer rows. The upper end of the area's interval
+    is judged, because another half would have resulted in another area. The interval is that of
+    DeLong on the logit scale (`shoal.locating.separation`); the better of two adversaries is chosen
+    after the fact, which raises the area and therefore errs on the safe side.
 
-    A person's posterior is the belief that they are in the table, for somebody who thought it as
-    likely as not, after it was seen that they match, or that they do not.
+    A person's posterior is the belief that they are in the table, for an adversary who considered
+    it as likely as not, after she saw whether they match.
 
     Fake tuples are combinations of all attributes that match a bucket and are not in the table;
-    they are counted exactly, without listing them. From the published files alone, only all that
-    match can be counted.
+    they are counted exactly, without listing them. From the published files alone, only all
+    matching combinations can be counted.
 
     Examples
     --------
@@ -102,35 +95,47 @@ class Membership(HeldOutAttack):
     (0, 300)
     """
 
-    limit: Fraction | None = None
+    limit: OptionalExact = exact_number(
+        "The largest area under the ROC curve (AUC) that is allowed, compared with the upper end "
+        "of its 95 % interval; if that is larger, everybody counts as at risk. Default: none, and "
+        "the area is reported, not judged.",
+        default=None,
+        at_least="1/2",
+        at_most=1,
+        hint="1/2 is the area if members fit no better than others.",
+        is_limit=True,
+    )
+    split: Exact = exact_number(
+        "The share of the rows that are published in the test.", default="1/2", above=0, below=1
+    )
+    max_rows: int = whole_number(
+        "The most rows in the test; from a larger table, about this many are drawn.",
+        default=100_000,
+        least=2,
+    )
+    compare: bool = flag(
+        "Whether the test is repeated with rows grouped by similarity, by dissimilarity and at "
+        "random, if the release is sliced.",
+        default=False,
+    )
+    max_steps: int = whole_number(
+        "The number of steps after which the counting of fake tuples is given up; some millions "
+        "take a second.",
+        default=50_000_000,
+        least=0,
+    )
 
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.TRIAL})
     is_judged_by_limit: ClassVar[bool] = True
     risks: ClassVar[tuple[Risk, ...]] = (Risk.MEMBERSHIP,)
     knows: ClassVar[str] = (
         "what is known of people, and the release, but not who of them is in the table"
     )
 
-    def __init__(
-        self,
-        *,
-        limit: Number | None = None,
-        split: Number = "1/2",
-        max_rows: int = 100_000,
-        compare: bool = False,
-        max_steps: int = 50_000_000,
-    ) -> None:
-        values = {
-            "limit": None if limit is None else _checked_limit(limit),
-            "split": _checked_split(split),
-            "max_rows": whole("max_rows", max_rows, least=2),
-            "compare": bool(compare),
-            "max_steps": whole("max_steps", max_steps, least=0),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def judge(self, published: Published, people: People, trials: Trials) -> Findings:
-        """Attack the people, and say how well members were told from others in the trials."""
+    def run(self, view: View) -> Findings:
+        """Attack the people, and report how well members were told from others in trials."""
+        published, people = view.published, view.people
+        trials = view.trials(TrialPlan(self.split, self.max_rows, self.compare, self.max_steps))
         tests = [_Test.of(trial) for trial in trials.trials]
         first = tests[0].telling.worse if tests and tests[0].telling else None
         is_matching = _is_matching(published, people)
@@ -142,7 +147,7 @@ class Membership(HeldOutAttack):
             attack="membership",
             knows=self.knows,
             counts=people.counts,
-            # It is about none: one entry serves all.
+            # The findings are about no value: one entry serves all.
             value=np.broadcast_to(np.int64(-1), people.quasi.n_cells),
             posterior=_beliefs(first, is_matching),
             breached=is_matching & is_too_much,
@@ -158,12 +163,13 @@ class Membership(HeldOutAttack):
                 *by_buckets,
             ),
             figure=_figure(first, self.limit) if first else _not_tested(trials, tests),
+            is_apart=not trials.are_done,
         )
 
     def _fakes(
         self, published: Published, trials: Trials
     ) -> tuple[dict[str, object], tuple[Section, ...]]:
-        """Give what is known of fake tuples, where the release is sliced."""
+        """Return figures and sections about fake tuples, if the release is sliced."""
         sliced = published.sliced
         if sliced is None:
             return {}, ()
@@ -182,46 +188,27 @@ class Membership(HeldOutAttack):
             matching = _count_matching(sliced, self.max_steps)
         except InfeasibleError as error:
             return {"fake tuples": f"not counted: {error.fact}"}, ()
-        # At most one tuple of the table a row.
+        # The table has at most one tuple per row.
         return {
             "tuples that match a bucket": matching,
             "fake tuples at least": max(matching - sliced.n_rows, 0),
         }, ()
 
 
-def _checked_limit(limit: Number) -> Fraction:
-    bound = exact("limit", limit)
-    if not Fraction(1, 2) <= bound <= 1:
-        raise ParameterError(
-            f"limit must be from 1/2 to 1, not {as_text(bound)}.",
-            hint="1/2 is the area where members fit no better than others.",
-        )
-    return bound
-
-
-def _checked_split(split: Number) -> Fraction:
-    share = exact("split", split)
-    if not 0 < share < 1:
-        raise ParameterError(f"split must lie between 0 and 1, not be {as_text(share)}.")
-    return share
-
-
-def _is_matching(published: Published, people: People) -> npt.NDArray[np.bool_]:
-    """Say who matches the release; whose place in it is known does."""
+def _is_matching(published: Published, people: People) -> Flags:
+    """Return who matches the release; a person whose place in it is known does."""
     is_known = people.line is not None or people.bucket is not None
     if is_known or not people.quasi.columns:
         return np.ones(people.quasi.n_cells, dtype=bool)
     is_matching = fit_people(published, people).n_buckets > 0
     if published.sliced is not None and published.meanings:
-        # Who is in a release is given under its labels, which stand for other values.
+        # People of the release are given by its labels, which stand for other values.
         is_matching |= fit_sliced(published.sliced, people.quasi).n_buckets > 0
     return np.asarray(is_matching)
 
 
-def _beliefs(
-    separation: Separation | None, is_matching: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.float64]:
-    """Give the belief that each person is a member, from even odds; 0 where nothing is known."""
+def _beliefs(separation: Separation | None, is_matching: Flags) -> Floats:
+    """Return the belief that each person is a member, from even odds; 0 if nothing is known."""
     if separation is None:
         return np.zeros(len(is_matching))
     members, others = separation.members.share, separation.others.share
@@ -237,15 +224,7 @@ def _even_odds(member: float, other: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """How well members were told from others in a trial.
-
-    Parameters
-    ----------
-    trial
-        The trial.
-    telling
-        How well; None where the part could not be published.
-    """
+    """How well members were told from others in a trial; None if it could not be published."""
 
     trial: Trial
     telling: Telling | None = None
@@ -259,7 +238,7 @@ class _Test:
 
     @property
     def section(self) -> Section:
-        """People by the number of buckets that they match."""
+        """Return people by the number of buckets that they match."""
         assert self.trial.published is not None
         members, others = (
             _in_bands(fit_people(self.trial.published, people).n_buckets, people.counts)
@@ -275,7 +254,7 @@ class _Test:
 
     @property
     def row(self) -> tuple[object, ...]:
-        """What the table of tests says of this one."""
+        """Return the row of the table of tests."""
         published = self.trial.published
         if self.telling is None or published is None:
             return (self.trial.name, *[None] * 7, self.trial.refusal)
@@ -302,14 +281,14 @@ def _reason(trials: Trials, tests: list[_Test]) -> str | None:
 
 
 def _figure(separation: Separation, limit: Fraction | None) -> str:
-    """Return the area with its interval, and what it means."""
+    """Return the area with its interval, and its meaning."""
     said = f"AUC {separation.auc:.2f} ({separation.low:.2f} to {separation.high:.2f})"
     said += f": {_meaning(separation)}"
     return said if limit is not None else f"{said}; no limit to judge that by"
 
 
 def _meaning(separation: Separation) -> str:
-    """Say how well members are told from others, by the whole interval."""
+    """Describe how well members are told from others, by the whole interval."""
     if separation.high <= _HARDLY:
         return "members can hardly be told from others"
     if separation.low <= _CHANCE:
@@ -396,3 +375,64 @@ def _count_matching(sliced: Sliced, max_steps: int) -> int:
     ]
     nobody = np.empty((0, len(columns)), dtype=np.int64)
     return count_fakes(columns, nobody, max_steps=max_steps).n_fakes
+
+
+# --- how well people fit a release ----------------------------------------------------------------
+#
+# The more rows of the release are like a person, the more likely one of them is theirs. If columns
+# are not linked, that is the mean number of such rows over all linkings, |B| f(t, B) of a bucket B
+# [Slicing, Section 3]; otherwise, the rows that show what the person would be published as. An
+# adversary with a list of all people who may be in the table knows more: the rows of a line belong
+# to the listed people whom it admits, so the chance of each is the number of rows divided by these
+# people [Nergiz07].
+
+
+def fit_people(published: Published, people: People) -> Fits:
+    """Return how well people fit a release of any shape.
+
+    People are found by their known values, even if their bucket is given; a column that they lack
+    is one that the adversary does not know.
+    """
+    if published.sliced is not None:
+        return fit_sliced(published.sliced, people.quasi, published.meanings)
+    found = matching_buckets(published, People(people.quasi))
+    classes, _ = published.looks
+    n_lines = np.diff(match_lines(classes, published.meanings, people.quasi).start)
+    return Fits(found.n_buckets_of, found.totals / np.maximum(n_lines, 1))
+
+
+def find_presence(published: Published, people: People) -> Floats:
+    """Return how many rows of a release belong to each person, if all belong to these people.
+
+    `people` are all who may be in the table, found by their known values. The result has one entry
+    per cell, for each of the people in it.
+    """
+    if published.sliced is not None:
+        return find_sliced_presence(published.sliced, people.quasi, published.meanings)
+    classes, _ = published.looks
+    matches = match_lines(classes, published.meanings, people.quasi)
+    # If several lines may be a person's, exactly one is.
+    share = 1 / np.diff(matches.start)[matches.person]
+    n_fitting = np.bincount(
+        matches.line, share * people.counts[matches.person], minlength=classes.n_cells
+    )
+    chance = share * classes.counts[matches.line] / n_fitting[matches.line]
+    presence: Floats = np.zeros(people.quasi.n_cells)
+    np.add.at(presence, matches.person, chance)
+    return presence
+
+
+def tell_apart(published: Published, members: People, others: People) -> Telling:
+    """Measure how well a release tells the people in it from others.
+
+    `members` are in its table and `others` are not; both have the same known columns and codes.
+    """
+    if published.sliced is not None:
+        labels = published.meanings
+        return tell_apart_sliced(published.sliced, members.quasi, others.quasi, labels)
+
+    def score(everybody: Cells) -> tuple[Floats, Floats]:
+        people = People(everybody)
+        return fit_people(published, people).n_rows, find_presence(published, people)
+
+    return tell_apart_by(members.quasi, others.quasi, score)

@@ -1,4 +1,4 @@
-"""What somebody claims of a table that another tool made, and whether it holds."""
+"""Claims about a table that another tool made, and the check whether they hold."""
 
 from __future__ import annotations
 
@@ -19,29 +19,18 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.work import DEFAULT_MAX_WORK
-from shoal.pipeline.verify import Verification, verify_file
-
-__all__ = ["Claims"]
+from shoal.core.progress import DEFAULT_MAX_WORK
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.release.verify import Verification, verify_file
 
 _DIVERSITIES = ("distinct", "frequency", "entropy", "recursive")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claims:
-    """Claims about a table: its columns, and the parameters of guarantees.
+    """Claims about a table that another tool made: its columns, and parameters of guarantees.
 
-    Parameters
-    ----------
-    quasi, sensitive
-        The columns.
-    k, ell, diversity, c, t, distance, alpha
-        The parameters; each that is given claims its guarantee.
-    hierarchy
-        Of the sensitive column: a file, or a rule as in the configuration.
-    order
-        Of the sensitive values, from lowest to highest.
+    Every parameter that is given claims its guarantee.
 
     Examples
     --------
@@ -58,18 +47,14 @@ class Claims:
     t: Number | None = None
     distance: str | None = None
     alpha: Number | None = None
+    # Of the sensitive column: a file, or a rule as in the configuration.
     hierarchy: str | Mapping[str, object] | None = None
+    # The sensitive values from lowest to highest.
     order: tuple[str, ...] = ()
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The guarantees that are claimed.
-
-        Raises
-        ------
-        ParameterError
-            Where a parameter is out of its range, or stands without the one it belongs to.
-        """
+        """The claimed guarantees; a parameter without the one that it belongs to is an error."""
         for name, owner in (("diversity", "ell"), ("c", "ell"), ("distance", "t")):
             if getattr(self, name) is not None and getattr(self, owner) is None:
                 raise ParameterError(f"{name} says nothing without {owner}.", hint=f"give {owner}.")
@@ -104,13 +89,7 @@ class Claims:
         return DistinctDiversity(ell=int(number))
 
     def refuse_any(self) -> None:
-        """Refuse claims about a release of Shoal's own, whose manifest makes them.
-
-        Raises
-        ------
-        ParameterError
-            Where anything is claimed.
-        """
+        """Raise `ParameterError` if anything is claimed: a release states its own guarantees."""
         given = [f.name for f in fields(self) if getattr(self, f.name) not in (None, ())]
         if given:
             raise ParameterError(
@@ -125,13 +104,7 @@ class Claims:
         memory: str | None = None,
         max_work: int = DEFAULT_MAX_WORK,
     ) -> Verification:
-        """Check a table for what is claimed.
-
-        Raises
-        ------
-        ParameterError
-            Where nothing is claimed, or a claim lacks its column.
-        """
+        """Check a table for the claims; raise `ParameterError` if one lacks its column."""
         guarantees = self.guarantees
         if not self.quasi or not guarantees:
             raise ParameterError(

@@ -1,7 +1,9 @@
-"""What is wrong with the labels and hierarchies of a release, as far as a reader can know it.
+"""Faults in the content of a release: counts, suppressed cells, labels and hierarchies.
 
-An interval is told by its label, a set by its members, and a node of a hierarchy by what stands
-below it. Whether the steward filed the right values under a node, no reader can see.
+They are found whatever the release guarantees, by comparing the data files with the manifest and
+with `labels.json`. An interval is checked against its label, a set against its members, and a node
+of a hierarchy against the nodes below it. Whether the steward filed the right values under a node,
+no reader can see. Messages name files and columns, never a value.
 """
 
 from __future__ import annotations
@@ -11,25 +13,125 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.errors import ShoalError
-from shoal.core.hierarchy_file import read_rows, rows_text
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, Published
-from shoal.core.rows import Rows
-from shoal.pipeline.release import hierarchy_file
+from shoal.core.guarantees import MConfidentiality
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import Published
+from shoal.core.sliced import Sliced
+from shoal.core.table import Rows
+from shoal.hierarchies.files import read_rows, rows_text
+from shoal.release.folder import hierarchy_file
+from shoal.slicing.check.matching import is_matched_twice
 
-__all__ = ["hierarchy_faults", "label_faults"]
+
+def content_faults(published: Published) -> list[str]:
+    """List what the published files hold that contradicts their manifest, labels or guarantees."""
+    faults = [*_count_faults(published), *_suppression_faults(published), *label_faults(published)]
+    if published.sliced is not None:
+        faults += _frequency_faults(published.manifest, published.sliced)
+        faults += _cutting_faults(published.manifest, published.sliced)
+    return faults + _protection_faults(published)
+
+
+def _cutting_faults(manifest: Manifest, sliced: Sliced) -> list[str]:
+    """Find buckets that strict cuts cannot make, if the parameters state strict cuts."""
+    stated = manifest.parameters
+    if stated.get("cuts") != "strict" or stated.get("buckets") != "mondrian":
+        return []
+    inferred: tuple[str | None, ...] = sliced.layout.sensitive or (None,)
+    if any(is_matched_twice(sliced, sensitive) for sensitive in inferred):
+        return ["cuts are said to be strict, but equal values stand in several buckets"]
+    return []
+
+
+def _frequency_faults(manifest: Manifest, sliced: Sliced) -> list[str]:
+    """Find columns with known values rarer than the parameters of the method state."""
+    stated = manifest.parameters.get("min_frequency")
+    if not isinstance(stated, int):
+        return []
+    faults = []
+    for place, column in enumerate(sliced.columns, start=1):
+        known = [name for name in column.attributes if name in sliced.layout.known]
+        rarest = int(column.values.select(known).counts.min(initial=stated)) if known else stated
+        if rarest < stated:
+            faults.append(f"column_{place} holds a value {rarest} times, not {stated} at least")
+    return faults
+
+
+def _count_faults(published: Published) -> list[str]:
+    manifest = published.manifest
+    faults = []
+    if published.lines.n_rows != manifest.n_rows:
+        faults.append(
+            f"the manifest states {manifest.n_rows} rows, the data have {published.lines.n_rows}"
+        )
+    if published.n_buckets != manifest.n_buckets:
+        faults.append(
+            f"the manifest states {manifest.n_buckets} buckets, the data have {published.n_buckets}"
+        )
+    if published.lines.n_rows == 0:
+        faults.append("the data have no rows, so there is nothing to guarantee")
+    if published.buckets is not None and not np.array_equal(
+        published.buckets.sizes, published.bucket_sizes
+    ):
+        faults.append("sensitive does not hold as many values as quasi has lines in each bucket")
+    return faults
+
+
+def _suppression_faults(published: Published) -> list[str]:
+    """Find `*` where nothing is suppressed: it would count as one more value."""
+    manifest = published.manifest
+    if published.rows is not None:
+        return _suppressed_cell_faults(manifest, published.rows)
+    recoded = {column.name for column in manifest.columns if column.is_recoded}
+    return [
+        f"the column {domain.column!r} holds {SUPPRESSED!r}, but no value of it is suppressed"
+        for domain in published.domains
+        if domain.column not in recoded and SUPPRESSED in domain.texts
+    ]
+
+
+def _suppressed_cell_faults(manifest: Manifest, rows: Rows) -> list[str]:
+    stated = {column.name: column.n_suppressed for column in manifest.columns}
+    counted = dict(zip(rows.columns, rows.is_hidden.sum(axis=0).tolist(), strict=True))
+    return [
+        f"the manifest states {stated[column]} suppressed cells of column {column!r}, the data "
+        f"have {n_suppressed}"
+        for column, n_suppressed in counted.items()
+        if n_suppressed != stated[column]
+    ]
+
+
+def _protection_faults(published: Published) -> list[str]:
+    """Find guarantees about values that occur nowhere: they hold whatever is published."""
+    if published.buckets is None:
+        return []
+    domain = published.buckets.domain
+    faults = []
+    for guarantee in published.manifest.guarantees:
+        protect: tuple[str | None, ...] = getattr(guarantee, "protect", ())
+        n_absent = int(np.count_nonzero(domain.codes_of(list(protect)) < 0))
+        # A distorted value may have been the last of its kind.
+        if n_absent and not isinstance(guarantee, MConfidentiality):
+            faults.append(
+                f"{guarantee.name}: {n_absent} of the {len(protect)} protected values occur "
+                "nowhere in the release"
+            )
+    return faults
+
 
 _HALF_OPEN = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[( or missing)?")
 _CLOSED = re.compile(r"(-?\d{1,15})-(-?\d{1,15})")
 _NUMBERED = re.compile(r"(.*\}) #\d+", re.DOTALL)
+# The nodes of more labels are not compared pair by pair.
 _MOST_NODES = 2000
-"""Nodes of more labels are not compared pair by pair."""
 
 
 def label_faults(published: Published) -> list[str]:
-    """Compare the labels that are shown with what `labels.json` says about them."""
+    """Compare the shown labels with what `labels.json` says about them."""
     if published.rows is not None:
         return _cut_faults(published.manifest, published.rows, published.meanings)
     recoded = {column.name for column in published.manifest.columns if column.is_recoded}
@@ -59,7 +161,7 @@ def _explained_faults(domain: Domain, explained: Mapping[str, Meaning]) -> Itera
 
 
 def _says(label: str, meaning: Meaning) -> bool:
-    """Whether a label means what it says, as far as it says anything."""
+    """Return whether a label agrees with its meaning, as far as a label can tell."""
     if meaning.interval is not None:
         return not meaning.members and not meaning.has_other and _is_interval(label, meaning)
     if label.startswith("{") and label not in meaning.members:
@@ -83,7 +185,7 @@ def _is_interval(label: str, meaning: Meaning) -> bool:
 
 
 def _is_set(label: str, meaning: Meaning) -> bool:
-    """Whether a set that lists its members lists these."""
+    """Return whether a set that lists its members lists exactly these."""
     numbered = _NUMBERED.fullmatch(label)
     body = (label if numbered is None else numbered[1]).removeprefix("{").removesuffix("}")
     if ", missing" in f", {body}" and not meaning.has_missing and "missing" not in meaning.members:
@@ -96,7 +198,7 @@ def _is_set(label: str, meaning: Meaning) -> bool:
 def _cut_faults(
     manifest: Manifest, rows: Rows, meanings: Mapping[str, Mapping[str, Meaning]]
 ) -> list[str]:
-    """Compare the labels of columns that are cut into intervals with what is shown of them.
+    """Compare the labels of columns cut into intervals with `labels.json`.
 
     Other columns of a suppressed release show values, or `*`: neither is a label.
     """
@@ -121,7 +223,7 @@ def _cut_faults(
 
 
 def _lies_within(label: str, meaning: Meaning) -> bool:
-    """Whether a label is its interval, or a point in it."""
+    """Return whether a label is its interval, or a point in it."""
     if meaning.interval is None or meaning.members or meaning.has_other:
         return False
     low, high = meaning.interval
@@ -130,13 +232,13 @@ def _lies_within(label: str, meaning: Meaning) -> bool:
     try:
         return float(low) <= float(label) < float(high)
     except ValueError:
-        # Dates sort as their texts do, but where an end is open.
+        # Dates sort as their texts do, except for open ends.
         return (low.startswith("-inf") or low <= label) and (high == "+inf" or label < high)
 
 
 def hierarchy_faults(folder: Path, published: Published) -> list[str]:
     """Compare the published hierarchies with the labels and values that are shown."""
-    if published.manifest.shape is Shape.SUPPRESSED:
+    if published.manifest.shape.hides_cells:
         return []
     faults = []
     for domain in published.domains:
@@ -172,10 +274,10 @@ def _file_faults(path: Path, domain: Domain, meanings: Mapping[str, Meaning]) ->
 def _contradictions(
     rows: list[list[str | None]], meanings: Mapping[str, Meaning]
 ) -> Iterator[tuple[str, str]]:
-    """Return pairs of labels whose members do not lie as the hierarchy says.
+    """Yield pairs of labels whose members contradict the hierarchy.
 
-    Those of a node lie within those of an ancestor, or apart from them where every value has one
-    label. Nodes of which none is above the other share none.
+    The members of a node are a subset of those of its ancestor, or disjoint from them if every
+    value has one label. Nodes of which neither is above the other share no members.
     """
     above = {row[0]: set(row[1:]) for row in rows}
     labels = [label for label in above if label is not None and label in meanings]

@@ -1,35 +1,115 @@
-"""What is wrong with the documents of a release: they are made again, and compared byte by byte.
+"""Faults in how a release is written: every file is made again, and compared byte by byte.
 
-A page of strangers could run a script, ask for something over the network and so tell who reads it,
-or simply lie. Public documents follow from the manifest and the public files, so one that differs
-from what follows was not written by Shoal. Documents of another version of the renderer cannot be
-made again: they are held to one policy, one style sheet and the elements that Shoal writes, and
-`verify` says that it did not check what they say.
+What can be counted in a file is not all that it holds. Lines have one order and files one form, so
+every data file follows, byte for byte, from what can be read in it; and public documents follow
+from the manifest and the public files. A foreign page could run a script, load something over the
+network and so reveal its readers, or simply lie; a document that differs from what follows was not
+written by Shoal. Documents of another version of the renderer cannot be made again: they are held
+to one policy, one style sheet and the elements that Shoal writes, and `verify` says that it did not
+check what they say.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import ParseError, fromstring
 
-from shoal.core.release import BUCKET, COUNT, Manifest, Published
-from shoal.pipeline.documents import (
+from shoal.core.display import printable
+from shoal.core.manifest import FORMAT_VERSION, Manifest
+from shoal.core.release import Published
+from shoal.core.shapes import BUCKET, COUNT
+from shoal.engines.sql.sorting import are_written_alike, parquet_faults, rewritten_digest
+from shoal.release.content_faults import hierarchy_faults
+from shoal.release.documents import (
     CODEBOOK,
     DDI,
     DOCUMENTS_VERSION,
     LABELS,
+    MANIFEST,
     REPORT,
     count_of,
     documents_of,
 )
-from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
-from shoal.report.ddi import DDI_NAMESPACE
-from shoal.report.html import POLICY, STYLE
-from shoal.report.texts import printable
+from shoal.release.opened import Release
+from shoal.release.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
+from shoal.report.codebook import DDI_NAMESPACE
+from shoal.report.markup import POLICY, STYLE
 
-__all__ = ["are_documents_checked", "document_faults"]
+
+def form_faults(folder: Path, manifest: Manifest) -> list[str]:
+    """Compare the bytes of a manifest with what it states."""
+    given = (folder / MANIFEST).read_bytes()
+    if given == manifest.to_json().encode():
+        return []
+    known = json.loads(manifest.to_json())
+    unknown = _unknown(json.loads(given.decode("utf-8-sig")), known)
+    if unknown:
+        return [f"{MANIFEST} has entries that no manifest has: {', '.join(unknown[:5])}"]
+    fault = (
+        f"{MANIFEST} is not written as Shoal writes it: an entry stands there twice or has another "
+        "form, or the file has other line ends"
+    )
+    return [fault]
+
+
+def _unknown(stated: object, known: object, within: str = "") -> list[str]:
+    """Return the entries of one object that another lacks, as ASCII."""
+    if isinstance(stated, dict) and isinstance(known, dict):
+        own = [ascii(f"{within}{name}") for name in stated if name not in known]
+        pairs = [
+            (stated[name], known[name], f"{within}{name}.") for name in stated if name in known
+        ]
+        return own + [one for pair in pairs for one in _unknown(*pair)]
+    if isinstance(stated, list) and isinstance(known, list):
+        pairs = [(a, b, within) for a, b in zip(stated, known, strict=False)]
+        return [one for pair in pairs for one in _unknown(*pair)]
+    return []
+
+
+def written_faults(release: Release, folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """Write the files of a release again, and compare them with those in its folder.
+
+    Returns the faults, and notes on what could not be compared because another version wrote it.
+    """
+    published = release.published
+    faults = [*document_faults(folder, published), *hierarchy_faults(folder, published)]
+    further, unlike = _form_of_data(release, folder)
+    version = release.manifest.documents
+    unchecked = () if are_documents_checked(release.manifest) else (version,)
+    notes = [f"documents not checked (version {one})" for one in unchecked]
+    return faults + further, (*notes, *unlike)
+
+
+def _form_of_data(release: Release, folder: Path) -> tuple[list[str], list[str]]:
+    """Compare the form of data files with the form that this version writes."""
+    manifest, faults = release.manifest, []
+    if manifest.version < FORMAT_VERSION:
+        return [], [f"order and form of lines not checked (format version {manifest.version})"]
+    if manifest.format == "parquet":
+        paths = [folder / f"{name}.parquet" for name in manifest.data_names]
+        faults = [fault for path in paths for fault in parquet_faults(release.files, path)]
+        if faults or not are_written_alike(release.files, paths):
+            return faults, ["form of Parquet files not checked (written by another DuckDB)"]
+    return _changed(release), []
+
+
+def _changed(release: Release) -> list[str]:
+    """Find data files that hold more than their content, or hold it in another order."""
+    manifest = release.manifest
+    faults = []
+    for name in manifest.data_names:
+        file = f"{name}.{manifest.format}"
+        digest = rewritten_digest(release.files, name, manifest, release.meanings)
+        if digest != manifest.files[file]:
+            faults.append(
+                f"{file} is not written as Shoal writes it: its lines have another order, or it "
+                "holds more than its lines"
+            )
+    return faults
+
 
 _DOCUMENTS = (CODEBOOK, DDI, LABELS, REPORT, DUCKDB_VIEWS, POSTGRES_VIEWS)
 _TAGS = frozenset(
@@ -61,20 +141,12 @@ _PROLOG = b'<?xml version="1.0" encoding="UTF-8"?>'
 
 
 def are_documents_checked(manifest: Manifest) -> bool:
-    """Whether the documents were made by the version of the renderer that runs here."""
+    """Return whether the documents were made by this version of the renderer."""
     return manifest.documents == DOCUMENTS_VERSION
 
 
 def document_faults(folder: Path, published: Published) -> list[str]:
-    """Return what is wrong with the documents of a release folder.
-
-    Parameters
-    ----------
-    folder
-        The public folder.
-    published
-        What can be counted in its data files, with the manifest and the labels.
-    """
+    """List the faults in the documents of a public folder."""
     manifest = published.manifest
     if are_documents_checked(manifest):
         made = documents_of(manifest, published.meanings, count_of(published))
@@ -125,7 +197,7 @@ def _report_faults(path: Path) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split a page where an element begins: no browser can see another one in between."""
+    """Split a page where an element begins; no browser sees another element in between."""
     first, *others = text.split("<")
     yield first
     yield from (f"<{piece}" for piece in others)

@@ -1,80 +1,59 @@
 """The documents of a release: codebook, DDI, reports and SQL, and the scan before they are written.
 
-What a public document may show is decided here, from what is counted before anything is written. A
-document is made twice: of the release, and of a skeleton in which names and labels stand for
-nothing. What both hold is ours; the rest is looked through for what would betray somebody, by
-`shoal.pipeline.scanning`.
+What a public document may show is decided here, from counts taken before anything is written. Each
+document is made twice: from the release, and from a skeleton in which names and labels mean
+nothing. Text in both is ours; `shoal.release.scanning` searches the rest for anything that would
+reveal something about a person.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shoal.core.cells import Codes, Counts
-from shoal.core.domain import Domain
-from shoal.core.hierarchy_file import rows_text
-from shoal.core.release import Manifest, Meaning, Published
-from shoal.core.schema import Role
-from shoal.knowledge.correlation import Correlations, correlations
-from shoal.pipeline.people_at_risk import AtRisk
-from shoal.pipeline.record import GateRecord
-from shoal.pipeline.release import Making, Release, hierarchy_file
-from shoal.pipeline.scanning import refuse_leaking
-from shoal.pipeline.views import view_files
-from shoal.pipeline.witnesses import known_to_maker
-from shoal.report.codebook import codebook
-from shoal.report.ddi import ddi_codebook
+from shoal.core.arrays import Codes, Counts
+from shoal.core.domain import Domain, Role
+from shoal.core.findings import Findings
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import Published
+from shoal.hierarchies.files import rows_text
+from shoal.release.folder import hierarchy_file
+from shoal.release.opened import Making, Release
+from shoal.release.people_at_risk import AtRisk
+from shoal.release.record import Audit
+from shoal.release.scanning import refuse_leaking
+from shoal.release.views import view_files
+from shoal.release.witnesses import known_to_maker
+from shoal.report.codebook import codebook, ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.public_report import public_report
-
-__all__ = [
-    "CODEBOOK",
-    "DDI",
-    "DOCUMENTS_VERSION",
-    "LABELS",
-    "MANIFEST",
-    "REPORT",
-    "Counted",
-    "count_for_documents",
-    "count_of",
-    "documents_of",
-    "manifest_text",
-    "public_documents",
-    "steward_report",
-]
+from shoal.slicing.correlation import Correlations, correlations
 
 CODEBOOK = "codebook.md"
 DDI = "codebook.xml"
 REPORT = "report.html"
 LABELS = "labels.json"
 MANIFEST = "manifest.json"
+# The version of the renderer of public documents; another version may write other bytes.
 DOCUMENTS_VERSION = 1
-"""The version of what writes public documents: another one may write other bytes."""
 _MOST_CORRELATED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What documents show of a release, counted before it is written.
+    """What documents show of a release, counted before it is written."""
 
-    Parameters
-    ----------
-    bucket_sizes
-        How many rows each bucket has.
-    values
-        How many rows carry each value, by column.
-    """
-
+    # The number of rows of each bucket.
     bucket_sizes: Counts
+    # The number of rows that carry each value, by column.
     values: Mapping[str, Mapping[str, int]] = field(repr=False)
 
 
 def count_for_documents(release: Release) -> Counted:
-    """Count what documents show, while what was counted of the release is still at hand."""
+    """Count what documents show, while the counts of the release are still in memory."""
     return count_of(release.published)
 
 
@@ -84,25 +63,7 @@ def count_of(published: Published) -> Counted:
 
 
 def _values(published: Published) -> dict[str, dict[str, int]]:
-    shown: dict[str, dict[str, int]] = {}
-    if published.rows is not None:
-        for domain, codes in zip(published.rows.domains, published.rows.codes.T, strict=True):
-            is_shown = codes >= 0
-            shown[domain.column] = _carried(domain, codes[is_shown], np.ones(is_shown.sum()))
-        return shown
-    if published.sliced is not None:
-        for column in published.sliced.columns:
-            cells = column.values
-            for domain in cells.domains:
-                shown[domain.column] = _carried(domain, cells.column(domain.column), cells.counts)
-        return shown
-    for domain in published.quasi:
-        codes = published.lines.column(domain.column)
-        shown[domain.column] = _carried(domain, codes, published.lines.counts)
-    if published.buckets is not None:
-        held = published.buckets
-        shown[held.domain.column] = _carried(held.domain, held.value, held.count)
-    return shown
+    return {domain.column: _carried(domain, *shown) for domain, *shown in published.columns()}
 
 
 def _carried(domain: Domain, codes: Codes, counts: Counts) -> dict[str, int]:
@@ -111,51 +72,42 @@ def _carried(domain: Domain, codes: Codes, counts: Counts) -> dict[str, int]:
 
 
 def public_documents(
-    manifest: Manifest, release: Release, making: Making, counted: Counted
+    release: Release, making: Making, counted: Counted, findings: Sequence[Findings]
 ) -> dict[str, str]:
-    """Write every public file that is text, by its name, but the manifest.
+    """Return every public file that is text, by its name, except the manifest.
 
-    Raises
-    ------
-    GuaranteeError
-        Where one of them would hold what must not be there.
+    Raises `GuaranteeError` if one of them would hold something that must not be published, such as
+    what an attack found.
     """
+    manifest = release.manifest
     texts = documents_of(manifest, release.meanings, counted)
     texts |= {
         hierarchy_file(column): rows_text(rows) for column, rows in making.hierarchies.items()
     }
     bare = documents_of(*_skeleton(manifest, release.meanings), replace(counted, values={}))
-    refuse_leaking(texts, bare, manifest, release, making, counted.values)
+    refuse_leaking(texts, bare, release, making, counted.values, findings)
     return texts
 
 
-def manifest_text(manifest: Manifest, release: Release, making: Making, counted: Counted) -> str:
-    """Write the manifest, once it states the digests of all other files.
+def manifest_text(
+    release: Release, making: Making, counted: Counted, findings: Sequence[Findings]
+) -> str:
+    """Return the manifest, once it states the digests of all other files.
 
-    Raises
-    ------
-    GuaranteeError
-        Where it would hold what must not be there.
+    Raises `GuaranteeError` as `public_documents` does.
     """
+    manifest = release.manifest
     bare, _ = _skeleton(manifest, release.meanings)
     text = manifest.to_json()
     texts, ours = {MANIFEST: text}, {MANIFEST: bare.to_json()}
-    refuse_leaking(texts, ours, manifest, release, making, counted.values)
+    refuse_leaking(texts, ours, release, making, counted.values, findings)
     return text
 
 
 def documents_of(
     manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], counted: Counted
 ) -> dict[str, str]:
-    """Write the public documents, from what is public alone.
-
-    Parameters
-    ----------
-    manifest, meanings
-        What the release says of itself and of its labels.
-    counted
-        What can be counted in the data files.
-    """
+    """Return the public documents, made only of what is public."""
     names = [column.name for column in manifest.columns if column.name in meanings]
     told = {name: meanings[name] for name in names}
     return {
@@ -178,7 +130,7 @@ def _labels(meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
 def _skeleton(
     manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
 ) -> tuple[Manifest, dict[str, dict[str, Meaning]]]:
-    """Give a manifest and labels of the same form in which no name means anything."""
+    """Return a manifest and labels of the same form in which no name means anything."""
     names = {column.name: f"x{place}" for place, column in enumerate(manifest.columns)}
     columns = tuple(replace(column, name=names[column.name]) for column in manifest.columns)
     slices = tuple(tuple(names[name] for name in one) for one in manifest.slices)
@@ -188,16 +140,10 @@ def _skeleton(
 
 
 def steward_report(
-    manifest: Manifest,
-    release: Release,
-    making: Making,
-    risks: Mapping[str, AtRisk],
-    *,
-    accepted: str | None,
-    gate: GateRecord,
+    release: Release, making: Making, risks: Mapping[str, AtRisk], audit: Audit
 ) -> str:
-    """Write the internal report."""
-    schema, plan = making.table.schema, making.plan
+    """Return the internal report; `risks` are the people at risk, by attack."""
+    schema, plan, gate = making.table.schema, making.plan, audit.gate
     roles = {
         Role.IDENTIFYING: schema.identifying,
         Role.QUASI: schema.quasi,
@@ -206,26 +152,26 @@ def steward_report(
     }
     evidence = Evidence(
         roles={str(role): columns for role, columns in roles.items()},
-        findings=release.findings,
+        findings=audit.findings,
         risks={attack: one.sections for attack, one in risks.items()},
         unsaid={attack: one.unsaid for attack, one in risks.items()},
         verdicts=gate.verdicts,
         not_run=gate.not_run,
         knowledge=known_to_maker(release),
-        measured=release.measured,
+        measured=audit.measured,
         correlations=_correlations(making),
         dropped=(plan.drop.n_rows, plan.drop.reason),
-        accepted=() if accepted is None else (accepted,),
+        accepted=() if audit.accepted is None else (audit.accepted,),
         warnings=(*gate.warnings, *plan.warnings),
         remarks=plan.remarks,
         notes=plan.notes,
         seconds=making.timings,
     )
-    return internal_report(manifest, release.meanings, evidence)
+    return internal_report(release.manifest, release.meanings, evidence)
 
 
 def _correlations(making: Making) -> Correlations | None:
-    """Correlate the columns of a table that is not too large for it to be done at once."""
+    """Correlate the columns of a table, unless it is too large for that."""
     table = making.table
     if table.n_rows > _MOST_CORRELATED or len(table.schema.coded) < 2:
         return None

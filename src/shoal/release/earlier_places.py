@@ -1,8 +1,8 @@
-"""Who is where in earlier releases: the witness of joint safety.
+"""The places of people in earlier releases: the witness of joint safety.
 
 `earlier.parquet` has one line per person of the earlier releases, with their bucket in each, and
 `earlier_values.parquet` the sensitive values of these buckets. Both are internal. Together with
-the placement of the release itself they say whether its buckets lie within the earlier ones.
+the placement of the release itself they show whether its buckets lie within the earlier ones.
 """
 
 from __future__ import annotations
@@ -14,53 +14,43 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checks.joint_safety import EarlierBuckets
-from shoal.core.cells import Codes, Counts, group
-from shoal.core.domain import Domain, Texts
+from shoal.core.adversary_guarantees import JointSafety
+from shoal.core.arrays import Codes, Counts, Texts
+from shoal.core.cells import group
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError
-from shoal.core.guarantees import JointSafety
 from shoal.core.release import Published
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.laid_out import LaidOut
-from shoal.engines.parquet_bytes import columns_of_parquet, parquet_of_columns
-from shoal.engines.texts import texts_of
-from shoal.pipeline.release import PLACEMENT, Release
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sources import columns_of_parquet, parquet_of_columns
+from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.staged_files import StagedFiles
+from shoal.grouping.check.joint_safety import EarlierBuckets
+from shoal.release.opened import PLACEMENT, Release
 
-__all__ = ["EARLIER", "EARLIER_VALUES", "EarlierPlaces", "earlier_evidence"]
-
+# The internal files with the buckets of people in earlier releases, and with the sensitive values
+# of these buckets.
 EARLIER = "earlier.parquet"
-"""The internal file that says where people are in earlier releases."""
 EARLIER_VALUES = "earlier_values.parquet"
-"""The internal file with the sensitive values of earlier buckets."""
 _CHANGED = "is it the internal folder of this release, and was nothing changed in it?"
 
 
 @dataclass(frozen=True, eq=False)
 class EarlierPlaces:
-    """Where people are in earlier releases, and what these publish.
+    """The places of people in earlier releases, and what these publish."""
 
-    Parameters
-    ----------
-    keys
-        The keys of everybody who is in any of them, sorted.
-    places
-        For each person, one column per release, the bucket; -1 where they are not in it. A sliced
-        release has a column for every column of attributes that holds the sensitive one.
-    release, place, value, count
-        What the releases publish: this value so many times in this bucket.
-    manifests
-        The SHA-256 of the manifest of each release.
-    quasi
-        The quasi-identifying columns that any of them publishes; no internal file has them.
-    """
-
+    # The keys of everybody who is in any of them, sorted.
     keys: Texts
+    # One row per person, one column per release: the bucket, or -1 if the person is not in it. A
+    # sliced release has one column for each of its columns that holds the sensitive attribute.
     places: Codes
+    # What the releases publish: this value so many times in this bucket.
     release: Codes
     place: Codes
     value: Texts
     count: Counts
+    # The SHA-256 of the manifest of each release.
     manifests: tuple[str, ...] = ()
+    # The quasi-identifiers that any of them publishes; no internal file has them.
     quasi: frozenset[str] = frozenset()
 
     @property
@@ -78,7 +68,7 @@ class EarlierPlaces:
 
     def to_witnesses(self, engine: DuckDB) -> dict[str, bytes]:
         """Return the internal files."""
-        # Numbers of one type, so that files which are read and written again stay the same.
+        # All numbers have one type, so that a file that is read and written again stays the same.
         places = {
             f"place_{number}": self.places[:, number].astype(np.int64)
             for number in range(self.n_views)
@@ -98,13 +88,7 @@ class EarlierPlaces:
     def from_witnesses(
         cls, engine: DuckDB, witnesses: Mapping[str, bytes], manifests: tuple[str, ...] = ()
     ) -> EarlierPlaces:
-        """Read the internal files.
-
-        Raises
-        ------
-        DataError
-            Where they are not such files.
-        """
+        """Read the internal files; raise `DataError` if they are not such files."""
         people = _read(engine, witnesses, EARLIER)
         values = _read(engine, witnesses, EARLIER_VALUES)
         names = [f"place_{number}" for number in range(len(people) - 1)]
@@ -114,7 +98,9 @@ class EarlierPlaces:
             numbers = [values[name].astype(np.int64) for name in ("release", "place", "count")]
             places = np.column_stack([people[name].astype(np.int64) for name in names])
         except (ValueError, TypeError):
-            raise DataError(f"{EARLIER} holds what is no place.", hint=_CHANGED) from None
+            raise DataError(
+                f"{EARLIER} holds something that is not a place.", hint=_CHANGED
+            ) from None
         release, place, count = numbers
         return cls(people["row_key"], places, release, place, values["value"], count, manifests)
 
@@ -128,12 +114,9 @@ def _read(engine: DuckDB, witnesses: Mapping[str, bytes], name: str) -> dict[str
 def earlier_evidence(
     release: Release, published: Published, witnesses: Mapping[str, bytes]
 ) -> EarlierBuckets:
-    """Return what the checker of joint safety needs.
+    """Return the evidence for the check of joint safety.
 
-    Raises
-    ------
-    DataError
-        Where the internal files are not about the people of this release.
+    Raises `DataError` if the internal files are not about the people of this release.
     """
     earlier = EarlierPlaces.from_witnesses(release.files.engine, witnesses)
     assert published.buckets is not None
@@ -155,7 +138,7 @@ def earlier_evidence(
 
 
 def _codes(domain: Domain, values: Texts) -> Codes:
-    """Return the codes of values; those that the release does not have come behind its own."""
+    """Return the codes of values; values that the release lacks get codes after its own."""
     code = {text: number for number, text in enumerate(domain.labels())}
     return np.array([code.setdefault(text, len(code)) for text in values.tolist()], dtype=np.int64)
 
@@ -163,9 +146,9 @@ def _codes(domain: Domain, values: Texts) -> Codes:
 def _own_buckets(release: Release, published: Published) -> tuple[Texts, Codes]:
     """Return the key and the published bucket of everybody in the release."""
     files = release.files
-    if not isinstance(files, LaidOut):
+    if not isinstance(files, StagedFiles):
         if release.internal is None:
-            raise DataError("Where people are says the internal folder, which is not there.")
+            raise DataError("The internal folder, which has the places of people, is missing.")
         engine = files.engine
         relation = engine.scan_own(release.internal / PLACEMENT, is_trusted=False).relation
         fetched = engine.rows(f"SELECT row_key, line FROM {relation}")

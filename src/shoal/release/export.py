@@ -1,8 +1,8 @@
 """Load a sealed release into a Postgres database, all of it or nothing.
 
 Only the public data files are loaded, never an internal one. They are verified first, and counted
-before the transaction is committed. Every table says in its comment what the release promises.
-Beside the tables of a bucketized or sliced release stand the views of the analyst's kit.
+before the transaction is committed. The comment of every table states what the release promises.
+Bucketized and sliced releases also get the views of the analyst's kit.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from dataclasses import dataclass
 
 import duckdb
 
-from shoal.analyse.views import expected_views
-from shoal.core.domain import ColumnType
+from shoal.core.domain import ColumnType, Role
 from shoal.core.errors import GuaranteeError, InternalError, ParameterError, SchemaError
+from shoal.core.manifest import Manifest
 from shoal.core.method import Method
-from shoal.core.release import Manifest, data_files
-from shoal.core.schema import Role
-from shoal.engines.duckdb_errors import guarded
-from shoal.engines.opening import is_postgres_address
-from shoal.engines.postgres_connection import Connection, quoted
-from shoal.engines.postgres_copy import copy_into
-from shoal.engines.postgres_types import server_type
+from shoal.core.shapes import Contents
+from shoal.engines.duckdb.connection import guarded
+from shoal.engines.engine import is_postgres_address
+from shoal.engines.files import quoted
+from shoal.engines.postgres.connection import Connection
+from shoal.engines.postgres.types import copy_into, server_type
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.pipeline.release import Release, open_release, path_of, read_manifest
-from shoal.pipeline.verify import verify
-from shoal.pipeline.views import column_tables
-
-__all__ = ["Export", "check_destination", "export_release", "planned_names", "table_names"]
+from shoal.release.folder import path_of, read_manifest
+from shoal.release.opened import Release, open_release
+from shoal.release.verify import verify
+from shoal.utility.moment_queries import column_tables
+from shoal.utility.views import expected_views
 
 _MARK = "Release of Shoal"
 _DEFAULT_SCHEMA = "public"
@@ -41,23 +40,16 @@ _KINDS = {
     ColumnType.REAL: ("DOUBLE",),
     ColumnType.DATE: ("DATE", "TIMESTAMP"),
     ColumnType.BOOLEAN: ("BOOLEAN",),
-    # A moment of the day is no date, and Shoal has no type of its own for it.
+    # A timestamp is not a date, and Shoal has no type of its own for it.
     ColumnType.CATEGORICAL: ("TIMESTAMP",),
 }
 
 
 @dataclass(frozen=True)
 class Export:
-    """What was written to a database.
+    """The tables and views that were written to a database.
 
-    Parameters
-    ----------
-    schema
-        The schema of the database.
-    tables
-        How many rows each new table has, by its name.
-    views
-        The names of the new views.
+    `tables` has the number of rows of each new table, by name.
     """
 
     schema: str
@@ -65,7 +57,7 @@ class Export:
     views: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Give the export as JSON holds it."""
+        """Return the export as JSON holds it."""
         return {"schema": self.schema, "tables": dict(self.tables), "views": list(self.views)}
 
 
@@ -84,38 +76,47 @@ def export_release(
     release
         A release that was written, or the path of its public folder.
     address
-        ``postgresql://...``; the password is best kept in ``~/.pgpass`` or ``PGPASSWORD``.
+        ``postgresql://...``; keep the password in ``~/.pgpass`` or ``PGPASSWORD``.
     schema
-        The schema that the tables are made in; it has to exist. By default ``public``.
+        The schema to make the tables in; it must exist. Default: ``public``.
     name
-        What the names of the tables begin with; by default the name of the folder.
+        The prefix of the table names. Default: the name of the folder.
     replace
-        Whether tables of an earlier release are replaced; other tables never are.
+        Whether to replace the tables of an earlier release; other tables are never replaced.
+        Default: False.
 
     Returns
     -------
-    The tables that were made, with their numbers of rows, and the views of them.
+    The new tables, with their numbers of rows, and the views of them.
 
     Raises
     ------
     GuaranteeError
-        Where the release fails its verification, or is not sealed.
+        If the release fails its verification, or is not sealed.
 
     Examples
     --------
+    >>> import shoal
     >>> shoal.export_release("release", "postgresql://host/open_data")  # doctest: +SKIP
+    >>> shoal.export_release("release", "mysql://host/open_data")
+    Traceback (most recent call last):
+    ...
+    shoal.core.errors.ParameterError: A release is written to the address of a Postgres database.
+    <BLANKLINE>
+    Hint: for example postgresql://host/database.
     """
     _check_address(address)
     folder = release.folder if isinstance(release, Release) else path_of(release)
     if folder is None:
         raise ParameterError(
-            "The release is not written yet.", hint="write it to a folder first: release.write(...)"
+            "The release is not written yet.",
+            hint="write it first, and export the folder: release.write(...).",
         )
     folder = folder.resolve()
     manifest = read_manifest(folder)
     _check_release(folder, manifest)
     name = folder.name if name is None else name
-    names = table_names(manifest.data_files, name)
+    names = table_names(manifest.data_names, name)
     tables = column_tables(manifest, f"{name}_")
     views = expected_views(tables, f"{name}_") if tables else {}
     comment = _comment(manifest, (folder / "manifest.json").read_bytes())
@@ -137,34 +138,25 @@ def export_release(
 def check_destination(
     address: str, tables: Sequence[str], *, schema: str | None, replace: bool
 ) -> None:
-    """Find out before any other work whether tables can be made in a database.
+    """Check before any other work whether the tables can be made in the database.
 
-    Raises
-    ------
-    ParameterError, SchemaError, EngineError
-        Where the schema is not there, tables are in the way, or the database refuses.
+    Raises `ParameterError`, `SchemaError` or `EngineError` if the schema does not exist, tables are
+    in the way, or the database refuses.
     """
     with _destination(address, schema, tables, replace=replace):
         pass
 
 
 def planned_names(method: Method, name: str) -> list[str]:
-    """Name the tables that a release of a method will be loaded into.
-
-    Parameters
-    ----------
-    method
-        The method.
-    name
-        What the names of the tables begin with.
-    """
+    """Return the names of the tables for a release of a method; `name` is their prefix."""
     columns = getattr(method, "columns", ())
     n_slices = columns if isinstance(columns, int) else len(columns)
-    return list(table_names(data_files(method.shape, n_slices), name).values())
+    files = method.shape.files(Contents(slices=((),) * n_slices))
+    return list(table_names([file.name for file in files], name).values())
 
 
 def table_names(files: Sequence[str], name: str) -> dict[str, str]:
-    """Name the table of every data file of a release.
+    """Return the table name of every data file of a release.
 
     Examples
     --------
@@ -200,7 +192,7 @@ def _check_release(folder: os.PathLike[str], manifest: Manifest) -> None:
 def _destination(
     address: str, schema: str | None, tables: Sequence[str], *, replace: bool
 ) -> Iterator[Connection]:
-    """Give a transaction in which none of the tables is there; it is rolled back by default."""
+    """Yield a transaction in which none of the tables exists; it is rolled back by default."""
     _check_address(address)
     _check_names(tables, "tables")
     place = schema or _DEFAULT_SCHEMA
@@ -242,7 +234,6 @@ def _clear(
 
 
 def _make_views(connection: Connection, place: str, views: Mapping[str, str], comment: str) -> None:
-    """Make the views in the schema of their tables."""
     connection.run(f"SET LOCAL search_path TO {quoted(place)}")
     for name, statement in views.items():
         connection.run(statement)
@@ -250,7 +241,7 @@ def _make_views(connection: Connection, place: str, views: Mapping[str, str], co
 
 
 def _load(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
-    """Make and fill the table of one data file; give its number of rows."""
+    """Make and fill the table of one data file; return its number of rows."""
     with guarded():
         return _loaded(connection, release, file, table, comment)
 
@@ -281,7 +272,7 @@ _COLLATION = ' COLLATE "C"'
 
 
 def _typed(relation: duckdb.DuckDBPyRelation, manifest: Manifest) -> duckdb.DuckDBPyRelation:
-    """Give insensitive columns, which CSV holds as texts, their types where no text changes."""
+    """Cast insensitive columns, which CSV holds as text, to their types if no text changes."""
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     stated = {column.name: column for column in manifest.columns}
     selected = []

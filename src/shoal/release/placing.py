@@ -12,14 +12,14 @@ are all the states between two system calls of a replacement, in their order:
     - I NI NP OP      the old public folder steps aside first,
     - - NI NP OP OI   then the old internal one
     - I -  NP OP OI   the new internal folder is in place
-    P I -  -  OP OI   the new public folder is in place: from here on the new release stands
+    P I -  -  OP OI   the new public folder is in place: from here on the new release counts
     P I -  -  -  OI   the old public folder is removed first, then the old internal one
 
-A public folder stands only in rows in which the internal one is its own. While NP is there the
-release is not in place, and where NI is not beside it, I is the new one. So NP says whether to go
-back (up, row by row, which is safe to interrupt: each step lands in a row above) or forward. New
-folders are removed in the opposite order of their making, so that NP never stands without NI but
-in that one row. A first publication has the same rows without the old folders.
+A public folder exists only in rows in which the internal one belongs to it. While NP exists the
+release is not in place, and if NI is not beside it, I is the new one. So NP decides whether to go
+back (up, row by row, which is safe to interrupt: each step leads to a row above) or forward. New
+folders are removed in the reverse order of their creation, so that NP exists without NI in that one
+row only. A first publication has the same rows without the old folders.
 """
 
 from __future__ import annotations
@@ -35,16 +35,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shoal.core.documents import sync
 from shoal.core.errors import EngineError, ParameterError
-from shoal.core.release import INTERNAL_SUFFIX
-from shoal.engines.file_lock import FileLock
-from shoal.pipeline.syncing import sync
-
-__all__ = ["Place", "claimed", "internal_folder"]
+from shoal.core.manifest import INTERNAL_SUFFIX
+from shoal.engines.private_directory import FileLock
 
 
 def internal_folder(folder: Path) -> Path:
-    """Give the internal folder that stands beside a public one."""
+    """Return the internal folder that belongs to a public one."""
     return folder.with_name(folder.name + INTERNAL_SUFFIX)
 
 
@@ -54,20 +52,11 @@ def _new_mark() -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a release is to stand, held by this process; `claimed` gives one.
-
-    Parameters
-    ----------
-    folder
-        The public folder.
-    lock
-        What keeps others out.
-    mark
-        What the names of this process's temporary folders end in.
-    """
+    """The place of a release, held by this process; `claimed` yields one."""
 
     folder: Path
     lock: FileLock
+    # The end of the names of this process's temporary folders.
     mark: str = field(default_factory=_new_mark)
 
     @property
@@ -96,7 +85,7 @@ class Place:
 
     @contextlib.contextmanager
     def new_folders(self) -> Iterator[tuple[Path, Path]]:
-        """Make a new public and a new internal folder; whatever happens, none of them is left."""
+        """Make a new public and a new internal folder; neither is left behind, whatever happens."""
         try:
             self._refuse_lost()
             for path in (self._new_internal, self._new_public):
@@ -108,7 +97,7 @@ class Place:
             _persistently(self.tidy)
 
     def move_in(self) -> None:
-        """Move the new folders into place; the public one, which is last, makes the release."""
+        """Move the new folders into place; the public one is last, and makes the release."""
         self._refuse_lost()
         self._set_modes()
         for path, old in (
@@ -120,7 +109,7 @@ class Place:
         self._new_internal.rename(self.internal)
         sync(self.folder.parent)
         self._new_public.rename(self.folder)
-        # The release stands; a file system that cannot sync folders is no reason to take it back.
+        # The release is in place; a file system that cannot sync folders is no reason to undo it.
         with contextlib.suppress(OSError):
             sync(self.folder.parent)
 
@@ -128,7 +117,7 @@ class Place:
         """Keep the internal files to their owner; open the public folder as the umask says."""
         for path in self._new_internal.rglob("*"):
             path.chmod(0o700 if path.is_dir() else 0o600)
-        # Asking for the umask would mean to change it for other threads.
+        # Reading the umask would change it for other threads meanwhile.
         probe = self._new_public / f".{self.mark}"
         probe.mkdir()
         mode = stat.S_IMODE(probe.stat().st_mode)
@@ -136,13 +125,10 @@ class Place:
         self._new_public.chmod(mode)
 
     def tidy(self) -> None:
-        """Undo what is unfinished of a replacement, and remove what is left of it.
+        """Undo an unfinished replacement, and remove what is left of it.
 
-        Raises
-        ------
-        EngineError
-            Where an old release is left and somebody else changed what stands beside it, so that
-            it cannot be told what belongs together.
+        Raises `EngineError` if an old release is left and somebody else changed what is beside it,
+        so that it is not clear what belongs together.
         """
         if _is_there(self._new_public):
             if not _is_there(self._new_internal) and _is_there(self.internal):
@@ -179,7 +165,7 @@ class Place:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def recover(self) -> None:
-        """Tidy up after every process that was killed here; needs a lock that locks."""
+        """Tidy up after every process that was killed here; needs a lock that works."""
         if not self.lock.is_exclusive:
             return
         names = "|".join(re.escape(path.name) for path in (self.folder, self.internal))
@@ -191,23 +177,11 @@ class Place:
 
 @contextlib.contextmanager
 def claimed(folder: Path, *, replace: bool) -> Iterator[Place]:
-    """Hold the place of a release, so that nobody else writes it.
+    """Hold the place of a release, so that no other process writes it.
 
-    What a killed process left there is undone first.
-
-    Parameters
-    ----------
-    folder
-        The public folder, resolved.
-    replace
-        Whether a release that stands there already may be replaced.
-
-    Raises
-    ------
-    EngineError
-        Where another process is writing this release, or nothing can be written there.
-    ParameterError
-        Where something stands there that may not be replaced.
+    `folder` is the resolved public folder. What a killed process left is undone first. Raises
+    `EngineError` if another process is writing this release or nothing can be written there, and
+    `ParameterError` if something is there that may not be replaced.
     """
     _check_name(folder)
     missing: list[Path] = []
@@ -242,7 +216,7 @@ def _leave(folder: Path, lock: FileLock | None, made: list[Path]) -> None:
 
 
 def _persistently(clean: Callable[[], None]) -> None:
-    """Clean up, and again from the beginning where a signal cuts it off."""
+    """Clean up; if a signal interrupts it, start again from the beginning."""
     try:
         clean()
     except (KeyboardInterrupt, SystemExit):
@@ -264,7 +238,7 @@ def _check_name(folder: Path) -> None:
 
 
 def _refuse_existing(place: Place, *, replace: bool) -> None:
-    """Refuse a place where something stands, unless it is a release that may be replaced."""
+    """Refuse a place that is taken, unless by a release that may be replaced."""
     for path in (place.folder, place.internal):
         if path.exists() and not replace:
             raise ParameterError(

@@ -1,35 +1,83 @@
-"""What is published about labels: what each stands for, and the hierarchies above them.
+"""What is published about columns: types, orders, labels, hierarchies and notes on spelling.
 
-Both are cut to what the release shows, and name no value that too few people carry.
+The type and the order of a column are read off the table, and labels off the plan. All of it is cut
+to what the release shows: rows that are left out and cells that are suppressed must not show in it,
+nor a value that too few people carry to be named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from shoal.core.cells import Codes, Counts
-from shoal.core.domain import Domain
-from shoal.core.method import Method, Shape
+from shoal.core.arrays import Codes, Counts
+from shoal.core.domain import ColumnType, Domain, Role, group_variants, words_of_variants
+from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.method import Method
 from shoal.core.plan import Label, Plan
-from shoal.core.release import Meaning, Published
+from shoal.core.release import Published
+from shoal.core.table import Rows
 from shoal.core.tree import Tree
-from shoal.engines.table import EngineTable
-from shoal.pipeline.release import Making
+from shoal.engines.sql.domains import infer_type
+from shoal.engines.sql.staged_files import StagedFiles
+from shoal.engines.sql.table import EngineTable
+from shoal.release.opened import Making
 
-__all__ = [
-    "least_frequency",
-    "meanings_of",
-    "published_hierarchies",
-    "shown_codes",
-    "shown_meanings",
-    "shown_rows",
-]
+
+def with_orders(
+    manifest: Manifest,
+    making: Making,
+    files: StagedFiles,
+    meanings: Mapping[str, Mapping[str, Meaning]],
+) -> Manifest:
+    """State the order of the values that the public files name of ordered columns."""
+    columns = tuple(
+        replace(column, order=_order(column, making, files, meanings.get(column.name, {})))
+        for column in manifest.columns
+    )
+    return replace(manifest, columns=columns)
+
+
+def _order(
+    column: PublishedColumn, making: Making, files: StagedFiles, labels: Mapping[str, Meaning]
+) -> tuple[str, ...] | None:
+    domain = making.table.domains.get(column.name)
+    # Some values may occur only in suppressed or distorted cells.
+    hides_values = making.method.shape.hides_cells or column.is_distorted
+    if domain is None or domain.type is not ColumnType.ORDERED or hides_values:
+        return None
+    if column.is_recoded:
+        named = {text for meaning in labels.values() for text in meaning.members}
+        return tuple(text for text in domain.texts.tolist() if text in named) or None
+    shown = files.shown_codes(column.name)
+    return tuple(domain.texts[shown[shown != domain.missing_code]].tolist())
+
+
+def with_shown_types(
+    manifest: Manifest, table: EngineTable, files: StagedFiles, rows: Rows | None
+) -> Manifest:
+    """State the types of insensitive columns, and of those with suppressed cells, as shown.
+
+    A type that nobody declared was inferred from all rows and cells, and would reveal something of
+    the hidden ones. `rows` are the lines of a suppressed release, otherwise None.
+    """
+    texts = {} if rows is None else {domain.column: domain.texts for domain in rows.domains}
+
+    def shown(column: PublishedColumn) -> ColumnType:
+        declared = table.schema.types.get(column.name)
+        if column.role is Role.INSENSITIVE:
+            return files.carried_type(column.name) if declared is None else declared.type
+        is_seen = bool(column.n_suppressed) and declared is None
+        return infer_type(texts[column.name]) if is_seen else column.type
+
+    columns = tuple(replace(column, type=shown(column)) for column in manifest.columns)
+    return replace(manifest, columns=columns)
 
 
 def meanings_of(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[str, Meaning]]:
-    """Say what every label stands for, without naming a value that fewer than `bound` carry."""
+    """Return the meaning of every label, naming no value that fewer than `bound` people carry."""
     meanings: dict[str, dict[str, Meaning]] = {}
     for recode in plan.recode:
         domain = table.domains[recode.column]
@@ -38,7 +86,7 @@ def meanings_of(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[st
         found: dict[str, Meaning] = {}
         for place in used.tolist():
             label = recode.labels[place]
-            # A label that says nothing but itself is a value.
+            # A label that means only itself is a value.
             if label.text is not None and (label.interval or label.members is not None):
                 meaning = _meaning(label, domain, counts, bound)
                 found[label.text] = _united(found.get(label.text), meaning)
@@ -48,7 +96,7 @@ def meanings_of(table: EngineTable, plan: Plan, bound: int) -> dict[str, dict[st
 
 
 def least_frequency(making: Making) -> int:
-    """Give how frequent values were made: labels that name rarer ones would undo it."""
+    """Return the frequency that the method gave all values; labels must not name rarer ones."""
     settled = making.method.settled(making.plan.notes)
     return getattr(settled, "min_frequency", None) or 1
 
@@ -87,7 +135,7 @@ def _value_counts(table: EngineTable, column: str) -> Counts:
 def shown_meanings(
     domains: Sequence[Domain], meanings: Mapping[str, Mapping[str, Meaning]]
 ) -> dict[str, dict[str, Meaning]]:
-    """Leave out labels that no line shows: of rows left out, or of suppressed cells."""
+    """Leave out labels that no line shows: those of dropped rows and of suppressed cells."""
     texts = {domain.column: set(domain.texts.tolist()) for domain in domains}
     shown = {
         column: {label: meaning for label, meaning in labels.items() if label in texts[column]}
@@ -99,10 +147,10 @@ def shown_meanings(
 def published_hierarchies(
     table: EngineTable, method: Method, plan: Plan
 ) -> Mapping[str, list[list[str | None]]]:
-    """Give the leaf-first rows of the hierarchies that a reader needs, cut to what is published."""
+    """Return the leaf-first rows of the hierarchies that readers need, cut to the release."""
     rows: dict[str, list[list[str | None]]] = {}
-    if method.shape is Shape.SUPPRESSED:
-        # What is cut into intervals follows no hierarchy.
+    if method.shape.hides_cells:
+        # Columns cut into intervals follow no hierarchy.
         return rows
     for recode in plan.recode:
         tree = table.trees.get(recode.column)
@@ -120,7 +168,7 @@ def published_hierarchies(
 
 
 def shown_codes(plan: Plan, column: str) -> Codes:
-    """Give the values of a column of the classes that some row which is not left out carries."""
+    """Return the values of a class column that occur in some row which is not dropped."""
     n_dropped = np.zeros(len(plan.class_counts), dtype=np.int64)
     np.add.at(n_dropped, plan.drop.group, plan.drop.last - plan.drop.first)
     is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
@@ -128,7 +176,7 @@ def shown_codes(plan: Plan, column: str) -> Codes:
 
 
 def _nodes(tree: Tree, texts: set[str | None]) -> list[int]:
-    """Find the lowest node of each label."""
+    """Return the lowest node of each label."""
     lowest: dict[str | None, int] = {}
     for node in sorted(range(tree.n_nodes), key=lambda node: -int(tree.level[node])):
         lowest[tree.labels[node]] = node
@@ -144,3 +192,24 @@ def shown_rows(
         column: [row for row in rows if row[0] in texts[column]]
         for column, rows in hierarchies.items()
     }
+
+
+def spelling_notes(published: Published) -> tuple[str, ...]:
+    """Note the sensitive columns in which some values are spellings of one another.
+
+    Guarantees count them as different values. If the manifest declares them distinct (`variants`),
+    there is nothing to note.
+    """
+    domains = {domain.column: domain for domain in published.domains}
+    notes = []
+    for column in published.manifest.columns:
+        domain = domains.get(column.name)
+        if column.role is not Role.SENSITIVE or column.variants == "distinct" or domain is None:
+            continue
+        groups = [] if domain.type.is_numeric else group_variants(domain.texts.tolist())
+        if groups:
+            notes.append(
+                f"in the sensitive column {column.name!r} {words_of_variants(groups)}, and the "
+                "guarantees count each as a value of its own"
+            )
+    return tuple(notes)

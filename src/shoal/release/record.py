@@ -1,9 +1,9 @@
 """The internal record of a release: what it was made of and how, so that it can be made again.
 
-Most of it is for people. The section `replay` is for `shoal replay`: where the table stands and
-what its hash is, the schema, the method with all its parameters, the repairs, and the hash of every
-public file. Nothing in it refers to a file of the configuration, which may be changed since; only
-the private cells of a suppressed release are read from their witness beside it.
+Most of it is for people. The section `replay` is for `shoal replay`: the location of the table and
+its hash, the schema, the method with all its parameters, the repairs, and the hash of every public
+file. Nothing in it refers to a file of the configuration, which may have changed since; only the
+private cells of a suppressed release are read from their witness beside it.
 """
 
 from __future__ import annotations
@@ -22,61 +22,60 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shoal import __version__
+from shoal.core.adversary_guarantees import JointSafety
+from shoal.core.documents import parse_json, read_whole
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError
-from shoal.core.guarantees import JointSafety
-from shoal.core.hidden_cells import HiddenCells
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.method import Method
-from shoal.core.reading import parse_json, read_whole
+from shoal.core.findings import Findings
+from shoal.core.manifest import FORMAT_VERSION, INTERNAL_SUFFIX, Manifest
+from shoal.core.measure import Measured
+from shoal.core.private_cells import HiddenCells
 from shoal.core.registry import snake_case
-from shoal.core.release import FORMAT_VERSION, INTERNAL_SUFFIX, Manifest
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.engines.content import content_digest
+from shoal.core.version import __version__
 from shoal.engines.engine import Engine, Scan
 from shoal.engines.limits import Limits
-from shoal.engines.table import EngineTable
-from shoal.knowledge.known import Knowledge
-from shoal.pipeline.make import make
-from shoal.pipeline.release import Making, Release, path_of
-
-__all__ = [
-    "RECORD",
-    "GateRecord",
-    "Record",
-    "earlier_releases",
-    "public_name",
-    "read_record",
-    "record_of",
-    "versions_of",
-]
+from shoal.engines.sql.survey import content_digest
+from shoal.engines.sql.table import EngineTable
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.known import Knowledge
+from shoal.release.folder import path_of
+from shoal.release.opened import Making, Release
 
 RECORD = "record.json"
+# The version of the section `replay`.
 _VERSION = 1
-"""Of the section `replay`."""
 _HINT = "name the record.json that Shoal wrote into the internal folder of a release."
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True)
 class GateRecord:
-    """What the gate said, as internal files hold it.
+    """The verdict of the gate, as internal files hold it."""
 
-    Parameters
-    ----------
-    verdicts
-        The outcome of each attack, by its name.
-    not_run
-        The attacks that the configuration leaves out, each with its reason.
-    warnings
-        What the steward was told of the gate.
-    """
-
+    # The outcome of each attack, by its name.
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    # The attacks that the configuration leaves out, each with its reason.
     not_run: Mapping[str, str] = field(default_factory=dict)
+    # What the steward was told about the gate.
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What was found out about a release before it is sealed; all of it is internal."""
+
+    # Of attacks on everybody in the release.
+    findings: tuple[Findings, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    # Why a risk was accepted; None if there was none to accept.
+    accepted: str | None = None
+    gate: GateRecord = field(default_factory=GateRecord)
+
+
+# Nothing was attacked, measured or accepted.
+NO_AUDIT = Audit()
 
 
 class _Part(BaseModel):
@@ -84,9 +83,9 @@ class _Part(BaseModel):
 
 
 class RecordedTable(_Part):
-    """Where the table stands, how it was read, and by what it is known again.
+    """The location of the table, how it was read, and how it is recognized.
 
-    A file is known by its own hash, everything else by that of its content.
+    A file is recognized by its own hash, everything else by the hash of its content.
     """
 
     address: str | None
@@ -99,7 +98,7 @@ class RecordedTable(_Part):
 
     @property
     def allowed(self) -> Limits:
-        """What the table was allowed to cost."""
+        """The limits within which the table was read."""
         return Limits(**cast("dict[str, int]", self.limits))
 
 
@@ -111,7 +110,7 @@ class RecordedSchema(_Part):
     sensitive: list[str]
     insensitive: list[str]
     nearly_unique: list[str]
-    # Records of earlier versions have neither: every spelling was a value of its own then.
+    # Records of earlier versions have neither: at that time every spelling was a value of its own.
     meant: list[list[str]] = []
     variants: dict[str, str] | None = None
     key: str | None
@@ -120,7 +119,7 @@ class RecordedSchema(_Part):
     hierarchies: dict[str, dict[str, Any]]
 
     def schema_of(self) -> Schema:
-        """Make the schema again."""
+        """Return the schema."""
         stated = self.model_dump()
         stated["hierarchies"] = {
             column: Hierarchy.from_config(given, column=column)
@@ -139,14 +138,9 @@ class RecordedMethod(_Part):
     knowledge: dict[str, str]
     private: _Digest | None
 
-    def method_of(self) -> Method:
-        """Make the method again; private cells are not its to know."""
-        known = {name: Knowledge.from_toml(text) for name, text in self.knowledge.items()}
-        return cast(Method, make("shoal.methods", self.name, {**self.parameters, **known}))
-
 
 class RecordedRepair(_Part):
-    """What `shoal.repair` was asked for."""
+    """The parameters of a `shoal.repair`."""
 
     belief_gain: str | None = None
     bandwidth: str | None = None
@@ -154,7 +148,7 @@ class RecordedRepair(_Part):
 
 
 class Recipe(_Part):
-    """All that `shoal replay` goes by, the secret aside."""
+    """Everything that `shoal replay` needs, except the secret."""
 
     version: int
     table: RecordedTable
@@ -169,7 +163,7 @@ class Recipe(_Part):
 
 
 class Record(BaseModel):
-    """What a record says that is needed to make its release again."""
+    """The part of a record from which its release can be made again."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -192,23 +186,11 @@ def record_of(
     making: Making,
     ending: str,
     files: Mapping[str, str],
-    risk: str | None,
-    gate: GateRecord,
+    audit: Audit,
 ) -> str:
-    """Write the record of a release.
+    """Return the record of a release as JSON.
 
-    Parameters
-    ----------
-    release, making
-        The release, and what only its maker knows.
-    ending
-        The format of its data files.
-    files
-        The SHA-256 of every public file.
-    risk
-        Why a risk was accepted; None where there was none.
-    gate
-        What the gate said.
+    `ending` is the format of its data files, and `files` the SHA-256 of every public file.
     """
     manifest, scan = release.manifest, making.table.scan
     record = {
@@ -222,15 +204,15 @@ def record_of(
         "seconds": {step: round(at, 6) for step, at in making.timings.items()},
         "dropped": {"rows": making.plan.drop.n_rows, "reason": making.plan.drop.reason},
         **making.plan.notes,
-        "attacks": {found.attack: dict(found.headline) for found in release.findings},
+        "attacks": {found.attack: dict(found.headline) for found in audit.findings},
         "attack_sections": {
             found.attack: [section.to_dict() for section in found.sections]
-            for found in release.findings
+            for found in audit.findings
         },
-        "attack_scales": {found.attack: found.scale() for found in release.findings},
-        "gate": asdict(gate),
-        "measures": {one.measure: one.to_dict() for one in release.measured},
-        "accepted_risks": [] if risk is None else [risk],
+        "attack_scales": {found.attack: found.scale() for found in audit.findings},
+        "gate": asdict(audit.gate),
+        "measures": {one.measure: one.to_dict() for one in audit.measured},
+        "accepted_risks": [] if audit.accepted is None else [audit.accepted],
         "replayed_from": making.replayed_from,
         "replay": {
             "version": _VERSION,
@@ -302,7 +284,7 @@ def _stated_method(making: Making) -> dict[str, object]:
 
 
 def versions_of(engine: Engine) -> dict[str, str]:
-    """Name the programs that decide what comes out of an engine and a method."""
+    """Return the programs, with versions, that determine the result of an engine and a method."""
     return {
         "shoal": __version__,
         "engine": engine.name,
@@ -313,7 +295,7 @@ def versions_of(engine: Engine) -> dict[str, str]:
 
 
 def _plain(value: object) -> object:
-    """Give a parameter that somebody computed as JSON holds it."""
+    """Return a computed parameter in a form that JSON holds."""
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, np.bool_):
@@ -325,21 +307,10 @@ def _plain(value: object) -> object:
 
 
 def read_record(path: Path) -> tuple[Path, Record]:
-    """Read a record.
+    """Read a record, given by its own path or that of its internal folder.
 
-    Parameters
-    ----------
-    path
-        The record, or the internal folder that holds it.
-
-    Returns
-    -------
-    The internal folder, and the record.
-
-    Raises
-    ------
-    DataError
-        Where it is no record, or one from which no release can be made again.
+    Returns the internal folder and the record. Raises `DataError` if it is no record, or if no
+    release can be made from it.
     """
     given = path_of(path)
     file = (given / RECORD if given.is_dir() else given).absolute()
@@ -365,7 +336,7 @@ def read_record(path: Path) -> tuple[Path, Record]:
         return file.parent, Record.model_validate(stated)
     except ValidationError as error:
         place = [str(part) for part in error.errors(include_input=False)[0]["loc"][:3]]
-        # Names in it may be anything, where somebody changed it.
+        # If somebody changed the file, names in it may be anything.
         where = ".".join(part for part in place if re.fullmatch(r"[a-z0-9_]{1,40}", part))
         raise DataError(
             f"{file.name} lacks an entry or misstates one: {where}.",
@@ -374,23 +345,17 @@ def read_record(path: Path) -> tuple[Path, Record]:
 
 
 def public_name(internal: Path) -> str | None:
-    """Name the release that an internal folder belongs to; None where its name does not say."""
+    """Return the name of the release of an internal folder; None if its name does not tell."""
     name = internal.name.removesuffix(INTERNAL_SUFFIX)
     return name if name and name != internal.name else None
 
 
 def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
-    """Name the releases beside a folder, itself included, that were made of the same source.
+    """Return the names of the releases beside a folder that were made from the same source.
 
-    A file is known by its digest, whatever it is called; what has none, as the table of a
-    database, by its name. A replay is the release that it repeats.
-
-    Parameters
-    ----------
-    folder
-        The public folder that is about to be written.
-    scan
-        The source.
+    The release in `folder` itself counts. A file is recognized by its digest, whatever its name; a
+    source without a digest, such as a table of a database, by its name. A replay counts as the
+    release that it repeats.
     """
     own = {"sha256": scan.digest} if scan.digest is not None else {"name": scan.name}
     records = sorted(folder.parent.glob(f"*{INTERNAL_SUFFIX}/{RECORD}"))
@@ -402,7 +367,7 @@ def earlier_releases(folder: Path, scan: Scan) -> tuple[str, ...]:
 
 
 def _source_of(record: Path) -> dict[str, object]:
-    """Read what a release was made of; nothing where it only repeats another one beside it."""
+    """Read the source of a release; empty if it only repeats another one beside it."""
     try:
         stated = parse_json(read_whole(record))
         repeated = stated.get("replayed_from")

@@ -1,22 +1,22 @@
-"""Look through everything public that is text, knowing what only the maker of a release knows.
+"""Search every public text for leaks, with the knowledge that only the maker of a release has.
 
-Data files are left out: what stands in them is what the guarantees are about. Every other public
-file is searched for secrets, identifying values and keys, values that nobody may be shown to have,
-paths of the machine, and what attacks found. One that holds any of it is not written.
+Data files are left out: the guarantees are about their content. Every other public file is searched
+for secrets, identifying values and keys, values that nobody may be shown to have, paths of the
+machine, and findings of attacks. A file that holds any of these is not written.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from shoal.core.attack import Findings
-from shoal.core.guarantees import JointSafety
-from shoal.core.release import INTERNAL_SUFFIX, Manifest
-from shoal.engines.lookup import texts_in_source
-from shoal.pipeline.release import PLACEMENT, Making, Release
+from shoal.core.adversary_guarantees import JointSafety
+from shoal.core.findings import Findings
+from shoal.core.manifest import INTERNAL_SUFFIX, Manifest
+from shoal.engines.sql.survey import texts_in_source
+from shoal.release.opened import PLACEMENT, Making, Release
 from shoal.report.codebook import describe
 from shoal.report.leak_scan import Unpublishable, candidates, pieces, refuse_leaks
 from shoal.report.risk import (
@@ -27,46 +27,35 @@ from shoal.report.risk import (
     BY_SUBGROUP,
 )
 
-__all__ = ["refuse_leaking"]
-
 _INTERNAL = ("record.json", "risk.parquet", PLACEMENT, f"{INTERNAL_SUFFIX}/")
+# A figure of fewer digits is not distinctive: other numbers are equal to it by chance.
 _FEWEST_DIGITS = 3
-"""A figure of fewer says nothing: other numbers are like it."""
 
 
 def refuse_leaking(
     texts: Mapping[str, str],
     bare: Mapping[str, str],
-    manifest: Manifest,
     release: Release,
     making: Making,
     values: Mapping[str, Mapping[str, int]],
+    findings: Sequence[Findings],
 ) -> None:
-    """Raise where a public file would hold what must not be there.
+    """Raise `GuaranteeError` if a public file would hold something that must not be published.
 
-    Parameters
-    ----------
-    texts
-        The public files that are texts, by name.
-    bare
-        The same of a release in which names and labels stand for nothing: what is in it is ours.
-    manifest, release, making
-        What is written.
-    values
-        How many rows of the release carry each value, by column.
-
-    Raises
-    ------
-    GuaranteeError
-        Naming the file and the kinds of things, never the things.
+    `texts` are the public files that are text, by name. `bare` are the same files of a release in
+    which names and labels mean nothing: what these hold is ours. `values` counts the rows of the
+    release that carry each value, by column. The error names the file and the kinds of things,
+    never the things.
     """
+    manifest = release.manifest
     rare, frequent = _rare_and_frequent(manifest, release, making)
     unpublishable = _unpublishable(manifest, release, making, values, rare)
+    told = frozenset(figure for found in findings for figure in _told(found))
     expected = _expected(manifest, release, making, values, frequent)
     known = {name: {*expected, *pieces(bare.get(name, ""), name)} for name in texts}
     wanted = frozenset().union(*(candidates(texts[name], known[name], name) for name in texts))
     keys, identifying = _held(making, manifest, wanted)
-    unpublishable = replace(unpublishable, keys=keys, values=identifying)
+    unpublishable = replace(unpublishable, keys=keys, values=identifying, findings=told)
     joint = [one for one in manifest.guarantees if isinstance(one, JointSafety)]
     earlier = {digest for one in joint for digest in one.earlier}
     digests = {*manifest.files.values(), *manifest.witnesses.values(), *earlier}
@@ -77,7 +66,7 @@ def refuse_leaking(
 def _held(
     making: Making, manifest: Manifest, texts: Collection[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Give those of some texts that are keys of rows, or values of identifying columns."""
+    """Return the texts that are keys of rows, or values of identifying columns."""
     table, schema = making.table, making.table.schema
     shown = {column.name for column in manifest.columns}
     keys = {schema.key, schema.person} - {None} - shown
@@ -105,22 +94,21 @@ def _unpublishable(
         rare=rare,
         absent=_absent(release, making, values),
         secrets=(making.secret.reveal(), *digest),
-        # Witnesses are named in the manifest, where their digests stand.
+        # The manifest names witnesses, with their digests.
         internal=(*(set(_INTERNAL) - set(manifest.witnesses)), *_paths(scan.name)),
-        findings=frozenset(figure for found in release.findings for figure in _told(found)),
         fewest=manifest.least_named,
     )
 
 
 def _paths(name: str) -> tuple[str, ...]:
-    """Give the path of the table as it was given, and from the root on."""
+    """Return the path of the table as it was given, and its absolute path."""
     if os.sep not in name or "://" in name:
         return (name,) if "://" in name else ()
     return name, str(Path(name).resolve())
 
 
 def _told(found: Findings) -> Iterator[str]:
-    """Give what a report would say of findings: titles, counts, and figures that tell enough."""
+    """Yield what a report would say of findings: titles, counts, and distinctive figures."""
     yield from (BY_BUCKET, BY_COLUMN, BY_SUBGROUP, BELIEFS_BY_BUCKET, BELIEFS_BY_SUBGROUP)
     yield from ("worst posterior", found.line, f"{found.n_breached} of {found.n_people} people")
     for figure in (found.worst, *_scale_figures(found), *found.headline.values()):
@@ -130,7 +118,7 @@ def _told(found: Findings) -> Iterator[str]:
 
 
 def _scale_figures(found: Findings) -> Iterator[object]:
-    """Return every figure that compares beliefs with the truth, which no reader can know."""
+    """Yield every figure that compares beliefs with the truth, which no reader can know."""
     scale = found.calibration
     if scale is None:
         return
@@ -142,7 +130,7 @@ def _scale_figures(found: Findings) -> Iterator[object]:
 def _rare_and_frequent(
     manifest: Manifest, release: Release, making: Making
 ) -> tuple[set[str], set[str]]:
-    """Part the values of recoded columns by whether enough rows carry them to be named."""
+    """Split the values of recoded columns by whether enough rows carry them to be named."""
     rare: set[str] = set()
     frequent: set[str] = set()
     for column in set(release.meanings) & set(making.table.domains):
@@ -157,7 +145,7 @@ def _rare_and_frequent(
 def _absent(
     release: Release, making: Making, values: Mapping[str, Mapping[str, int]]
 ) -> frozenset[str]:
-    """Give the values of columns published as they are that no line of the release shows."""
+    """Return the values of unrecoded columns that no line of the release shows."""
     domains = making.table.domains
     shown = frozenset(text for held in values.values() for text, count in held.items() if count)
     lost = (
@@ -175,7 +163,7 @@ def _expected(
     values: Mapping[str, Mapping[str, int]],
     frequent: Collection[str],
 ) -> set[str]:
-    """Give names, labels and values that may be there: each is published, or enough carry it."""
+    """Return names, labels and values that may occur: published ones, or frequent enough."""
     # The steward's own words are meant to be read.
     expected = {*frequent, *making.plan.remarks, *manifest.about.to_dict().values(), "*"}
     for column in manifest.columns:

@@ -1,23 +1,26 @@
 """Write a release whole or not at all.
 
-Both folders are made under temporary names beside their places, synced to disk, and verified from
-what was written. Only then are they moved into place: whenever the machine stops, the old release
-stands there, or none, or the new one (see `shoal.pipeline.placing`).
+Both folders are made under temporary names beside their places, verified from the written files,
+and synced to disk. Only then are they moved into place: whenever the machine stops, the old release
+is there, or none, or the new one (see `shoal.release.placing`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from shoal.core.documents import sync
 from shoal.core.errors import DataError, GuaranteeError, ParameterError
-from shoal.core.hidden_cells import HiddenCells
-from shoal.core.method import Shape
-from shoal.core.release import FORMATS
-from shoal.engines.laid_out import LaidOut
-from shoal.pipeline.documents import (
+from shoal.core.findings import Findings, about_everybody
+from shoal.core.manifest import FORMATS
+from shoal.core.measure import Measured
+from shoal.core.private_cells import HiddenCells
+from shoal.engines.sql.staged_files import StagedFiles
+from shoal.release.documents import (
     DOCUMENTS_VERSION,
     MANIFEST,
     REPORT,
@@ -27,36 +30,42 @@ from shoal.pipeline.documents import (
     public_documents,
     steward_report,
 )
-from shoal.pipeline.earlier_places import EARLIER
-from shoal.pipeline.people_at_risk import AtRisk, people_at_risk
-from shoal.pipeline.placing import Place, claimed
-from shoal.pipeline.record import RECORD, GateRecord, record_of
-from shoal.pipeline.release import PLACEMENT, Making, Release, open_release
-from shoal.pipeline.risk_file import write_risk
-from shoal.pipeline.sliced_people import TUPLES
-from shoal.pipeline.syncing import sync
-from shoal.pipeline.verify import Status, too_large, verify_opened
-from shoal.pipeline.witnesses import seal_witnesses
-
-__all__ = ["check_writing", "digests_of", "seal", "write_release"]
+from shoal.release.earlier_places import EARLIER
+from shoal.release.folder import path_of
+from shoal.release.opened import PLACEMENT, Making, Release, forget_counts, open_release
+from shoal.release.people import TUPLES
+from shoal.release.people_at_risk import AtRisk, people_at_risk, write_risk
+from shoal.release.placing import Place, claimed
+from shoal.release.record import NO_AUDIT, RECORD, Audit, record_of
+from shoal.release.verify import Status, too_large, verify_opened
+from shoal.release.witnesses import seal_witnesses
 
 
 def write_release(
     release: Release,
-    folder: Path,
+    path: str | os.PathLike[str],
     ending: str,
     *,
     replace: bool,
     accept_risk: str | None,
+    findings: Iterable[Findings] = (),
+    measured: Iterable[Measured] = (),
 ) -> Path:
     """Write the two folders of a release; see `Release.write`."""
+    folder = path_of(path).resolve()
+    if not folder.name:
+        raise ParameterError(
+            "A release cannot be the root of a disk.", hint="name a folder of its own."
+        )
     check_writing(ending, accept_risk)
+    audit = Audit(about_everybody(findings), tuple(measured), accept_risk)
     with claimed(folder, replace=replace) as place:
-        return seal(release, place, ending, accept_risk=accept_risk)
+        seal(release, place, ending, audit)
+    return folder
 
 
 def check_writing(ending: str, accept_risk: str | None) -> None:
-    """Refuse a format that does not exist, and a reason that says nothing."""
+    """Refuse an unknown format, and an empty reason to accept a risk."""
     if ending not in FORMATS:
         raise ParameterError(f"format must be csv or parquet, not {ending!r}.")
     if accept_risk is not None and not accept_risk.strip():
@@ -67,67 +76,44 @@ def seal(
     release: Release,
     place: Place,
     ending: str,
+    audit: Audit = NO_AUDIT,
     *,
-    accept_risk: str | None,
-    gate: GateRecord | None = None,
     confirm: Callable[[Mapping[str, str]], None] = lambda _: None,
-) -> Path:
+) -> Release:
     """Write the two folders of a release into a place that this process holds.
 
-    Parameters
-    ----------
-    release
-        What is written.
-    place
-        Where to.
-    ending
-        The format of the data files.
-    accept_risk
-        Why a test release may be sealed all the same.
-    gate
-        What the gate said, for the internal files; default: it was not asked.
-    confirm
-        Called with the SHA-256 of every public file before anything is moved into place; what it
-        raises leaves nothing behind.
-
-    Returns
-    -------
-    The public folder.
+    The release is still with its maker; `ending` is the format of the data files. `confirm` is
+    called with the SHA-256 of every public file before anything is moved into place; if it raises,
+    nothing is left behind. Returns the sealed release, with its folders and final manifest.
     """
-    if release.making is None:
+    making = release.making
+    if making is None:
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
     counted = count_for_documents(release)
-    # The same is counted again from what is written; there is no room for both.
-    release.forget_counts()
+    # The written files are counted again; there may be no memory for both counts.
+    forget_counts(release)
     with place.new_folders() as (new_public, new_internal):
-        _write_internal(release, release.making, new_internal)
-        is_accepted = accept_risk is not None
-        _write_public(release, release.making, new_public, ending, counted, is_accepted=is_accepted)
+        sealed = _write_internal(release, making, new_internal)
+        sealed = _write_public(sealed, making, new_public, ending, counted, audit)
         # Data files may be large: they were hashed for the manifest.
-        files = {**release.manifest.files, MANIFEST: _digest(new_public / MANIFEST)}
-        said = GateRecord() if gate is None else gate
-        record = record_of(release, release.making, ending, files, accept_risk, said)
-        _write_text(new_internal / RECORD, record)
-        risks = _examine(release, release.making, new_public, new_internal)
-        report = steward_report(
-            *(release.manifest, release, release.making, risks),
-            accepted=accept_risk,
-            gate=said,
-        )
-        _write_text(new_internal / REPORT, report)
+        files = {**sealed.manifest.files, MANIFEST: _digest(new_public / MANIFEST)}
+        _write_text(new_internal / RECORD, record_of(sealed, making, ending, files, audit))
+        risks = _examine(sealed, making, new_public, new_internal, audit.findings)
+        _write_text(new_internal / REPORT, steward_report(sealed, making, risks, audit))
         confirm(files)
         for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
             sync(path)
         place.move_in()
-    release.folder, release.internal = place.folder, place.internal
-    return place.folder
+    return replace(sealed, folder=place.folder, internal=place.internal)
 
 
-def _examine(release: Release, making: Making, folder: Path, internal: Path) -> dict[str, AtRisk]:
-    """Verify what was written, from the files, and write down who is at risk."""
-    # Raises an error of the system where the folder vanished meanwhile.
+def _examine(
+    release: Release, making: Making, folder: Path, internal: Path, findings: Sequence[Findings]
+) -> dict[str, AtRisk]:
+    """Verify the written files, and write who is at risk."""
+    # Raises an OSError if the folder vanished meanwhile.
     (folder / MANIFEST).stat()
     # Within the memory of the engine that wrote it.
     written = open_release(folder, internal=internal, engine=release.files.engine)
@@ -141,29 +127,30 @@ def _examine(release: Release, making: Making, folder: Path, internal: Path) -> 
             "What was written fails the check of its own guarantee; nothing was sealed.",
             hint="; ".join(verification.problems),
         )
-    risks = people_at_risk(written, release.findings)
-    write_risk(written, internal, release.findings)
-    written.forget_counts()
+    risks = people_at_risk(written, findings)
+    write_risk(written, internal, findings)
+    forget_counts(written)
     return risks
 
 
-def _write_internal(release: Release, making: Making, folder: Path) -> None:
+def _write_internal(release: Release, making: Making, folder: Path) -> Release:
+    """Write witnesses and placement; return the release with their digests in its manifest."""
     manifest = release.manifest
     for name, content in making.plan.witnesses.items():
         (folder / name).write_bytes(content)
-    assert isinstance(release.files, LaidOut)
+    assert isinstance(release.files, StagedFiles)
     placement = folder / PLACEMENT
     release.files.engine.write(release.files.placement_query, placement, "parquet")
     written: dict[str, Path] = {}
     if HiddenCells.FILE in manifest.witnesses or EARLIER in manifest.witnesses:
-        # Which line a private cell, or a person of an earlier release, stands in, it says alone.
+        # Only the placement has the line of a private cell, or of a person of an earlier release.
         written[PLACEMENT] = placement
-    if manifest.shape is Shape.SLICED:
+    if not manifest.shape.has_lines:
         written[TUPLES] = folder / TUPLES
         release.files.engine.write(release.files.tuple_query, written[TUPLES], "parquet")
     contents = {name: path.read_bytes() for name, path in written.items()}
     sealed = seal_witnesses(making.secret, contents)
-    release.manifest = replace(manifest, witnesses={**manifest.witnesses, **sealed})
+    return replace(release, manifest=replace(manifest, witnesses={**manifest.witnesses, **sealed}))
 
 
 def _write_public(
@@ -172,9 +159,9 @@ def _write_public(
     folder: Path,
     ending: str,
     counted: Counted,
-    *,
-    is_accepted: bool,
-) -> None:
+    audit: Audit,
+) -> Release:
+    """Write the public files; return the release with their digests in its manifest."""
     files = release.files
     for name in release.names:
         written = files.written_query(name, release.manifest, ending)
@@ -182,19 +169,22 @@ def _write_public(
     manifest = replace(
         release.manifest,
         format=ending,
-        is_sealed=is_accepted or not release.manifest.is_test,
+        is_sealed=audit.accepted is not None or not release.manifest.is_test,
         documents=DOCUMENTS_VERSION,
         remarks=making.plan.remarks,
     )
-    for name, text in public_documents(manifest, release, making, counted).items():
+    stated = replace(release, manifest=manifest)
+    for name, text in public_documents(stated, making, counted, audit.findings).items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write_text(folder / name, text)
-    release.manifest = replace(manifest, files=digests_of(folder))
-    _write_text(folder / MANIFEST, manifest_text(release.manifest, release, making, counted))
+    stated = replace(release, manifest=replace(manifest, files=digests_of(folder)))
+    text = manifest_text(stated, making, counted, audit.findings)
+    _write_text(folder / MANIFEST, text)
+    return stated
 
 
 def _refuse_identifying(making: Making, written: Release) -> None:
-    """Look once more whether an identifying column reached a data file."""
+    """Check once more that no identifying column reached a data file."""
     for name in written.names:
         if set(written.files.columns(name)) & set(making.table.schema.identifying):
             raise DataError(
@@ -208,7 +198,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def digests_of(folder: Path) -> dict[str, str]:
-    """Give the SHA-256 of every file in a folder, by its name there."""
+    """Return the SHA-256 of every file in a folder, by its relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): _digest(path) for path in files}
 

@@ -1,4 +1,4 @@
-"""Re-derive the guarantees of a release from what is published."""
+"""Derive the guarantees of a release anew from its published files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from shoal import checks
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.domain import ColumnType
+from shoal.core.display import Section, Tabular
+from shoal.core.domain import ColumnType, Role
 from shoal.core.errors import (
     DataError,
     GuaranteeError,
@@ -22,35 +22,30 @@ from shoal.core.errors import (
     ShoalError,
 )
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Published, PublishedColumn
-from shoal.core.schema import Role, Schema
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.progress import DEFAULT_MAX_WORK, Work
+from shoal.core.release import Published
+from shoal.core.schema import Schema
+from shoal.core.shapes import Model, Shape
 from shoal.core.tree import Tree
-from shoal.core.work import DEFAULT_MAX_WORK, Work
-from shoal.engines.domains import infer_type
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.published import PublishedFiles
-from shoal.engines.texts import texts_of
-from shoal.pipeline.faults import content_faults, file_faults, manifest_faults
-from shoal.pipeline.release import (
-    Release,
-    open_release,
-    path_of,
-    read_hierarchy,
-    read_manifest,
-)
-from shoal.pipeline.spelling_notes import spelling_notes
-from shoal.pipeline.witnesses import evidence_of, read_witnesses
-from shoal.pipeline.written_faults import form_faults, written_faults
-
-__all__ = ["Status", "Verification", "too_large", "verify", "verify_file", "verify_opened"]
+from shoal.core.verdict import Evidence, Verdict
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.domains import infer_type, texts_of
+from shoal.engines.sql.published_files import PublishedFiles
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.release.content_faults import content_faults
+from shoal.release.document_faults import form_faults, written_faults
+from shoal.release.faults import file_faults, manifest_faults
+from shoal.release.folder import path_of, read_hierarchy, read_manifest
+from shoal.release.opened import Release, open_release
+from shoal.release.published_columns import spelling_notes
+from shoal.release.witnesses import evidence_of, read_witnesses
 
 _CHECKED_ROLES = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
 
 
 class Status(StrEnum):
-    """What a verification comes to."""
+    """The result of a verification."""
 
     VERIFIED = "verified"
     FAILED = "failed"
@@ -58,9 +53,9 @@ class Status(StrEnum):
     NOT_CHECKED = "not checked"
 
 
-@dataclass(frozen=True)
-class Verification:
-    """What was checked of a release and what came of it.
+@dataclass(frozen=True, repr=False)
+class Verification(Tabular):
+    """The result of verifying a release or a file.
 
     Parameters
     ----------
@@ -69,25 +64,25 @@ class Verification:
         another version could not be made again; not checked if a check would take too many
         operations.
     verdicts
-        What each guarantee's checker said.
+        The verdict of the checker of each guarantee.
     problems
-        What is wrong, in words; empty if nothing is.
+        Everything that is wrong, in words; empty if nothing is.
     unchecked
-        What was not checked because it is too large, in words.
+        Everything that was not checked because it is too large, in words.
     notes
-        What was not looked at for another reason, and what a reader should know, in words.
+        Everything that was not checked for another reason, and what a reader should know, in words.
     unread
-        The columns of a file that is no release that no guarantee was checked of.
+        Of a file that is no release, the columns that no guarantee was checked for.
     is_test, is_sealed
         Whether the release is marked as a test, and whether it is sealed. Both are None for a
         file that is no release.
     n_rows, n_buckets
-        How much was checked.
+        The number of rows and of buckets that were checked.
     n_suppressed
-        How many cells are suppressed; None where the release has another shape.
+        The number of suppressed cells; None if the release has another shape.
     roles
-        The columns that were checked as quasi-identifying, sensitive and insensitive. They are
-        taken from the manifest: whether a column has the right role, no checker can see.
+        The columns that were checked as quasi-identifying, sensitive and insensitive, as the
+        manifest states them: no checker can see whether a column has the right role.
     """
 
     status: Status
@@ -114,7 +109,7 @@ class Verification:
         return self.is_test is not True and self.is_sealed is not False
 
     def to_dict(self) -> dict[str, object]:
-        """Give the verification as JSON holds it."""
+        """Return the verification as JSON holds it."""
         return {
             "status": str(self.status),
             "rows": self.n_rows,
@@ -129,6 +124,28 @@ class Verification:
             "sealed": self.is_sealed,
         }
 
+    def _overview(self) -> Section:
+        rows = [(str(one.guarantee.name), _outcome(one), one.detail) for one in self.verdicts]
+        rows += [("release", "problem", text) for text in self.problems]
+        rows += [("release", "not checked", text) for text in self.unchecked]
+        columns = ("guarantee", "result", "detail")
+        return Section(repr(self)[len("Verification(") : -1], columns, tuple(rows))
+
+    def __repr__(self) -> str:
+        checked = f"{len(self.verdicts)} guarantee{'s' * (len(self.verdicts) != 1)}"
+        found = "".join(f"; {text}" for text in self.problems[:1])
+        extent = f"{self.n_rows} rows in {self.n_buckets} buckets"
+        return f"Verification({self.status}: {checked} of {extent}{found})"
+
+
+def _outcome(verdict: Verdict) -> str:
+    """Return the verdict of a checker in one or two words."""
+    if not verdict.is_checked:
+        return "not checked"
+    if not verdict.holds:
+        return "fails"
+    return "partly checked" if verdict.is_partial else "holds"
+
 
 def verify(
     release: Release | str | os.PathLike[str],
@@ -139,22 +156,21 @@ def verify(
 ) -> Verification:
     """Check a release against its own manifest, from the published files.
 
-    Whatever is wrong with a folder whose manifest can be read is an answer, not an error. A
-    guarantee about protected values fails where one of them occurs nowhere in the release, for it
-    would hold of anything.
+    If the manifest can be read, whatever is wrong with the folder is part of the result, not an
+    error. A guarantee about protected values fails if one of them occurs nowhere in the release,
+    because it would hold of anything.
 
     Parameters
     ----------
     release
         A release, or the path of its public folder.
     internal
-        The internal folder, for guarantees whose witnesses are internal.
+        The internal folder, for guarantees whose witnesses are internal. Default: None.
     memory
-        The memory that counting is to stay within, such as ``"4GB"``; half of what is free where
-        none is given.
+        The memory limit of counting, such as ``"4GB"``. Default: half the free memory.
     max_work
-        The operations that checking may take, over all guarantees; default 2e9. A guarantee that
-        would take more is *not checked*.
+        The most operations that checking may take, over all guarantees; a guarantee that would
+        take more is *not checked*. Default: 2e9.
 
     Examples
     --------
@@ -177,14 +193,14 @@ def verify(
 
 
 def _folder_of(release: Release) -> Path | None:
-    """Give the folder that a release was opened from; None where it is still with its maker."""
+    """Return the folder that a release was opened from; None if it is still with its maker."""
     return release.folder if release.making is None else None
 
 
 def _verify_folder(
     folder: Path, internal: str | os.PathLike[str] | None, memory: str | None, max_work: int
 ) -> Verification:
-    """Answer for a folder, whatever somebody did to it, once its manifest can be read."""
+    """Verify a folder, whatever was done to it, once its manifest can be read."""
     if internal is not None and not path_of(internal).is_dir():
         raise DataError(f"There is no internal folder {Path(internal)}.")
     manifest = read_manifest(folder)
@@ -207,7 +223,7 @@ def _verify_folder(
 def verify_opened(
     release: Release, internal: Path, max_work: int = DEFAULT_MAX_WORK
 ) -> Verification:
-    """Check a release that is open and whose digests were just taken, from its files."""
+    """Check an opened release, whose digests were just taken, from its files."""
     try:
         faults = manifest_faults(release.manifest)
         if faults:
@@ -277,27 +293,11 @@ def verify_file(
 ) -> Verification:
     """Check any table of named columns, whoever made it, for guarantees.
 
-    Guarantees have their plain meaning here: one about protected values that the file does not
-    hold is true of it.
-
-    Parameters
-    ----------
-    path
-        A CSV, Parquet or Arrow file with one line a person.
-    quasi, sensitive
-        The columns; rows with equal quasi-identifiers are a bucket.
-    guarantees
-        What to check.
-    hierarchy
-        Of the sensitive column, for hierarchical t-closeness.
-    order
-        Of the sensitive column's values, for ordered t-closeness where they are not numbers or
-        dates.
-    memory
-        The memory that counting is to stay within, such as ``"4GB"``.
-    max_work
-        The operations that checking may take, over all guarantees; default 2e9. A guarantee that
-        would take more is *not checked*.
+    The file is CSV, Parquet or Arrow, with one line per person; rows with equal quasi-identifiers
+    are a bucket. Guarantees have their plain meaning here: one about protected values that the file
+    does not hold is true of it. Hierarchical t-closeness needs the `hierarchy` of the sensitive
+    column; ordered t-closeness needs the `order` of its values unless they are numbers or dates. A
+    guarantee whose check would exceed `max_work` operations, over all guarantees, is *not checked*.
     """
     # The schema checks that there are quasi-identifiers, that no column is named twice and that
     # the order is sound.
@@ -359,7 +359,8 @@ def _judge(
     witnesses: Mapping[str, object],
     work: Work,
 ) -> Verification:
-    is_bucketized = published.manifest.shape is Shape.BUCKETIZED
+    # Here the rows of a bucket differ in their quasi-identifiers.
+    is_bucketized = published.manifest.shape.model is Model.BUCKETS
     # Other guarantees do not ask for it, and it takes room.
     needs_alike = any(isinstance(guarantee, KAnonymity | AlphaK) for guarantee in guarantees)
     alike = published.fewest_alike if is_bucketized and needs_alike else None
@@ -398,7 +399,7 @@ def _judge(
 
 
 def too_large(verification: Verification) -> GuaranteeError:
-    """Return the error of a release of one's own that cannot be verified within the bound."""
+    """Return the error for a new release that cannot be verified within the bound."""
     return GuaranteeError(
         "The release was not checked within max_work: " + "; ".join(verification.unchecked) + ".",
         hint="allow more operations (max_work, or [release] max_work), or promise less.",
@@ -406,7 +407,7 @@ def too_large(verification: Verification) -> GuaranteeError:
 
 
 def _status(verdicts: Sequence[Verdict]) -> Status:
-    """Sum verdicts up: one that fails outweighs one not checked, and that a partial one."""
+    """Sum up verdicts: failed outweighs not checked, which outweighs partly verified."""
     if any(verdict.is_checked and not verdict.holds for verdict in verdicts):
         return Status.FAILED
     if not all(verdict.is_checked for verdict in verdicts):
@@ -416,7 +417,7 @@ def _status(verdicts: Sequence[Verdict]) -> Status:
 
 
 def _tree(release: Release, published: Published) -> Tree | None:
-    """Give the hierarchy over the published sensitive values, where the release has one."""
+    """Return the hierarchy over the published sensitive values; None if there is none."""
     if published.buckets is None:
         return None
     domain = published.buckets.domain

@@ -1,8 +1,8 @@
 """The SQL files of a release: its data files as tables, and the analyst's kit as views of them.
 
-One for DuckDB, which reads the data files where they are, and one for Postgres, into which `psql`
-loads them where they are CSV. Both are made of the names and types of the manifest alone, so they
-say nothing that it does not say.
+One is for DuckDB, which reads the data files in place; the other is for Postgres, into which `psql`
+loads them if they are CSV. Both are made only of the names and types in the manifest, so they
+reveal nothing that it does not state.
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from shoal.analyse.column_tables import ColumnTable, bucketized_tables, quoted, sliced_tables
-from shoal.analyse.views import views_text
-from shoal.core.domain import ColumnType
-from shoal.core.method import Shape
-from shoal.core.release import BUCKET, COUNT, Manifest
-from shoal.core.schema import Role
-from shoal.engines.csv_dialect import Dialect, csv_relation
-from shoal.engines.domains import SQL_TYPES
+from shoal.core.domain import ColumnType, Role
+from shoal.core.manifest import Manifest
+from shoal.core.shapes import BUCKET, COUNT
+from shoal.engines.csv_files import Dialect, csv_relation
+from shoal.engines.files import literal
 from shoal.engines.limits import Limits
-from shoal.engines.paths import literal
-
-__all__ = ["DUCKDB_VIEWS", "POSTGRES_VIEWS", "column_tables", "view_files"]
+from shoal.engines.sql.domains import SQL_TYPES
+from shoal.utility.moment_queries import ColumnTable, column_tables, quoted
+from shoal.utility.views import views_text
 
 DUCKDB_VIEWS = "views.duckdb.sql"
 POSTGRES_VIEWS = "views.postgres.sql"
@@ -42,40 +39,11 @@ _NOT_LOADED = """-- The data files are Parquet, which psql cannot load: fill the
 -- `shoal publish --to-database` loads a release and makes these views by itself."""
 
 
-def column_tables(manifest: Manifest, prefix: str = "") -> tuple[ColumnTable, ...]:
-    """Describe the tables that hold the columns of a release; none where it has no such columns.
-
-    Parameters
-    ----------
-    manifest
-        What the release says of itself.
-    prefix
-        What the names of the tables begin with.
-    """
-    if manifest.shape is Shape.SLICED:
-        tables = sliced_tables(manifest.slices)
-    elif manifest.shape is Shape.BUCKETIZED:
-        quasi = (*manifest.columns_of(Role.QUASI), *manifest.columns_of(Role.INSENSITIVE))
-        tables = bucketized_tables(quasi, manifest.columns_of(Role.SENSITIVE))
-    else:
-        tables = ()
-    return tuple(
-        ColumnTable(f"{prefix}{table.name}", table.attributes, table.has_count) for table in tables
-    )
-
-
 def view_files(manifest: Manifest) -> dict[str, str]:
-    """Write the SQL files of a release, by their names.
+    """Return the SQL files of a release, by name; none for a release whose lines are people.
 
-    Parameters
-    ----------
-    manifest
-        What the release says of itself.
-
-    Returns
-    -------
-    Nothing for a release whose lines are people. The file for Postgres is left out where that has
-    no room for as many columns, or cuts the names of two to the same one.
+    The file for Postgres is left out if Postgres has no room for as many columns, or would cut the
+    names of two columns to the same one.
     """
     tables = column_tables(manifest)
     if not tables:
@@ -86,23 +54,15 @@ def view_files(manifest: Manifest) -> dict[str, str]:
     return files
 
 
-def _columns(manifest: Manifest, tables: Sequence[ColumnTable]) -> dict[str, dict[str, str]]:
-    """Give for each data file its columns and their types, as DuckDB names these."""
-    kinds = {column.name: _type_of(column.type) for column in manifest.columns}
+def _columns(manifest: Manifest) -> dict[str, dict[str, str]]:
+    """Return the columns of each data file and their types, by DuckDB's names."""
+    kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"}
+    kinds |= {column.name: _type_of(column.type) for column in manifest.columns}
     for column in manifest.columns:
-        # Labels are texts; insensitive columns are whatever they were.
+        # Labels are texts; insensitive columns may be of any type.
         if column.is_recoded or column.role is Role.INSENSITIVE:
             kinds[column.name] = "VARCHAR"
-    columns = {
-        table.name: {BUCKET: "BIGINT"}
-        | {name: kinds[name] for name in table.attributes}
-        | ({COUNT: "BIGINT"} if table.has_count else {})
-        for table in tables
-    }
-    if manifest.shape is Shape.SLICED:
-        every = {name: kinds[name] for table in tables for name in table.attributes}
-        columns["sliced"] = {BUCKET: "BIGINT"} | every
-    return columns
+    return {file.name: {name: kinds[name] for name in file.header} for file in manifest.data_files}
 
 
 def _type_of(kind: ColumnType) -> str:
@@ -116,7 +76,7 @@ def _cast(column: str, kind: str) -> str:
 
 def _duckdb_text(manifest: Manifest, tables: Sequence[ColumnTable]) -> str:
     parts = [_IN_DUCKDB.format(file=DUCKDB_VIEWS)]
-    for name, columns in _columns(manifest, tables).items():
+    for name, columns in _columns(manifest).items():
         path = Path(f"{name}.{manifest.format}")
         if manifest.format == "csv":
             dialect = Dialect(",", '"', "utf-8", tuple(columns), is_compressed=False)
@@ -133,7 +93,7 @@ def _postgres_text(manifest: Manifest, tables: Sequence[ColumnTable]) -> str:
     is_loaded = manifest.format == "csv"
     if not is_loaded:
         parts.append(_NOT_LOADED)
-    for name, columns in _columns(manifest, tables).items():
+    for name, columns in _columns(manifest).items():
         listed = ", ".join(
             f"{quoted(column)} {_POSTGRES_TYPES[kind]}" for column, kind in columns.items()
         )

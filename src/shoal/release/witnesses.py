@@ -1,7 +1,7 @@
-"""What a guarantee is checked by beside the published files, and is not published.
+"""Witnesses: internal files that a guarantee is checked with, beside the published files.
 
-The internal folder holds it, under a name that the manifest states with an HMAC of its content, so
-that nobody can check a release by other knowledge than it was made against.
+The internal folder holds them. The manifest states the name of each with an HMAC of its content, so
+that nobody can check a release against other knowledge than it was made with.
 """
 
 from __future__ import annotations
@@ -14,47 +14,35 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.checks.adversarial_rules import Witnessed
-from shoal.checks.known_rules import excluded_by_facts, forbidden_by_rules
-from shoal.checks.matching_diversity import Witness
-from shoal.core.cells import Codes
+from shoal.beliefs.priors import BELIEFS, beliefs_from_json, occupants_of_release
+from shoal.core.adversary_guarantees import JointSafety
+from shoal.core.arrays import Codes, Flags
+from shoal.core.documents import parse_json, read_whole
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.forbidden import Marks
-from shoal.core.guarantees import JointSafety
-from shoal.core.hidden_cells import HiddenCells
+from shoal.core.manifest import Manifest
 from shoal.core.plan import Plan
-from shoal.core.reading import parse_json, read_whole
-from shoal.core.release import Manifest, Published
+from shoal.core.private_cells import HiddenCells
+from shoal.core.release import Published
 from shoal.core.secret import Secret
 from shoal.core.sliced import Sliced
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.parquet_bytes import parquet_of_columns
-from shoal.knowledge.belief_file import BELIEFS, beliefs_from_json, occupants_of_release
-from shoal.knowledge.known import Knowledge
-from shoal.pipeline.earlier_places import EARLIER, EARLIER_VALUES, earlier_evidence
-from shoal.pipeline.hidden_cells import uncover
-from shoal.pipeline.people import lines_of_keys
-from shoal.pipeline.release import PLACEMENT, Release
-from shoal.pipeline.sliced_people import TUPLES, Kinds, kinds_of
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sources import parquet_of_columns
+from shoal.hiding.check import Witnessed
+from shoal.injector.check.known_rules import excluded_by_facts, forbidden_by_rules
+from shoal.injector.check.matching_diversity import Witness
+from shoal.injector.known import Knowledge
+from shoal.release.earlier_places import EARLIER, EARLIER_VALUES, earlier_evidence
+from shoal.release.opened import PLACEMENT, Release
+from shoal.release.people import TUPLES, Kinds, kinds_of, lines_of_keys, uncover
 
-__all__ = [
-    "KNOWLEDGE",
-    "evidence_of",
-    "kinds_of_release",
-    "known_to_maker",
-    "read_witnesses",
-    "seal_witnesses",
-    "with_tables_written",
-]
-
+# The internal file with what the adversary is assumed to know.
 KNOWLEDGE = "knowledge.toml"
-"""The internal file with what the adversary is assumed to know."""
+# The name that guarantees have for the cells to hide.
 PRIVATE_CELLS = "private cells"
-"""What a guarantee calls the cells that somebody wanted hidden."""
 
 
 def with_tables_written(plan: Plan, engine: DuckDB) -> Plan:
-    """Give a plan whose internal tables are written out as witnesses."""
+    """Return a plan whose internal tables are serialized as witnesses."""
     if not plan.tables:
         return plan
     written = {name: parquet_of_columns(engine, table) for name, table in plan.tables.items()}
@@ -62,7 +50,7 @@ def with_tables_written(plan: Plan, engine: DuckDB) -> Plan:
 
 
 def seal_witnesses(secret: Secret, witnesses: Mapping[str, bytes]) -> dict[str, str]:
-    """Give the HMAC of each witness, as the manifest states it."""
+    """Return the HMAC of each witness, as the manifest states it."""
     key = secret.derive("witnesses")
     return {
         name: hmac.new(key, name.encode() + b"\x00" + content, hashlib.sha256).hexdigest()
@@ -73,11 +61,8 @@ def seal_witnesses(secret: Secret, witnesses: Mapping[str, bytes]) -> dict[str, 
 def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
     """Read the witnesses of a release from its internal folder, and check that they are its own.
 
-    Raises
-    ------
-    DataError
-        Where the manifest names none although the release cannot do without, or where one is
-        missing or is not the one that the release was made with.
+    Raises `DataError` if the manifest names none although the release needs one, or if a witness is
+    missing or is not the one that the release was made with.
     """
     needed = {guarantee.needs_witness for guarantee in manifest.guarantees}
     for need, name in (
@@ -93,7 +78,7 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
     if not manifest.witnesses:
         return {}
     if not all(name.isprintable() and Path(name).name == name for name in manifest.witnesses):
-        raise DataError("The manifest names a witness that is no file of its own.")
+        raise DataError("The manifest names a witness that is not a file of the internal folder.")
     secret = _secret_of(internal)
     found: dict[str, bytes] = {}
     for name in manifest.witnesses:
@@ -123,7 +108,7 @@ def _secret_of(internal: Path) -> Secret:
 
 
 def known_to_maker(release: Release) -> Knowledge | None:
-    """Give the knowledge that a release was made against, where its maker or folder has it."""
+    """Return the knowledge that a release was made against; None if it is not available."""
     if release.making is not None:
         witnesses: Mapping[str, bytes] = release.making.plan.witnesses
     elif release.internal is not None and KNOWLEDGE in release.manifest.witnesses:
@@ -136,7 +121,7 @@ def known_to_maker(release: Release) -> Knowledge | None:
 def evidence_of(
     release: Release, published: Published, witnesses: Mapping[str, bytes]
 ) -> dict[str, object]:
-    """Give what checkers need, by the names that guarantees have for it."""
+    """Return what checkers need, by the names that guarantees have for it."""
     if HiddenCells.FILE in witnesses and published.rows is not None:
         uncovered = uncover(release, published, witnesses[HiddenCells.FILE])
         return {PRIVATE_CELLS: Witnessed(uncovered.codes, uncovered.is_private)}
@@ -150,7 +135,7 @@ def evidence_of(
     if BELIEFS in witnesses:
         beliefs = beliefs_from_json(witnesses[BELIEFS])
         occupants = occupants_of_release(published, published.buckets, beliefs)
-        # Where labels leave open who is in which bucket, the claim stays unconfirmed.
+        # If labels leave open who is in which bucket, the claim stays unconfirmed.
         if occupants is not None:
             found["beliefs"] = occupants
     if EARLIER in witnesses:
@@ -159,19 +144,16 @@ def evidence_of(
 
 
 def _kinds(release: Release, sliced: Sliced, witnesses: Mapping[str, bytes]) -> dict[str, object]:
-    """Give what is known of the people of a sliced release, where that is at hand."""
+    """Return what is known of the people of a sliced release, if it is available."""
     if TUPLES not in witnesses and release.making is None:
         return {}
     return {"tuples": kinds_of(release, sliced, witnesses.get(TUPLES)).people}
 
 
 def kinds_of_release(release: Release, sliced: Sliced) -> Kinds:
-    """Give the kinds of people of a sliced release, from its maker or its internal folder.
+    """Return the kinds of people of a sliced release, from its maker or its internal folder.
 
-    Raises
-    ------
-    DataError
-        Where neither is at hand, or the internal folder is not the release's.
+    Raises `DataError` if neither is available, or the internal folder belongs to another release.
     """
     content = None
     if release.making is None and release.internal is not None:
@@ -187,7 +169,7 @@ def _knowledge(content: bytes) -> Knowledge:
 
 
 def _forbidden(release: Release, published: Published, content: bytes) -> Witness:
-    """Say what the people of every bucket cannot have, by the rules and by facts about them."""
+    """Return what the people of every bucket cannot have, by rules and by facts about them."""
     buckets = published.buckets
     assert buckets is not None
     if published.meanings:
@@ -206,9 +188,9 @@ def _with_facts(
     published: Published,
     excluded: Mapping[str, Sequence[int]],
     bucket: Codes,
-    marks: Marks,
+    marks: Flags,
 ) -> Witness:
-    """Take each person of a fact out of their line, and mark what they do not have."""
+    """Take each person of a fact out of their line, and mark the values that they lack."""
     count = published.lines.counts.copy()
     line_of = lines_of_keys(release, published, list(excluded))
     own = {person: marks[line].copy() for person, line in line_of.items()}

@@ -1,63 +1,30 @@
-"""The public codebook: what a reader of a release must know to use it."""
+"""The public codebook, in Markdown for readers and as DDI-Codebook 2.5 for data archives.
+
+Both describe the data files, every variable, and what its values stand for. Of original values the
+DDI file lists only those that as many rows carry as a public file may name. Its elements are in the
+order of the schema of the DDI Alliance.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, PublishedColumn
-from shoal.core.schema import Role
-from shoal.report.markdown import inert, markdown_text
+from shoal.core.display import printable
+from shoal.core.domain import SUPPRESSED, ColumnType, Role
+from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.shapes import BUCKET, COUNT
+from shoal.report.markup import inert, markdown_text
 
-__all__ = [
-    "ANALYSING",
-    "ENCODING",
-    "READING",
-    "codebook",
-    "describe",
-    "labels_in_order",
-    "stated_role",
-]
-
-READING = {
-    Shape.GENERALIZED: (
-        "One line a person, in `table`. Quasi-identifiers are labels: an interval `[a, b[` holds "
-        "a and not b; `labels.json` says what every other label stands for."
-    ),
-    Shape.BUCKETIZED: (
-        "Two files, joined by `bucket`: `quasi` has one line a person with the quasi-identifiers "
-        "as they are, `sensitive` says how often each value occurs in a bucket. Which value "
-        "belongs to which line of a bucket is not published."
-    ),
-    Shape.SLICED: (
-        "The attributes are parted into columns, each with a file of its own: `column_1`, "
-        "`column_2` and so on say how often a bucket holds each combination of a column's values. "
-        "Files are joined by `bucket`; which entry of one column belongs to which of another is "
-        "not published, and within a bucket every way to link them is equally likely. `sliced` is "
-        "one such linking, drawn at random, for tools that need one table: values of one column "
-        "belong together in its lines, values of different columns only by chance: a line of it is "
-        "nobody in particular."
-    ),
-    Shape.SUPPRESSED: (
-        "One line a person, in `table`. A cell that is `*` was suppressed: some at the wish of the "
-        "person, others to protect these, and nothing here says which. A cell that is empty was "
-        "missing in the original, which is something else."
-    ),
+DDI_NAMESPACE = "ddi:codebook:2_5"
+_MOST_VALUES = 1000
+_OWN = {
+    BUCKET: "number of the bucket, which says nothing by itself",
+    COUNT: "number of rows in the bucket that carry the values of the line",
 }
-
-ANALYSING = (
-    "A question about values of one column has an exact answer. One about several columns has an "
-    "expected value over all linkings, and a standard error. `views.duckdb.sql` and "
-    "`views.postgres.sql`, where they are there, make a view `expected` whose `weight` is the "
-    "number of rows expected of each combination: sum it under any condition. In Python, "
-    "`shoal.analyse.Analyst(shoal.open_release(folder))` gives counts, sums, averages, bounds of "
-    "extremes and tables, with their standard errors. What links columns shows as far as buckets "
-    "differ from each other: within a bucket it is lost, so relations between columns look weaker, "
-    "as a rule, than they are."
-)
-
+_NUMERIC = (ColumnType.INTEGER, ColumnType.REAL)
 ENCODING = (
     "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
     "suppressed. Lines are sorted by their content; their order says nothing."
@@ -65,15 +32,7 @@ ENCODING = (
 
 
 def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
-    """Write the codebook in Markdown.
-
-    Parameters
-    ----------
-    manifest
-        What the release says of itself.
-    meanings
-        What the labels of recoded columns stand for.
-    """
+    """Return the codebook in Markdown."""
     lines = [
         "# Codebook",
         "",
@@ -82,7 +41,7 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         *_about(manifest),
         "## How to read it",
         "",
-        READING[manifest.shape],
+        manifest.shape.words.reading,
         "",
         ENCODING,
         "",
@@ -121,8 +80,8 @@ def _about(manifest: Manifest) -> list[str]:
 
 
 def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[str]:
-    """List the columns; of a suppressed release also how many cells each lacks."""
-    if manifest.shape is Shape.SUPPRESSED:
+    """List the columns; for a suppressed release also the number of suppressed cells of each."""
+    if manifest.shape.hides_cells:
         return [
             "| column | role | type | published as | cells suppressed |",
             "|---|---|---|---|---|",
@@ -144,7 +103,7 @@ def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
 
 
 def stated_role(column: PublishedColumn) -> str:
-    """Say what a column could betray; a sensitive one may be known of people too."""
+    """Return the role of a column in words; a sensitive column may be a quasi-identifier too."""
     return f"{column.role}, {Role.QUASI}" if column.is_also_quasi else str(column.role)
 
 
@@ -166,9 +125,10 @@ def _slices(manifest: Manifest) -> list[str]:
 
 
 def _analysing(manifest: Manifest) -> list[str]:
-    if manifest.shape not in (Shape.BUCKETIZED, Shape.SLICED):
+    # The lines of one table are analysed like any table.
+    if not manifest.shape.numbers_buckets:
         return []
-    return ["", "## How to analyse it", "", ANALYSING]
+    return ["", "## How to analyse it", "", manifest.shape.words.analysing]
 
 
 def _published_as(column: PublishedColumn) -> str:
@@ -186,12 +146,7 @@ def labels_in_order(
 ) -> list[tuple[str, Meaning]]:
     """Return labels and meanings in the order in which they are read.
 
-    Parameters
-    ----------
-    labels
-        The labels of a column.
-    order
-        The values of an ordered column, from lowest to highest.
+    `order` has the values of an ordered column, from lowest to highest.
     """
     rank = {text: float(place) for place, text in enumerate(order)}
 
@@ -204,7 +159,7 @@ def labels_in_order(
 
 
 def _start(meaning: Meaning) -> float:
-    """Return where an interval of numbers begins; other labels come behind them, as texts."""
+    """Return the lower end of an interval of numbers; other labels come last, sorted as texts."""
     try:
         return math.inf if meaning.interval is None else float(meaning.interval[0])
     except ValueError:
@@ -213,14 +168,10 @@ def _start(meaning: Meaning) -> float:
 
 
 def describe(meaning: Meaning, order: Sequence[str] = ()) -> str:
-    """Say what a label stands for.
+    """Return in words what a label stands for.
 
-    Parameters
-    ----------
-    meaning
-        What it stands for.
-    order
-        The values of an ordered column, from lowest to highest; others are sorted as texts.
+    `order` has the values of an ordered column, from lowest to highest; other values are sorted as
+    texts.
 
     Examples
     --------
@@ -246,3 +197,139 @@ def _range(low: str, high: str) -> str:
     if low == "-inf":
         return "any number or date" if high == "+inf" else f"below {high}"
     return f"from {low}" if high == "+inf" else f"from {low} to below {high}"
+
+
+def ddi_codebook(
+    manifest: Manifest,
+    meanings: Mapping[str, Mapping[str, Meaning]],
+    counts: Mapping[str, Mapping[str, int]] | None = None,
+) -> str:
+    """Return the codebook as DDI-Codebook XML.
+
+    `counts` has the number of rows that carry each value, by column. Values that fewer rows carry
+    than `Manifest.least_named` are not listed, nor those of a column with more than a thousand.
+    """
+    root = Element("codeBook", {"xmlns": DDI_NAMESPACE, "version": "2.5"})
+    _study(root, manifest)
+    contents = {file.name: file.header for file in manifest.data_files}
+    for number, (name, columns) in enumerate(contents.items(), start=1):
+        _file(root, manifest, f"F{number}", name, columns)
+    described = SubElement(root, "dataDscr")
+    by_name = {column.name: column for column in manifest.columns}
+    names = dict.fromkeys(name for columns in contents.values() for name in columns)
+    for number, name in enumerate(names, start=1):
+        places = [f"F{place}" for place, held in enumerate(contents.values(), 1) if name in held]
+        attributes = {"ID": f"V{number}", "name": printable(name), "files": " ".join(places)}
+        if name in by_name:
+            known = (counts or {}).get(name, {})
+            column = by_name[name]
+            _variable(described, attributes, column, manifest, meanings.get(name), known)
+        else:
+            _own_variable(described, attributes, name)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _study(root: Element, manifest: Manifest) -> None:
+    about = manifest.about.to_dict()
+    study = SubElement(root, "stdyDscr")
+    _citation(study, manifest, about)
+    information = SubElement(study, "stdyInfo")
+    _text(information, "abstract", f"{manifest.extent}. {_plain(manifest.shape.words.reading)}")
+    if "purpose" in about:
+        _text(information, "abstract", about["purpose"], contentType="purpose")
+    for remark in manifest.remarks:
+        _text(information, "abstract", remark)
+    access = SubElement(study, "dataAccs")
+    if "licence" in about:
+        _text(SubElement(access, "useStmt"), "conditions", about["licence"])
+    for guarantee in manifest.guarantees:
+        _text(access, "notes", f"{guarantee.name}: {guarantee.statement}. {guarantee.limits}")
+
+
+def _citation(study: Element, manifest: Manifest, about: Mapping[str, str]) -> None:
+    """Write the title of the release and who is responsible for it, in the order of the schema."""
+    citation = SubElement(study, "citation")
+    plain = f"A table about people, published {manifest.shape} by {manifest.method}"
+    _text(SubElement(citation, "titlStmt"), "titl", about.get("title", plain))
+    if "institution" in about:
+        _text(SubElement(citation, "prodStmt"), "producer", about["institution"])
+    if "contact" in about:
+        _text(SubElement(citation, "distStmt"), "contact", about["contact"])
+    if "version" in about:
+        _text(SubElement(citation, "verStmt"), "version", about["version"])
+
+
+def _file(
+    root: Element, manifest: Manifest, identifier: str, name: str, columns: Sequence[str]
+) -> None:
+    text = SubElement(SubElement(root, "fileDscr", {"ID": identifier}), "fileTxt")
+    _text(text, "fileName", f"{name}.{manifest.format}")
+    if COUNT not in columns:
+        dimensions = SubElement(text, "dimensns")
+        _text(dimensions, "caseQnty", str(manifest.n_rows))
+        _text(dimensions, "varQnty", str(len(columns)))
+    _text(text, "fileType", manifest.format)
+    if manifest.format == "csv":
+        _text(text, "format", _plain(ENCODING))
+
+
+def _variable(
+    described: Element,
+    attributes: Mapping[str, str],
+    column: PublishedColumn,
+    manifest: Manifest,
+    labels: Mapping[str, Meaning] | None,
+    counts: Mapping[str, int],
+) -> None:
+    is_numeric = column.type in _NUMERIC and labels is None and not column.n_suppressed
+    interval = "contin" if column.type is ColumnType.REAL and is_numeric else "discrete"
+    variable = SubElement(described, "var", {**attributes, "intrvl": interval})
+    _text(variable, "labl", column.name)
+    told = f"Role: {stated_role(column)}. Type of the original values: {column.type}."
+    if column.is_distorted:
+        told += " Some values may have been changed on purpose."
+    _text(variable, "txt", told)
+    if labels is not None:
+        order = column.order or ()
+        for label, meaning in labels_in_order(labels, order)[:_MOST_VALUES]:
+            _category(variable, label, describe(meaning, order))
+    else:
+        _values(variable, column, counts, manifest.least_named)
+    if column.n_suppressed and SUPPRESSED not in (labels or {}):
+        _category(variable, SUPPRESSED, "suppressed", is_missing=True)
+    SubElement(variable, "varFormat", {"type": "numeric" if is_numeric else "character"})
+
+
+def _values(
+    variable: Element, column: PublishedColumn, counts: Mapping[str, int], least: int
+) -> None:
+    """List the values that enough rows carry, in the order of the column's type."""
+    named = [value for value, count in counts.items() if count >= least]
+    if len(named) > _MOST_VALUES:
+        return
+    rank = {text: float(place) for place, text in enumerate(column.order or ())}
+    if column.type in _NUMERIC and not column.is_recoded:
+        rank = {value: float(value) for value in named}
+    for value in sorted(named, key=lambda value: (rank.get(value, math.inf), value)):
+        _category(variable, value, value)
+
+
+def _category(variable: Element, code: str, label: str, *, is_missing: bool = False) -> None:
+    category = SubElement(variable, "catgry", {"missing": "Y"} if is_missing else {})
+    _text(category, "catValu", code)
+    _text(category, "labl", label or "(the empty text)")
+
+
+def _own_variable(described: Element, attributes: Mapping[str, str], name: str) -> None:
+    variable = SubElement(described, "var", {**attributes, "intrvl": "discrete"})
+    _text(variable, "labl", _OWN[name])
+    SubElement(variable, "varFormat", {"type": "numeric"})
+
+
+def _text(parent: Element, tag: str, text: str, **attributes: str) -> None:
+    SubElement(parent, tag, attributes).text = printable(text)
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")

@@ -1,7 +1,7 @@
-"""The internal report: what was done and why, who is still at risk, and what is still to be had.
+"""The internal report: what was done and why, who is still at risk, and what analysts keep.
 
-It shows values of the table and findings of attacks, and says so at its top; it belongs into the
-internal folder. Everything that it shows is given: it reads no file and knows no engine.
+It shows values of the table and findings of attacks, and says so at its top; it belongs in the
+internal folder. Everything that it shows is passed in: it reads no file and knows no engine.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from shoal.core.attack import Findings, Section
 from shoal.core.calibration import Calibration, Estimate
+from shoal.core.display import Section
+from shoal.core.findings import Findings
+from shoal.core.manifest import Manifest, Meaning
 from shoal.core.measure import Measured
-from shoal.core.release import Manifest, Meaning
-from shoal.knowledge.correlation import Correlations
-from shoal.knowledge.known import Knowledge
-from shoal.report.heat_map import heat_map
-from shoal.report.html import (
+from shoal.injector.known import Knowledge
+from shoal.report.markup import (
     Chapter,
     Child,
     Markup,
@@ -29,14 +28,19 @@ from shoal.report.html import (
     table,
     value,
 )
-from shoal.report.plain_words import NOT_STATED, RISKS, found_about, promised_about
-from shoal.report.plots import bars
-from shoal.report.public_report import column_table, guarantee_list, value_of_remark
+from shoal.report.plots import bars, heat_map
+from shoal.report.public_report import (
+    NOT_STATED,
+    RISKS,
+    column_table,
+    found_about,
+    guarantee_list,
+    promised_about,
+    value_of_remark,
+)
 from shoal.report.risk import BY_COLUMN
-from shoal.report.tables import figure_table, section_parts
-from shoal.report.utility import kept, utility_parts
-
-__all__ = ["Evidence", "internal_report"]
+from shoal.report.tables import figure_table, kept, section_parts, utility_parts
+from shoal.slicing.correlation import Correlations
 
 _WARNING = (
     "Internal: this page shows values of the table and what attacks found. It must not be shipped "
@@ -52,70 +56,40 @@ _NOTHING_MEASURED = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
-    """What the internal report is made of, beside the release itself.
+    """What the internal report shows, beside the release itself."""
 
-    Parameters
-    ----------
-    roles
-        The columns of the table by role, those that are not published among them.
-    findings
-        What each attack found.
-    risks
-        For each attack, by its name, the people at risk by what they have in common.
-    unsaid
-        For each attack, by its name, what of that cannot be counted, and why.
-    verdicts
-        What the gate said of each attack, by its name.
-    not_run
-        The attacks that were left out, by name, each with the steward's reason.
-    knowledge
-        What the release was made against, or was mined; None where nothing was.
-    measured
-        What measures say of the release.
-    correlations
-        Of the table's columns.
-    dropped
-        How many rows were left out, and why.
-    accepted
-        The risks that were accepted, and why.
-    warnings, remarks
-        What the steward, and what every reader, was told.
-    notes
-        Figures of the method, by name.
-    seconds
-        When each step began; the last says when all was done.
-    """
-
+    # The columns of the table by role, also those that are not published.
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     findings: Sequence[Findings] = ()
+    # By attack: the people at risk by what they have in common, and what of that cannot be counted.
     risks: Mapping[str, Sequence[Section]] = field(default_factory=dict)
     unsaid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # By attack: the verdict of the gate, and the steward's reason to leave an attack out.
     verdicts: Mapping[str, str] = field(default_factory=dict)
     not_run: Mapping[str, str] = field(default_factory=dict)
+    # What the release was made against, or what was mined.
     knowledge: Knowledge | None = None
     measured: Sequence[Measured] = ()
     correlations: Correlations | None = None
+    # The number of rows left out, and why.
     dropped: tuple[int, str] = (0, "")
+    # The risks that were accepted, and why.
     accepted: Sequence[str] = ()
+    # What the steward, and what every reader, was told.
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    # Figures of the method, by name.
     notes: Mapping[str, object] = field(default_factory=dict)
+    # When each step began; the last entry is the end.
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def internal_report(
     manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], evidence: Evidence
 ) -> str:
-    """Write the internal report, one HTML file.
+    """Return the internal report, one HTML page.
 
-    Parameters
-    ----------
-    manifest
-        What the release says of itself.
-    meanings
-        What the labels of recoded columns stand for.
-    evidence
-        What else there is to show; what is not there is said not to have been done.
+    If a part of the evidence is missing, the report says that it was not done.
     """
     chapters = [
         Chapter("Attacks in short", _summary(evidence)),
@@ -136,7 +110,7 @@ def internal_report(
 
 
 def _verdict(manifest: Manifest, evidence: Evidence) -> str:
-    """Say in one paragraph how the release came out."""
+    """Return one paragraph on the outcome."""
     names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
     said = [
         f"{manifest.extent}, published {manifest.shape} by {manifest.method}.",
@@ -167,7 +141,7 @@ def _attacked(evidence: Evidence) -> str:
 
 
 def _strongest(evidence: Evidence) -> str:
-    """Say what the strongest of the attacks that count people by a limit found."""
+    """Return a sentence on the strongest of the attacks that count people by a limit."""
     counting = [
         found for found in evidence.findings if found.limit is not None and not found.figure
     ]
@@ -255,7 +229,7 @@ def _done(manifest: Manifest, evidence: Evidence) -> list[Markup]:
 
 
 def _durations(began: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    """Give how long each step took, from when each began; the last one only ends the others."""
+    """Yield the duration of each step from when each began; the last one only ends the others."""
     for (step, first), (_, last) in pairwise(began.items()):
         yield step, round(last - first, 2)
 
@@ -297,7 +271,7 @@ def _attacks(evidence: Evidence) -> list[Markup]:
 
 
 def _doubts(found: Findings) -> list[Markup]:
-    """Say what the findings do not cover."""
+    """List what the findings do not cover."""
     said = []
     if found.cut_short:
         said.append(f"It was cut short: {found.cut_short}.")

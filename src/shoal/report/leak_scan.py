@@ -1,12 +1,11 @@
 """Look through a public text for what must not be in it, before it is written.
 
 A document is split into pieces: texts between tags and values of attributes, cells and lines of
-Markdown, strings of JSON, names and literals of SQL, cells of CSV. A piece that the same document
-would hold for any table is ours, and so is a name or value that is published. What is left is cut
-into runs of words, and these are looked up among what would betray somebody: documents are short
-and tables long, so that nothing is done to the values of a table but to look them up. Secrets,
-names of internal files and paths are looked for everywhere. What is found is told by its kind,
-never by itself.
+Markdown, strings of JSON, names and literals of SQL, cells of CSV. Pieces that the same document
+would hold for any table are allowed, and so are published names and values. The rest is cut into
+runs of words, which are looked up among the values that would betray somebody: documents are short
+and tables are long, so the values of a table are only looked up. Secrets, names of internal files
+and paths are searched for everywhere. A find is reported by its kind, never by its text.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
+from shoal.core.display import printable, shortened
 from shoal.core.errors import GuaranteeError
-from shoal.report.texts import printable, shortened
-
-__all__ = ["Unpublishable", "candidates", "is_distinctive", "leaks", "pieces", "refuse_leaks"]
 
 _FEWEST_DIGITS = 32
 _HEX = re.compile(rf"(?<![0-9a-fA-F])[0-9a-fA-F]{{{_FEWEST_DIGITS},}}(?![0-9a-fA-F])")
@@ -48,38 +45,24 @@ _COUNTS_THINGS = re.compile(rf"\d{{1,{_FEWEST_OF_A_NUMBER - 1}}}")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Unpublishable:
-    """What a public file must not hold.
+    """What a public file must not hold."""
 
-    Parameters
-    ----------
-    identifying
-        Names of identifying columns.
-    values
-        Values of identifying columns.
-    rare
-        Values that fewer people carry than the guarantee allows to be named.
-    absent
-        Values of the table that the release shows nowhere: suppressed, or in rows left out.
-    keys
-        Keys of rows.
-    secrets
-        Secrets and keys derived from them, in hexadecimal; the digest of the table.
-    internal
-        Names and paths of internal files, of the table and of its folder.
-    findings
-        What attacks found, as a report would put it.
-    fewest
-        The fewest people that a public file may count.
-    """
-
+    # The names of identifying columns, and their values.
     identifying: Collection[str] = ()
     values: Collection[str] = ()
+    # Values that fewer people carry than the guarantee allows to be named.
     rare: Collection[str] = ()
+    # Values of the table that the release shows nowhere: suppressed, or in rows left out.
     absent: Collection[str] = ()
+    # Keys of rows.
     keys: Collection[str] = ()
+    # Secrets and keys derived from them, in hexadecimal; the digest of the table.
     secrets: Collection[str] = ()
+    # Names and paths of internal files, of the table and of its folder.
     internal: Collection[str] = ()
+    # Findings of attacks, as a report would word them.
     findings: Collection[str] = ()
+    # The fewest people that a public file may count.
     fewest: int = 0
 
     def __repr__(self) -> str:
@@ -93,20 +76,12 @@ def leaks(
     digests: Collection[str] = (),
     name: str = "",
 ) -> tuple[str, ...]:
-    """Say what kinds of things a text holds that must not be there.
+    """Return the kinds of things in a text that must not be published.
 
-    Parameters
-    ----------
-    text
-        What is about to be published: HTML, XML, Markdown, JSON, SQL or CSV.
-    unpublishable
-        What must not be there.
-    expected
-        Pieces that may be there whatever they hold: our own sentences, published names and values.
-    digests
-        Long hexadecimal numbers that may be there, as the digests of files.
-    name
-        The name of the file, whose ending says what it is; else that is told by how it begins.
+    The text is HTML, XML, Markdown, JSON, SQL or CSV; the ending of the file name gives its format,
+    which is otherwise guessed from the beginning. Pieces in `expected` are allowed whatever they
+    hold: our own sentences, published names and values. So are long hexadecimal numbers in
+    `digests`.
 
     Examples
     --------
@@ -153,12 +128,9 @@ def _found_anywhere(
 
 
 def candidates(text: str, expected: Collection[str] = (), name: str = "") -> frozenset[str]:
-    """Give the runs of words of a text that could be a value of a table, also in small letters.
+    """Return the runs of words of a text that could be a value of a table, also in lower case.
 
-    Parameters
-    ----------
-    text, expected, name
-        As `leaks` takes them.
+    The parameters are those of `leaks`.
 
     Examples
     --------
@@ -171,7 +143,7 @@ def candidates(text: str, expected: Collection[str] = (), name: str = "") -> fro
 
 
 def is_distinctive(text: str) -> bool:
-    """Whether a text says so much that it is looked for: no short word, and no short number.
+    """Return whether a text is long enough to be searched for: no short word, no short number.
 
     Examples
     --------
@@ -191,19 +163,10 @@ def refuse_leaks(
     expected: Collection[str] = (),
     digests: Collection[str] = (),
 ) -> None:
-    """Raise where a public file would hold what must not be there.
+    """Raise `GuaranteeError` if a public file would hold something that must not be published.
 
-    Parameters
-    ----------
-    name
-        The name of the file.
-    text, unpublishable, expected, digests
-        As `leaks` takes them.
-
-    Raises
-    ------
-    GuaranteeError
-        Naming the file and the kinds of things, never the things.
+    The error names the file and the kinds of things, never the things. The parameters are those of
+    `leaks`.
     """
     found = leaks(text, unpublishable, expected, digests, name)
     if found:
@@ -255,13 +218,13 @@ def _strings(stated: object) -> Iterator[str]:
 
 
 def _rest(text: str, expected: Collection[str], name: str) -> list[str]:
-    """Give what is left of a document without what may be there."""
+    """Return the pieces of a document that are not expected."""
     known = frozenset(form for one in expected for form in _forms(one))
     return [part for piece in pieces(text, name) for part in _unexpected(piece, known) if part]
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Give a text as it is, and as a page shows it."""
+    """Yield a text as it is, and as a page shows it."""
     yield text
     yield text.strip()
     if len(text) > _SHOWN_LETTERS or not text.isprintable():
@@ -269,7 +232,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _unexpected(piece: str, known: Collection[str]) -> Iterator[str]:
-    """Give what is left of a piece: a list leaves its entries that are not known, side by side."""
+    """Yield what is left of a piece; of a list, neighbouring unknown entries stay together."""
     if piece in known:
         return
     parts, place = piece.split(", "), 0
@@ -288,10 +251,7 @@ def _unexpected(piece: str, known: Collection[str]) -> Iterator[str]:
 
 
 def _runs(rest: Iterable[str]) -> frozenset[str]:
-    """Give whole pieces, and runs of some words of them.
-
-    A run begins and ends with a word, or where there is a space beside it.
-    """
+    """Return whole pieces, and the runs of up to eight words or tokens in them."""
     runs: set[str] = set()
     for piece in rest:
         runs |= {piece, piece.strip()}
@@ -304,14 +264,14 @@ def _runs(rest: Iterable[str]) -> frozenset[str]:
 
 
 def _entries(rest: Iterable[str]) -> frozenset[str]:
-    """Give whole pieces, and the entries of those that are lists."""
+    """Return whole pieces, and the entries of those that are lists."""
     return frozenset(entry.strip(" .") for piece in rest for entry in (piece, *piece.split(", ")))
 
 
 def _holds_any(runs: frozenset[str], entries: frozenset[str], terms: Iterable[str]) -> bool:
-    """Whether a term is a piece, or a run of whole words of one.
+    """Return whether a term is a piece, or a run of whole words of one.
 
-    A short number is one only by itself: sentences count many things.
+    A short number counts only if it is a whole entry: sentences count many things.
     """
     return any(
         form.lower() in (entries if _COUNTS_THINGS.fullmatch(form) else runs)
@@ -322,7 +282,7 @@ def _holds_any(runs: frozenset[str], entries: frozenset[str], terms: Iterable[st
 
 
 def _is_told_of_few(piece: str, fewest: int) -> bool:
-    """Whether a piece counts people, but too few of them."""
+    """Return whether a piece counts fewer people than may be counted."""
     return any(0 < int(number) < fewest for number in _COUNT.findall(piece))
 
 

@@ -1,8 +1,9 @@
-"""Pages made of elements, in which every text is escaped unless it was made here.
+"""Text, Markdown and pages of HTML, in which no foreign text becomes markup.
 
 A page is one file: its style is in it, it has no script, and a content security policy forbids it
-to load or run anything. Texts from a table go through `value`, which isolates their direction and
-shortens long ones, so that a cell that is HTML, or is written from right to left, is shown as text.
+to load or run anything. It is made of elements, in which every text is escaped unless it was made
+here. Texts from a table go through `value`, which isolates their direction and shortens long ones,
+so that a cell that is HTML, or is written from right to left, is shown as text.
 """
 
 from __future__ import annotations
@@ -12,29 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from shoal.report.texts import printable, shortened
-
-__all__ = [
-    "POLICY",
-    "STYLE",
-    "Chapter",
-    "Child",
-    "Markup",
-    "drawing",
-    "element",
-    "joined",
-    "listed",
-    "page",
-    "report_page",
-    "table",
-    "value",
-]
+from shoal.core.display import Section, printable, shortened
 
 _MOST_LETTERS = 120
+# Longer words are broken, so that a table stays within its page.
 _LONG_WORD = 24
-"""Longer words are broken, so that a table stays within its page."""
+# Smaller numbers are shown as "less than this".
 _SMALLEST = 0.0001
-"""Numbers nearer to 0 than that are not told apart."""
 _LARGE = 10_000
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
@@ -83,8 +68,8 @@ class Markup:
         return self.text
 
 
+# The content of an element; anything but markup is escaped.
 Child = Markup | str | int | float
-"""What an element can hold: what is not markup is escaped."""
 
 
 def element(name: str, *children: Child, **attributes: str) -> Markup:
@@ -102,7 +87,7 @@ def element(name: str, *children: Child, **attributes: str) -> Markup:
 
 
 def joined(children: Iterable[Child]) -> Markup:
-    """Put pieces behind one another."""
+    """Join pieces."""
     return Markup("".join(map(_inner, children)))
 
 
@@ -139,7 +124,7 @@ def listed(items: Iterable[Child]) -> Markup:
 def table(
     columns: Sequence[Child], rows: Iterable[Sequence[object]], caption: Child | None = None
 ) -> Markup:
-    """Make a table: numbers stand at the right, texts are shown as values of a table are.
+    """Make a table; numbers are aligned to the right, and texts go through `value`.
 
     Examples
     --------
@@ -190,26 +175,12 @@ def _number(number: int | float) -> str:  # noqa: PYI041 - they are written diff
 
 
 def drawing(svg: str) -> Markup:
-    """Place a drawing of `shoal.report.plots` or `shoal.report.heat_map`, which escape themselves.
-
-    Parameters
-    ----------
-    svg
-        The drawing.
-    """
+    """Place a drawing of `shoal.report.plots`, which escapes its own texts."""
     return element("figure", Markup(svg))
 
 
 def page(title: str, *children: Child) -> str:
-    """Write a whole page.
-
-    Parameters
-    ----------
-    title
-        What it is called; also its first heading.
-    children
-        What it holds.
-    """
+    """Write a whole page; its title is also its first heading."""
     head = "".join(
         (
             '<meta charset="utf-8">',
@@ -233,7 +204,7 @@ class Chapter:
 
 
 def report_page(title: str, lead: Sequence[Child], chapters: Sequence[Chapter]) -> str:
-    """Write a page of chapters, with a list of them behind what leads in.
+    """Write a page of chapters, with a table of contents after the lead.
 
     Examples
     --------
@@ -250,3 +221,85 @@ def report_page(title: str, lead: Sequence[Child], chapters: Sequence[Chapter]) 
     for name, chapter in numbered:
         said += [element("h2", chapter.title, id=name), *chapter.parts]
     return page(title, *said)
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+_MARKDOWN = "\\`*_[]|"
+
+
+def inert(text: str) -> str:
+    r"""Escape a text so that it stays inside its line or cell.
+
+    Examples
+    --------
+    >>> print(inert("a|b <c>"))
+    a\|b &lt;c&gt;
+    """
+    escaped = escape(text, quote=False)
+    return escaped.replace("|", "\\|").replace("\n", " ").replace("\r", " ")
+
+
+def markdown_text(text: str) -> str:
+    r"""Escape a text for Markdown, also in a table.
+
+    Examples
+    --------
+    >>> print(markdown_text("<b>|[x](y)"))
+    &lt;b&gt;\|\[x\](y)
+    """
+    escaped = escape(printable(text), quote=False)
+    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in escaped)
+
+
+def as_markdown(section: Section) -> str:
+    """Write a small table under its title.
+
+    Examples
+    --------
+    >>> print(as_markdown(Section("methods", ("method", "risk"), (("a", 0.25), ("b", None)))))
+    ## methods
+    <BLANKLINE>
+    | method | risk |
+    |---|---:|
+    | a | 0.25 |
+    | b | - |
+    """
+    are_numbers = [
+        all(isinstance(row[place], int | float | None) for row in section.rows)
+        for place in range(len(section.columns))
+    ]
+    return "\n".join(
+        [
+            f"## {inert(section.title)}",
+            "",
+            _line(section.columns),
+            f"|{'|'.join('---:' if one else '---' for one in are_numbers)}|",
+            *map(_line, section.rows),
+        ]
+    )
+
+
+def _line(values: tuple[object, ...]) -> str:
+    return f"| {' | '.join(map(_markdown_cell, values))} |"
+
+
+def _markdown_cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else inert(printable(str(value)))
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def svg_text(text: str) -> str:
+    """Escape a text for a drawing.
+
+    Examples
+    --------
+    >>> svg_text("<script>") + svg_text(chr(0))
+    '&lt;script&gt;�'
+    """
+    return escape(printable(text))

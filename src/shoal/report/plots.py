@@ -1,12 +1,13 @@
-"""Plots as SVG text: bars, histograms, and estimates with their intervals.
+"""Plots as SVG text: bars, histograms, estimates with their intervals, and heat maps.
 
-Every plot says in words what it shows, numbers stand beside what is drawn, and kinds of marks
-differ by their form, so that nothing depends on seeing colours. There is no script and no link in
-any of them.
+Every plot has a description in words and numbers beside its marks, and kinds of marks differ by
+their form, so that nothing depends on seeing colours. No plot has a script or a link.
+`risk_picture` draws the comparison of several releases in the same way.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.report.texts import shortened, svg_text
-
-__all__ = ["Estimate", "bars", "estimates", "histogram", "svg_document"]
+from shoal.core.display import shortened
+from shoal.report.markup import svg_text
+from shoal.slicing.correlation import Correlations
 
 _WIDTH = 640
 _LEFT = 190
@@ -29,7 +30,7 @@ _FILL = "#08519c"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of `estimates`: its interval, and what it is compared with where there is such."""
+    """A figure of `estimates` with its interval, and a reference value if there is one."""
 
     label: str
     value: float
@@ -41,16 +42,10 @@ class Estimate:
 def bars(
     labels: Sequence[str], values: Sequence[float], *, title: str, unit: str, most: float = 0.0
 ) -> str:
-    """Draw one horizontal bar a label, its number beside it.
+    """Draw one horizontal bar per label, with its number; the first forty are drawn.
 
-    Parameters
-    ----------
-    labels, values
-        What the bars are called and how long they are. The first forty are drawn.
-    title, unit
-        What is shown, and what the numbers count.
-    most
-        The number that a full bar stands for; the largest one where it is more.
+    `unit` says what the numbers count, and `most` is the number that a full bar stands for if no
+    value is larger (default: the largest value).
 
     Examples
     --------
@@ -74,13 +69,13 @@ def bars(
     told = ", ".join(f"{shortened(label, 40)}: {_number(number)}" for label, number in shown)
     left_out = len(labels) - len(shown)
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
-    return svg_document(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
+    return svg_figure(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
 
 
 def histogram(values: npt.ArrayLike, *, title: str, unit: str, n_bins: int = 12) -> str:
-    """Draw how many of the values lie in each of some intervals of equal width.
+    """Draw how many values lie in each of up to `n_bins` intervals of equal width.
 
-    Whole numbers are cut at whole numbers.
+    Intervals of whole numbers begin at whole numbers.
 
     Examples
     --------
@@ -112,16 +107,9 @@ def _bin(start: float, step: float, is_whole: bool) -> str:
 def estimates(
     figures: Sequence[Estimate], *, title: str, unit: str, compared: str = "compared with"
 ) -> str:
-    """Draw figures as squares on the line of their interval, an empty circle beside for another.
+    """Draw figures as squares on the lines of their intervals, and references as empty circles.
 
-    Parameters
-    ----------
-    figures
-        What is drawn; the first forty.
-    title, unit
-        What is shown, and what the numbers are.
-    compared
-        What the circles stand for.
+    The first forty are drawn. `compared` says what the circles stand for.
 
     Examples
     --------
@@ -147,7 +135,7 @@ def estimates(
             f'<text x="{_LEFT + 10}" y="{bottom + 10}">{svg_text(key)}</text>'
         )
     height = bottom + (24 if has_reference else 0)
-    return svg_document(title, f"{unit}. {'; '.join(told)}.", _WIDTH, height, parts)
+    return svg_figure(title, f"{unit}. {'; '.join(told)}.", _WIDTH, height, parts)
 
 
 def _estimate(one: Estimate, y: float, scale: float) -> list[str]:
@@ -176,29 +164,40 @@ def _spread(one: Estimate) -> str:
     return f"{_number(one.value)} ({_number(one.low)} to {_number(one.high)})"
 
 
-def svg_document(
-    title: str, description: str, width: int, height: int, parts: Sequence[str]
-) -> str:
-    """Put a drawing together.
-
-    Parameters
-    ----------
-    title, description
-        What it is called, and what it shows in words; both are escaped.
-    width, height
-        Its size.
-    parts
-        What is drawn, as SVG.
-    """
+def svg_figure(title: str, description: str, width: int, height: int, parts: Sequence[str]) -> str:
+    """Return a drawing with its title in bold above the parts; the rest is as in `svg_document`."""
     called = svg_text(shortened(title, 72))
+    heading = f'<text x="6" y="20" font-size="14" font-weight="bold">{called}</text>'
+    return svg_document(title, description, (width, height), [heading, *parts])
+
+
+def svg_document(
+    title: str,
+    description: str,
+    size: tuple[int, int],
+    parts: Sequence[str],
+    *,
+    name: str = "",
+    has_style: bool = True,
+) -> str:
+    """Return a drawing of some width and height around SVG parts, on white.
+
+    Title and description are escaped. With a name, they have ids by which the drawing is labelled,
+    for drawings that stand alone. Without style, each part states its own font size and colour.
+    """
+    width, height = size
+    font, fill = (' font-size="12"', f'fill="{_INK}" ') if has_style else ("", "")
+    labelled = f' aria-labelledby="{name}-title {name}-description"' if name else ""
+    title_id, description_id = (
+        f' id="{name}-{part}"' if name else "" for part in ("title", "description")
+    )
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
-        f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
-        f'  fill="{_INK}" role="img">',
-        f"<title>{svg_text(title)}</title>",
-        f"<desc>{svg_text(description)}</desc>",
+        f'  width="{width}" height="{height}" font-family="system-ui, sans-serif"{font}',
+        f'  {fill}role="img"{labelled}>',
+        f"<title{title_id}>{svg_text(title)}</title>",
+        f"<desc{description_id}>{svg_text(description)}</desc>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="6" y="20" font-size="14" font-weight="bold">{called}</text>',
         *parts,
         "</svg>",
     ]
@@ -211,3 +210,138 @@ def _number(number: float) -> str:
 
 def _label(label: str) -> str:
     return svg_text(shortened(label, _MOST_LETTERS))
+
+
+# --- a heat map of correlations -------------------------------------------------------------------
+
+
+_STOPS = ((247, 251, 255), (158, 202, 225), (66, 146, 198), (8, 81, 156), (8, 48, 107))
+_N_LEVELS = 24
+_MOST_NUMBERED = 24
+_MOST_NAMED = 120
+_MOST_LETTERS_NAMED = 24
+# From this correlation on, numbers are written in white.
+_DARK = 0.55
+
+
+def heat_map(correlations: Correlations, *, title: str = "Correlation of attributes") -> str:
+    """Draw the correlation of every pair of attributes as a square.
+
+    The squares go from light (independent) to dark blue (one attribute follows from the other), in
+    one hue, which does not depend on seeing colours. Up to 24 attributes have numbers in their
+    squares, up to 120 have names.
+
+    Examples
+    --------
+    >>> found = Correlations(("age", "sex"), np.array([[1, 0.25], [0.25, 1]]))
+    >>> drawing = heat_map(found)
+    >>> drawing[:4], "The strongest: age and sex (0.25)" in drawing
+    ('<svg', True)
+    """
+    names = correlations.columns
+    side = _side(len(names))
+    has_names = len(names) <= _MOST_NAMED
+    margin = 20 + (
+        7 * max((min(len(name), _MOST_LETTERS_NAMED) for name in names), default=0)
+        if has_names
+        else 0
+    )
+    width = margin + max(side * len(names) + 20, 8 * _N_LEVELS + 100)
+    height = margin + side * len(names) + 60
+    parts = [
+        f'<g transform="translate({margin} {margin}) scale({side})" shape-rendering="crispEdges">',
+        *_squares(correlations),
+        "</g>",
+        f'<g transform="translate({margin} {margin})" font-size="11">',
+        *(_names(names, side) if has_names else ()),
+        *(_numbers(correlations, side) if len(names) <= _MOST_NUMBERED else ()),
+        "</g>",
+        *_legend(margin, height - 34),
+    ]
+    described = _description(correlations)
+    return svg_document(title, described, (width, height), parts, name="heat-map", has_style=False)
+
+
+def _side(n_names: int) -> int:
+    """Return the width of a square; drawings of many attributes stay of one size."""
+    if n_names <= _MOST_NUMBERED:
+        return 34
+    return 14 if n_names <= _MOST_NAMED else 3
+
+
+def _description(correlations: Correlations) -> str:
+    names = correlations.columns
+    strongest = ", ".join(
+        f"{first} and {second} ({value:.2f})" for first, second, value in correlations.strongest(5)
+    )
+    return (
+        f"Phi-squared of every pair of {len(names)} attributes, from 0 (light: independent) to 1 "
+        "(dark: the one with fewer values follows from the other). "
+        + (f"The strongest: {strongest}." if strongest else "No pair is correlated.")
+    )
+
+
+def _squares(correlations: Correlations) -> list[str]:
+    """Draw all squares of one level as one path, which keeps the text short."""
+    level = np.minimum((correlations.matrix * _N_LEVELS).astype(np.int64), _N_LEVELS - 1)
+    drawn = []
+    for number in np.unique(level).tolist():
+        rows, columns = np.nonzero(level == number)
+        path = "".join(
+            f"M{column} {row}h1v1h-1z"
+            for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+        )
+        drawn.append(f'<path fill="{_colour((number + 0.5) / _N_LEVELS)}" d="{path}"/>')
+    return drawn
+
+
+def _colour(share: float) -> str:
+    place = share * (len(_STOPS) - 1)
+    low = min(int(place), len(_STOPS) - 2)
+    mixed = (
+        round(first + (second - first) * (place - low))
+        for first, second in zip(_STOPS[low], _STOPS[low + 1], strict=True)
+    )
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def _names(names: tuple[str, ...], side: int) -> list[str]:
+    size = f' font-size="{min(11, side - 3)}"'
+    drawn = []
+    for place, name in enumerate(names):
+        middle = side * place + side / 2
+        told = f"<title>{svg_text(name)}</title>{svg_text(shortened(name, _MOST_LETTERS_NAMED))}"
+        drawn.append(f'<text x="-6" y="{middle + 4}" text-anchor="end"{size}>{told}</text>')
+        drawn.append(
+            f'<text transform="translate({middle + 4} -6) rotate(-90)"{size}>{told}</text>'
+        )
+    return drawn
+
+
+def _numbers(correlations: Correlations, side: int) -> list[str]:
+    drawn = []
+    for row, column in itertools.product(range(len(correlations.columns)), repeat=2):
+        value = float(correlations.matrix[row, column])
+        x, y = side * column + side / 2, side * row + side / 2 + 4
+        ink = "#ffffff" if value >= _DARK else "#1b1b1b"
+        drawn.append(
+            f'<text x="{x}" y="{y}" text-anchor="middle" fill="{ink}">{_share(value)}</text>'
+        )
+    return drawn
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
+
+
+def _legend(left: int, top: int) -> list[str]:
+    steps = [
+        f'<rect x="{left + 8 * number}" y="{top}" width="8" height="10" '
+        f'fill="{_colour((number + 0.5) / _N_LEVELS)}"/>'
+        for number in range(_N_LEVELS)
+    ]
+    ends = (
+        f'<text x="{left}" y="{top + 24}" font-size="11">0: independent</text>',
+        f'<text x="{left + 8 * _N_LEVELS}" y="{top + 24}" font-size="11">1: determined</text>',
+    )
+    return [*steps, *ends]

@@ -1,7 +1,12 @@
-"""The public report: what changed, what is promised, and how to analyse the release.
+"""The public report, `report.html`: what a release is, on one page, and what it means for people.
 
 It says what the manifest, the labels and the codebook say, and no more: no finding of an attack, no
 mined rule, no value that `labels.json` does not name.
+
+Singling out, linkability and inference are the risks that European data protection authorities
+ask about: Article 29 Working Party, Opinion 05/2014 on anonymisation techniques, section 2.2.
+Membership stands beside them: that somebody is in the table may be all there is to know. Each
+attack class declares which risks it tries; an attack that declares none is listed apart.
 """
 
 from __future__ import annotations
@@ -11,17 +16,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning
+from shoal.core.display import number
+from shoal.core.findings import Findings, Risk
+from shoal.core.guarantees import KAnonymity
+from shoal.core.manifest import Manifest, Meaning
 from shoal.report.codebook import (
-    ANALYSING,
     ENCODING,
-    READING,
     describe,
     labels_in_order,
     stated_role,
 )
-from shoal.report.html import (
+from shoal.report.markup import (
     Chapter,
     Child,
     Markup,
@@ -33,23 +38,18 @@ from shoal.report.html import (
     table,
     value,
 )
-from shoal.report.plain_words import RISKS, promised_about
 from shoal.report.plots import bars, histogram
 
-__all__ = ["column_table", "guarantee_list", "public_report"]
-
-_MOST_LABELS = 500
-_ONE_LINE = {
-    Shape.GENERALIZED: (
-        "Count, tabulate and model the lines as they are. A label stands for a range or for "
-        "several values: treat it as a category, or take the middle of an interval as an estimate "
-        "and say so."
-    ),
-    Shape.SUPPRESSED: (
-        "Count, tabulate and model the lines as they are. Treat a suppressed cell as unknown: it "
-        "is not missing at random, for what is hidden was chosen by what it would betray."
-    ),
+# The risks, and the question that each asks.
+RISKS: dict[str, str] = {
+    Risk.SINGLING_OUT: "Can somebody be picked out of the release?",
+    Risk.LINKABILITY: "Can what is published of somebody be joined to another source about them?",
+    Risk.INFERENCE: "Can something be concluded about somebody with more certainty than before?",
+    Risk.MEMBERSHIP: "Can it be told whether somebody is in the table?",
 }
+# The heading of attacks whose class does not declare a risk.
+NOT_STATED = "Not stated"
+_MOST_LABELS = 500
 
 
 def public_report(
@@ -57,22 +57,16 @@ def public_report(
     meanings: Mapping[str, Mapping[str, Meaning]],
     bucket_sizes: npt.ArrayLike = (),
 ) -> str:
-    """Write the public report, one HTML file.
+    """Return the public report, one HTML page.
 
-    Parameters
-    ----------
-    manifest
-        What the release says of itself.
-    meanings
-        What the labels of recoded columns stand for.
-    bucket_sizes
-        How many rows each bucket has, which any reader can count; they are drawn.
+    `bucket_sizes` has the number of rows of each bucket, which any reader can count; they are
+    drawn.
     """
     chapters = [
         Chapter(
             "What changed",
             [
-                element("p", *_marked(READING[manifest.shape])),
+                element("p", *_marked(manifest.shape.words.reading)),
                 column_table(manifest, meanings),
                 *_slices(manifest),
                 *_drawn(manifest, bucket_sizes),
@@ -81,7 +75,7 @@ def public_report(
         Chapter(
             "How to analyse it",
             [
-                element("p", *_marked(_ONE_LINE.get(manifest.shape, ANALYSING))),
+                element("p", *_marked(manifest.shape.words.analysing)),
                 element("p", *_marked(ENCODING)),
             ],
         ),
@@ -97,7 +91,7 @@ def public_report(
 
 
 def _in_short(manifest: Manifest) -> list[Child]:
-    """Say in one paragraph what the release is and what it promises."""
+    """Return one paragraph on what the release is and what it promises."""
     n_recoded = sum(column.is_recoded for column in manifest.columns)
     names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
     told = (
@@ -140,7 +134,7 @@ def column_table(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning
         for column in manifest.columns
     ]
     names = ("column", "role", "type", "published as", "cells suppressed")
-    if manifest.shape is Shape.SUPPRESSED:
+    if manifest.shape.hides_cells:
         return table(names, rows, "Columns")
     return table(names[:-1], [row[:-1] for row in rows], "Columns")
 
@@ -171,7 +165,7 @@ def _separated(names: Sequence[str]) -> list[Child]:
 
 def _drawn(manifest: Manifest, bucket_sizes: npt.ArrayLike) -> list[Markup]:
     drawn = []
-    if np.size(bucket_sizes) and manifest.shape is not Shape.SUPPRESSED:
+    if np.size(bucket_sizes) and not manifest.shape.hides_cells:
         told = "buckets by their number of rows"
         drawn.append(drawing(histogram(bucket_sizes, title="Sizes of buckets", unit=told)))
     hidden = [column for column in manifest.columns if column.n_suppressed]
@@ -231,3 +225,87 @@ def _marked(text: str) -> list[Child]:
     return [
         element("code", part) if place % 2 else part for place, part in enumerate(text.split("`"))
     ]
+
+
+def promised_about(manifest: Manifest) -> dict[str, str]:
+    """Return for each risk what follows from the shape and the guarantees alone.
+
+    Nothing that an attack found is in it.
+
+    Examples
+    --------
+    >>> from shoal.core.guarantees import FrequencyDiversity
+    >>> from shoal.core.shapes import Shape
+    >>> manifest = Manifest(shape=Shape.BUCKETIZED, method="anatomy", parameters={},
+    ...     guarantees=(FrequencyDiversity(ell=4),), columns=(), n_rows=8, n_buckets=2)
+    >>> print(promised_about(manifest)["Inference"])
+    Who goes by what the guarantees speak of, and by nothing else, believes no sensitive value
+    with a probability above 1/4. Who compares buckets, or knows more, may conclude more.
+    """
+    k = max((one.k for one in manifest.guarantees if isinstance(one, KAnonymity)), default=0)
+    alike = f" At least {k} rows share every combination." if k else ""
+    words = manifest.shape.words
+    return {
+        Risk.SINGLING_OUT: words.singled_out + alike,
+        Risk.LINKABILITY: words.linked,
+        Risk.INFERENCE: _inferred(manifest),
+        Risk.MEMBERSHIP: words.membership,
+    }
+
+
+def _inferred(manifest: Manifest) -> str:
+    bounds = [
+        (one.posterior_bound, bool(getattr(one, "protect", ())))
+        for one in manifest.guarantees
+        if one.posterior_bound is not None
+    ]
+    if bounds:
+        bound, is_of_some = min(bounds)
+        kind = "protected" if is_of_some else "sensitive"
+        return (
+            f"Who goes by what the guarantees speak of, and by nothing else, believes no {kind} "
+            f"value with a probability above {bound}. Who compares buckets, or knows more, may "
+            "conclude more."
+        )
+    if any(one.is_about_sensitive for one in manifest.guarantees):
+        return (
+            "The guarantees say how far sensitive values are hidden; they bound no single belief "
+            "beyond what they state. Who compares buckets, or knows more, may conclude more."
+        )
+    return (
+        "No guarantee is about sensitive values: where those who look alike share a value, it is "
+        "known of all of them."
+    )
+
+
+def found_about(findings: Sequence[Findings]) -> dict[str, list[str]]:
+    """Return for each risk what the attacks found about it; an empty list if none tried.
+
+    Attacks that declare no risk are listed under `NOT_STATED`, which is a key only if there are
+    any.
+    """
+    said: dict[str, list[str]] = {risk: [] for risk in RISKS}
+    for found in findings:
+        for risk in found.risks or (NOT_STATED,):
+            said.setdefault(risk, []).append(_sentence(found))
+    return said
+
+
+def _sentence(found: Findings) -> str:
+    name = found.attack.replace("_", " ")
+    if found.figure:
+        return f"{name}, by an adversary who knows {found.knows}: {found.figure}."
+    if found.is_belief and found.limit is not None:
+        by_limit = f"by the limit {found.limit}, {found.line}"
+        return f"{name}, by an adversary who knows {found.knows}: {by_limit}."
+    begin = f"{name}: an adversary who knows {found.knows}"
+    if found.limit is None:
+        return (
+            f"{begin} believes what she believes most of anybody with probability "
+            f"{found.worst:.3g}. There is no limit to judge that by."
+        )
+    counted = "none" if not found.n_breached else number(found.n_breached)
+    return (
+        f"{begin} puts {counted} of {number(found.n_people)} people at risk by the limit "
+        f"{found.limit}; the most that she believes of anybody has probability {found.worst:.3g}."
+    )

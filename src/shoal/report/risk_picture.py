@@ -1,9 +1,12 @@
-"""Risk against loss, as SVG text.
+"""Risk against loss: which of several releases are worth choosing from, and their picture.
 
-One mark a release: a filled circle on the frontier, which a line joins, an empty one where another
-release is better, a cross where the gate fails, a ring around the one that is recommended. Nothing
-is told by colour. Names stand in a list beside the picture, by number; numbers keep clear of marks
-and of one another. It has no script, and words say what it shows.
+One release beats another if it has no more exposed people, risk or loss, and less of one. Releases
+that no other beats are the frontier: whatever a steward prefers, the best choice is among them.
+
+The picture has one mark per release: a filled circle on the frontier, which a line joins, an empty
+circle if another release is better, a cross if the gate fails, and a ring around the recommended
+one. Nothing depends on colour. A numbered list beside the picture has the names; numbers keep clear
+of marks and of one another. The drawing has no script, and words say what it shows.
 """
 
 from __future__ import annotations
@@ -13,10 +16,9 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from shoal.core.frontier import Point, frontier
-from shoal.report.texts import printable, shortened, svg_text
-
-__all__ = ["risk_picture"]
+from shoal.core.display import printable, shortened
+from shoal.report.markup import svg_text
+from shoal.report.plots import svg_document
 
 _SIDE = 400
 _LEFT, _TOP, _BELOW, _BETWEEN = 70, 60, 84, 44
@@ -26,8 +28,8 @@ _WIDE = frozenset("mwMW@%…")
 _LINE, _GAP = 16, 10
 _MARK, _RING = 5.0, 10.0
 _INK = "#1b1b1b"
+# An axis begins above 0 if all values are above this fraction of the largest.
 _ZOOM = 0.5
-"""An axis begins above 0 where all values are above this part of the largest."""
 
 
 def risk_picture(
@@ -41,22 +43,9 @@ def risk_picture(
 ) -> str:
     """Draw releases by their risk and their loss.
 
-    Parameters
-    ----------
-    points
-        The releases.
-    recommended
-        The name of the one that is recommended.
-    failing
-        The names of those that fail the gate; they are not on the frontier.
-    max_risk
-        The risk that is allowed; None where none was stated.
-    risk_name, loss_name
-        What is written at the axes.
-
-    Returns
-    -------
-    An SVG document.
+    `recommended` and `failing` are names of releases; those that fail the gate are not on the
+    frontier. `max_risk` is the risk that is allowed; if None, no limit is drawn. `risk_name` and
+    `loss_name` are the titles of the axes.
 
     Examples
     --------
@@ -76,21 +65,14 @@ def risk_picture(
         f"On the frontier: {', '.join(point.name for point in best)}. Recommended: {recommended}."
     )
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
-        f'  width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="12"',
-        f'  fill="{_INK}" role="img" aria-labelledby="risk-title risk-description">',
-        '<title id="risk-title">Risk against loss</title>',
-        f'<desc id="risk-description">{svg_text(described)}</desc>',
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         *_axes(paper, risk_name, loss_name),
         *_allowed(paper, max_risk),
         *_better(),
         *_line(paper, best),
         *_marks(marked),
         *names.drawn(),
-        "</svg>",
     ]
-    return "\n".join(parts) + "\n"
+    return svg_document("Risk against loss", described, (width, height), parts, name="risk")
 
 
 # --- paper ----------------------------------------------------------------------------------------
@@ -98,7 +80,7 @@ def risk_picture(
 
 @dataclass(frozen=True)
 class _Axis:
-    """From where to where an axis goes, in round steps."""
+    """An axis in round steps."""
 
     low: float
     high: float
@@ -108,7 +90,7 @@ class _Axis:
     def over(cls, values: Sequence[float]) -> _Axis:
         most, least = max(values, default=0.0), min(values, default=0.0)
         most = most if most > 0 else 1.0
-        # Where all are alike, a closer look would show nothing but rounding.
+        # If all are alike, a closer look would show nothing but rounding.
         is_close = least > _ZOOM * most and most - least > most / 1000
         spread = (most - least) * 1.2 if is_close else most * 1.05
         exponent = math.floor(math.log10(spread / _N_TICKS))
@@ -131,8 +113,6 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Paper:
-    """Where risks and losses lie."""
-
     risk: _Axis
     loss: _Axis
 
@@ -180,7 +160,7 @@ def _allowed(paper: _Paper, max_risk: float | None) -> list[str]:
 
 
 def _better() -> list[str]:
-    """Point to the corner that is best."""
+    """Draw an arrow to the best corner."""
     x, y = _LEFT, _TOP + _SIDE
     arrow = f"M{x - 14} {y + 34}l-20 20m0 -9v9h9"
     return [
@@ -190,7 +170,7 @@ def _better() -> list[str]:
 
 
 def _line(paper: _Paper, best: Sequence[Point]) -> list[str]:
-    """Join the frontier by steps: what lies above and to the right of it is beaten."""
+    """Join the frontier by steps: releases above and to the right of it are beaten."""
     if len(best) < 2:
         return []
     places = [paper.place(point.risk, point.loss) for point in best]
@@ -204,7 +184,7 @@ def _line(paper: _Paper, best: Sequence[Point]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Marked:
-    """A release with its mark and what is said of it."""
+    """A release with the place of its mark and its standing."""
 
     point: Point
     x: float
@@ -303,7 +283,7 @@ def _places_of_numbers(marked: Sequence[_Marked]) -> list[tuple[float, float]]:
 
 
 def _around(one: _Marked) -> Iterator[tuple[float, float]]:
-    """Go through the places around a mark, the nearest first, above and right of it first."""
+    """Yield places around a mark, the nearest first, those above and to the right first."""
     for distance in range(int(one.radius) + 8, 130, 4):
         for turn in range(16):
             # 45, 0, 90, ... degrees, to either side in turn.
@@ -351,7 +331,7 @@ class _Names:
 
 
 def _wrapped(name: str) -> list[str]:
-    """Break a name at spaces where it can be; what is too long in any case is cut."""
+    """Break a name at spaces if possible; a name that is too long is cut."""
     lines = [""]
     for word in printable(shortened(name, _MOST_LETTERS)).split(" "):
         for part in _parts(word):
@@ -375,7 +355,7 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def _width(text: str) -> float:
-    """Give about how wide a text is at most, whichever font is there."""
+    """Return an upper estimate of the width of a text in any font."""
     return sum(
         13.0
         if unicodedata.east_asian_width(letter) in "WF"
@@ -386,3 +366,76 @@ def _width(text: str) -> float:
         else 7.6
         for letter in text
     )
+
+
+# --- the frontier ---------------------------------------------------------------------------------
+
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Point:
+    """A release in the picture; 0 is best in every figure.
+
+    `risk` is how often adversaries are right, `loss` how much analysts lose, and `exposed` the
+    share of people of whom an adversary rightly believes too much.
+    """
+
+    name: str
+    risk: float
+    loss: float
+    exposed: float = 0.0
+
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """The figures that points are compared by."""
+        return self.exposed, self.risk, self.loss
+
+    def beats(self, other: Point) -> bool:
+        """Return whether it is better in one figure and worse in none."""
+        pairs = zip(self.figures, other.figures, strict=True)
+        return self.figures != other.figures and all(mine <= theirs for mine, theirs in pairs)
+
+
+def frontier(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the points that no other beats, from least risk to least loss.
+
+    Examples
+    --------
+    >>> found = frontier([Point("a", 0.2, 0.5), Point("b", 0.4, 0.1), Point("c", 0.4, 0.5)])
+    >>> [point.name for point in found]
+    ['a', 'b']
+    """
+    kept = [point for point in points if not any(other.beats(point) for other in points)]
+    return tuple(sorted(kept, key=lambda point: (point.risk, point.loss, point.exposed)))
+
+
+def nearest(points: Sequence[Point], risk: float) -> Point:
+    """Return the point nearest to no exposed people, no loss and the lowest reachable risk.
+
+    Of equally near points the one with less risk is taken.
+
+    Examples
+    --------
+    >>> nearest([Point("a", 0.2, 0.5), Point("b", 0.4, 0.1)], risk=0.1).name
+    'b'
+    """
+
+    def distance(point: Point) -> float:
+        return math.hypot(point.exposed, point.risk - risk, point.loss)
+
+    return min(points, key=lambda point: (distance(point), point.risk))
+
+
+def within(points: Sequence[Point], most: float) -> Point | None:
+    """Return the point with the least loss among those with a risk of at most `most`; or None.
+
+    Examples
+    --------
+    >>> within([Point("a", 0.2, 0.5), Point("b", 0.4, 0.1)], 0.2).name
+    'a'
+    """
+    # A risk is a mean, and rounding must not carry it over the limit.
+    allowed = [point for point in points if point.risk <= most + _ROUNDING]
+    return min(allowed, key=lambda point: (point.loss, point.exposed, point.risk), default=None)

@@ -1,21 +1,24 @@
-"""The small tables of attacks and measures as parts of a page, drawn where that tells more."""
+"""The small tables of attacks and measures as parts of a page, with drawings where they help.
+
+Every measure is shown by its figures and sections; those that Shoal knows are drawn as well:
+losses, errors of queries, accuracies beside those of the table. A loss or an error is 0 if nothing
+is lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from shoal.core.attack import Section
-from shoal.core.shown import shown_list
-from shoal.report.html import Markup, drawing, element, table, value
-from shoal.report.plots import bars
-
-__all__ = ["figure_table", "section_parts"]
+from shoal.core.display import Section, shown_list
+from shoal.core.measure import Measured
+from shoal.report.markup import Markup, drawing, element, table, value
+from shoal.report.plots import Estimate, bars, estimates
 
 _MOST_ROWS = 40
 _FEWEST_BARS = 2
 _MOST_BARS = 40
+# A longer name is cut beside a bar, so the table is needed as well.
 _MOST_LETTERS = 26
-"""A longer name is cut beside a bar, so that the table is needed as well."""
 
 
 def figure_table(figures: Mapping[str, object], caption: str) -> Markup:
@@ -35,14 +38,9 @@ def _shown(figure: object) -> object:
 
 
 def section_parts(section: Section, most: float = 0.0) -> list[Markup]:
-    """Show a section as a table, as bars, or as both where bars do not tell all of it.
+    """Show a section as a table, as bars, or as both if bars do not show all of it.
 
-    Parameters
-    ----------
-    section
-        What is shown.
-    most
-        The number that a full bar stands for, where it is not the largest one.
+    `most` is the number that a full bar stands for, if no value is larger.
     """
     drawn = _picture(section, most)
     if drawn is not None and _is_told_by_bars(section):
@@ -81,3 +79,77 @@ def _picture(section: Section, most: float) -> Markup | None:
 
 def _capitalised(title: str) -> str:
     return title[:1].upper() + title[1:]
+
+
+# --- what measures say ----------------------------------------------------------------------------
+
+
+_COUNTED = ("discernibility", "class size", "cells suppressed", "rows left out", "queries")
+
+
+def kept(measured: Sequence[Measured]) -> str:
+    """Return one sentence on what analysts keep; an empty text if nothing was measured."""
+    told = [line for one in measured for line in one.words]
+    return f"What analysts keep: {'; '.join(told)}." if told else ""
+
+
+def utility_parts(one: Measured) -> list[Markup]:
+    """Show the pictures, the figures and the sections of a measure."""
+    titled = {section.title: section for section in one.sections}
+    drawn = [
+        *_losses(one.headline),
+        *_errors(titled.get("relative errors")),
+        *_accuracies(titled.get("accuracy")),
+    ]
+    parts = [element("h3", one.measure.replace("_", " ").capitalize()), *map(drawing, drawn)]
+    parts.append(figure_table(one.headline, "Figures"))
+    for section in one.sections:
+        parts += section_parts(section)
+    return parts
+
+
+def _losses(headline: Mapping[str, object]) -> list[str]:
+    """Draw the figures that are shares."""
+    shares = {
+        name: figure
+        for name, figure in headline.items()
+        if name not in _COUNTED and isinstance(figure, float) and 0 <= figure <= 1
+    }
+    if len(shares) < 2 or "generalized loss" not in shares:
+        return []
+    title = "What is lost: 0 is nothing, 1 is everything"
+    return [bars(list(shares), list(shares.values()), title=title, unit="share lost", most=1.0)]
+
+
+def _errors(section: Section | None) -> list[str]:
+    if section is None or not section.rows:
+        return []
+    figures = []
+    for row in section.rows:
+        told = dict(zip(section.columns, row, strict=True))
+        label = f"{told['aggregate']} {told['column']}".strip()
+        figures.append(Estimate(label, *(_float(told[name]) for name in _MEAN)))
+    title = "Relative errors of queries: mean, with its interval of 95 %"
+    return [estimates(figures, title=title, unit="relative error")]
+
+
+_MEAN = ("mean", "mean from", "mean to")
+
+
+def _accuracies(section: Section | None) -> list[str]:
+    if section is None or not section.rows:
+        return []
+    figures = []
+    for row in section.rows:
+        told = dict(zip(section.columns, row, strict=True))
+        label = f"{told['target']}: {told['model']}, {told['training']}"
+        own = _float(told["of the table"])
+        # The interval is that of the loss compared with the table.
+        low, high = own - _float(told["to"]), own - _float(told["from"])
+        figures.append(Estimate(label, _float(told["accuracy"]), low, high, own))
+    title = "Accuracy of models trained on the release"
+    return [estimates(figures, title=title, unit="accuracy", compared="trained on the table")]
+
+
+def _float(entry: object) -> float:
+    return float(entry) if isinstance(entry, (int, float)) else float("nan")

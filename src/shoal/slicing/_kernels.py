@@ -1,10 +1,11 @@
 """How many tuples match how many of a few buckets, by inclusion and exclusion.
 
-Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous and writable, and allocated by the caller.
+The plain twin is the enumeration in the property tests of fake tuples. Written for Cython's pure
+Python mode: compiled when the package is built, otherwise run as plain Python. Arrays are
+contiguous and writable, and allocated by the caller.
 
-Numbers of tuples may pass 64 bits. All are taken modulo a prime below 2^31, so that products of two
-fit; the caller puts them together from several primes.
+Numbers of tuples may exceed 64 bits. All are taken modulo a prime below 2^31, so that products of
+two fit; the caller reconstructs them from several primes.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ def count_in_sets(
     product: cython.longlong[::1],
     tally: cython.longlong[::1],
 ) -> None:
-    """Add to `tally[m]` the tuples that match m buckets of a set, for all sets, by their weights.
+    """Add to `tally[m]` the weighted number of tuples that match m buckets of a set, for all sets.
 
     Set t consists of the buckets `members[starts[t]], ..., members[starts[t + 1] - 1]`, at least
     one, and counts `weight[t]` times. Tuples have a value for each column from `first_column` on;
     the values of column i in bucket b are `values[value_starts[i, b]], ...`, each once.
 
-    `marks` and `touched` are room for one entry a value, `marks` all 0 and left so; `held` and
-    `product` for 2^j entries each, where j is the size of the largest set. A subset of a set's
-    buckets is a number with a bit for each.
+    `marks` and `touched` have room for one entry per value; `marks` is all 0 before and after.
+    `held` and `product` have room for 2^j entries each, where j is the size of the largest set. A
+    subset of a set's buckets is a number with one bit per bucket.
     """
     n_columns: cython.Py_ssize_t = value_starts.shape[0]
     n_sets: cython.Py_ssize_t = weight.shape[0]
@@ -79,8 +80,8 @@ def count_in_sets(
                 value = touched[i]
                 held[marks[value]] += 1
                 marks[value] = 0
-            # Now `held` counts values by the buckets that hold them; sum up over larger sets of
-            # buckets, and it counts those that all buckets of a subset hold.
+            # `held` counts values by the exact set of buckets that hold them. Summed over supersets
+            # it counts the values that all buckets of a subset hold.
             for at in range(j):
                 bit = cython.cast(cython.Py_ssize_t, 1) << at
                 for subset in range(n_subsets):
@@ -88,7 +89,8 @@ def count_in_sets(
                         held[subset] += held[subset | bit]
             for subset in range(1, n_subsets):
                 product[subset] = product[subset] * held[subset] % modulus
-        # Back from tuples that all of a subset hold to those that no other bucket holds.
+        # Inclusion and exclusion: from tuples that all buckets of a subset match to those that
+        # no other bucket matches.
         for at in range(j):
             bit = cython.cast(cython.Py_ssize_t, 1) << at
             for subset in range(1, n_subsets):

@@ -1,8 +1,9 @@
 """Sliced l-diversity of the two sides of a cut.
 
-Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous and writable. Counts of rows stay below 2**31, so that
-products of two of them fit 64 bits.
+`DiverseSide` judges strict cuts and `SignatureSums` relaxed ones; the plain twin of both is
+`shoal.slicing.plain_partition.diversity_check`. Written for Cython's pure Python mode: compiled
+when the package is built, otherwise run as plain Python. Arrays are contiguous and writable. Counts
+of rows stay below 2**31, so that products of two of them fit 64 bits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ __all__ = ["DiverseSide", "SignatureSums"]
 
 @cython.cclass
 class DiverseSide:
-    """Whether a side of a strict cut is diverse: a row matches no other bucket, so it tells all.
+    """Whether a side of a strict cut is diverse; its rows match no other bucket.
+
+    Invariant: `in_pair` and `in_known` are all 0 between calls.
 
     Parameters
     ----------
@@ -31,11 +34,11 @@ class DiverseSide:
     n_pairs, n_known
         How many of these numbers there are.
     numerator, denominator
-        The largest share of a value s among rows of one u.
+        The largest share of a value s among the rows of one u.
     least_values
-        The fewest values among the rows of one u; 0 where shares are bounded instead.
+        The fewest values among the rows of one u; 0 if shares are bounded instead.
     side_profile, side_count
-        Where the side to judge is put: its profiles and how many rows have each.
+        The buffers that hold the side to judge: its profiles, and how many rows have each.
     """
 
     n_targets: cython.Py_ssize_t
@@ -74,13 +77,14 @@ class DiverseSide:
         self.in_known = np.zeros(n_known, dtype=np.int64)
 
     def keep(self, n_profiles: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:  # noqa: ARG002 - as the partitioner calls
-        """Whether the side is diverse in every sensitive attribute."""
+        """Return whether the side is diverse in every sensitive attribute."""
         is_distinct: cython.bint = self.least_values > 0
         is_kept: cython.bint = True
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         place: cython.Py_ssize_t
         pair: cython.longlong
+        # Count rows (or, for distinct diversity, different values) by u, and rows by (u, s).
         for i in range(n_profiles):
             place = self.side_profile[i] * self.n_targets
             for j in range(self.n_targets):
@@ -104,6 +108,7 @@ class DiverseSide:
                     break
             if not is_kept:
                 break
+        # Clear only what was touched: sides are small, tables are not.
         for i in range(n_profiles):
             place = self.side_profile[i] * self.n_targets
             for j in range(self.n_targets):
@@ -117,24 +122,25 @@ class SignatureSums:
     """p(t, s) of every distinct signature, kept up to date as buckets are cut in two.
 
     A signature is what is known of a row, as the values of some features (the known part of a
-    column, or of what two columns share). Of each it keeps F, the sum over buckets of |B| f(t, B),
-    and for each s that occurs with its u the sum N of |B| f(t, B) D(t, B)[s]. Only signatures that
-    match the bucket to be cut change. Sums are floats with a bound on their error; where that
-    leaves a comparison open, `decide` is asked. A value that is in no matching bucket above its
-    share needs no comparison, which settles the common ties in whole numbers.
+    column, or of what two columns share). For each signature it keeps F, the sum over buckets of
+    |B| f(t, B), and for each s that occurs with its u the sum N of |B| f(t, B) D(t, B)[s], so that
+    p(t, s) = N / F. Only signatures that match the bucket to be cut change. The sums are floats
+    with a bound on their error (`slack`); if that leaves a comparison open, `decide` is called. A
+    value whose share is too large in no matching bucket needs no comparison, which settles the
+    common ties in whole numbers.
 
     Parameters
     ----------
     layout
-        The `shoal.methods.slicing_partition.signatures.Signatures`.
+        The `shoal.slicing.relaxed.Signatures`.
     numerator, denominator
         The largest share of a value within a bucket, for quotients of counts.
     share
         The same for sums over buckets, rounded.
     least_values
-        The fewest values with a share above 0; 0 where shares are bounded instead.
+        The fewest values with a share above 0; 0 if shares are bounded instead.
     decide
-        Is asked for a signature and a pair (u, s) whether the share is small enough.
+        Called with a signature and a pair (u, s); returns whether the share is small enough.
     """
 
     decide: object
@@ -217,7 +223,7 @@ class SignatureSums:
         self.n_seen_pairs = 0
 
     def open(self, cell: cython.longlong[::1], count: cython.longlong[::1]) -> None:
-        """Begin with one bucket."""
+        """Start with the whole table as one bucket."""
         self.count_side(cell, count, False)
         self.go_through(False, True)
         self.clear()
@@ -229,7 +235,7 @@ class SignatureSums:
         right_cell: cython.longlong[::1],
         right_count: cython.longlong[::1],
     ) -> cython.bint:
-        """Cut a bucket in two if that keeps every signature diverse; give whether it did."""
+        """Cut a bucket in two if every signature stays diverse; return whether it did."""
         is_kept: cython.bint
         self.count_side(left_cell, left_count, False)
         self.count_side(right_cell, right_count, True)
@@ -265,7 +271,7 @@ class SignatureSums:
 
     @cython.cfunc
     def clear(self) -> cython.void:
-        """Forget the sides."""
+        """Reset the counts of both sides to 0."""
         i: cython.Py_ssize_t
         for i in range(self.n_seen):
             self.left[self.seen[i]] = 0
@@ -278,7 +284,7 @@ class SignatureSums:
 
     @cython.cfunc
     def go_through(self, is_cut: cython.bint, is_final: cython.bint) -> cython.bint:
-        """Judge, or bring up to date, all signatures that match the bucket."""
+        """Judge or update all signatures that match the bucket."""
         i: cython.Py_ssize_t
         place: cython.longlong
         k: cython.longlong
@@ -291,7 +297,7 @@ class SignatureSums:
 
     @cython.cfunc
     def weigh(self, signature: cython.longlong, side: cython.int) -> cython.double:
-        """Give |B| f(t, B) of the left side (0), the right side (1) or both together (2)."""
+        """Return |B| f(t, B) of the left side (0), the right side (1) or both together (2)."""
         target: cython.longlong = self.target[signature]
         first: cython.longlong = signature * self.n_features
         weight: cython.double = 1
@@ -303,7 +309,7 @@ class SignatureSums:
             if above == 0:
                 return 0
             weight *= above
-            # The first column is linked to nothing.
+            # The first column is linked to none before it.
             if i > self.part_start[target]:
                 below = self.count_of(self.signature[first + self.divided[i]], side)
                 weight /= below
@@ -322,7 +328,7 @@ class SignatureSums:
     def visit(
         self, signature: cython.longlong, is_cut: cython.bint, is_final: cython.bint
     ) -> cython.bint:
-        """Judge one signature as if the bucket were cut, or bring its sums up to date."""
+        """Judge one signature as if the bucket were cut, or update its sums."""
         both: cython.double = self.weigh(signature, 2)
         if both == 0:
             return True
@@ -338,7 +344,7 @@ class SignatureSums:
         is_cut: cython.bint,
         is_final: cython.bint,
     ) -> cython.bint:
-        """Do as `visit` does where shares are bounded."""
+        """Do as `visit` does if shares are bounded."""
         left: cython.double = self.weigh(signature, 0)
         right: cython.double = self.weigh(signature, 1)
         gone: cython.double = both if is_cut else 0.0
@@ -349,7 +355,7 @@ class SignatureSums:
         n_left: cython.longlong = self.left[known]
         n_right: cython.longlong = self.right[known]
         total: cython.double = self.total[signature] - gone + left + right
-        # Some roundings of numbers none of which is larger than these together.
+        # A few roundings of numbers, none of which exceeds the sum of these.
         slack: cython.double = self.slack[signature] + 4e-15 * (
             self.total[signature] + gone + left + right
         )
@@ -394,7 +400,7 @@ class SignatureSums:
     def visit_values(
         self, signature: cython.longlong, is_cut: cython.bint, is_final: cython.bint
     ) -> cython.bint:
-        """Do as `visit` does where values are counted: N is the number of buckets with s."""
+        """Do as `visit` does if values are counted: N is the number of buckets with s."""
         is_left: cython.bint = self.weigh(signature, 0) > 0
         is_right: cython.bint = self.weigh(signature, 1) > 0
         first_pair: cython.longlong = self.pair_start[self.group[signature]]
@@ -420,5 +426,5 @@ class SignatureSums:
 
     @cython.cfunc
     def is_above(self, count: cython.longlong, size: cython.longlong) -> cython.longlong:
-        """Say with 1 that a share is above the largest one, else with 0."""
+        """Return 1 if a share is above the largest one allowed, otherwise 0."""
         return 1 if count * self.denominator > size * self.numerator else 0

@@ -1,8 +1,9 @@
-"""Linkage in a sliced release: what the buckets that a person matches say of them.
+"""Linkage in a sliced release: the beliefs that the buckets matching a person support.
 
-The adversary knows what is known of a person, finds the buckets that hold these values in every
-column, and believes a sensitive value as much as rows that agree with the person have it there:
-p(t, s). One who leaves out linkings without the person can do better; both are shown.
+The adversary takes the known values of a person, finds the buckets that hold these values in every
+column, and believes a sensitive value in proportion to the rows there that agree with the person:
+p(t, s). An adversary who also rules out linkings without the person can do better; both are
+reported.
 
 References
 ----------
@@ -20,52 +21,43 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Attack, Findings, Risk, Section
+from shoal.core.adversary_guarantees import SlicedDiversity
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.attack import Attack, Need, View
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, whole
-from shoal.core.exact import exact as as_exact
-from shoal.core.guarantees import SlicedDiversity
-from shoal.core.method import Shape
+from shoal.core.exact import as_text
+from shoal.core.findings import Findings, Risk
+from shoal.core.parameters import OptionalExact, exact_number, whole_number
 from shoal.core.release import People, Published
+from shoal.core.shapes import Model
 from shoal.core.sliced import Sliced
-from shoal.knowledge.foreground import expose_sliced
-from shoal.knowledge.sliced_beliefs import SlicedBeliefs, find_exceeding, sliced_beliefs
-from shoal.knowledge.sliced_people import shown_people
-from shoal.knowledge.sliced_posteriors import exact_posteriors, is_plain
-
-__all__ = ["SlicedLinkage"]
+from shoal.slicing.beliefs import SlicedBeliefs, find_exceeding, sliced_beliefs
+from shoal.slicing.matches import expose_sliced, shown_people
+from shoal.slicing.posteriors import exact_posteriors, is_plain
 
 _CERTAIN = 1 - 1e-9
-"""Beliefs are floats."""
+"""Beliefs from this value on count as certain, because they are floats."""
 _TIE = 1 + 1e-12
 _MANY = 5
-"""From so many matching buckets on, people are counted together."""
+"""People who match at least this many buckets are counted together."""
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class SlicedLinkage(Attack):
     """Believe each sensitive value as the buckets that a person matches suggest.
 
-    Parameters
-    ----------
-    limit
-        The largest belief that is allowed, above 0 and at most 1; without one, that of the
-        release's guarantee, and where it has none, anything short of certainty.
-    exact
-        Of how many kinds of people who match several buckets the exact posterior is found; those
-        of whom most is believed come first.
-
     Notes
     -----
-    Where equal values stay in one bucket (strict cuts), everybody matches one bucket, and p(t, s)
-    is what can be inferred. Where they may be parted, linkings without the person are impossible,
-    and the exact posterior may be larger, up to certainty: it counts where it was found. Columns
-    that share attributes have it by going through all linkings, where buckets are small. A belief
-    equal to the limit is no breach, and the comparison of p(t, s) is without rounding.
+    If equal values stay in one bucket (strict cuts), everybody matches one bucket, and p(t, s) is
+    the exact posterior. If they may be separated, linkings without the person are impossible, and
+    the exact posterior may be larger, up to certainty; it counts if it was computed. If columns
+    share attributes, it is computed by enumerating all linkings of small buckets. A belief equal to
+    the limit is no breach, and p(t, s) is compared without rounding.
 
     Examples
     --------
@@ -77,38 +69,44 @@ class SlicedLinkage(Attack):
     AttackReport(sliced_linkage: 0 of 8 people believed)
     """
 
-    limit: Fraction | None = None
-    exact: int = 200
+    limit: OptionalExact = exact_number(
+        "The largest belief that is allowed. Default: the guarantee's bound, or anything short of "
+        "certainty.",
+        default=None,
+        above=0,
+        at_most=1,
+        is_limit=True,
+    )
+    exact: int = whole_number(
+        "Of how many kinds of people who match several buckets the exact posterior is found; those "
+        "of whom most is believed come first.",
+        default=200,
+        least=0,
+    )
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.LINKABILITY, Risk.INFERENCE)
     knows: ClassVar[str] = (
         "what is known of people who are in the table, and the release; every linking of a "
         "bucket's columns is equally likely to her"
     )
-    shapes: ClassVar[frozenset[Shape]] = frozenset({Shape.SLICED})
-    yields_beliefs: ClassVar[bool] = True
-
-    def __init__(self, *, limit: Number | None = None, exact: int = 200) -> None:
-        bound = None if limit is None else as_exact("limit", limit)
-        if bound is not None and not 0 < bound <= 1:
-            raise ParameterError(f"limit must be above 0 and at most 1, not {as_text(bound)}.")
-        object.__setattr__(self, "limit", bound)
-        object.__setattr__(self, "exact", whole("exact", exact, least=0))
+    reads: ClassVar[frozenset[Model]] = frozenset({Model.SLICES})
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.TRUTH})
 
     def fits(self, published: Published) -> bool:
-        """Whether the release is sliced and has a sensitive column."""
+        """Return whether the release is sliced and has a sensitive column."""
         return super().fits(published) and bool(
             published.sliced is not None and published.sliced.layout.sensitive
         )
 
-    def run(self, published: Published, people: People, knowledge: object = None) -> Findings:  # noqa: ARG002
+    def run(self, view: View) -> Findings:
         """Attack the people with the release alone.
 
         Raises
         ------
         ParameterError
-            Where the release has another shape or no sensitive column.
+            If the release has another shape or no sensitive column.
         """
+        published, people = view.published, view.people
         sliced = published.sliced
         if sliced is None or not self.fits(published):
             raise ParameterError("SlicedLinkage attacks sliced releases with a sensitive column.")
@@ -160,13 +158,13 @@ class SlicedLinkage(Attack):
 
 @dataclass(eq=False)
 class _Found:
-    """What is believed of people over all sensitive attributes, one entry a cell."""
+    """The beliefs about people over all sensitive attributes, one entry per cell."""
 
-    belief: npt.NDArray[np.float64]
-    posterior: npt.NDArray[np.float64]
+    belief: Floats
+    posterior: Floats
     value: Codes
-    exceeds: npt.NDArray[np.bool_]
-    is_exact: npt.NDArray[np.bool_]
+    exceeds: Flags
+    is_exact: Flags
     n_matching: Counts
 
     @classmethod
@@ -182,15 +180,15 @@ class _Found:
 
     def add(
         self, sliced: Sliced, known: Cells, sensitive: str, limit: Fraction | None, most_exact: int
-    ) -> npt.NDArray[np.float64]:
-        """Add what is believed of one more sensitive attribute.
+    ) -> Floats:
+        """Add the beliefs about one more sensitive attribute.
 
-        Returns
-        -------
-        How much each value is believed of each cell: p(t, s), or the posterior if that is larger.
+        Returns the belief in each value about each cell: p(t, s), except that the most likely value
+        of a cell whose exact posterior was computed has that posterior.
         """
         beliefs = sliced_beliefs(sliced, known, sensitive)
         belief, value = _strongest(beliefs)
+        # If a tuple matches one bucket, p(t, s) is the posterior already.
         posterior, is_exact = belief.copy(), is_plain(sliced, beliefs)
         shares = np.zeros((len(belief), beliefs.domain.size))
         tuple_, code, share = beliefs.shares
@@ -210,11 +208,12 @@ class _Found:
         is_larger = posterior > self.posterior
         self.value[is_larger] = value[is_larger] + sliced.first_sensitive(sensitive)
         self.posterior = np.maximum(self.posterior, posterior)
-        self.n_matching = np.bincount(beliefs.matches[0], minlength=len(belief))
+        n_matching = np.bincount(beliefs.matches[0], minlength=len(belief))
+        self.n_matching = np.maximum(self.n_matching, n_matching)
         return shares
 
     def of_people(self, owner: Codes, n_people: int) -> _Found:
-        """Give of each person the worst of what the release may show of them."""
+        """Return, for each person, the worst belief over all entries that the person may be."""
         if np.array_equal(owner, np.arange(n_people)):
             return self
         found = _Found.nothing(n_people)
@@ -222,13 +221,15 @@ class _Found:
         # The last entry of each person is the worst.
         worst = order[np.flatnonzero(np.diff(owner[order], append=n_people))]
         person = owner[worst]
-        for name in ("belief", "posterior", "value", "exceeds", "is_exact"):
+        for name in ("belief", "posterior", "value", "is_exact"):
             getattr(found, name)[person] = getattr(self, name)[worst]
+        # Another entry may exceed the limit by p(t, s) although its posterior is lower.
+        np.logical_or.at(found.exceeds, owner, self.exceeds)
         np.add.at(found.n_matching, owner, self.n_matching)
         return found
 
     def gaps(self, counts: Counts) -> Mapping[str, object]:
-        """Give how far p(t, s) is from the posterior where that is known."""
+        """Return how far p(t, s) is from the posterior, for people whose posterior is known."""
         gap = (self.posterior - self.belief)[self.is_exact]
         return {
             "people whose posterior is exact": int(counts[self.is_exact].sum()),
@@ -241,9 +242,9 @@ def _suspicions(
     people: People,
     owner: Codes,
     sensitive: str,
-    beliefs: npt.NDArray[np.float64],
+    beliefs: Floats,
 ) -> Iterator[Suspicion]:
-    """Return what is believed of each value of an attribute, if everybody's bucket is known."""
+    """Return the beliefs in each value of an attribute, if everybody's bucket is known."""
     is_known = people.bucket is not None
     if not is_known or not np.array_equal(owner, np.arange(people.quasi.n_cells)):
         return
@@ -253,8 +254,8 @@ def _suspicions(
         yield Suspicion((first + code,), beliefs[:, code], group, exposed.n_carrying([code]))
 
 
-def _strongest(beliefs: SlicedBeliefs) -> tuple[npt.NDArray[np.float64], Codes]:
-    """Give for each tuple the largest p(t, s) and the first value that has it; -1 for none."""
+def _strongest(beliefs: SlicedBeliefs) -> tuple[Floats, Codes]:
+    """Return the largest p(t, s) of each tuple and the first value that has it; -1 for none."""
     owner, code, share = beliefs.shares
     belief = np.zeros(beliefs.n_tuples)
     np.maximum.at(belief, owner, share.astype(np.float64))

@@ -1,12 +1,13 @@
-"""Baskets as rows of few columns: of each cluster of items the set that a basket holds.
+"""Baskets as rows with few columns: the set of items of each cluster that a basket holds.
 
-[Slicing], section VII: transactions are sliced like any other table once their items are grouped
-into columns. A value of such a column is a set of items, and a basket that holds none of them has
-the value "empty". Sets that too few baskets hold are folded: their rarest items are withheld, one
-by one, until enough baskets share what is left.
+Transactions are sliced like any other table once their items are grouped into columns. A value of
+such a column is a set of items, and a basket that holds none of them has the value "empty". Sets
+that too few baskets share are folded: their rarest items are withheld, one by one, until enough
+baskets share what is left.
 
-[Slicing] Rafi, Ramanaiah: Protecting Attribute Disclosure for High Dimensionality and Preserving
-Publishing of Microdata.
+References
+----------
+[Slicing] (see `shoal.core.sliced`) Section 7.
 """
 
 from __future__ import annotations
@@ -18,41 +19,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.core.cells import Codes, Counts, group
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import group
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import whole
 from shoal.core.plan import Label, Recode
-from shoal.core.rows import Rows
-from shoal.knowledge.baskets import Baskets
-from shoal.knowledge.item_clusters import ItemClusters
-
-__all__ = ["EMPTY", "WITHHELD", "BasketColumns", "slice_baskets"]
+from shoal.core.table import Rows
+from shoal.slicing.baskets import Baskets, ItemClusters
 
 EMPTY = "empty"
 """The value of a basket that holds no item of a column."""
 
 WITHHELD = "…"
-"""Stands for the items of a set that are withheld."""
+"""Stands for the withheld items of a set."""
 _AND = " + "
 _BITS = 30
-"""How many items one word of a set holds; two words and a number of baskets fit into 64 bits."""
+"""The items in one word of a set; two words and a number of baskets fit into 64 bits."""
 
 _Set = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BasketColumns:
-    """Baskets as rows.
+    """Baskets as rows: one row per basket, one column per cluster of items.
 
-    Parameters
-    ----------
-    rows
-        One row a basket, one column a cluster of items.
-    sets
-        For each column, by code, the items of the set that it stands for.
-    recode
-        For each column with rare sets the label of every set.
+    For each column, `sets` has the items of the set of each code; `recode` has the labels of all
+    sets, for columns with rare sets only.
     """
 
     rows: Rows
@@ -61,7 +54,7 @@ class BasketColumns:
 
     @property
     def n_withheld(self) -> int:
-        """How many sets of baskets, over all columns, lack some of their items or all."""
+        """The number of sets of baskets, over all columns, that lack some or all of their items."""
         labels = {labels.column: labels for labels in self.recode}
         n_withheld = 0
         for place, domain in enumerate(self.rows.domains):
@@ -74,7 +67,7 @@ class BasketColumns:
         return n_withheld
 
     def folded(self) -> Rows:
-        """Give the rows with labels in place of rare sets."""
+        """Return the rows with labels in place of rare sets."""
         domains, codes = list(self.rows.domains), self.rows.codes.copy()
         for labels in self.recode:
             place = self.rows.columns.index(labels.column)
@@ -96,34 +89,21 @@ def slice_baskets(
     clusters: ItemClusters,
     min_frequency: int | Sequence[int] | None = None,
 ) -> BasketColumns:
-    """Turn baskets into rows with a column for every cluster of items.
+    """Turn baskets into rows with one column per cluster of items.
 
-    Parameters
-    ----------
-    baskets
-        The baskets.
-    clusters
-        Their items in clusters.
-    min_frequency
-        How many baskets must share each value of a column at least; one number, or one for each
-        column. None leaves all sets as they are.
+    At least `min_frequency` baskets share each value of a column; it is one number, or one per
+    column. Default: None, which leaves all sets as they are.
 
     Notes
     -----
-    A set is written as its items with `` + `` between them. Items that read like something else
-    (empty, with a plus or a quotation mark, or with blanks around them) are written in quotation
-    marks.
+    A set is written as its items joined by `` + ``. Items that would be ambiguous (empty, with a
+    plus or a quotation mark, or with blanks around them) are written in quotation marks.
 
-    Folding goes from the largest sets to the smallest: one that too few baskets share loses the
-    item with the fewest baskets (of several the last one) and becomes, for example, ``bread + …``:
+    Folding goes from the largest sets to the smallest: a set that too few baskets share loses the
+    item with the fewest baskets (the last of several) and becomes, for example, ``bread + …``:
     bread, and something else that is withheld. It is not counted with the baskets that hold bread
-    alone. What is left without an item becomes ``*``; where that itself is too rare, the values
-    with the fewest baskets (of several the last one) join it.
-
-    Raises
-    ------
-    InfeasibleError
-        Where there are fewer baskets than that.
+    alone. Sets left without an item become ``*``; if that is too rare itself, the values with the
+    fewest baskets (the last of several) join it.
 
     Examples
     --------
@@ -159,7 +139,7 @@ def _check_clusters(baskets: Baskets, clusters: ItemClusters) -> None:
         range(baskets.n_items)
     ):
         raise ParameterError(
-            f"Every one of {baskets.n_items} items must be in one cluster.",
+            f"Each of the {baskets.n_items} items must be in exactly one cluster.",
             hint="make the clusters from the same baskets: cluster_items(baskets, ...).",
         )
 
@@ -190,7 +170,7 @@ def _minimums(
 
 
 def _entries_by_cluster(baskets: Baskets, clusters: ItemClusters) -> list[tuple[Codes, Codes]]:
-    """Give the entries of each cluster, by basket: the basket, and the item's place."""
+    """Return the entries of each cluster, by basket: the basket, and the item's place."""
     cluster = np.empty(baskets.n_items, dtype=np.int64)
     within = np.empty(baskets.n_items, dtype=np.int64)
     for number, members in enumerate(clusters.members):
@@ -206,7 +186,7 @@ def _entries_by_cluster(baskets: Baskets, clusters: ItemClusters) -> list[tuple[
 def _sets_of(
     baskets: Baskets, members: _Set, basket: Codes, place: Codes
 ) -> tuple[Codes, list[_Set]]:
-    """Give for each basket the number of its set, and the items of every set."""
+    """Return the number of each basket's set, and the items of every set."""
     opens = np.ones(len(basket), dtype=bool)
     opens[1:] = basket[1:] != basket[:-1]
     begin = np.flatnonzero(opens)
@@ -222,7 +202,7 @@ def _sets_of(
         tuple(members[item] for item in place[begin[one] : end[one]].tolist())
         for one in first.tolist()
     ]
-    # Baskets that hold nothing of the cluster have no entry.
+    # Baskets without items of the cluster have no entry.
     held = np.full(baskets.n_baskets, len(found), dtype=np.int64)
     held[basket[begin]] = inverse
     if len(begin) < baskets.n_baskets:
@@ -249,7 +229,7 @@ def _quoted(item: str) -> str:
 
 @dataclass(eq=False)
 class _Fold:
-    """A value to publish: some items, whether others are withheld, and the sets it stands for."""
+    """A value to publish: its items, whether others are withheld, and the sets it stands for."""
 
     items: _Set
     is_open: bool
@@ -283,7 +263,7 @@ def _fold(
 
 
 def _withhold(folds: Sequence[_Fold], supports: Counts, least: int) -> list[_Fold]:
-    """Fold rare values, the largest sets first; what has no item left is the last one."""
+    """Fold rare values, largest sets first; the value without items comes last."""
     kept: list[_Fold] = []
     rest = _Fold((), is_open=True, codes=[], count=0)
     by_size: dict[int, list[_Fold]] = defaultdict(list)
@@ -311,7 +291,7 @@ def _without_rarest(items: _Set, supports: Counts) -> _Set:
 
 
 def _fill_rest(folds: list[_Fold], least: int) -> list[_Fold]:
-    """Let the rarest values join the rest until enough baskets share that too."""
+    """Merge the rarest values into the rest until enough baskets share that too."""
     rest = folds[-1]
     if rest.items or not rest.is_open:
         return folds

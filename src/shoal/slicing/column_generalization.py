@@ -1,13 +1,13 @@
 """Column generalization: values of sliced columns made frequent along hierarchies.
 
-[Slicing], section 4.2: before rows are put into buckets, the values of a column, each a
-combination of its attributes, are generalized until every one occurs a minimum number of times. A
-value then tells less about who is in the table. Every attribute is generalized to one level of its
-hierarchy, so a value becomes the same label wherever it stands, and the levels are those that lose
-least.
+Before rows are put into buckets, the values of a column, each a combination of its attributes, are
+generalized until every one occurs a minimum number of times, so that a value reveals less about who
+is in the table. Every attribute is generalized to one level of its hierarchy, so a value gets the
+same label wherever it occurs, and the levels are those that lose least.
 
-[Slicing] Rafi, Ramanaiah: Protecting Attribute Disclosure for High Dimensionality and Preserving
-Publishing of Microdata.
+References
+----------
+[Slicing] (see `shoal.core.sliced`) Section 4.2.
 """
 
 from __future__ import annotations
@@ -18,39 +18,30 @@ from types import MappingProxyType
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.exact import whole
-from shoal.core.hierarchy import Hierarchy
+from shoal.core.exact import reachable, whole
 from shoal.core.plan import Recode
 from shoal.core.tree import Level, Tree, grow_tree
-from shoal.knowledge.least_loss import ColumnValues, Ladder, find_levels
-from shoal.knowledge.level_labels import recode_to_level
-
-__all__ = ["ColumnGeneralization", "apply_recode", "generalize_columns", "recode_with_inverse"]
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.level_labels import recode_to_level
+from shoal.slicing.least_loss import ColumnValues, Ladder, find_levels
 
 _N_INTERVALS = 16
-"""Numbers without a hierarchy go into so many intervals with about equal numbers of rows, and these
-are merged two by two."""
+"""Numbers without a hierarchy are put into this many intervals with about equal numbers of rows,
+which are then merged two by two."""
 _FEWEST_FOLDED = 4
-"""Of fewer values without a hierarchy none are folded."""
+"""The fewest values without a hierarchy of which some are folded."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnGeneralization:
-    """To which level each attribute is generalized.
+    """The level that each attribute is generalized to, so that values occur `min_frequency` times.
 
-    Parameters
-    ----------
-    min_frequency
-        How often every value of a column occurs at least.
-    levels, heights
-        By attribute its level, and the level at which nothing but ``*`` is left.
-    recode
-        The labels of every attribute above level 0.
-    least_counts
-        For each column the rows of its rarest value; 0 where the table is empty.
+    At an attribute's height only ``*`` is left. `recode` has the labels of every attribute above
+    level 0, and `least_counts` the rows of each column's rarest value; 0 if the table is empty.
     """
 
     min_frequency: int
@@ -60,11 +51,11 @@ class ColumnGeneralization:
     least_counts: tuple[int, ...]
 
     def apply(self, cells: Cells) -> Cells:
-        """Give the cells with labels in place of values."""
+        """Return the cells with labels in place of values."""
         return apply_recode(cells, self.recode)
 
     def to_dict(self) -> dict[str, object]:
-        """Give levels and counts as plain values."""
+        """Return levels and counts as plain values."""
         return {
             "min_frequency": self.min_frequency,
             "levels": dict(self.levels),
@@ -88,36 +79,27 @@ def generalize_columns(
     trees: Mapping[str, Tree] | None = None,
     keep: Collection[str] = (),
 ) -> ColumnGeneralization:
-    """Generalize attributes until every value of every column is frequent.
+    """Generalize attributes until every value of every column occurs `min_frequency` times.
 
-    Parameters
-    ----------
-    cells
-        The distinct combinations of the attributes, with their counts.
-    columns
-        The attributes of each column; where columns share an attribute, it has one level in all
-        of them.
-    min_frequency
-        How often every value of a column must occur at least.
-    trees
-        The hierarchies of some attributes, over the domains of the cells. Numbers and dates
-        without one are put into 16 intervals with about equal numbers of rows, then 8, 4 and 2.
-        Of four or more other values the most frequent three quarters are kept, then one half
-        and one quarter, and the others become one label; at last all become ``*``.
-    keep
-        Attributes that are not generalized, such as sensitive ones.
+    An attribute that columns share has one level in all of them. `trees` are the hierarchies of
+    some attributes, over the domains of the cells. Numbers and dates without one are put into 16
+    intervals with about equal numbers of rows, then 8, 4 and 2. Of four or more other values the
+    most frequent three quarters are kept, then one half and one quarter, and the others become one
+    label; finally all become ``*``. Attributes in `keep`, such as sensitive ones, are not
+    generalized.
 
     Notes
     -----
-    An attribute loses, on average over rows, the share of its other values that a row's own can
-    no longer be told from: 0 at level 0, and 1 where all is ``*``. Of all levels at which every
-    value is frequent, those are taken that lose least in sum; `shoal.knowledge.least_loss` says
-    how they are found, and what happens where that would take too long.
+    The loss of an attribute is the mean, over the rows, of the share of its other values that the
+    row's own value can no longer be distinguished from: 0 at level 0, and 1 if all is ``*``. Of all
+    levels at which every value is frequent, those with the smallest total loss are taken;
+    `shoal.slicing.least_loss` says how they are found, and what happens if that would take too
+    long.
 
     Raises
     ------
     InfeasibleError
-        Where a value stays rare even with everything generalized that may be.
+        If a value stays rare even with everything generalized that may be.
 
     Examples
     --------
@@ -158,39 +140,15 @@ def generalize_columns(
 
 
 def apply_recode(cells: Cells, recode: Sequence[Recode]) -> Cells:
-    """Give cells with labels in place of values, equal ones counted together.
+    """Return cells with labels in place of values; cells that become equal are merged.
 
-    Parameters
-    ----------
-    cells
-        The distinct combinations of some columns.
-    recode
-        Labels by value; columns that have none stay as they are.
-
-    Examples
-    --------
-    >>> from shoal.core.plan import Label
-    >>> city = Domain.of_texts("city", ["Bonn", "Rome"])
-    >>> cells = Cells.of_rows([city], np.array([[0], [1]]))
-    >>> labels = Recode("city", "value", np.array([0, 0]), (Label("Europe", members=(0, 1)),))
-    >>> apply_recode(cells, [labels]).counts.tolist()
-    [2]
+    Columns without labels stay as they are.
     """
     return recode_with_inverse(cells, recode)[0]
 
 
 def recode_with_inverse(cells: Cells, recode: Sequence[Recode]) -> tuple[Cells, Codes]:
-    """Do as `apply_recode`, and say of each cell which one it is a part of.
-
-    Examples
-    --------
-    >>> from shoal.core.plan import Label
-    >>> city = Domain.of_texts("city", ["Bonn", "Rome"])
-    >>> cells = Cells.of_rows([city], np.array([[0], [1]]))
-    >>> labels = Recode("city", "value", np.array([0, 0]), (Label("Europe", members=(0, 1)),))
-    >>> recode_with_inverse(cells, [labels])[1].tolist()
-    [0, 0]
-    """
+    """Like `apply_recode`; also return, for each cell, the cell that it becomes part of."""
     domains, codes = list(cells.domains), cells.codes.copy()
     for labels in recode:
         place = cells.columns.index(labels.column)
@@ -205,7 +163,7 @@ def _check_attributes(cells: Cells, attributes: Sequence[str], keep: Collection[
     stray = [name for name in (*attributes, *keep) if name not in cells.columns]
     if stray:
         raise ParameterError(
-            f"Columns that are generalized must be columns of the table; {stray[0]!r} is none.",
+            f"Columns that are generalized must be in the table; {stray[0]!r} is not.",
             hint=f"its columns are {', '.join(cells.columns)}.",
         )
 
@@ -223,12 +181,13 @@ def _check_feasible(
         f"min_frequency = {min_frequency} is out of reach: however much is generalized, column "
         f"{rare[0] + 1} ({', '.join(bottom[rare[0]].attributes)}) has a value that "
         f"{counts[rare[0]]} rows carry.",
-        hint=f"min_frequency = {best} can be reached.",
+        hint=f"{reachable({'min_frequency': best}) or 'leave that attribute out'}; or give it a "
+        "hierarchy that joins rare values.",
         best={"min_frequency": best},
     )
 
 
-# --- hierarchies where none are given ------------------------------------------------------------
+# --- hierarchies of attributes without one --------------------------------------------------------
 
 
 def _tree(cells: Cells, name: str, trees: Mapping[str, Tree]) -> Tree:
@@ -262,7 +221,7 @@ def _fold(domain: Domain, counts: Counts) -> Tree:
 
 
 def _kept(n_values: int) -> list[int]:
-    """Return how many values are kept, level by level; at least two of them are folded."""
+    """Return how many values are kept at each level; at least two are folded."""
     if n_values < _FEWEST_FOLDED:
         return []
     kept = (min(3 * n_values // 4, n_values - 2), n_values // 2, n_values // 4)

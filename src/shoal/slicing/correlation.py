@@ -1,13 +1,12 @@
 """How strongly attributes are correlated: the mean-square contingency of every pair.
 
-[Slicing], section 4.1, groups attributes that are correlated into one column. The measure is
-phi-squared, 0 for independent attributes and 1 where the one with fewer values follows from the
-other. Numbers are put into bins first: without that, an attribute in which hardly two rows agree
-seems to be correlated with every other.
+Slicing groups correlated attributes into one column. The measure is phi-squared: 0 for independent
+attributes, and 1 if the one with fewer values follows from the other. Numbers are binned first;
+otherwise an attribute in which hardly two rows agree would appear correlated with every other.
 
-[Slicing] Rafi, Ramanaiah: Protecting Attribute Disclosure for High Dimensionality and Preserving
-Publishing of Microdata; a shortened form of Li, Li, Zhang, Molloy: Slicing: A New Approach for
-Privacy Preserving Data Publishing. TKDE 24(3), 2012.
+References
+----------
+[Slicing] (see `shoal.core.sliced`) Section 4.1.
 """
 
 from __future__ import annotations
@@ -19,38 +18,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
-from shoal.core.rows import Rows
-
-__all__ = ["N_BINS", "Correlations", "Floats", "correlations", "correlations_of_rows", "equal_bins"]
-
-Floats = npt.NDArray[np.float64]
+from shoal.core.table import Rows
 
 N_BINS = 10
-"""How many intervals of equal width numbers are put into unless the caller says otherwise."""
+"""The default number of intervals of equal width that numbers are put into."""
 
 _DECIMALS = 12
-"""Correlations are rounded so that equal ones tie, whatever the last bits of a sum are."""
+"""Correlations are rounded so that equal ones tie, whatever the last bits of their sums."""
 _KEYS_A_ROW = 8
 _FEW_KEYS = 1 << 12
 _MOST_EXPONENT = 900
-"""Numbers above two to that are scaled down, for the range of some columns is no float."""
+"""Larger numbers are scaled down, because the range of a column could overflow a float."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Correlations:
-    """Phi-squared of every pair of attributes.
+    """Phi-squared of every pair of attributes, from 0 to 1, rounded to twelve decimals.
 
-    Parameters
-    ----------
-    columns
-        The attributes.
-    matrix
-        One row and one column an attribute: numbers from 0 to 1, rounded to twelve decimals. An
-        attribute with fewer than two values has 0 everywhere, with itself too.
+    An attribute with fewer than two values has 0 everywhere, also with itself.
 
     Examples
     --------
@@ -70,20 +60,17 @@ class Correlations:
 
     @property
     def distance(self) -> Floats:
-        """How far attributes are apart: 1 less the correlation, and 0 from themselves."""
+        """The distance of attributes: 1 minus the correlation, and 0 from themselves."""
         distance = np.round(1 - self.matrix, _DECIMALS)
         np.fill_diagonal(distance, 0)
         return distance
 
     def between(self, first: str, second: str) -> float:
-        """Give the correlation of two attributes."""
+        """Return the correlation of two attributes."""
         return float(self.matrix[self._place(first), self._place(second)])
 
     def nearest(self, column: str) -> tuple[tuple[str, float], ...]:
-        """Give the other attributes with their correlation, the highest first.
-
-        Attributes that are equally near come in the order of the columns.
-        """
+        """Return the other attributes with their correlation, highest first; ties by column."""
         place = self._place(column)
         order = np.argsort(-self.matrix[place], kind="stable").tolist()
         return tuple(
@@ -93,16 +80,7 @@ class Correlations:
         )
 
     def strongest(self, number: int) -> tuple[tuple[str, str, float], ...]:
-        """Give the pairs of attributes with the highest correlation, as many as are above 0.
-
-        Pairs that are equally correlated come in the order of the columns.
-
-        Examples
-        --------
-        >>> matrix = np.array([[1, 0.2, 0.7], [0.2, 1, 0], [0.7, 0, 1]])
-        >>> Correlations(("age", "sex", "salary"), matrix).strongest(5)
-        (('age', 'salary', 0.7), ('age', 'sex', 0.2))
-        """
+        """Return the most correlated pairs above 0, highest first, ties in column order."""
         first, second = np.triu_indices(len(self.columns), k=1)
         values = self.matrix[first, second]
         order = np.argsort(-values, kind="stable")[:number]
@@ -118,7 +96,7 @@ class Correlations:
         return Correlations(tuple(columns), self.matrix[np.ix_(places, places)])
 
     def to_dict(self) -> dict[str, object]:
-        """Give columns and matrix as plain lists."""
+        """Return columns and matrix as plain lists."""
         return {"columns": list(self.columns), "matrix": self.matrix.tolist()}
 
     def _place(self, column: str) -> int:
@@ -134,18 +112,10 @@ class Correlations:
 
 
 def correlations(cells: Cells, n_bins: int = N_BINS) -> Correlations:
-    """Give the correlation of every pair of a table's columns, by its distinct cells.
+    """Return the correlation of every pair of a table's columns, from its distinct cells.
 
-    Parameters
-    ----------
-    cells
-        The distinct combinations of the attributes, with their counts.
-    n_bins
-        How many intervals of equal width numbers and dates are put into.
-
-    Notes
-    -----
-    The time grows with the pairs of columns times the cells; no table of counts is kept.
+    Numbers and dates are put into `n_bins` intervals of equal width. The time grows with the pairs
+    of columns times the cells; no contingency table is kept.
 
     Examples
     --------
@@ -159,36 +129,19 @@ def correlations(cells: Cells, n_bins: int = N_BINS) -> Correlations:
 
 
 def correlations_of_rows(rows: Rows, n_bins: int = N_BINS) -> Correlations:
-    """Give the correlation of every pair of columns, row by row; the numbers of `correlations`.
+    """Return the same numbers as `correlations`, computed row by row.
 
-    Rows save counting distinct cells where hardly two rows agree. A suppressed cell is a value of
-    its own.
-
-    Examples
-    --------
-    >>> domains = tuple(Domain.of_texts(name, ["0", "1"]) for name in ("a", "b"))
-    >>> rows = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.int32)
-    >>> correlations_of_rows(Rows(domains, rows)).between("a", "b")
-    0.25
+    This saves counting distinct cells if hardly two rows agree. A suppressed cell is a value of its
+    own.
     """
     return _correlations(rows.domains, rows.codes, None, n_bins)
 
 
-def equal_bins(domain: Domain, is_there: npt.NDArray[np.bool_], n_bins: int) -> Codes:
-    """Put the values of a numeric column into intervals of equal width.
+def equal_bins(domain: Domain, is_there: Flags, n_bins: int) -> Codes:
+    """Return the interval of equal width that each code of a numeric column falls into.
 
-    Parameters
-    ----------
-    domain
-        Integers, reals or dates, with their numbers.
-    is_there
-        Which codes occur; the intervals reach from the least to the largest of these.
-    n_bins
-        How many there are. The last one holds its upper end.
-
-    Returns
-    -------
-    For each code its interval; `n_bins` for the missing value.
+    The intervals reach from the smallest to the largest of the codes that occur (`is_there`); the
+    last one includes its upper end. The missing value has number `n_bins`.
 
     Examples
     --------
@@ -206,7 +159,7 @@ def equal_bins(domain: Domain, is_there: npt.NDArray[np.bool_], n_bins: int) -> 
     _, exponent = np.frexp(np.abs(domain.numbers).max())
     numbers = np.ldexp(domain.numbers, min(_MOST_EXPONENT - int(exponent), 0))
     least, largest = numbers[is_present].min(), numbers[is_present].max()
-    # Multiplied first: the bin of a whole number is then exact.
+    # Multiply first, so that the bin of a whole number is exact.
     above = np.clip(numbers, least, largest) - least
     width = largest - least
     place = np.floor(above * n_bins / width) if width > 0 else np.zeros(len(numbers))
@@ -251,7 +204,7 @@ def _attribute(
     domain: Domain, codes: npt.NDArray[Any], weights: Floats | None, n_bins: int
 ) -> _Attribute:
     """Put numbers into bins, and number the values that occur."""
-    # One place more: the code of a suppressed cell is -1 and finds the last.
+    # One place more: the code of a suppressed cell, -1, indexes the last.
     is_there = np.zeros(domain.size + 1, dtype=bool)
     is_there[codes] = True
     kept = np.arange(domain.size + 1)
@@ -272,10 +225,10 @@ def _narrow_type(size: int) -> npt.DTypeLike:
 def _phi_squared(
     first: _Attribute, first_values: Codes, second: _Attribute, weights: Floats | None
 ) -> float:
-    """Give ``1 / (min(d1, d2) - 1) * sum (f_ij - f_i f_j)^2 / (f_i f_j)``.
+    """Return ``1 / (min(d1, d2) - 1) * sum (f_ij - f_i f_j)^2 / (f_i f_j)``.
 
-    The sum is ``sum n_ij^2 / (n_i n_j) - 1``, to which pairs of values that do not meet add
-    nothing.
+    The sum is ``sum n_ij^2 / (n_i n_j) - 1``, to which pairs of values that never occur together
+    add nothing.
     """
     fewest = min(first.size, second.size)
     if fewest < 2:
@@ -290,7 +243,7 @@ def _phi_squared(
 def _count_pairs(
     key: Codes, first: _Attribute, second: _Attribute, weights: Floats | None
 ) -> tuple[Codes, Floats]:
-    """Give the pairs of values that meet, ascending, and how often they do."""
+    """Return the pairs of values that occur together, ascending, and how often they do."""
     n_pairs = first.size * second.size
     if n_pairs > max(_KEYS_A_ROW * len(key), _FEW_KEYS):
         pairs, inverse = np.unique(key, return_inverse=True)

@@ -1,18 +1,16 @@
 """Fake tuples: combinations that match a bucket of sliced data and are not in the table.
 
-A tuple matches a bucket where the bucket holds its value in every column [Slicing, Section III].
-An adversary who asks whether somebody is in the table is misled by fakes, of which there may be
-far too many to list [Slicing, Sections V and VI]. They are counted exactly: a value of the rarest
-column is in few buckets; of one bucket the other columns contribute a product, of a few the number
-follows by inclusion and exclusion, and of many the next column parts them again. Tuples that the
-same buckets match so far go on together. (In general this counting is hard: a table whose every
-column has many values, each in many buckets, takes time for all that there is to tell apart.)
+A tuple matches a bucket that holds its value in every column. Fake tuples mislead an adversary who
+asks whether somebody is in the table, and there may be far too many to list. They are counted
+exactly: a value of the rarest column is in few buckets. For one bucket the other columns contribute
+a product; for a few, the number follows by inclusion and exclusion; many are split again by the
+next column. Tuples that match the same buckets so far are processed together. (In general this
+counting is hard: if every column has many values, each in many buckets, the time grows with all
+combinations that have to be distinguished.)
 
 References
 ----------
-[Slicing] Shaik Mahammad Rafi, P. Venkata Ramanaiah: Protecting Attribute Disclosure for High
-Dimensionality and Preserving Publishing of Microdata (a shortened variant of T. Li, N. Li,
-J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012).
+[Slicing] (see `shoal.core.sliced`) Sections 3, 5 and 6.
 """
 
 from __future__ import annotations
@@ -26,37 +24,26 @@ from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.cells import group
 from shoal.core.errors import InfeasibleError
-from shoal.knowledge.overlaps import _kernels
-from shoal.knowledge.overlaps.residues import joined, primes_for
-
-__all__ = ["FakeTuples", "ValuesByBucket", "count_fakes", "matching_buckets"]
+from shoal.slicing import _kernels
 
 _FEW = 10
-"""Sets of so many buckets are always counted by inclusion and exclusion."""
+"""Sets of up to this many buckets are always counted by inclusion and exclusion."""
 _MOST = 18
-"""Larger ones never: there are 2^18 subsets."""
+"""Larger sets never are: there are 2^18 subsets."""
 _MOST_MEMBERS = 1 << 19
-"""How many members of sets wait to be counted together."""
+"""The number of members of sets that wait to be counted together."""
 _SUBSETS_A_STEP = 50
-"""Python steps over what it lists so many times as slowly as a kernel over subsets."""
+"""A step of Python over a list takes as long as this many steps of a kernel over subsets."""
 _MOST_PAIRS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class ValuesByBucket:
-    """Which values of a column each bucket holds.
-
-    Parameters
-    ----------
-    bucket, value
-        The pairs of a bucket and a value that it holds; each may be given several times.
-    n_buckets, n_values
-        How many buckets and values there are.
-    """
+    """The values of a column that each bucket holds, as pairs, which may be repeated."""
 
     bucket: Codes
     value: Codes
@@ -85,12 +72,12 @@ class ValuesByBucket:
 
     @property
     def n_values_of(self) -> Counts:
-        """How many values each bucket holds."""
+        """The number of values that each bucket holds."""
         return np.diff(self.by_bucket[0])
 
     @property
     def n_buckets_of(self) -> Counts:
-        """How many buckets hold each value."""
+        """The number of buckets that hold each value."""
         return np.diff(self.by_value[0])
 
     @property
@@ -103,15 +90,10 @@ class ValuesByBucket:
 
 @dataclass(frozen=True)
 class FakeTuples:
-    """How many tuples match how many buckets.
+    """The number of tuples by the number of buckets that they match.
 
-    Parameters
-    ----------
-    originals
-        By number of matching buckets, how many different tuples of the table have it.
-    fakes
-        By number of matching buckets, at least one, how many tuples that are not in the table
-        have it.
+    `originals` counts the distinct tuples of the table, and `fakes` the tuples that match a bucket
+    but are not in the table.
     """
 
     originals: Mapping[int, int]
@@ -119,7 +101,7 @@ class FakeTuples:
 
     @property
     def n_originals(self) -> int:
-        """The number of different tuples of the table."""
+        """The number of distinct tuples of the table."""
         return sum(self.originals.values())
 
     @property
@@ -128,7 +110,7 @@ class FakeTuples:
         return sum(self.fakes.values())
 
     def to_dict(self) -> dict[str, object]:
-        """Give the numbers, by number of matching buckets."""
+        """Return the numbers, by number of matching buckets."""
         return {
             "n_originals": self.n_originals,
             "n_fakes": self.n_fakes,
@@ -145,20 +127,9 @@ def count_fakes(
 ) -> FakeTuples:
     """Count the fake tuples of sliced data, and the buckets that originals and fakes match.
 
-    Parameters
-    ----------
-    columns
-        The columns of the sliced data.
-    tuples
-        The tuples of the table, as values of the columns; one row a tuple, one column a column.
-        Equal ones count once. Values lie in the columns' ranges even where no bucket holds them.
-    max_steps
-        After how many steps to give up, some millions of which take a second; never where None.
-
-    Raises
-    ------
-    InfeasibleError
-        Where it takes more steps than that.
+    `tuples` are the tuples of the table as values of the columns, one row per tuple; equal tuples
+    count once. Values lie in the columns' ranges even if no bucket holds them. After `max_steps`
+    steps, some millions per second, `InfeasibleError` is raised; default: None, no limit.
 
     Examples
     --------
@@ -184,26 +155,12 @@ def count_fakes(
 
 
 def matching_buckets(columns: Sequence[ValuesByBucket], tuples: Codes) -> Counts:
-    """Count for each tuple the buckets that it matches.
-
-    Parameters
-    ----------
-    columns
-        The columns of the sliced data.
-    tuples
-        Values of the columns, one row a tuple.
-
-    Examples
-    --------
-    >>> column = ValuesByBucket(np.array([0, 1, 1]), np.array([0, 0, 1]), 2, 2)
-    >>> matching_buckets([column], np.array([[0], [1]])).tolist()
-    [2, 1]
-    """
+    """Count the buckets that each tuple, a row of values of the columns, matches."""
     found = np.zeros(len(tuples), dtype=np.int64)
     n_buckets_of = np.column_stack(
         [column.n_buckets_of[tuples[:, at]] for at, column in enumerate(columns)]
     )
-    # Only the buckets that hold a tuple's rarest value have to be looked at.
+    # Only the buckets that hold a tuple's rarest value can match.
     rarest = n_buckets_of.argmin(axis=1)
     for at in range(len(columns)):
         chosen = np.flatnonzero(rarest == at)
@@ -229,8 +186,8 @@ def _matching_among(columns: Sequence[ValuesByBucket], tuples: Codes, at: int) -
     return np.bincount(row, minlength=len(tuples))
 
 
-def _holds(column: ValuesByBucket, bucket: Codes, value: Codes) -> npt.NDArray[np.bool_]:
-    """Tell whether buckets hold values, pair by pair."""
+def _holds(column: ValuesByBucket, bucket: Codes, value: Codes) -> Flags:
+    """Return whether buckets hold values, pair by pair."""
     pairs = column.pairs
     asked = bucket * column.n_values + value
     place = np.searchsorted(pairs, asked)
@@ -240,19 +197,11 @@ def _holds(column: ValuesByBucket, bucket: Codes, value: Codes) -> npt.NDArray[n
 
 
 class _Counting:
-    """Counts all tuples that match a bucket, by how many they match.
-
-    Parameters
-    ----------
-    columns
-        The columns of the sliced data.
-    max_steps
-        After how many steps to give up.
-    """
+    """Counts all tuples that match a bucket, by how many they match."""
 
     def __init__(self, columns: Sequence[ValuesByBucket], max_steps: int | None) -> None:
         self._max_steps, self._n_steps = max_steps, 0
-        # Rarest first: the fewer buckets share a value, the sooner they part.
+        # Rarest first: the fewer buckets share a value, the sooner they are separated.
         self._columns = sorted(columns, key=lambda column: float(_mean_buckets(column)))
         self._n_values_of = [column.n_values_of.tolist() for column in self._columns]
         self._values_of = [_lists(*column.by_bucket) for column in self._columns]
@@ -263,25 +212,25 @@ class _Counting:
         self._residues = [np.zeros(_MOST + 1, dtype=np.int64) for _ in self._moduli]
 
     def count(self) -> dict[int, int]:
-        """Give the number of tuples by the number of buckets that they match, at least one."""
+        """Return the number of tuples by the number of buckets that they match, at least one."""
         for members, weight in self._first_sets():
             self._take(1, members, weight)
         for column in range(len(self._columns)):
             self._flush(column)
         for m in range(1, _MOST + 1):
             residues = [int(residue[m]) for residue in self._residues]
-            self._tally[m] += joined(residues, self._moduli)
+            self._tally[m] += join_residues(residues, self._moduli)
         return {m: self._tally[m] for m in sorted(self._tally) if m and self._tally[m]}
 
     def _products_of_rest(self) -> list[list[int]]:
-        """Give by column and bucket how many tuples the columns from that one on make."""
+        """Return, by column and bucket, how many tuples the columns from that one on make."""
         products = [[1] * self._columns[0].n_buckets]
         for n_values_of in reversed(self._n_values_of):
             products.append([n * rest for n, rest in zip(n_values_of, products[-1], strict=True)])
         return products[::-1]
 
     def _first_sets(self) -> Iterator[tuple[list[int], int]]:
-        """Give the sets of buckets that hold a value of the first column, with how many values."""
+        """Yield the sets of buckets that hold a value of the first column, with their weights."""
         starts, buckets = self._columns[0].by_value
         sets: Counter[bytes] = Counter()
         for start, stop in pairwise(starts.tolist()):
@@ -290,7 +239,7 @@ class _Counting:
             yield np.frombuffer(key, dtype=np.int64).tolist(), weight
 
     def _take(self, column: int, members: list[int], weight: int) -> None:
-        """Count the tuples of the columns from one on that match buckets of a set."""
+        """Count the tuples of the columns from `column` on that match buckets of a set."""
         if len(members) <= 1 or column == len(self._columns):
             n_tuples = sum(self._products[column][bucket] for bucket in members[:1])
             self._tally[len(members)] += weight * n_tuples
@@ -300,10 +249,11 @@ class _Counting:
             self._walk(column, members, weight)
 
     def _is_small(self, column: int, members: list[int]) -> bool:
-        """Tell whether a set of buckets is soonest done by inclusion and exclusion."""
+        """Return whether inclusion and exclusion is the fastest way for a set of buckets."""
         j = len(members)
         if not _FEW < j <= _MOST:
             return j <= _FEW
+        # Compare the subsets that a kernel visits with the combinations that Python would list.
         n_columns = len(self._columns) - column
         listed = math.prod(
             min(1 << j, sum(self._n_values_of[at][bucket] for bucket in members))
@@ -312,7 +262,7 @@ class _Counting:
         return n_columns * j << j < _SUBSETS_A_STEP * listed
 
     def _spend(self, n_steps: int) -> None:
-        """Give up where counting takes longer than was allowed."""
+        """Give up if counting takes longer than allowed."""
         self._n_steps += n_steps
         if self._max_steps is not None and self._n_steps > self._max_steps:
             raise InfeasibleError(
@@ -321,9 +271,9 @@ class _Counting:
             )
 
     def _walk(self, column: int, members: list[int], weight: int) -> None:
-        """Part a large set by the values of a column, those together that the same buckets hold.
+        """Split a large set by the values of a column; values in the same buckets go together.
 
-        A subset of the set's buckets is a number with a bit for each.
+        A subset of the set's buckets is a number with one bit per bucket.
         """
         parted = {(1 << len(members)) - 1: weight}
         for at in range(column, len(self._columns) - 1):
@@ -343,14 +293,14 @@ class _Counting:
         self._tally_last(parted, signatures)
 
     def _tally_last(self, parted: Mapping[int, int], signatures: Sequence[tuple[int, int]]) -> None:
-        """Count the tuples of sets of buckets of which the last column alone is left."""
+        """Count the tuples of sets of buckets for which only the last column is left."""
         for subset, n_tuples in parted.items():
             for signature, n_values in signatures:
-                # What no bucket matches is counted as well, and left out at the end.
+                # Tuples that match no bucket are counted too, and left out at the end.
                 self._tally[(subset & signature).bit_count()] += n_tuples * n_values
 
     def _signatures(self, column: int, members: list[int]) -> list[tuple[int, int]]:
-        """Give the subsets of a set's buckets that hold a value of a column, with how many."""
+        """Return the subsets of a set's buckets that hold a value of a column, and how many do."""
         held: dict[int, int] = {}
         values_of = self._values_of[column]
         for at, bucket in enumerate(members):
@@ -370,7 +320,7 @@ class _Counting:
             self._flush(column)
 
     def _flush(self, column: int) -> None:
-        """Count the sets that wait, once a prime."""
+        """Count the waiting sets, once per prime."""
         waiting = self._waiting[column]
         if not waiting.weights:
             return
@@ -405,7 +355,7 @@ class _Counting:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """Sets of buckets that wait to be counted together, with where each begins and its weight."""
+    """Sets of buckets that wait to be counted together, with their starts and weights."""
 
     starts: list[int]
     members: list[int]
@@ -440,3 +390,30 @@ def _members_of(subset: int, members: list[int]) -> list[int]:
         chosen.append(members[lowest.bit_length() - 1])
         subset ^= lowest
     return chosen
+
+
+_LARGEST_MODULUS = 2**31
+
+
+def primes_for(largest: int) -> list[int]:
+    """Return primes below 2^31 whose product is larger than a number."""
+    primes: list[int] = []
+    candidate, product = _LARGEST_MODULUS - 1, 1
+    while product <= largest:
+        if all(candidate % divisor for divisor in range(3, math.isqrt(candidate) + 1, 2)):
+            primes.append(candidate)
+            product *= candidate
+        candidate -= 2
+    return primes
+
+
+def join_residues(residues: Sequence[int], moduli: Sequence[int]) -> int:
+    """Return the least number that leaves these residues (the Chinese remainder theorem).
+
+    Kernels count in machine words, modulo several primes; the counts may be of any size.
+    """
+    number, product = 0, 1
+    for residue, modulus in zip(residues, moduli, strict=True):
+        number += product * ((residue - number) * pow(product, -1, modulus) % modulus)
+        product *= modulus
+    return number

@@ -1,10 +1,10 @@
-"""To which levels attributes are generalized so that column values are frequent and least is lost.
+"""The levels of generalization that make column values frequent and lose least.
 
-Raising a level merges values, so what is frequent stays frequent, and what is lost grows with every
-step. Steps are taken greedily at first, by the rare rows that they save for what they lose, and
-levels are lowered again as far as possible. Then levels that lose less are tried, in the order of
-what they lose: the first that will do lose least. Only attributes of a column that still has a rare
-value are raised. Where that takes too long, what was found greedily stays.
+Raising a level merges values, so frequent values stay frequent, and the loss grows with every step.
+Steps are first taken greedily, by the rare rows that they save relative to their loss, and levels
+are lowered again as far as possible. Then levels with a smaller loss are tried in increasing order:
+the first that suffice lose least. Only attributes of a column that still has a rare value are
+raised. If that takes too long, the greedy result stays.
 """
 
 from __future__ import annotations
@@ -16,43 +16,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Words
+from shoal.core.cells import Cells, group
 from shoal.core.tree import Tree
 
-__all__ = ["ColumnValues", "Ladder", "find_levels"]
-
-Marks = npt.NDArray[np.uint64]
-
 MOST_VISITS = 300_000
-"""How many values are looked at before the exact search is given up: about a tenth of a second."""
+"""The values examined before the exact search is given up: about a tenth of a second."""
 _OVERHEAD = 500
-"""What one look at a column costs beside its values, in values."""
+"""The fixed cost of examining a column, in values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
     """The levels of one attribute.
 
-    Parameters
-    ----------
-    classes, sizes
-        For each level the class of every code, and the number of classes.
-    above
-        For each level but the highest the class above each class.
-    marks
-        Numbers of classes, by level, drawn at random, so that sums of several are different for
-        different combinations, but for one chance in about 2**64 for each two of them.
-    losses
-        What each level loses, from 0 to 1: of how many of the other values a row's own can no
-        longer be told, as a share, on average over rows.
+    For each level, `classes` has the class of every code, `sizes` the number of classes, and
+    `above` the class above each class. `marks` are random numbers of the classes: sums of several
+    marks differ for different combinations, except with a probability of about 2**-64 for each two
+    of them. The loss of a level, from 0 to 1, is the share of the other values that a row's own
+    value can no longer be distinguished from, averaged over rows.
     """
 
     classes: tuple[Codes, ...]
     sizes: tuple[int, ...]
     above: tuple[Codes, ...]
-    marks: tuple[Marks, ...]
+    marks: tuple[Words, ...]
     losses: tuple[Fraction, ...]
 
     @property
@@ -62,7 +51,7 @@ class Ladder:
 
     @classmethod
     def of_tree(cls, tree: Tree, place: int, counts: Counts) -> Ladder:
-        """Make the ladder of a hierarchy, from the rows of each code."""
+        """Return the ladder of a hierarchy, given the rows of each code."""
         classes = [np.arange(tree.n_leaves)]
         sizes = [tree.n_leaves]
         above = []
@@ -80,7 +69,7 @@ class Ladder:
 
     @classmethod
     def of_values(cls, size: int, place: int) -> Ladder:
-        """Make the ladder of an attribute that is not generalized."""
+        """Return the ladder of an attribute that is not generalized."""
         marks = np.random.default_rng(place).integers(2**64, size=size, dtype=np.uint64)
         return cls((np.arange(size),), (size,), (), (marks,), (Fraction(0),))
 
@@ -108,7 +97,7 @@ class ColumnValues:
 
     @classmethod
     def of_cells(cls, cells: Cells, column: Sequence[str]) -> ColumnValues:
-        """Take the values as they are, at level 0."""
+        """Return the values as they are, at level 0."""
         kept = cells.select(column)
         sizes = tuple(domain.size for domain in kept.domains)
         classes = tuple(kept.codes[:, place] for place in range(len(sizes)))
@@ -116,15 +105,15 @@ class ColumnValues:
 
     @property
     def least_count(self) -> int:
-        """The rows of the rarest value; 0 where there is none."""
+        """The rows of the rarest value; 0 if there is none."""
         return int(self.counts.min()) if len(self.counts) else 0
 
     def rare_rows(self, min_frequency: int) -> int:
-        """Count the rows whose value occurs too seldom."""
+        """Count the rows whose value is too rare."""
         return int(self.counts[self.counts < min_frequency].sum())
 
     def at(self, ladders: Mapping[str, Ladder], levels: Mapping[str, int]) -> ColumnValues:
-        """Generalize values, which are at level 0, to some levels."""
+        """Generalize values at level 0 to some levels."""
         chosen = [(ladders[name], levels[name]) for name in self.attributes]
         steps = zip(chosen, self.classes, strict=True)
         classes = [ladder.classes[level][codes] for (ladder, level), codes in steps]
@@ -147,17 +136,17 @@ class ColumnValues:
         kept = tuple(codes[first] for codes in classes)
         return ColumnValues(self.attributes, kept, tuple(sizes), counts)
 
-    def marks(self, ladders: Mapping[str, Ladder], levels: Mapping[str, int]) -> Marks:
-        """Give every value a number that hardly another value has."""
+    def marks(self, ladders: Mapping[str, Ladder], levels: Mapping[str, int]) -> Words:
+        """Return a number for every value that is almost certainly unique."""
         marks = np.zeros(len(self.counts), dtype=np.uint64)
         for name, codes in zip(self.attributes, self.classes, strict=True):
             marks += ladders[name].marks[levels[name]][codes]
         return marks
 
     def rare_rows_if_raised(
-        self, name: str, ladder: Ladder, level: int, marks: Marks, min_frequency: int
+        self, name: str, ladder: Ladder, level: int, marks: Words, min_frequency: int
     ) -> int:
-        """Count the rows with a rare value after a step of one attribute, by marks alone."""
+        """Count the rows with a rare value after a step of one attribute, using marks only."""
         if name not in self.attributes:
             return self.rare_rows(min_frequency)
         change = ladder.marks[level + 1][ladder.above[level]] - ladder.marks[level]
@@ -175,21 +164,12 @@ class ColumnValues:
 def find_levels(
     columns: Sequence[ColumnValues], ladders: Mapping[str, Ladder], min_frequency: int
 ) -> dict[str, int]:
-    """Find the levels at which every value is frequent and the sum of losses is least.
+    """Find the levels at which every value is frequent and the sum of losses is smallest.
 
-    Of levels that lose as much, those are taken that are lower on the whole, and of these the one
-    that raises attributes which come first. If more than `MOST_VISITS` values would have to be
-    looked at, the levels come from a greedy search: no single one of them can be lowered, but
-    others may lose less.
-
-    Parameters
-    ----------
-    columns
-        The values of each column at level 0.
-    ladders
-        The levels of each attribute, at the highest of which every value is frequent.
-    min_frequency
-        How often every value of a column must occur at least.
+    `columns` are at level 0; at the highest level of every ladder all values are frequent. Ties are
+    decided by the lower sum of levels, then by the higher level of earlier attributes. If more than
+    `MOST_VISITS` values would have to be examined, the levels come from a greedy search: none of
+    them can be lowered on its own, but other levels may lose less.
     """
     levels: dict[str, int] = {}
     for together in _overlapping([values.attributes for values in columns]):
@@ -199,7 +179,7 @@ def find_levels(
 
 
 def _overlapping(columns: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Put columns together that share attributes, directly or by way of others."""
+    """Group columns that share attributes, directly or through others."""
     groups: list[tuple[set[str], list[int]]] = []
     for place, column in enumerate(columns):
         joined = [one for one in groups if not one[0].isdisjoint(column)]
@@ -214,7 +194,7 @@ _Levels = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Columns that share attributes, directly or by way of others."""
+    """Columns that share attributes, directly or through others."""
 
     columns: Sequence[ColumnValues]
     ladders: Mapping[str, Ladder]
@@ -230,10 +210,10 @@ class _Search:
         return self._less_lost_than(found) or found
 
     def _less_lost_than(self, known: Mapping[str, int]) -> dict[str, int] | None:
-        """Try levels in the order of what they lose; None where the known ones lose least.
+        """Try levels in order of their loss; return None if the known ones lose least.
 
-        Entries are ordered by what they lose, then by the sum of levels; of equal sums the one
-        with the higher first levels comes first, which is why levels are negated.
+        Entries are ordered by loss, then by the sum of levels; with equal sums the one with the
+        higher first levels comes first, which is why levels are negated.
         """
         names, losses = list(known), self._whole_losses()
         most = self._rank(tuple(-known[name] for name in names), names, losses)
@@ -249,7 +229,7 @@ class _Search:
                 return levels
             if n_visits > MOST_VISITS:
                 return None
-            # Whatever will do raises an attribute of this column.
+            # Any solution raises an attribute of this column.
             for name in rare.attributes:
                 if levels[name] == self.ladders[name].height:
                     continue
@@ -263,7 +243,7 @@ class _Search:
         return None
 
     def _first_rare(self, levels: Mapping[str, int]) -> tuple[ColumnValues | None, int]:
-        """Return a column with a rare value, and what looking for it cost."""
+        """Return a column with a rare value, and the cost of finding it."""
         n_visits = 0
         for values in self.columns:
             n_visits += _OVERHEAD + len(values.counts)
@@ -285,7 +265,7 @@ class _Search:
         return lost, -sum(negated), negated
 
     def greedy(self) -> dict[str, int]:
-        """Raise what saves most rare rows for what it loses, then lower what need not be raised."""
+        """Raise the levels that save most rare rows for their loss, then lower needless ones."""
         levels = dict.fromkeys(self.attributes, 0)
         current = list(self.columns)
         while any(values.rare_rows(self.min_frequency) for values in current):
@@ -296,7 +276,7 @@ class _Search:
         return self._lower(levels)
 
     def _best_step(self, current: Sequence[ColumnValues], levels: Mapping[str, int]) -> str:
-        """Choose by marks; what the step leaves is counted by the values themselves."""
+        """Choose a step by marks; its result is counted from the values themselves."""
         marked = [(values, values.marks(self.ladders, levels)) for values in current]
         n_rare = sum(values.rare_rows(self.min_frequency) for values in current)
 
@@ -309,7 +289,7 @@ class _Search:
                 values.rare_rows_if_raised(name, ladder, level, marks, self.min_frequency)
                 for values, marks in marked
             )
-            # Of steps that save nothing, the one that loses least may lead to one that does.
+            # If no step saves rows, the one with the smallest loss may lead to one that does.
             return (n_rare - n_left) / lost if n_left < n_rare else -lost
 
         return max(self._raisable(current, levels), key=merit)
@@ -329,9 +309,10 @@ class _Search:
         ]
 
     def _lower(self, levels: dict[str, int]) -> dict[str, int]:
-        """Lower each level as far as every value stays frequent, that which loses most first.
+        """Lower each level as far as every value stays frequent, starting with the largest loss.
 
-        One pass is enough: what cannot be lowered now could not be with other levels lower still.
+        One pass is enough: a level that cannot be lowered now could not be with other levels lower
+        still.
         """
         order = sorted(levels, key=lambda name: -self.ladders[name].losses[levels[name]])
         for name in order:

@@ -1,14 +1,20 @@
-"""Which buckets of a sliced release people match, and how many rows there are like them.
+"""Which buckets of a sliced release people match, and how many rows are like them.
 
 A person matches a bucket that holds their value in every column. Values are compared as a reader
-would: a label stands for what it says it does. Where a value may be behind several labels, as one
-that is too rare to be named, each is as likely. Where columns share attributes, they are linked
-where these agree. People who would be published alike are looked at once, and all is joined as
-arrays; no loop goes over people or buckets.
+would: a label stands for the values that it covers. If a value may be behind several labels, as a
+value that is too rare to be named, each label is equally likely. Columns that share attributes are
+linked where these agree. People who would be published alike are processed once, and everything is
+joined as arrays, without loops over people or buckets.
+
+`shown_people` translates what is known of people into the release's own codes, with labels in place
+of generalized values. `expose_sliced` prepares the foreground attack: in a bucket of a sliced
+release the sensitive value is published beside the other attributes of its column. An adversary
+who knows these of a person looks among the rows of the bucket that have them: they are a bucket of
+their own, and the person's other attributes say how likely the value is theirs.
 
 References
 ----------
-[Slicing] (see `shoal.core.sliced`) Section 3.
+[Slicing] (see `shoal.core.sliced`) Section 3; [Wong11] (see `shoal.foreground.law`).
 """
 
 from __future__ import annotations
@@ -19,37 +25,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.cells import Cells, Codes, Counts, group
-from shoal.core.release import Meaning
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.cells import Buckets, Cells, group
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.manifest import Meaning
+from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced, SlicedColumn
-from shoal.knowledge.location import Matches, labels_of_values, match_lines, spread
-from shoal.knowledge.sliced_beliefs import sliced_beliefs
-
-__all__ = ["Labels", "SlicedMatches", "Term", "match_sliced"]
+from shoal.locating.exposed import Exposed
+from shoal.locating.location import Matches, labels_of_values, match_lines, spread
+from shoal.slicing.beliefs import sliced_beliefs
 
 Labels = Mapping[str, Mapping[str, Meaning]]
-Term = tuple[Codes, Codes, npt.NDArray[np.float64]]
-_Floats = npt.NDArray[np.float64]
+Term = tuple[Codes, Codes, Floats]
 
 _MOST_PAIRS = 1 << 22
-"""How many pairs of a person and a bucket are looked at together."""
+"""The number of pairs of a person and a bucket that are processed together."""
 
 
 @dataclass(frozen=True, eq=False)
 class SlicedMatches:
-    """Which buckets people match; those who match alike are of one kind.
+    """The buckets that people match; people who match alike are of one kind.
 
-    Parameters
-    ----------
-    kind
-        The kind of each cell of people.
-    n_kinds
-        How many kinds there are.
-    terms
-        Gives, in parts, the pairs of a kind and a bucket that it matches, with the number of rows
-        like it that the bucket has on average over all linkings, which is |B| f(t, B).
+    `kind` has one entry per cell of people. `terms` yields, in parts, the pairs of a kind and a
+    bucket that it matches, with |B| f(t, B), the mean number of rows like it in the bucket over all
+    linkings.
     """
 
     kind: Codes
@@ -61,22 +62,9 @@ class SlicedMatches:
 
 
 def match_sliced(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatches:
-    """Find the buckets that people match.
+    """Find the buckets that people, given as values or as published labels, match.
 
-    Parameters
-    ----------
-    sliced
-        The release.
-    people
-        What is known of people, as values or as published labels.
-    labels
-        What the labels of the release stand for, by attribute and label.
-
-    Raises
-    ------
-    DataError, ParameterError
-        Where columns are linked by an attribute that is not sensitive, and it or something else
-        that is known to the adversary is not given of the people.
+    `labels` maps attribute and label to the values that the label stands for.
 
     Examples
     --------
@@ -99,11 +87,11 @@ def match_sliced(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatches
 
 
 def _match_joined(sliced: Sliced, people: Cells, labels: Labels, linking: str) -> SlicedMatches:
-    """Match people where columns are linked by what is not known of them."""
+    """Match people if an attribute that is not known of them links columns."""
     known = [name for name in sliced.layout.known if name in people.columns]
     domains = tuple(sliced.domain(name) for name in known)
     codes = [_published_code(sliced, people, labels, name) for name in known]
-    # What is published nowhere has a code of its own, one above those of all values.
+    # A value that is not published has a code of its own, one above those of all values.
     sizes = [domain.size + 1 for domain in domains]
     first, kind = group([code % size for code, size in zip(codes, sizes, strict=True)], sizes,
                         people.n_cells)  # fmt: skip
@@ -111,13 +99,13 @@ def _match_joined(sliced: Sliced, people: Cells, labels: Labels, linking: str) -
     place: Codes = np.flatnonzero((looks >= 0).all(axis=1)).astype(np.int64)
     tuples = Cells(domains, looks[place], np.ones(len(place), dtype=np.int64))
     tuple_, bucket, share = sliced_beliefs(sliced, tuples, linking).matches
-    amount: _Floats = share.astype(np.float64) * sliced.sizes[bucket]
+    amount: Floats = share.astype(np.float64) * sliced.sizes[bucket]
     term = place[tuple_], bucket, amount
     return SlicedMatches(kind, len(first), lambda: iter([term]))
 
 
 def _published_code(sliced: Sliced, people: Cells, labels: Labels, name: str) -> Codes:
-    """Give the label under which a value is published, the first that admits it; -1 for none."""
+    """Return the first label that admits each value; -1 if there is none."""
     values = people.domain(name)
     start, label = labels_of_values(sliced.domain(name), labels.get(name, {}), values)
     code = np.full(values.size, -1, dtype=np.int64)
@@ -129,9 +117,9 @@ def _published_code(sliced: Sliced, people: Cells, labels: Labels, name: str) ->
 def _match_product(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatches:
     """Match people whose values are known wherever columns share them.
 
-    Of a bucket B the rows like them are |B| times the product over columns of the share of rows
-    with their value, among all rows of B or, where the column is linked by attributes that it
-    shares with those before it, among the rows that agree with them in these.
+    The rows of a bucket B like them number |B| times the product, over the columns, of the share of
+    rows with their value: among all rows of B or, if the column is linked to earlier ones by shared
+    attributes, among the rows that agree with them in these.
     """
     factors: list[_Factor] = []
     divisors: list[_Factor | None] = []
@@ -159,21 +147,15 @@ def _match_product(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatch
 class _Factor:
     """How many rows of each bucket have a person's values of some attributes.
 
-    Parameters
-    ----------
-    kind
-        For each person, of which kind they are by what their values may be published as.
-    start, bucket, count
-        The buckets that hold kind k, and how many rows of them: the entries from `start[k]` to
-        `start[k + 1]`, sorted by bucket.
-    n_buckets
-        The number of buckets of the release.
+    People are of one kind if they may be published as the same values. The buckets that hold kind
+    k, and the number of their rows that do, are the entries from `start[k]` to `start[k + 1]`,
+    sorted by bucket.
     """
 
     kind: Codes
     start: Codes
     bucket: Codes
-    count: _Floats
+    count: Floats
     n_buckets: int
 
     @classmethod
@@ -200,9 +182,9 @@ class _Factor:
         owner, bucket = owner[source], column.bucket[entry]
         n_kinds, n_buckets = len(first_look), sliced.n_buckets
         chosen, inverse = group([owner, bucket], [n_kinds, n_buckets], len(owner))
-        # Of several values of the column that may be a person's, one is.
+        # If several values of the column may be a person's, exactly one is.
         n_rows = column.count[entry] / n_values_of[owner]
-        count: _Floats = np.zeros(len(chosen))
+        count: Floats = np.zeros(len(chosen))
         np.add.at(count, inverse, n_rows)
         start = np.searchsorted(owner[chosen], np.arange(n_kinds + 1)).astype(np.int64)
         return cls(kind_of_look[look], start, bucket[chosen], count, n_buckets)
@@ -213,21 +195,21 @@ class _Factor:
         return len(self.start) - 1
 
     def of_people(self, places: Codes) -> _Factor:
-        """Give the factor of some of the people."""
+        """Return the factor of some of the people."""
         return replace(self, kind=self.kind[places])
 
     @property
     def n_buckets_of(self) -> Counts:
-        """How many buckets hold the values of each person."""
+        """The number of buckets that hold the values of each person."""
         return np.diff(self.start)[self.kind]
 
     def entries_of(self, people: Codes) -> tuple[Codes, Codes]:
-        """Give the pairs of a person and a bucket that holds their values."""
+        """Return the pairs of a person and a bucket that holds their values."""
         kind = self.kind[people]
         source, entry = spread(self.start[kind], self.start[kind + 1] - self.start[kind])
         return people[source], self.bucket[entry]
 
-    def count_of(self, person: Codes, bucket: Codes) -> _Floats:
+    def count_of(self, person: Codes, bucket: Codes) -> Floats:
         """Count, for pairs of a person and a bucket, its rows with the person's values."""
         asked = self.kind[person] * self.n_buckets + bucket
         place = np.searchsorted(self._pairs, asked)
@@ -245,13 +227,13 @@ class _Factor:
 
 
 def _alike(matches: Matches, n_values: int) -> tuple[Codes, Codes]:
-    """Find who matches the same values: give one of each kind, and the kind of everybody."""
+    """Return one person of each kind, matching the same values, and the kind of each person."""
     n_matched = np.diff(matches.start)
     mark = np.full(len(n_matched), n_values, dtype=np.int64)
     is_one = n_matched == 1
     mark[is_one] = matches.line[matches.start[:-1][is_one]]
     seen: dict[bytes, int] = {}
-    # Few may be behind several labels: those whose values are too rare to be named.
+    # Only values that are too rare to be named are behind several labels, so these are few.
     for place in np.flatnonzero(n_matched > 1).tolist():
         matched = matches.line[matches.start[place] : matches.start[place + 1]].tobytes()
         mark[place] = n_values + 1 + seen.setdefault(matched, len(seen))
@@ -261,18 +243,10 @@ def _alike(matches: Matches, n_values: int) -> tuple[Codes, Codes]:
 
 @dataclass(frozen=True, eq=False)
 class _Product:
-    """The columns of a release as factors, each with what it is a share of.
+    """The columns of a release as factors, each with the rows that it is a share of.
 
-    Parameters
-    ----------
-    sizes
-        The rows of each bucket.
-    factors
-        One a column of which anything is known.
-    divisors
-        For each of them the rows that agree in what is shared; None for all rows of the bucket.
-    n_people
-        The number of people.
+    There is one factor per column with a known attribute. Its divisor counts the rows that agree in
+    the shared attributes; None stands for all rows of the bucket.
     """
 
     sizes: Counts
@@ -281,15 +255,15 @@ class _Product:
     n_people: int
 
     def terms(self) -> Iterator[Term]:
-        """Give, in parts, who matches which bucket, and how many rows of it are like them."""
+        """Yield, in parts, the pairs of a person and a matching bucket, with the rows like them."""
         if not self.factors:
-            # Of whom nothing is known fits every row.
+            # A person of whom nothing is known fits every row.
             person = np.repeat(np.arange(self.n_people), len(self.sizes))
             bucket = np.tile(np.arange(len(self.sizes)), self.n_people)
             yield person, bucket, self.sizes[bucket].astype(np.float64)
             return
         n_buckets_of = np.column_stack([factor.n_buckets_of for factor in self.factors])
-        # Only the buckets that hold a person's rarest value have to be looked at.
+        # Only the buckets that hold a person's rarest value can match.
         rarest = n_buckets_of.argmin(axis=1)
         for at, factor in enumerate(self.factors):
             chosen = np.flatnonzero(rarest == at)
@@ -299,7 +273,7 @@ class _Product:
                 yield self._matching(*factor.entries_of(part))
 
     def _matching(self, person: Codes, bucket: Codes) -> Term:
-        """Keep the pairs that match in all columns; give what the bucket has of the person."""
+        """Keep the pairs that match in all columns, with the number of rows like the person."""
         amount = self.sizes[bucket].astype(np.float64)
         for factor, divisor in zip(self.factors, self.divisors, strict=True):
             count = factor.count_of(person, bucket)
@@ -308,3 +282,90 @@ class _Product:
             amount = amount[held] * count[held] / among[held]
             person, bucket = person[held], bucket[held]
         return person, bucket, amount
+
+
+# --- people in the release's own codes ------------------------------------------------------------
+
+
+def shown_people(published: Published, people: People) -> tuple[Cells, Codes]:
+    """Return the known values of people in the release's own codes, and the owner of each entry.
+
+    Entries are in the order of the people's cells; several may be equal. A value that is too rare
+    to be named has one entry per label that may stand for it; a cell with a value that no label
+    admits has no entry.
+    """
+    sliced = published.sliced
+    assert sliced is not None
+    lacking = [name for name in sliced.layout.known if name not in people.quasi.columns]
+    if lacking:
+        raise ParameterError(f"The people lack known attributes: {', '.join(lacking)}.")
+    domains = tuple(sliced.domain(name) for name in sliced.layout.known)
+    owner = np.arange(people.quasi.n_cells)
+    codes = np.empty((len(owner), 0), dtype=np.int64)
+    for domain in domains:
+        start, label = _labels(published, domain, people.quasi.domain(domain.column))
+        value = people.quasi.column(domain.column)[owner]
+        source, place = spread(start[value], start[value + 1] - start[value])
+        codes = np.column_stack([codes[source], label[place]])
+        owner = owner[source]
+    return Cells(domains, codes, people.counts[owner]), owner
+
+
+def _labels(published: Published, domain: Domain, values: Domain) -> tuple[Codes, Codes]:
+    if values is domain:
+        # People of the release itself are already in its codes.
+        return np.arange(domain.size + 1), np.arange(domain.size)
+    return labels_of_values(domain, published.meanings.get(domain.column, {}), values)
+
+
+_OTHERS = "The people are not those of the sliced release."
+
+
+def expose_sliced(sliced: Sliced, people: People, sensitive: str) -> tuple[Exposed, Codes]:
+    """Locate every person of a sliced release in it, for an attack on `sensitive`.
+
+    `people` holds everybody in the release, with their known values and their buckets: the worst
+    case. The sensitive attribute itself does not count as known. A bucket of the result is a bucket
+    of the release together with the values of the known attributes in the sensitive column. The
+    second result is the entry of each cell of people.
+    """
+    if people.bucket is None:
+        raise ParameterError("The buckets of the people of a sliced release must be known.")
+    column = next((one for one in sliced.columns if sensitive in one.attributes), None)
+    if column is None:
+        raise ParameterError(f"The sliced release has no attribute {sensitive!r}.")
+    people = People(_without(people.quasi, sensitive), people.bucket)
+    shared = [name for name in column.attributes if name in people.quasi.columns]
+    published, own = _sub_buckets(column, people, shared)
+    sizes = [int(max(*map(np.max, pair))) + 1 for pair in zip(published, own, strict=True)]
+    both = [np.concatenate(pair) for pair in zip(published, own, strict=True)]
+    first, number = group(both, sizes, len(both[0]))
+    n_entries = len(column.bucket)
+    # A sub-bucket with people but no published entry is not of this release.
+    if len(np.unique(number[:n_entries])) < len(first):
+        raise DataError(_OTHERS)
+    domain = column.values.domain(sensitive)
+    buckets = Buckets.of_pairs(number[:n_entries], column.codes(sensitive), domain, column.count)
+    return Exposed.of_people(People(people.quasi, number[n_entries:]), buckets)
+
+
+def _without(cells: Cells, column: str) -> Cells:
+    """Drop a column, without merging cells that become equal."""
+    kept = [place for place, name in enumerate(cells.columns) if name != column]
+    return Cells(tuple(cells.domains[place] for place in kept), cells.codes[:, kept], cells.counts)
+
+
+def _sub_buckets(
+    column: SlicedColumn, people: People, shared: list[str]
+) -> tuple[list[Codes], list[Codes]]:
+    """Return the bucket and the known attributes of entries and of people, in the same codes."""
+    assert people.bucket is not None
+    published, own = [column.bucket], [people.bucket]
+    for name in shared:
+        domain = column.values.domain(name)
+        code = domain.codes_of(people.quasi.domain(name).labels())
+        if np.any(code[people.quasi.column(name)] < 0):
+            raise DataError(_OTHERS)
+        published.append(column.codes(name))
+        own.append(code[people.quasi.column(name)])
+    return published, own

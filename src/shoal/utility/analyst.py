@@ -1,7 +1,7 @@
 """Queries, tables and samples from a bucketized or sliced release.
 
-Every answer is an expectation over all linkings of the release's columns that are possible, each
-as likely as any other, with the standard error that not knowing the linking leaves.
+Every answer is an expectation over all possible linkings of the release's columns, each equally
+likely, with the standard error that the unknown linking leaves.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from shoal.analyse.answers import Answers
-from shoal.analyse.conditions import Where, named_in
-from shoal.analyse.estimates import Bounds, ContingencyTable, Estimate
-from shoal.analyse.linked import (
+from shoal.core.errors import ParameterError
+from shoal.core.release import Published
+from shoal.core.table import Rows
+from shoal.utility.answers import Answers
+from shoal.utility.conditions import Where, named_in
+from shoal.utility.estimates import Bounds, ContingencyTable, Estimate
+from shoal.utility.linked import (
     Linked,
     columns_for,
     columns_of,
     confirm_attributes,
+    draw_linking,
     is_evenly_shared,
 )
-from shoal.analyse.samples import draw_linking
-from shoal.core.errors import ParameterError
-from shoal.core.release import Published
-from shoal.core.rows import Rows
-
-__all__ = ["Analyst"]
 
 
 @runtime_checkable
@@ -36,7 +34,7 @@ class HasPublished(Protocol):
 
     @property
     def published(self) -> Published:
-        """What any reader can count in it."""
+        """The counts that any reader can take from it."""
 
 
 class Analyst:
@@ -49,8 +47,9 @@ class Analyst:
 
     Notes
     -----
-    Every method takes `where`: a mapping of attributes to what they must be, all at once, or an
-    SQL condition such as ``"age > 60 OR disease = 'flu'"``. By attribute that is
+    Every method takes `where`: a mapping of attributes to conditions, which rows must all meet, or
+    an SQL condition such as ``"age > 60 OR disease = 'flu'"``. By default all rows are chosen. The
+    condition on an attribute is
 
     - a value, as ``{"sex": "F"}``;
     - a list or set of values, as ``{"disease": ["flu", "cold"]}``;
@@ -58,10 +57,9 @@ class Analyst:
       None leaves it open;
     - None for the missing value.
 
-    Where attributes are published as labels, these are their values.
-
-    Where some columns of a sliced release share attributes and others do not, a query is answered
-    by the columns that it needs, and refused where these still share attributes unevenly.
+    If attributes are published as labels, these are their values. If some columns of a sliced
+    release share attributes and others do not, a query is answered by the columns that it needs,
+    and refused if these still share attributes unevenly.
 
     Examples
     --------
@@ -89,7 +87,7 @@ class Analyst:
         self._columns = release.columns if isinstance(release, Linked) else columns_of(release)
         self._answers: dict[tuple[int, ...], Answers] = {}
         if is_evenly_shared(self._attributes):
-            # What is wrong with the columns is said here, not by the first query.
+            # Faulty columns are reported here, not by the first query.
             linked = release if isinstance(release, Linked) else Linked.of_columns(self._columns)
             self._answers[()] = Answers(linked)
 
@@ -104,7 +102,7 @@ class Analyst:
         Raises
         ------
         DataError
-            Where some columns share attributes and others do not.
+            If some columns share attributes and others do not.
         """
         everything = self._answers.get(())
         return Linked.of_columns(self._columns) if everything is None else everything.linked
@@ -120,16 +118,16 @@ class Analyst:
     def average(self, attribute: str, where: Where = None) -> Estimate:
         """Average a number over the rows that have it.
 
-        The value is the expected sum over the expected number of rows. Where all linkings choose
+        The value is the expected sum over the expected number of rows. If all linkings choose
         equally many rows it is the exact mean over linkings, and so is the standard error;
-        elsewhere that is the delta method's. NaN where no linking chooses a row.
+        otherwise that is the delta method's. NaN if no linking chooses a row.
         """
         return self._about([attribute], where).average(attribute, where)
 
     def least(self, attribute: str, where: Where = None) -> Bounds:
         """Bound the least value of an attribute with an order.
 
-        An expression that joins columns otherwise than by ``and`` is answered with no guarantee.
+        An expression that joins columns other than by ``and`` gets no guaranteed bound.
         """
         return self._about([attribute], where).least(attribute, where)
 
@@ -146,7 +144,7 @@ class Analyst:
         return draw_linking(self._columns, generator)
 
     def _about(self, attributes: Iterable[str], where: Where) -> Answers:
-        """Give what answers a query, from the columns that it needs."""
+        """Return the `Answers` over the columns that a query needs."""
         everything = self._answers.get(())
         if everything is not None:
             return everything

@@ -1,7 +1,11 @@
 """Answers about columns that are linked at random within buckets.
 
-Every answer is an expectation over all linkings of the columns that are possible, each as likely as
-any other, with the standard error that not knowing the linking leaves.
+Every answer is an expectation over all possible linkings of the columns, each equally likely, with
+the standard error that the unknown linking leaves. The least value of the chosen rows has bounds
+instead. The possible one is that of an entry which a row can link with entries that meet the
+conditions of the other columns. The guaranteed one follows from counting: in a bucket, at most as
+many rows escape the other conditions as there are entries that miss one of them, so of the rows
+with the least values, one more than that cannot all escape.
 """
 
 from __future__ import annotations
@@ -9,35 +13,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.analyse.conditions import Box, Reader, Selection, Spread, Where, values_of
-from shoal.analyse.estimates import Bounds, ContingencyTable, Estimate
-from shoal.analyse.extremes import least_codes
-from shoal.analyse.linked import Linked
-from shoal.analyse.moments import Factor, moments_of_product, moments_of_tensor
-from shoal.analyse.tables import expected_table
-from shoal.core.cells import Codes, Counts, group
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import group
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-
-__all__ = ["Answers"]
-
-Reals = npt.NDArray[np.float64]
+from shoal.utility.conditions import Box, Reader, Selection, Spread, Where, values_of
+from shoal.utility.estimates import (
+    Bounds,
+    ContingencyTable,
+    Estimate,
+    Factor,
+    expected_table,
+    moments_of_product,
+    moments_of_tensor,
+)
+from shoal.utility.linked import Linked, LinkedColumn
 
 
 class Answers:
-    """Answers queries about columns that are linked at random.
-
-    Parameters
-    ----------
-    linked
-        The columns that queries may be about.
-
-    Notes
-    -----
-    `shoal.analyse.Analyst` says what is asked and answered.
-    """
+    """Answers queries about columns that are linked at random; see `shoal.analyse.Analyst`."""
 
     def __init__(self, linked: Linked) -> None:
         self._linked = linked
@@ -67,9 +62,9 @@ class Answers:
     def average(self, attribute: str, where: Where = None) -> Estimate:
         """Average a number over the rows that have it.
 
-        The value is the expected sum over the expected number of rows. Where all linkings choose
+        The value is the expected sum over the expected number of rows. If all linkings choose
         equally many rows it is the exact mean over linkings, and so is the standard error;
-        elsewhere that is the delta method's. NaN where no linking chooses a row.
+        otherwise that is the delta method's. NaN if no linking chooses a row.
         """
         numbers, is_there = self._numbers(attribute)
         selection = self._reader.read(where)
@@ -85,7 +80,7 @@ class Answers:
     def least(self, attribute: str, where: Where = None) -> Bounds:
         """Bound the least value of an attribute with an order.
 
-        An expression that joins columns otherwise than by ``and`` is answered with no guarantee.
+        An expression that joins columns other than by ``and`` gets no guaranteed bound.
         """
         domain = self._ordered(attribute)
         return self._bounds(attribute, domain, self._reader.read(where), is_largest=False)
@@ -112,7 +107,7 @@ class Answers:
 
     # --- moments ------------------------------------------------------------------------------
 
-    def _n_marked(self, at: int, marks: npt.NDArray[np.bool_]) -> Counts:
+    def _n_marked(self, at: int, marks: Flags) -> Counts:
         """Count the rows of each bucket whose entry of a column is marked."""
         n_marked: Counts = np.add.reduceat(self._linked.columns[at].count * marks, self._starts[at])
         return n_marked
@@ -125,9 +120,9 @@ class Answers:
         ]
 
     def _moments_of_sum(
-        self, attribute: str, numbers: Reals, selection: Selection
+        self, attribute: str, numbers: Floats, selection: Selection
     ) -> tuple[float, float]:
-        """Give mean and variance of the sum of a number for each code of an attribute."""
+        """Return mean and variance of the sum of a number for each code of an attribute."""
         at = self._linked.place_of[attribute]
         column = self._linked.columns[at]
         number = numbers[column.code_of(attribute)]
@@ -140,9 +135,7 @@ class Answers:
         mean, variance = moments_of_product(factors, self._linked.sizes)
         return float(mean.sum()), float(variance.sum())
 
-    def _moments_of_spread(
-        self, selection: Spread, tensor: npt.NDArray[np.float64]
-    ) -> tuple[float, float]:
+    def _moments_of_spread(self, selection: Spread, tensor: Floats) -> tuple[float, float]:
         columns = [
             (self._linked.columns[at].bucket, self._linked.columns[at].count)
             for at in selection.columns
@@ -150,7 +143,7 @@ class Answers:
         return moments_of_tensor(tensor, selection.groups, columns, self._linked.sizes)
 
     def _moments_of_spread_sum(
-        self, attribute: str, numbers: Reals, selection: Spread
+        self, attribute: str, numbers: Floats, selection: Spread
     ) -> tuple[float, float]:
         parted, code = self._parted_by(attribute, selection)
         axis = parted.columns.index(self._linked.place_of[attribute])
@@ -159,7 +152,10 @@ class Answers:
         return self._moments_of_spread(parted, tensor)
 
     def _parted_by(self, attribute: str, selection: Spread) -> tuple[Spread, Codes]:
-        """Part the groups of an attribute's column by the attribute; give the code of each."""
+        """Split the groups of an attribute's column by its values, and return the code of each.
+
+        The sum and the bounds of an attribute then depend on the groups alone.
+        """
         at = self._linked.place_of[attribute]
         column = self._linked.columns[at]
         codes = column.code_of(attribute)
@@ -175,8 +171,8 @@ class Answers:
         groups = (*groups[:axis], inverse, *groups[axis + 1 :])
         return Spread(columns, groups, truth), codes[first]
 
-    def _numbers(self, attribute: str) -> tuple[Reals, Reals]:
-        """Give for each code its number, 0 where it is missing, and whether it is there."""
+    def _numbers(self, attribute: str) -> tuple[Floats, Floats]:
+        """Return the number of each code, 0 if it is missing, and whether it is there."""
         domain = self._linked.domain(attribute)
         is_number = domain.type in (ColumnType.INTEGER, ColumnType.REAL)
         if not is_number or domain.numbers is None:
@@ -208,6 +204,7 @@ class Answers:
         is_there = codes < len(domain.texts)
         if isinstance(selection, Spread):
             selection, _ = self._parted_by(attribute, selection)
+        # The largest value is the least one of the negated codes.
         found = least_codes(self._linked, at, -codes if is_largest else codes, is_there, selection)
         values = values_of(domain)
         possible, guaranteed = (None if code is None else values[abs(code)] for code in found)
@@ -216,3 +213,90 @@ class Answers:
 
 def _estimate(mean: float, variance: float) -> Estimate:
     return Estimate(mean, math.sqrt(variance))
+
+
+_MOST_NUMBERS = 1 << 22
+
+
+def least_codes(
+    linked: Linked, at: int, codes: Codes, is_there: Flags, selection: Selection
+) -> tuple[int | None, int | None]:
+    """Return the least possible and the guaranteed least code of an attribute.
+
+    `at` is the column of the attribute, `codes` its code in each entry, and `is_there` flags the
+    entries with a value. A selection that joins columns has to include this column.
+    """
+    if isinstance(selection, Spread):
+        return _least(codes, is_there & _can_meet(linked, at, selection)), None
+    column = linked.columns[at]
+    is_met = is_there & selection.marks.get(at, True)
+    can_be, n_escaping = _others(linked, at, selection)
+    possible = _least(codes, is_met & can_be[column.bucket])
+    return possible, _guaranteed(column, codes, is_met, n_escaping)
+
+
+def _least(codes: Codes, among: Flags) -> int | None:
+    return int(codes[among].min()) if among.any() else None
+
+
+def _others(linked: Linked, at: int, selection: Box) -> tuple[Flags, Counts]:
+    """Return whether each bucket can meet all other conditions, and the most rows that miss one.
+
+    Entries that miss different conditions may fall on different rows, so their counts add up.
+    """
+    can_be = np.ones(linked.n_buckets, dtype=bool)
+    n_escaping = np.zeros(linked.n_buckets, dtype=np.int64)
+    for other, marks in selection.marks.items():
+        if other != at:
+            column = linked.columns[other]
+            n_met = np.zeros(linked.n_buckets, dtype=np.int64)
+            np.add.at(n_met, column.bucket[marks], column.count[marks])
+            can_be &= n_met > 0
+            n_escaping += linked.sizes - n_met
+    return can_be, n_escaping
+
+
+def _guaranteed(
+    column: LinkedColumn, codes: Codes, is_met: Flags, n_escaping: Counts
+) -> int | None:
+    """Return the least code such that a chosen row of some bucket has it or a lower one.
+
+    That holds once more rows have such a code than can escape the other conditions.
+    """
+    entries = np.flatnonzero(is_met)
+    order = entries[np.lexsort((codes[entries], column.bucket[entries]))]
+    bucket = column.bucket[order]
+    n_so_far = np.cumsum(column.count[order])
+    before = n_so_far - column.count[order]
+    starts = np.searchsorted(bucket, bucket)
+    within = n_so_far - before[starts]
+    return _least(codes[order], within > n_escaping[bucket])
+
+
+def _can_meet(linked: Linked, at: int, selection: Spread) -> Flags:
+    """Mark the entries of a column that are part of a chosen row in some linking."""
+    axis = selection.columns.index(at)
+    n_groups = selection.truth.shape
+    can_meet = np.zeros(len(linked.columns[at].count), dtype=bool)
+    step = max(1, _MOST_NUMBERS // selection.truth.size)
+    for start in range(0, linked.n_buckets, step):
+        stop = min(start + step, linked.n_buckets)
+        chosen = np.broadcast_to(selection.truth, (stop - start, *n_groups))
+        for other, place in enumerate(selection.columns):
+            bucket, low, high = _within(linked.columns[place], start, stop)
+            holds = np.zeros((stop - start, n_groups[other]), dtype=bool)
+            holds[bucket, selection.groups[other][low:high]] = True
+            shape = [1] * (len(n_groups) + 1)
+            shape[0], shape[other + 1] = holds.shape
+            chosen = chosen & holds.reshape(shape)
+        rest = tuple(other + 1 for other in range(len(n_groups)) if other != axis)
+        bucket, low, high = _within(linked.columns[at], start, stop)
+        by_group = np.asarray(chosen.any(axis=rest))
+        can_meet[low:high] = by_group[bucket, selection.groups[axis][low:high]]
+    return can_meet
+
+
+def _within(column: LinkedColumn, start: int, stop: int) -> tuple[Codes, int, int]:
+    """Return the entries of a range of buckets, and their buckets counted from its first."""
+    low, high = np.searchsorted(column.bucket, (start, stop)).tolist()
+    return column.bucket[low:high] - start, low, high

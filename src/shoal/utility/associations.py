@@ -1,8 +1,8 @@
 """Association rules: which rules of the table an analyst still finds in a release, and how well.
 
-A rule says that people with some quasi-identifiers tend to have a sensitive value; by how much is
-its conviction. Rules are mined from the table, and from what is expected of it by the release. Two
-things can go wrong: the confidence of a rule is misjudged, or a rule is missed or made up.
+A rule says that people with some quasi-identifiers tend to have a sensitive value; its conviction
+measures how strongly. Rules are mined from the table, and from the table expected by the release.
+Two things can go wrong: the confidence of a rule is misestimated, or a rule is missed or made up.
 
 References
 ----------
@@ -14,69 +14,79 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
-from shoal.analyse.linked import confirm_attributes
-from shoal.core.attack import Section
+from shoal.core.arrays import Floats
 from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, exact, whole
+from shoal.core.exact import Number, as_text, exact
 from shoal.core.measure import Measure, Measured
+from shoal.core.parameters import Converted, amount, parameter, whole_number
 from shoal.core.release import Published
 from shoal.core.tree import Label
-from shoal.knowledge.positive_rules import PositiveRule, mine_positive
-from shoal.knowledge.statistics import least_count
-from shoal.measures._estimated import Estimated, Grouping, Reals, sensitive_of
-from shoal.measures._intervals import mean_interval
-
-__all__ = ["Associations"]
+from shoal.injector.association_rules import PositiveRule
+from shoal.injector.statistics import least_count, mine_positive
+from shoal.utility.estimated import Estimated, Grouping, sensitive_of
+from shoal.utility.estimates import mean_interval
+from shoal.utility.linked import confirm_attributes
 
 _SCALE = 232_792_560
-"""Expected rows are counted in so small parts, since the miner counts in whole numbers.
+"""Units per expected row: the miner counts in whole numbers, and expected rows are fractions.
 
-It is a multiple of every number up to 22, so that ties in buckets of that size are ties.
+It is a multiple of every number up to 22, so that ties in buckets of up to 22 rows stay ties.
 """
 _MOST_CELLS = 2_000_000
 
 _Rule = tuple[tuple[tuple[str, Label], ...], Label]
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+def _read_support(given: Any) -> int | Fraction:
+    least_count(given, 1)
+    return int(given) if isinstance(given, Integral) else exact("min_support", given)
+
+
+def _read_convictions(name: str, given: Sequence[Number]) -> tuple[Fraction, ...]:
+    if isinstance(given, str) or not given:
+        raise ParameterError(f"{name} must be a list of numbers, at least one.")
+    bounds = tuple(exact(name, bound) for bound in given)
+    if min(bounds) < 0:
+        raise ParameterError(f"{name} must be at least 0.")
+    return bounds
+
+
+def _read_column(name: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise ParameterError(f"{name} must be the name of a column; got something else.")
+    return given
+
+
+@declared
 class Associations(Measure):
     """Mine the rules of a release and of the table, and compare them.
 
-    Parameters
-    ----------
-    min_support
-        How many rows must have what a rule says on both sides: a count if it is a whole number,
-        else a share of the table.
-    convictions
-        The least convictions of a rule; what is found for each is told, for the first in the
-        summary. 1 is the conviction of what has nothing to do with each other.
-    max_len
-        The most quasi-identifiers that a rule names.
-    about
-        The attribute that rules conclude on; the sensitive one where left out.
-
     Notes
     -----
-    Rules go by values, not by nodes of hierarchies. *Confidence error*: how far the confidence that
-    the release gives a rule of the table is from the true one, as a share of that; the mean over
-    rules, 1 for a rule whose people are not expected at all. *False positives* and *false
-    negatives*: rules that are found in the release alone or in the table alone, as shares of the
-    true rules. Sets of columns with too many combinations of values are left out on both sides;
-    how many is told.
+    Rules are about values, not about nodes of hierarchies. *Confidence error* is the relative error
+    of the confidence that the release gives to a rule of the table, as the mean over rules; it is 1
+    for a rule whose people the release does not expect at all. *False positives* and *false
+    negatives* are the rules that are found only in the release or only in the table, as shares of
+    the true rules. Sets of columns with too many combinations of values are left out on both sides;
+    their number is reported.
 
     Examples
     --------
     >>> from shoal.core.cells import Buckets
     >>> from shoal.core.domain import Domain
-    >>> from shoal.core.method import Shape
-    >>> from shoal.core.release import Manifest
+    >>> from shoal.core.shapes import Shape
+    >>> from shoal.core.manifest import Manifest
     >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
     >>> flu = Domain.of_texts("disease", ["cold", "flu"])
     >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([2, 2]))
@@ -91,36 +101,35 @@ class Associations(Measure):
     (0.5, 1.0)
     """
 
-    min_support: Number = "0.01"
-    convictions: tuple[Fraction, ...] = (Fraction(11, 10), Fraction(1))
-    max_len: int = 2
-    about: str | None = None
-
-    def __init__(
-        self,
-        *,
-        min_support: Number = "0.01",
-        convictions: Sequence[Number] = ("1.1", 1),
-        max_len: int = 2,
-        about: str | None = None,
-    ) -> None:
-        least_count(min_support, 1)
-        if isinstance(convictions, str) or not convictions:
-            raise ParameterError("convictions must be a list of numbers, at least one.")
-        bounds = tuple(exact("convictions", bound) for bound in convictions)
-        if min(bounds) < 0:
-            raise ParameterError("convictions must be at least 0.")
-        object.__setattr__(self, "min_support", min_support)
-        object.__setattr__(self, "convictions", bounds)
-        object.__setattr__(self, "max_len", whole("max_len", max_len, least=1))
-        object.__setattr__(self, "about", about)
+    min_support: Converted[Number, int | Fraction] = amount(
+        "The minimum support of a rule: a number of rows if it is a whole number, otherwise a "
+        "share of the table.",
+        _read_support,
+        default=Fraction(1, 100),
+    )
+    convictions: Converted[Sequence[Number], tuple[Fraction, ...]] = parameter(
+        "The minimum convictions of a rule. Results are reported for each, and for the first one "
+        "in the summary. Independent values have a conviction of 1.",
+        _read_convictions,
+        takes="a list of numbers of at least 0",
+        schema={"type": "array", "items": {"type": ["number", "string"]}, "minItems": 1},
+        default=(Fraction(11, 10), Fraction(1)),
+    )
+    max_len: int = whole_number("The most quasi-identifiers in a rule.", default=2, least=1)
+    about: str | None = parameter(
+        "The attribute that rules conclude on. Default: the sensitive one.",
+        _read_column,
+        takes="the name of a column",
+        schema={"type": "string"},
+        default=None,
+    )
 
     def fits(self, published: Published) -> bool:
-        """Whether there is an attribute that rules conclude on."""
+        """Return whether there is an attribute that rules conclude on."""
         return super().fits(published) and bool(self.about or sensitive_of(published))
 
     def run(self, published: Published, truth: Cells) -> Measured:
-        """Mine both, and compare."""
+        """Mine the rules of both, and compare them."""
         self.confirm_fits(published)
         estimated = Estimated(published, truth)
         about = self.about or sensitive_of(published)[0]
@@ -137,7 +146,15 @@ class Associations(Measure):
             "associations",
             headline,
             (Section("by conviction", ("conviction", *_FIGURES), told, holds_values=False),),
+            words=_words(headline),
         )
+
+
+def _words(headline: Mapping[str, object]) -> tuple[str, ...]:
+    error = headline["confidence error"]
+    if not isinstance(error, float):
+        return ()
+    return (f"confidences of rules are off by {100 * error:.0f} % of their value on average",)
 
 
 _FIGURES = (
@@ -154,7 +171,7 @@ _FIGURES = (
 def _column_sets(
     truth: Cells, attributes: Sequence[str], about: str, max_len: int
 ) -> tuple[list[tuple[str, ...]], int]:
-    """Give the sets of columns that rules may name, and how many have too many combinations."""
+    """Return the sets of columns that rules may name, and the number of sets that are too large."""
     names = [name for name in truth.columns if name in attributes and name != about]
     sets = [
         chosen
@@ -171,18 +188,10 @@ def _column_sets(
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """The rows of every combination of some columns, the last one being what rules conclude on.
-
-    Parameters
-    ----------
-    truth
-        The table.
-    found
-        What is expected by the release.
-    """
+    """The rows of every combination of some columns; rules conclude on the last column."""
 
     truth: Cells
-    found: Reals
+    found: Floats  # The rows expected by the release, one axis per column.
 
     @classmethod
     def of(cls, estimated: Estimated, names: Sequence[str]) -> _Tables:
@@ -194,11 +203,10 @@ class _Tables:
         return cls(estimated.truth.select(names), estimated.table(names, groupings))
 
     def true_rules(self, least: int, bound: Fraction) -> Iterator[PositiveRule]:
-        """Mine the table."""
         return self._rules(self.truth, least, bound)
 
     def found_rules(self, least: int, bound: Fraction) -> Iterator[PositiveRule]:
-        """Mine what is expected."""
+        """Mine the expected table."""
         counts = np.rint(self.found * _SCALE).astype(np.int64)
         codes = np.argwhere(counts)
         cells = Cells(self.truth.domains, codes, counts[tuple(codes.T)])
@@ -210,11 +218,11 @@ class _Tables:
         rules = mine_positive(
             cells, about, {}, min_support=least, min_conviction=bound, max_len=n_named
         )
-        # Those that name fewer columns are found without the others.
+        # Rules that name fewer columns are found by the table of these columns.
         return (rule for rule in rules if len(rule.antecedent) == n_named)
 
     def confidence(self, rule: PositiveRule) -> float:
-        """Give the confidence of a rule as the release lets one expect it."""
+        """Return the confidence of a rule in the expected table."""
         place = tuple(
             int(domain.codes_of([rule.antecedent[domain.column]])[0])
             for domain in self.truth.domains[:-1]
@@ -225,7 +233,7 @@ class _Tables:
 
 
 def _compare(tables: Sequence[_Tables], least: int, bound: Fraction) -> tuple[object, ...]:
-    """Give the figures for one least conviction."""
+    """Return the figures for one least conviction."""
     errors: list[float] = []
     true: set[_Rule] = set()
     found: set[_Rule] = set()

@@ -1,9 +1,9 @@
-"""Classification: how well models that are trained on a release do on rows that it never saw.
+"""Classification: how well models trained on a release predict rows that it does not contain.
 
-The table is parted into folds. Each time one is held out, the others are published, and a model is
-trained on the release and another on the rows themselves; both are tested on the rows that were
-held out. What the release costs is the difference, row by row. The folds depend on the table's size
-and the seed alone, so that the differences between methods are paired as well.
+The table is split into folds. Each fold is held out once and the other folds are published; one
+model is trained on the release and another on the original rows, and both are tested on the rows
+held out. The cost of the release is the difference, row by row. Folds depend only on the size of
+the table and the seed, so the differences between methods are paired as well.
 
 References
 ----------
@@ -23,18 +23,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.analyse.linked import confirm_attributes
-from shoal.core.attack import Section
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes, Floats
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section, percent
 from shoal.core.errors import ParameterError
-from shoal.core.exact import whole
 from shoal.core.measure import Fold, FoldedMeasure, Measured
-from shoal.measures._estimated import Estimated, Reals, sensitive_of
-from shoal.measures._expected_tree import Tables, grow_tree
-from shoal.measures._intervals import mean_interval
-from shoal.measures._learners import LEARNERS, learn_rows, predict_by_tables, rows_of_leaf
-
-__all__ = ["ROWS", "Classification", "outcomes_of_release", "paired_difference"]
+from shoal.core.parameters import Converted, OptionalTexts, texts
+from shoal.utility.estimated import Estimated, sensitive_of
+from shoal.utility.estimates import mean_interval
+from shoal.utility.expected_tree import (
+    LEARNERS,
+    Tables,
+    grow_tree,
+    learn_rows,
+    predict_by_tables,
+    rows_of_leaf,
+)
+from shoal.utility.linked import confirm_attributes
 
 _MOST_CLASSES = 20
 _EXPECTED = "expected tables"
@@ -42,40 +48,28 @@ _TRUE = "tables of the table"
 _DRAWN = "linked at random"
 _MODELS = tuple(LEARNERS)
 ROWS = "rows"
-"""The outcome that says how many rows each entry of the others stands for."""
+"""The outcome that holds the number of rows that each entry of the other outcomes stands for."""
 _MOST_KNOWN = 256
-_known: dict[bytes, Reals] = {}
-"""What models of tables came to: the same folds are given for every method that is compared."""
+_known: dict[bytes, Floats] = {}
+"""Outcomes of models of the table: every method that is compared is judged on the same folds."""
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class Classification(FoldedMeasure):
     """Train models on the release, and test them on original rows.
 
-    Parameters
-    ----------
-    targets
-        The attributes that are predicted from all others; where left out, the first sensitive one,
-        and the other one with most values up to 20.
-    models
-        Some of `tree`, `bayes` and `boosting`: scikit-learn's decision tree, naive Bayes and
-        gradient boosting.
-    folds
-        Into how many parts the rows are put; each is held out once.
-    seed
-        Where draws begin.
-
     Notes
     -----
-    To have rows to train on, columns are linked at random and labels replaced by values that they
-    stand for. Naive Bayes and a tree, of at most 32 leaves, are trained on the expected rows of
-    every value and class as well, where nothing is drawn; that tree is compared with one that is
-    grown alike on the table. A row is predicted rightly or not; *accuracy lost* is how much more
-    often the model that was trained on the rows themselves is right, with the interval, at 95 %, of
-    the mean of paired differences. A release without rows predicts nothing rightly.
+    To get rows to train on, columns are linked at random and labels are replaced by random values
+    that they stand for. Naive Bayes and a tree of at most 32 leaves are also trained on the
+    expected number of rows of every value and class, without drawing anything; that tree is
+    compared with one that is grown in the same way on the table. *Accuracy lost* is the accuracy of
+    the model trained on the original rows minus that of the model trained on the release, with the
+    95 % confidence interval of the mean of paired differences. The accuracy of a release without
+    rows is 0.
 
-    `run` trains and tests on the same people, since nobody is held out of a release that is there
-    already; `judge` takes releases of folds.
+    `run` trains and tests on the same people, since a finished release holds nobody out; `judge`
+    takes the releases of folds.
 
     Examples
     --------
@@ -83,33 +77,23 @@ class Classification(FoldedMeasure):
     Classification(folds=3, seed=0, targets=None, models=('bayes',))
     """
 
-    targets: tuple[str, ...] | None = None
-    models: tuple[str, ...] = _MODELS
+    targets: OptionalTexts = texts(
+        "The attributes that are predicted from all others. Default: the first sensitive one, and "
+        "of the others the one with the most values, at most 20.",
+        default=None,
+        may_be_empty=True,
+    )
+    models: Converted[Sequence[str], tuple[str, ...]] = texts(
+        "The models: scikit-learn's decision tree, naive Bayes and gradient boosting.",
+        among=_MODELS,
+        default=_MODELS,
+    )
 
     example: ClassVar[Mapping[str, object]] = {"models": ("tree", "bayes")}
 
-    def __init__(
-        self,
-        *,
-        targets: Sequence[str] | None = None,
-        models: Sequence[str] = _MODELS,
-        folds: int = 5,
-        seed: int = 0,
-    ) -> None:
-        unknown = [name for name in models if name not in LEARNERS]
-        if unknown or not models or isinstance(models, str):
-            raise ParameterError(
-                "models must be a list of known ones, at least one.",
-                hint=f"they are {', '.join(_MODELS)}.",
-            )
-        object.__setattr__(self, "targets", None if targets is None else tuple(targets))
-        object.__setattr__(self, "models", tuple(models))
-        object.__setattr__(self, "folds", whole("folds", folds, least=2))
-        object.__setattr__(self, "seed", whole("seed", seed, least=0))
-
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether scikit-learn is there, which the models come from."""
+        """Return whether scikit-learn, which provides the models, is installed."""
         return find_spec("sklearn") is not None
 
     def judge(self, folds: Sequence[Fold]) -> Measured:
@@ -118,7 +102,7 @@ class Classification(FoldedMeasure):
         Raises
         ------
         ParameterError
-            Where a target is not in the release, or scikit-learn is not installed.
+            If a target is not in the release, or scikit-learn is not installed.
         """
         if not self.is_installed():
             raise ParameterError(
@@ -127,7 +111,7 @@ class Classification(FoldedMeasure):
             )
         if not folds:
             raise ParameterError("Classification needs at least one fold.")
-        outcomes: dict[str, list[Reals]] = {}
+        outcomes: dict[str, list[Floats]] = {}
         for number, fold in enumerate(folds):
             trial = _Trial.of(fold, np.random.default_rng([self.seed, number]))
             for target in self._targets(trial.estimated):
@@ -136,8 +120,9 @@ class Classification(FoldedMeasure):
         joined = {name: np.concatenate(parts) for name, parts in outcomes.items()}
         joined[ROWS] = np.concatenate([fold.test.counts for fold in folds]).astype(np.float64)
         is_held_out = all(fold.test is not fold.train for fold in folds)
+        headline = _headline(joined, is_held_out)
         return Measured(
-            "classification", _headline(joined, is_held_out), (_accuracies(joined),), joined
+            "classification", headline, (_accuracies(joined),), joined, words=_words(headline)
         )
 
     def _targets(self, estimated: Estimated) -> tuple[str, ...]:
@@ -160,24 +145,15 @@ class Classification(FoldedMeasure):
 class _Trial:
     """A fold with the rows that models are trained and tested on, as codes of the table's values.
 
-    Parameters
-    ----------
-    estimated
-        The release of the fold.
-    drawn
-        Its rows, linked at random.
-    train, test
-        The rows that it was made from, and those held out, the latter once for all that are equal.
-    expected, true
-        What tables are expected from: the release, and the rows that it was made from.
+    Equal rows of `test` are there once; those of `drawn` and `train` are repeated.
     """
 
     estimated: Estimated
-    drawn: Codes
-    train: Codes
-    test: Codes
-    expected: Tables
-    true: Tables
+    drawn: Codes  # The rows of the release, linked at random.
+    train: Codes  # The original rows that the release was made from.
+    test: Codes  # The rows held out.
+    expected: Tables  # Expected tables of the release.
+    true: Tables  # Tables of the training rows.
 
     @classmethod
     def of(cls, fold: Fold, generator: np.random.Generator) -> _Trial:
@@ -193,8 +169,8 @@ class _Trial:
             Tables.of_table(fold.train, estimated.attributes),
         )
 
-    def outcomes(self, target: str, models: Sequence[str]) -> dict[str, Reals]:
-        """Say by model and training which held-out rows are predicted rightly."""
+    def outcomes(self, target: str, models: Sequence[str]) -> dict[str, Floats]:
+        """Return, by model and training, which held-out rows are predicted correctly."""
         names = self.estimated.attributes
         place = names.index(target)
         others = [at for at in range(len(names)) if at != place]
@@ -202,7 +178,7 @@ class _Trial:
         shown, classes = self.test[:, others], self.test[:, place]
         found = {}
 
-        def learned(model: str, rows: Codes) -> Reals:
+        def learned(model: str, rows: Codes) -> Floats:
             predict = learn_rows(model, domains, rows[:, others], rows[:, place])
             return _right(predict(shown), classes)
 
@@ -215,7 +191,7 @@ class _Trial:
         if "tree" in models and features:
             least = rows_of_leaf(len(self.train))
 
-            def grown(tables: Tables) -> Reals:
+            def grown(tables: Tables) -> Floats:
                 tree = grow_tree(tables, features, target, least)
                 return _right(tree.predict(shown), classes)
 
@@ -228,8 +204,8 @@ class _Trial:
             found[_name(target, "bayes", _EXPECTED)] = _right(predicted, classes)
         return found
 
-    def _of_table(self, target: str, model: str, compute: Callable[[], Reals]) -> Reals:
-        """Give what a model of the table itself comes to, which no release has a part in."""
+    def _of_table(self, target: str, model: str, compute: Callable[[], Floats]) -> Floats:
+        """Return the outcome of a model of the table, computed once for all releases."""
         key = hashlib.sha256(self._digest + repr((target, model)).encode()).digest()
         if key not in _known:
             if len(_known) >= _MOST_KNOWN:
@@ -254,8 +230,8 @@ def _columns(cells: Cells, names: Sequence[str]) -> Codes:
     return cells.codes[:, [cells.columns.index(name) for name in names]].astype(np.int64)
 
 
-def _right(predicted: Codes, classes: Codes) -> Reals:
-    right: Reals = (predicted == classes).astype(np.float64)
+def _right(predicted: Codes, classes: Codes) -> Floats:
+    right: Floats = (predicted == classes).astype(np.float64)
     return right
 
 
@@ -267,23 +243,10 @@ def _name(target: str, model: str, training: str) -> str:
 
 
 def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float, float, float]:
-    """Say how much more often one release's model is right than another's, row by row.
+    """Return the difference in accuracy of two releases' models and its 95 % confidence interval.
 
-    Parameters
-    ----------
-    one, other
-        What was measured on the same folds.
-    name
-        Target, model and training, as the outcomes are called.
-
-    Returns
-    -------
-    The mean difference and its interval, at 95 %.
-
-    Raises
-    ------
-    ParameterError
-        Where they were not measured on the same rows, or one of them has no such outcome.
+    Differences are paired by row, so both have to be measured on the same folds. `name` is the name
+    of an outcome: target, model and training.
 
     Examples
     --------
@@ -308,25 +271,25 @@ def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float,
     return _difference(one.outcomes[name], other.outcomes[name], weights)
 
 
-def _difference(one: Reals, other: Reals, weights: Reals) -> tuple[float, float, float]:
+def _difference(one: Floats, other: Floats, weights: Floats) -> tuple[float, float, float]:
     apart = one - other
     mean = float(apart @ weights) / max(float(weights.sum()), 1.0)
     return (mean, *mean_interval(apart, weights))
 
 
-def outcomes_of_release(measured: Measured) -> list[Reals]:
-    """Give what each row came to, by every target and model that was trained on the release.
+def outcomes_of_release(measured: Measured) -> list[Floats]:
+    """Return the outcomes of every target and model trained on the release.
 
-    Those are the outcomes that *accuracy* is the mean of.
+    *Accuracy* is their mean.
     """
     return [measured.outcomes[name] for name in _of_release(measured.outcomes)]
 
 
-def _of_release(outcomes: Mapping[str, Reals]) -> list[str]:
+def _of_release(outcomes: Mapping[str, Floats]) -> list[str]:
     return [name for name in outcomes if name.endswith(f", {_DRAWN}")]
 
 
-def _headline(outcomes: Mapping[str, Reals], is_held_out: bool) -> dict[str, object]:
+def _headline(outcomes: Mapping[str, Floats], is_held_out: bool) -> dict[str, object]:
     drawn = _of_release(outcomes)
     table = [name.removesuffix(_DRAWN) + "table" for name in drawn]
     if not drawn:
@@ -345,8 +308,17 @@ def _headline(outcomes: Mapping[str, Reals], is_held_out: bool) -> dict[str, obj
     }
 
 
-def _accuracies(outcomes: Mapping[str, Reals]) -> Section:
-    """List each model beside the one that was trained on the table."""
+def _words(headline: Mapping[str, object]) -> tuple[str, ...]:
+    if "accuracy" not in headline:
+        return ()
+    before, after = (
+        percent(float(str(headline[name]))) for name in ("accuracy of the table", "accuracy")
+    )
+    return (f"classifiers are right {after} of the time, {before} if trained on the table",)
+
+
+def _accuracies(outcomes: Mapping[str, Floats]) -> Section:
+    """List each model next to the one that was trained on the table."""
     weights = outcomes[ROWS]
     n_rows = max(float(weights.sum()), 1.0)
     rows = []

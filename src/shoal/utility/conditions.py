@@ -1,9 +1,9 @@
-"""What a WHERE says: one condition an attribute, or an expression over several.
+"""The WHERE of a query: one condition per attribute, or an expression over several.
 
-Conditions are read into marks of the entries of each column. An expression may join columns, as
+Conditions become marks of the entries of each column. An expression may join columns, as
 ``age > 60 or disease == "flu"`` does: it is evaluated once for every combination of values that it
-could tell apart, and groups of values that it treats alike are merged. Where what is left is a
-condition for each column after all, it is taken as that.
+could distinguish, and groups of values with the same results are merged. If the result amounts to
+one condition per column, it is represented as such.
 """
 
 from __future__ import annotations
@@ -17,23 +17,20 @@ from numbers import Real
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.analyse.estimates import Value
-from shoal.analyse.linked import Linked
-from shoal.core.cells import Codes, group
+from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.cells import group
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.row_filter import RowFilter
+from shoal.utility.estimates import Value
+from shoal.utility.linked import Linked
 
-__all__ = ["Box", "Reader", "Selection", "Spread", "Where", "named_in", "values_of"]
-
-Marks = npt.NDArray[np.bool_]
 Where = Mapping[str, object] | str | None
-"""By attribute what it must be; or an expression; None for all rows.
+"""Conditions by attribute, an expression, or None for all rows.
 
-By attribute: a value; a list or set of values; a pair (low, high), low belonging to the range and
-high not, either None where the range is open; None for the missing value.
+A condition is a value; a list or set of values; a pair (low, high), where low belongs to the range
+and high does not, and None leaves it open; or None for the missing value.
 """
 
 _EPOCH = dt.date(1970, 1, 1)
@@ -42,35 +39,25 @@ _MOST_COMBINATIONS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A condition for each of some columns: which of its entries meet it."""
+    """One condition per column; `marks` flags the entries that meet it, by column."""
 
-    marks: Mapping[int, Marks]
+    marks: Mapping[int, Flags]
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A condition that joins columns.
-
-    Parameters
-    ----------
-    columns
-        The columns that it is about, at least two.
-    groups
-        For each of them, the group of each entry.
-    truth
-        For each combination of groups, whether it meets the condition.
-    """
+    """A condition that joins at least two columns."""
 
     columns: tuple[int, ...]
-    groups: tuple[Codes, ...]
-    truth: Marks
+    groups: tuple[Codes, ...]  # By column, the group of each entry.
+    truth: Flags  # Whether each combination of groups meets the condition, one axis per column.
 
 
 Selection = Box | Spread
 
 
 def values_of(domain: Domain) -> list[Value]:
-    """Give the value of every code as Python has it; None for the missing one.
+    """Return the value of every code as a Python object; None for the missing one.
 
     Examples
     --------
@@ -92,7 +79,7 @@ def values_of(domain: Domain) -> list[Value]:
 
 
 def named_in(where: Where) -> tuple[str, ...]:
-    """Name the attributes that a WHERE is about.
+    """Return the attributes that a WHERE is about.
 
     Examples
     --------
@@ -105,26 +92,14 @@ def named_in(where: Where) -> tuple[str, ...]:
 
 
 class Reader:
-    """Reads conditions about the attributes of a release.
-
-    Parameters
-    ----------
-    linked
-        The release.
-    """
+    """Reads conditions about the attributes of a release."""
 
     def __init__(self, linked: Linked) -> None:
         self._linked = linked
         self._attributes: dict[str, _Attribute] = {}
 
     def read(self, where: Where) -> Selection:
-        """Read a WHERE.
-
-        Raises
-        ------
-        ParameterError
-            Where it names an attribute that is not there, or asks of one what it cannot have.
-        """
+        """Read a WHERE; raises `ParameterError` for an unknown attribute or an impossible value."""
         if where is None:
             return Box({})
         if isinstance(where, str):
@@ -134,7 +109,7 @@ class Reader:
                 f"where must be a mapping of attributes or a text, not a {type(where).__name__}.",
                 hint="for example where={'age': (20, 40)}, or where='age >= 20 and age < 40'.",
             )
-        marks: dict[int, Marks] = {}
+        marks: dict[int, Flags] = {}
         for name, condition in where.items():
             attribute = self._attribute(name)
             met = attribute.marks(condition).take(attribute.codes)
@@ -169,7 +144,7 @@ class Reader:
 
 def _evaluate(
     condition: RowFilter, chosen: Sequence[Mapping[str, Codes]], domains: Mapping[str, Domain]
-) -> Marks:
+) -> Flags:
     """Evaluate an expression for every combination of the columns' groups."""
     shape = tuple(len(next(iter(codes.values()))) for codes in chosen)
     if math.prod(shape) > _MOST_COMBINATIONS:
@@ -189,8 +164,8 @@ def _evaluate(
     return condition.rows(values).reshape(shape)
 
 
-def _simplified(places: Sequence[int], groups: Sequence[Codes], truth: Marks) -> Selection:
-    """Merge the groups that the condition treats alike; see whether it is one for each column."""
+def _simplified(places: Sequence[int], groups: Sequence[Codes], truth: Flags) -> Selection:
+    """Merge the groups that the condition does not distinguish, into a `Box` if possible."""
     if not truth.any():
         return Box({places[0]: np.zeros(len(groups[0]), dtype=bool)})
     merged = []
@@ -201,7 +176,7 @@ def _simplified(places: Sequence[int], groups: Sequence[Codes], truth: Marks) ->
         merged.append(inverse.reshape(-1)[codes])
     met = np.argwhere(truth)
     if len(met) == 1:
-        # Entries of an axis with one group are not told apart.
+        # Entries of an axis with one group are not distinguished.
         return Box(
             {
                 at: codes == met[0, axis]
@@ -218,21 +193,13 @@ def _simplified(places: Sequence[int], groups: Sequence[Codes], truth: Marks) ->
 
 
 class _Attribute:
-    """An attribute of which conditions are read.
-
-    Parameters
-    ----------
-    domain
-        Its values.
-    codes
-        Its code in each entry of its column.
-    """
+    """An attribute that conditions are about, with its code in each entry of its column."""
 
     def __init__(self, domain: Domain, codes: Codes) -> None:
         self.domain = domain
         self.codes = np.ascontiguousarray(codes, dtype=np.intp)
 
-    def marks(self, condition: object) -> Marks:
+    def marks(self, condition: object) -> Flags:
         """Mark the codes that meet a condition."""
         marks = np.zeros(max(self.domain.size, 1), dtype=bool)
         if isinstance(condition, tuple):
@@ -254,7 +221,7 @@ class _Attribute:
         return {text: code for code, text in enumerate(self.domain.texts.tolist())}
 
     def _code(self, value: object) -> int | None:
-        """Give the code of a value; None where the release does not hold it."""
+        """Return the code of a value; None if the release does not hold it."""
         if value is None:
             return self.domain.missing_code
         if isinstance(value, str) and self.domain.type is not ColumnType.DATE:
@@ -274,13 +241,13 @@ class _Attribute:
         is_value = kind in (ColumnType.CATEGORICAL, ColumnType.ORDERED) or (
             kind is ColumnType.BOOLEAN and text in ("true", "false")
         )
-        # To find nothing and say so would hide that the question was wrong.
+        # An answer of 0 rows would hide that the question was wrong.
         if code is None and not is_value:
             raise self._wrong_kind()
         return code
 
     def _range(self, condition: tuple[object, ...]) -> tuple[int, int]:
-        """Give the first code of a range and the first one after it."""
+        """Return the first code of a range and the first one after it."""
         if len(condition) != 2:
             raise ParameterError(
                 f"A range of {self.domain.column!r} must be a pair (low, high), not a tuple of "
@@ -299,7 +266,7 @@ class _Attribute:
         )
 
     def _end(self, end: object) -> int:
-        """Give the first code that is not below an end of a range."""
+        """Return the first code that is not below an end of a range."""
         if self.domain.type is ColumnType.ORDERED:
             code = self._code_of.get(end) if isinstance(end, str) else None
             if code is None:
@@ -311,7 +278,7 @@ class _Attribute:
         return int(np.searchsorted(self._numbers, self._number(end)))
 
     @property
-    def _numbers(self) -> npt.NDArray[np.float64]:
+    def _numbers(self) -> Floats:
         if self.domain.numbers is None:
             raise self._wrong_kind()
         return self.domain.numbers

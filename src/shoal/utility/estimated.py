@@ -1,13 +1,14 @@
 """The table as an analyst estimates it from a release of any shape.
 
-A label that stands for several values is shared out among them evenly, a suppressed cell as the
-cells of its column that show. Columns that are not linked are linked at random within their
-buckets. What is expected then is a number of rows for every combination of the table's values.
+A label that stands for several values is divided evenly among them; a suppressed cell is divided as
+the visible cells of its column are distributed. Columns that are not linked are linked at random
+within their buckets. The result is an expected number of rows for every combination of the table's
+values.
 
 References
 ----------
 [Xiao06] X. Xiao, Y. Tao: Anatomy: Simple and Effective Privacy Preservation. VLDB 2006; Section 3
-for what is expected of buckets, and of labels that are shared out evenly.
+for the estimates from buckets, and from labels that are divided evenly.
 """
 
 from __future__ import annotations
@@ -18,50 +19,37 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from shoal.analyse.linked import (
+from shoal.core.arrays import Codes, Floats, Integers
+from shoal.core.cells import Cells, group
+from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain, Role
+from shoal.core.errors import ParameterError
+from shoal.core.manifest import Meaning
+from shoal.core.release import Published
+from shoal.core.table import HIDDEN, Rows
+from shoal.locating.location import labels_of_values, named_pairs
+from shoal.utility.estimates import expected_table
+from shoal.utility.linked import (
     Linked,
     LinkedColumn,
     columns_for,
     columns_of,
+    draw_linking,
     is_evenly_shared,
 )
-from shoal.analyse.samples import draw_linking
-from shoal.analyse.tables import expected_table
-from shoal.core.cells import Cells, Codes, group
-from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain
-from shoal.core.errors import ParameterError
-from shoal.core.release import Meaning, Published
-from shoal.core.rows import HIDDEN, Rows
-from shoal.core.schema import Role
-from shoal.knowledge.location import labels_of_values
-from shoal.knowledge.naming import named_pairs
-
-__all__ = ["Estimated", "Grouping", "Reals", "Shares", "sensitive_of"]
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Values of an attribute put into groups.
-
-    Parameters
-    ----------
-    group
-        The group of each value.
-    n_groups
-        How many groups there are.
-    """
+    """The group of each value of an attribute, and the number of groups."""
 
     group: Codes
     n_groups: int
 
     @classmethod
-    def of_values(cls, domain: Domain, counts: Reals, n_most: int) -> Grouping:
-        """Keep values as they are where they are few, else make so many groups of them.
+    def of_values(cls, domain: Domain, counts: Floats, n_most: int) -> Grouping:
+        """Keep values as they are if they are few; otherwise put them into `n_most` groups.
 
         Values with an order are cut into runs of about equally many rows; of others the most
         frequent ones stay, and the rest become one group.
@@ -85,25 +73,20 @@ class Grouping:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """How each published label of an attribute is shared out among the table's values.
+    """How each published label of an attribute is divided among the table's values.
 
-    Parameters
-    ----------
-    label, value, share
-        The entries: of a row with this label, so much counts for this value.
-    n_labels, n_values
-        How many labels and values there are.
+    An entry says that a row with this label counts for this value by this share.
     """
 
     label: Codes
     value: Codes
-    share: Reals
+    share: Floats
     n_labels: int
     n_values: int
 
     @classmethod
     def evenly(cls, labels: Domain, meanings: Mapping[str, Meaning], values: Domain) -> Shares:
-        """Share every label out evenly among the values that it stands for."""
+        """Divide every label evenly among the values that it stands for."""
         if not meanings and SUPPRESSED not in labels.texts:
             value, label = named_pairs(labels, meanings, values)
         else:
@@ -112,10 +95,11 @@ class Shares:
         n_values = np.bincount(label, minlength=labels.size)
         return cls(label, value, 1 / n_values[label], labels.size, values.size)
 
-    def with_hidden(self, n_rows: Reals) -> Shares:
-        """Add a last label for suppressed cells, shared out as the rows of the other labels are."""
+    def with_hidden(self, n_rows: Floats) -> Shares:
+        """Add a last label for suppressed cells, divided as the rows of the other labels are."""
         shown = self.weigh_values(n_rows)
         if not shown.any():
+            # Every cell is suppressed: all values are equally likely.
             shown = np.ones(self.n_values)
         there = np.flatnonzero(shown)
         return Shares(
@@ -128,25 +112,25 @@ class Shares:
 
     @cached_property
     def matrix(self) -> Any:
-        """The shares as a sparse matrix: one row a label, one column a value."""
+        """The shares as a sparse matrix: one row per label, one column per value."""
         order = np.argsort(self.label, kind="stable")
         ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
         starts = np.concatenate([[0], ends])
         entries = (self.share[order], self.value[order], starts)
         return csr_array(entries, shape=(self.n_labels, self.n_values))
 
-    def weigh_values(self, of_label: Reals) -> Reals:
-        """Share a number for each label out among the values."""
+    def weigh_values(self, of_label: Floats) -> Floats:
+        """Divide a number for each label among the values."""
         weights = of_label[self.label] * self.share
         return np.bincount(self.value, weights, self.n_values).astype(np.float64, copy=False)
 
-    def weigh_labels(self, of_value: Reals) -> Reals:
-        """Give for each label the mean of a number over what it stands for."""
+    def weigh_labels(self, of_value: Floats) -> Floats:
+        """Return the mean of a number over the values of each label."""
         weights = of_value[self.value] * self.share
         return np.bincount(self.label, weights, self.n_labels).astype(np.float64, copy=False)
 
     def draw(self, labels: Codes, generator: np.random.Generator) -> Codes:
-        """Draw a value for each of some labels; -1 where a label stands for none."""
+        """Draw a value for each of some labels; -1 if a label stands for none."""
         order = np.argsort(self.label, kind="stable")
         ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
         starts = np.concatenate([[0], ends[:-1]])
@@ -159,22 +143,17 @@ class Shares:
         place = np.clip(drawn - 1, starts[labels], ends[labels] - 1)
         return np.where(ends[labels] > starts[labels], np.append(self.value[order], -1)[place], -1)
 
-    def by_group(self, grouping: Grouping) -> Reals:
-        """Give the share of each group in each label, one row a label."""
+    def by_group(self, grouping: Grouping) -> Floats:
+        """Return the share of each group in each label, one row per label."""
         shares = np.zeros((self.n_labels, grouping.n_groups))
         np.add.at(shares, (self.label, grouping.group[self.value]), self.share)
         return shares
 
 
 class Estimated:
-    """What a release lets an analyst expect of the table's values.
+    """The table as expected from a release.
 
-    Parameters
-    ----------
-    published
-        The release.
-    truth
-        The counts of the table. Only its values are used here, not how frequent they are.
+    Only the values of `truth`, the counts of the table, are used here, not their frequencies.
     """
 
     def __init__(self, published: Published, truth: Cells) -> None:
@@ -200,12 +179,12 @@ class Estimated:
 
     @cached_property
     def n_rows(self) -> int:
-        """How many rows the release has."""
+        """The number of rows of the release."""
         return int(self.columns[0].count.sum())
 
     @cached_property
     def shares(self) -> Mapping[str, Shares]:
-        """How the labels of each attribute are shared out."""
+        """The division of labels among values, by attribute."""
         return {name: self._shares_of(name) for name in self.attributes}
 
     def _shares_of(self, name: str) -> Shares:
@@ -219,24 +198,24 @@ class Estimated:
         return Shares.evenly(labels, meanings, values).with_hidden(shown)
 
     def labels(self, name: str) -> Domain:
-        """Give the published labels of an attribute."""
+        """Return the published labels of an attribute."""
         column = next(column for column in self.columns if name in column.attributes)
         return column.domains[column.attributes.index(name)]
 
-    def n_rows_of_labels(self, name: str) -> Reals:
+    def n_rows_of_labels(self, name: str) -> Floats:
         """Count the rows that carry each label of an attribute."""
         column = next(column for column in self.columns if name in column.attributes)
         size = self.shares[name].n_labels
         return np.bincount(column.code_of(name), column.count, size).astype(np.float64)
 
     def linked(self, attributes: Sequence[str]) -> Linked:
-        """Link the columns that some attributes need."""
+        """Link the columns that a query about some attributes needs; links are cached."""
         held = [column.attributes for column in self.columns]
         places = columns_for(held, attributes)
         if places not in self._linked:
             chosen = [self.columns[place] for place in places]
             if not is_evenly_shared([column.attributes for column in chosen]):
-                # Columns that overlap in part are linked as if they did not.
+                # Columns that overlap in part are linked as if they did not overlap.
                 chosen = _without_repeats(chosen)
             self._linked[places] = Linked.of_columns(chosen)
         return self._linked[places]
@@ -244,10 +223,8 @@ class Estimated:
     def sample(self, generator: np.random.Generator) -> Codes:
         """Draw a table: columns linked at random, and a value for each label.
 
-        Returns
-        -------
-        The codes of values, one row a row, one column an attribute, in lexicographic order; rows
-        that stand for no values of the table are left out.
+        Returns one row of codes per row of the release, one column per attribute, in lexicographic
+        order; rows with a label that stands for no value of the table are left out.
         """
         rows = draw_linking(self.columns, generator)
         drawn = np.empty((rows.n_rows, len(self.attributes)), dtype=np.int64)
@@ -257,13 +234,13 @@ class Estimated:
         drawn = drawn[(drawn >= 0).all(axis=1)]
         return drawn[np.lexsort(drawn.T[::-1])]
 
-    def table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Reals:
-        """Give the expected rows of every combination of groups, one axis an attribute."""
+    def table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Floats:
+        """Return the expected rows of every combination of groups, one axis per attribute."""
         linked = self.linked(attributes)
         kinds = {}
         for name in attributes:
             by_group = self.shares[name].by_group(groupings[name])
-            # Labels that say the same of groups are one.
+            # Labels with the same shares of groups are merged, which makes the table smaller.
             kinds[name] = np.unique(by_group, axis=0, return_inverse=True)
         columns = tuple(_recoded(column, kinds) for column in linked.columns)
         table, _ = expected_table(Linked(columns, linked.sizes), attributes, {})
@@ -271,7 +248,7 @@ class Estimated:
             table = np.moveaxis(np.tensordot(table, kinds[name][0], axes=(axis, 0)), -1, axis)
         return table
 
-    def true_table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Reals:
+    def true_table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Floats:
         """Count the table's rows of every combination of groups of values."""
         key = np.zeros(self.truth.n_cells, dtype=np.int64)
         shape = tuple(groupings[name].n_groups for name in attributes)
@@ -282,12 +259,11 @@ class Estimated:
 
 
 def sensitive_of(published: Published) -> tuple[str, ...]:
-    """Name the sensitive attributes of a release."""
-    if published.sliced is not None:
-        return published.sliced.layout.sensitive
-    if published.buckets is not None:
-        return (published.buckets.domain.column,)
-    return published.manifest.columns_of(Role.SENSITIVE) if published.rows is not None else ()
+    """Return the sensitive attributes of a release."""
+    counted = tuple(domain.column for domain in published.sensitive)
+    # Several sensitive columns of a suppressed release are not counted by bucket.
+    is_by_row = not counted and published.rows is not None
+    return published.manifest.columns_of(Role.SENSITIVE) if is_by_row else counted
 
 
 def _column_of_rows(rows: Rows) -> LinkedColumn:
@@ -315,10 +291,8 @@ def _without_repeats(columns: Sequence[LinkedColumn]) -> list[LinkedColumn]:
     return kept
 
 
-def _recoded(
-    column: LinkedColumn, kinds: Mapping[str, tuple[Reals, npt.NDArray[np.int64]]]
-) -> LinkedColumn:
-    """Keep the attributes that are asked for, their labels replaced by kinds of labels."""
+def _recoded(column: LinkedColumn, kinds: Mapping[str, tuple[Floats, Integers]]) -> LinkedColumn:
+    """Keep the attributes of `kinds`, with their labels replaced by kinds of labels."""
     names = [name for name in column.attributes if name in kinds]
     domains = tuple(
         NumberedDomain(name, np.arange(len(kinds[name][0]), dtype=np.int64)) for name in names

@@ -1,8 +1,12 @@
 """A decision tree that is grown on expected tables, without linking anything at random.
 
-All that a tree needs in order to split a node are the rows of every value beside every class, among
-those that reach the node. A release lets these be expected exactly, also where columns are not
-linked and labels stand for several values. The best split anywhere is made first.
+To split a node, a tree needs only the number of rows of every value and class among the rows that
+reach the node. A release allows an exact expectation of that table, even if columns are not linked
+and labels stand for several values. The tree is grown best split first.
+
+The other models that are trained on a release follow. Scikit-learn's models learn from rows, so
+columns are first linked at random and labels replaced by values. Naive Bayes needs only the
+expected number of rows of every value and class, so nothing is drawn.
 
 References
 ----------
@@ -12,42 +16,29 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from shoal.analyse.linked import Linked, LinkedColumn
-from shoal.core.cells import Cells, Codes
+from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.cells import Cells
 from shoal.core.domain import Domain
-from shoal.measures._estimated import Estimated, Reals, Shares
-
-__all__ = ["Tables", "grow_tree"]
-
-Marks = npt.NDArray[np.bool_]
+from shoal.utility.estimated import Estimated, Shares
+from shoal.utility.linked import Linked, LinkedColumn
 
 _MOST_LEAVES = 32
 _DIGITS = 9
-"""Gains that agree so far are taken as equal, on every machine."""
+"""Gains are rounded to so many digits, so that ties are the same on every machine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the tables of two attributes are expected from, under conditions on others.
-
-    Parameters
-    ----------
-    linked
-        The columns, linked at random within buckets.
-    shares
-        How the labels of each attribute are shared out among values.
-    domains
-        The values of each attribute.
-    """
+    """The source of expected tables of two attributes, under conditions on others."""
 
     linked: Linked
     shares: Mapping[str, Shares]
@@ -55,7 +46,7 @@ class Tables:
 
     @classmethod
     def of_release(cls, estimated: Estimated, names: Sequence[str] | None = None) -> Tables:
-        """Expect tables of some attributes from a release; of all where none are named."""
+        """Expect tables of some attributes from a release. Default: all attributes."""
         names = estimated.attributes if names is None else names
         shares = {name: estimated.shares[name] for name in names}
         domains = {name: estimated.truth.domain(name) for name in names}
@@ -63,7 +54,7 @@ class Tables:
 
     @classmethod
     def of_table(cls, cells: Cells, names: Sequence[str]) -> Tables:
-        """Count tables in the original."""
+        """Count tables in the original, which is one bucket with a single column."""
         chosen = cells.select(names)
         bucket = np.zeros(chosen.n_cells, dtype=np.int64)
         column = LinkedColumn(chosen.domains, bucket, chosen.codes, chosen.counts)
@@ -77,14 +68,15 @@ class Tables:
 
     @cached_property
     def _matrices(self) -> Mapping[str, tuple[Any, Any]]:
-        """The shares of each attribute: one row a value, and one row a label."""
+        """The shares of each attribute: one row per value, and one row per label."""
         return {name: (one.matrix.T.tocsr(), one.matrix) for name, one in self.shares.items()}
 
     @cached_property
     def _by_label_order(self) -> Mapping[str, tuple[Codes, Codes]]:
-        """The entries of each attribute's column by its labels, and where those of each begin.
+        """The entries of each attribute's column sorted by label, and where each label begins.
 
-        Which entries there are is the same under all conditions; how much they count for is not.
+        Conditions change the weights of entries, never the set of entries, so this is computed
+        once.
         """
         found = {}
         for name, shares in self.shares.items():
@@ -99,35 +91,30 @@ class Tables:
             _starts(column.bucket, self.linked.n_buckets) for column in self.linked.columns
         )
 
-    def expected(self, feature: str, target: str, path: Mapping[str, Marks]) -> Reals:
-        """Give the expected rows of every value of two attributes.
+    def expected(self, feature: str, target: str, path: Mapping[str, Flags]) -> Floats:
+        """Return the expected rows of every pair of values of two attributes, one per axis.
 
-        Parameters
-        ----------
-        feature, target
-            The attributes, one an axis.
-        path
-            By attribute the values that rows must have.
+        `path` flags, by attribute, the values that rows must have.
         """
         held = [self.linked.place_of[name] for name in (feature, target)]
         others = {name: marks for name, marks in path.items() if name not in (feature, target)}
         weights = [self._weights(column, others) for column in self.linked.columns]
         factor = np.ones(self.linked.n_buckets)
         for at, (column, weight) in enumerate(zip(self.linked.columns, weights, strict=True)):
-            # What no condition names is met by all rows.
+            # A column without a condition is met by all rows.
             if at not in held and not set(column.attributes).isdisjoint(others):
                 met = np.bincount(column.bucket, weight, self.linked.n_buckets)
                 factor *= met / self.linked.sizes
         by_label = self._by_label(feature, target, weights, factor)
         table = self._matrices[feature][0] @ by_label @ self._matrices[target][1]
-        dense: Reals = np.asarray(table.todense(), dtype=np.float64)
+        dense: Floats = np.asarray(table.todense(), dtype=np.float64)
         for axis, name in enumerate((feature, target)):
             if name in path:
                 dense *= path[name][:, np.newaxis] if axis == 0 else path[name]
         return dense
 
-    def _weights(self, column: LinkedColumn, conditions: Mapping[str, Marks]) -> Reals:
-        """Give how many rows of each entry meet conditions, in expectation."""
+    def _weights(self, column: LinkedColumn, conditions: Mapping[str, Flags]) -> Floats:
+        """Return the expected number of rows of each entry that meet conditions."""
         weight = column.count.astype(np.float64)
         for name in column.attributes:
             if name in conditions:
@@ -135,8 +122,10 @@ class Tables:
                 weight *= met[column.code_of(name)]
         return weight
 
-    def _by_label(self, feature: str, target: str, weights: Sequence[Reals], factor: Reals) -> Any:
-        """Give the expected rows of every label of two attributes."""
+    def _by_label(
+        self, feature: str, target: str, weights: Sequence[Floats], factor: Floats
+    ) -> Any:
+        """Return the expected rows of every label of two attributes."""
         one, other = (self.linked.place_of[name] for name in (feature, target))
         first, second = self.linked.columns[one], self.linked.columns[other]
         n_labels = [self.shares[name].n_labels for name in (feature, target)]
@@ -157,25 +146,25 @@ class Tables:
 
 
 def _starts(sorted_by: Codes, n_groups: int) -> Codes:
-    """Give where each group begins once entries are sorted by it, and where the last one ends."""
+    """Return where each group begins once entries are sorted by group, and where the last ends."""
     counts = np.bincount(sorted_by, minlength=n_groups)
     return np.concatenate([[0], np.cumsum(counts)])
 
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """The best way to split a node: by which values of which attribute, and how much is gained."""
+    """The best split of a node; rows with the values `goes_left` go to the left child."""
 
     gain: float
     feature: str
-    goes_left: Marks
+    goes_left: Flags
 
 
 @dataclass(eq=False)
 class _Node:
     """A node of the tree; a leaf as long as it has no split."""
 
-    path: Mapping[str, Marks]
+    path: Mapping[str, Flags]
     label: int
     best: _Split | None
     children: tuple[_Node, _Node] | None = None
@@ -183,13 +172,13 @@ class _Node:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """A tree that was grown."""
+    """A decision tree."""
 
     root: _Node
     features: Sequence[str]
 
     def predict(self, rows: Codes) -> Codes:
-        """Give the class of each row of features."""
+        """Return the class of each row of features."""
         found = np.empty(len(rows), dtype=np.int64)
         waiting = [(self.root, np.arange(len(rows)))]
         while waiting:
@@ -205,17 +194,7 @@ class _Tree:
 
 
 def grow_tree(tables: Tables, features: Sequence[str], target: str, least: float) -> _Tree:
-    """Grow a tree.
-
-    Parameters
-    ----------
-    tables
-        What the rows that reach a node are expected from.
-    features, target
-        What the tree goes by, and what it predicts.
-    least
-        The fewest rows that a leaf must be expected to have.
-    """
+    """Grow a tree that predicts `target`; every leaf expects at least `least` rows."""
     root = _node(tables, features, target, {}, least)
     leaves = [root]
     while len(leaves) < _MOST_LEAVES:
@@ -231,14 +210,14 @@ def grow_tree(tables: Tables, features: Sequence[str], target: str, least: float
     return _Tree(root, features)
 
 
-def _paths(path: Mapping[str, Marks], split: _Split) -> list[dict[str, Marks]]:
-    """Give the conditions of both children."""
+def _paths(path: Mapping[str, Flags], split: _Split) -> list[dict[str, Flags]]:
+    """Return the conditions of both children."""
     before = path.get(split.feature, np.ones(len(split.goes_left), dtype=bool))
     return [{**path, split.feature: before & side} for side in (split.goes_left, ~split.goes_left)]
 
 
 def _node(
-    tables: Tables, features: Sequence[str], target: str, path: Mapping[str, Marks], least: float
+    tables: Tables, features: Sequence[str], target: str, path: Mapping[str, Flags], least: float
 ) -> _Node:
     best: _Split | None = None
     label = -1
@@ -252,10 +231,10 @@ def _node(
     return _Node(path, label, best)
 
 
-def _best_split(table: Reals, domain: Domain, feature: str, least: float) -> _Split | None:
-    """Find the split of a table, one row a value, that makes classes purest.
+def _best_split(table: Floats, domain: Domain, feature: str, least: float) -> _Split | None:
+    """Return the split of a table, one row per value, with the largest gain in purity.
 
-    Values with an order are parted at one of them; of others one is parted from the rest.
+    Ordered values are split at a threshold; otherwise one value is split from the rest.
     """
     whole = table.sum(axis=0)
     left = np.cumsum(table, axis=0)[:-1] if domain.type.has_order else table
@@ -275,7 +254,143 @@ def _best_split(table: Reals, domain: Domain, feature: str, least: float) -> _Sp
     return _Split(float(gain[place]), feature, goes_left)
 
 
-def _purity(classes: Reals, n_rows: Reals) -> Reals:
-    """Give how many rows would be right if each took the class of another one of its node."""
-    purity: Reals = (classes**2).sum(axis=-1) / np.maximum(n_rows, 10**-_DIGITS)
+def _purity(classes: Floats, n_rows: Floats) -> Floats:
+    """Return the expected hits if each row got the class of a random row of its node.
+
+    The larger it is, the smaller is the Gini index of [Breiman84].
+    """
+    purity: Floats = (classes**2).sum(axis=-1) / np.maximum(n_rows, 10**-_DIGITS)
     return purity
+
+
+# --- learners -------------------------------------------------------------------------------------
+
+
+Predictor = Callable[[Codes], Codes]
+"""Returns the class of each row of features."""
+
+_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 180, 12, 30
+_LEAVES, _RATE, _SHRINKAGE = 15, 0.25, 10.0
+"""Parameters of boosting. Few rounds of small trees learn as much as many rounds of large ones if
+the learning rate is higher and leaves with few rows of a class are shrunk."""
+_MOST_SHOWN = 64
+"""Up to this many values of an unordered column become one feature each."""
+_MOST_CATEGORIES = 255
+_FEWEST_ROWS = 20
+"""The fewest rows of a leaf; smaller leaves fit noise."""
+_SMOOTHING = 1.0
+_SEED = 0
+
+
+def learn_rows(kind: str, domains: Sequence[Domain], rows: Codes, classes: Codes) -> Predictor:
+    """Train a model, one of `LEARNERS`, on the features and the class of each row.
+
+    Returns a function that predicts the class of rows: always the most frequent class if there is
+    no feature, and -1 if there are no rows to learn from.
+    """
+    seen, times = np.unique(classes, return_counts=True)
+    if len(seen) < 2 or not domains:
+        only = int(seen[times.argmax()]) if len(seen) else -1
+        return lambda features: np.full(len(features), only, dtype=np.int64)
+    model, show = LEARNERS[kind](domains, len(rows), len(seen))
+    with _one_thread(), warnings.catch_warnings():
+        # A small table may have as many classes as rows.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        model.fit(show(rows), classes)
+
+    def predict(features: Codes) -> Codes:
+        with _one_thread():
+            return np.asarray(model.predict(show(features)), dtype=np.int64)
+
+    return predict
+
+
+def rows_of_leaf(n_rows: int) -> int:
+    """Return the fewest rows of a leaf of a tree; a small table has smaller leaves.
+
+    Examples
+    --------
+    >>> rows_of_leaf(10_000), rows_of_leaf(100), rows_of_leaf(3)
+    (20, 5, 1)
+    """
+    return min(_FEWEST_ROWS, max(1, n_rows // _FEWEST_ROWS))
+
+
+def _tree(domains: Sequence[Domain], n_rows: int, _: int) -> tuple[Any, Callable[[Codes], Any]]:
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - an extra
+
+    return (
+        DecisionTreeClassifier(min_samples_leaf=rows_of_leaf(n_rows), random_state=_SEED),
+        lambda rows: _shown_to_trees(domains, rows),
+    )
+
+
+def _bayes(domains: Sequence[Domain], _: int, __: int) -> tuple[Any, Callable[[Codes], Any]]:
+    from sklearn.naive_bayes import CategoricalNB  # noqa: PLC0415 - an extra
+
+    sizes = [max(domain.size, 1) for domain in domains]
+    return CategoricalNB(alpha=_SMOOTHING, min_categories=sizes), lambda rows: rows
+
+
+def _boosting(
+    domains: Sequence[Domain], _: int, n_classes: int
+) -> tuple[Any, Callable[[Codes], Any]]:
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - an extra
+
+    n_rounds = _MOST_TREES // (1 if n_classes == 2 else n_classes)
+    model = HistGradientBoostingClassifier(
+        max_iter=min(max(n_rounds, _FEWEST_ROUNDS), _MOST_ROUNDS),
+        max_leaf_nodes=_LEAVES,
+        learning_rate=_RATE,
+        l2_regularization=_SHRINKAGE,
+        categorical_features=[
+            not domain.type.has_order and domain.size <= _MOST_CATEGORIES for domain in domains
+        ],
+        early_stopping=False,
+        random_state=_SEED,
+    )
+    return model, lambda rows: rows.astype(np.float64)
+
+
+LEARNERS: Mapping[str, Callable[..., tuple[Any, Callable[[Codes], Any]]]] = {
+    "tree": _tree,
+    "bayes": _bayes,
+    "boosting": _boosting,
+}
+"""The models by name. Each returns a scikit-learn model and the function that encodes its rows."""
+
+
+def _shown_to_trees(domains: Sequence[Domain], rows: Codes) -> Floats:
+    """Encode ordered columns by their codes, and unordered ones with few values as indicators."""
+    parts = []
+    for place, domain in enumerate(domains):
+        codes = rows[:, place]
+        if domain.type.has_order or domain.size > _MOST_SHOWN:
+            parts.append(codes[:, np.newaxis].astype(np.float64))
+        else:
+            parts.append((codes[:, np.newaxis] == np.arange(domain.size)).astype(np.float64))
+    return np.concatenate([*parts, np.zeros((len(rows), 1))], axis=1)
+
+
+def _one_thread() -> Any:
+    """Limit scikit-learn to one thread: sums then have one order, and results are reproducible."""
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - it comes with scikit-learn
+
+    return threadpool_limits(limits=1)
+
+
+def predict_by_tables(
+    estimated: Estimated, features: Sequence[str], target: str, rows: Codes
+) -> Codes:
+    """Predict the class of rows by naive Bayes, from expected tables of each feature and target."""
+    expected = estimated.shares[target].weigh_values(estimated.n_rows_of_labels(target))
+    if expected.sum() <= 0:
+        return np.full(len(rows), -1, dtype=np.int64)
+    with np.errstate(divide="ignore"):
+        score = np.repeat(np.log(expected)[np.newaxis], len(rows), axis=0)
+    for place, name in enumerate(features):
+        tables = Tables.of_release(estimated, [name, target])
+        table = tables.expected(name, target, {}) + _SMOOTHING
+        score += np.log(table / table.sum(axis=0))[rows[:, place]]
+    # Classes that differ only by rounding are tied; the first one wins.
+    return np.asarray(score.round(_DIGITS).argmax(axis=1), dtype=np.int64)

@@ -1,9 +1,11 @@
 """A release as an analyst sees it: buckets whose columns of attributes are linked at random.
 
-A bucketized or a sliced release parts the attributes into columns and says for each bucket how
-often it holds each combination of a column's values. Which entry of one column belongs to which
-of another is not said: within a bucket every one-to-one linking is equally likely. What a query
-comes to over all linkings is what the kit computes.
+A bucketized or a sliced release divides the attributes into columns and states for each bucket how
+often it holds each combination of a column's values. It does not state which entry of one column
+belongs to which entry of another: within a bucket every one-to-one linking is equally likely. The
+analyst's kit computes expectations over all linkings; `draw_linking` draws one of them. Columns are
+then linked one after the other, in the order of `shoal.core.sliced.Layout`, and rows are paired at
+random among those that agree in the attributes that the columns share.
 """
 
 from __future__ import annotations
@@ -15,22 +17,13 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Cells, group
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.method import Shape
 from shoal.core.release import Published
-from shoal.core.sliced import SlicedColumn
-
-__all__ = [
-    "Linked",
-    "LinkedColumn",
-    "columns_for",
-    "columns_of",
-    "confirm_attributes",
-    "confirm_same_values",
-    "is_evenly_shared",
-]
+from shoal.core.sliced import Layout, SlicedColumn
+from shoal.core.table import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +33,11 @@ class LinkedColumn:
     Parameters
     ----------
     domains
-        What the codes of each attribute stand for.
+        The values of each attribute, by code.
     bucket
         The bucket of each entry, from 0.
     codes
-        The values of each entry, one row an entry, one column an attribute.
+        The values of each entry, one row per entry, one column per attribute.
     count
         How often the bucket holds them; at least once.
     """
@@ -77,7 +70,7 @@ class LinkedColumn:
         return LinkedColumn(domains, self.bucket, self.codes[:, places], self.count)
 
     def code_of(self, attribute: str) -> Codes:
-        """Give the code of an attribute in each entry."""
+        """Return the code of an attribute in each entry."""
         return self.codes[:, self.attributes.index(attribute)]
 
     def __repr__(self) -> str:
@@ -124,8 +117,8 @@ class Linked:
         Raises
         ------
         DataError
-            Where buckets have different sizes by different columns, or some columns share an
-            attribute and others do not.
+            If buckets have different sizes by different columns, or some columns share an attribute
+            and others do not.
         """
         if not columns:
             raise DataError("A release needs at least one column of attributes.")
@@ -170,13 +163,7 @@ class Linked:
         return {name: at for at, column in enumerate(self.columns) for name in column.attributes}
 
     def domain(self, attribute: str) -> Domain:
-        """Give the domain of an attribute.
-
-        Raises
-        ------
-        ParameterError
-            Where the release has no such attribute.
-        """
+        """Return the domain of an attribute; raises `ParameterError` if there is none."""
         confirm_attributes([attribute], self.attributes)
         column = self.columns[self.place_of[attribute]]
         return column.domains[column.attributes.index(attribute)]
@@ -197,16 +184,10 @@ def confirm_attributes(asked: Iterable[str], there: Collection[str]) -> None:
 
 
 def columns_of(published: Published) -> tuple[LinkedColumn, ...]:
-    """Give the columns of a release, as they are published.
-
-    Raises
-    ------
-    ParameterError
-        Where the release has none.
-    """
+    """Return the columns of a release as they are published; a suppressed one has none."""
     if published.sliced is not None:
         return tuple(map(LinkedColumn.of_slice, published.sliced.columns))
-    if published.manifest.shape not in (Shape.BUCKETIZED, Shape.GENERALIZED):
+    if published.manifest.shape.hides_cells:
         raise ParameterError(
             f"A {published.manifest.shape} release has no buckets of quasi-identifiers and "
             "sensitive values.",
@@ -221,21 +202,10 @@ def columns_of(published: Published) -> tuple[LinkedColumn, ...]:
 
 
 def columns_for(columns: Sequence[Sequence[str]], attributes: Collection[str]) -> tuple[int, ...]:
-    """Choose the columns that a query about some attributes needs.
+    """Return the places of the columns that a query about some attributes needs, at least one.
 
-    A column is left out where all that it has to do with the query and with the columns that are
-    left is held by one of these: linking it changes nothing about them.
-
-    Parameters
-    ----------
-    columns
-        The attributes of each column.
-    attributes
-        What the query names.
-
-    Returns
-    -------
-    The places of the columns; one at least.
+    A column is left out if one of the remaining columns holds all of its attributes that the query
+    or other columns have: linking it changes nothing about them.
 
     Examples
     --------
@@ -244,7 +214,7 @@ def columns_for(columns: Sequence[Sequence[str]], attributes: Collection[str]) -
     """
     left = list(range(len(columns)))
     n_before = 0
-    # What was kept for the sake of a column may go once that one is gone.
+    # A column that was kept for the sake of another may go once that one is gone.
     while len(left) != n_before:
         n_before = len(left)
         for place in reversed(left.copy()):
@@ -268,7 +238,7 @@ def confirm_same_values(columns: Sequence[LinkedColumn]) -> None:
 
 
 def _part_by_shared(columns: Sequence[LinkedColumn]) -> tuple[list[LinkedColumn], int]:
-    """Part the buckets by the attributes that all columns hold, and keep these once."""
+    """Divide the buckets by the attributes that all columns hold, and keep these once."""
     n_buckets = max(int(column.bucket.max(initial=-1)) for column in columns) + 1
     shared = _shared(columns)
     if not shared:
@@ -294,13 +264,13 @@ def _part_by_shared(columns: Sequence[LinkedColumn]) -> tuple[list[LinkedColumn]
 
 
 def is_evenly_shared(columns: Sequence[Sequence[str]]) -> bool:
-    """Whether every attribute is in one column, or in all."""
+    """Return whether every attribute is in one column, or in all."""
     times = Counter(name for column in columns for name in column)
     return set(times.values()) <= {1, len(columns)}
 
 
 def _shared(columns: Sequence[LinkedColumn]) -> list[str]:
-    """Name the attributes that all columns hold; refuse those that some of several hold."""
+    """Return the attributes that all columns hold; refuse one that only some of them hold."""
     times = Counter(name for column in columns for name in column.attributes)
     repeated = [name for name, n_times in times.items() if n_times > 1]
     if not is_evenly_shared([column.attributes for column in columns]):
@@ -322,3 +292,63 @@ def _sorted(column: LinkedColumn, number: Codes) -> LinkedColumn:
     order = np.argsort(column.bucket, kind="stable")
     codes = np.asfortranarray(column.codes[order], dtype=np.int64)
     return LinkedColumn(column.domains, number[column.bucket[order]], codes, column.count[order])
+
+
+def draw_linking(columns: Sequence[LinkedColumn], generator: np.random.Generator) -> Rows:
+    """Draw a linking of all columns of a release.
+
+    Returns one row per person, in the order of the first column's entries, with every attribute
+    once. Raises `DataError` if the columns do not hold equally many rows of every bucket, and of
+    every value that they share.
+    """
+    confirm_same_values(columns)
+    # A column without attributes of its own links nothing.
+    columns = [column for column in columns if column.attributes]
+    layout = Layout([column.attributes for column in columns])
+    domains = {domain.column: domain for column in columns for domain in column.domains}
+    first, *links = layout.links()
+    entry = _rows_of(columns[first.column])
+    bucket = columns[first.column].bucket[entry]
+    drawn = _values(columns[first.column], entry)
+    for link in links:
+        column = columns[link.column]
+        entry = _rows_of(column)
+        kept = [bucket, *(drawn[name] for name in link.separator)]
+        added = [column.bucket[entry], *(column.code_of(name)[entry] for name in link.separator)]
+        sizes = [domains[name].size for name in link.separator]
+        drawn = _values(column, entry[_paired(kept, added, sizes, generator)]) | drawn
+    codes = np.column_stack([drawn[name] for name in layout.attributes])
+    return Rows(tuple(domains[name] for name in layout.attributes), codes.astype(np.int32))
+
+
+def _rows_of(column: LinkedColumn) -> Codes:
+    """Return the entries by bucket, each repeated by its count."""
+    entry = np.repeat(np.arange(len(column.count)), column.count)
+    return entry[np.argsort(column.bucket[entry], kind="stable")]
+
+
+def _values(column: LinkedColumn, entry: Codes) -> dict[str, Codes]:
+    return {name: column.code_of(name)[entry] for name in column.attributes}
+
+
+def _paired(
+    kept: Sequence[Codes],
+    added: Sequence[Codes],
+    sizes: Sequence[int],
+    generator: np.random.Generator,
+) -> Codes:
+    """Return, for each row so far, the row of the next column that it is paired with."""
+    n_buckets = 1 + max(int(rows[0].max(initial=-1)) for rows in (kept, added))
+    keys = [np.concatenate(pair) for pair in zip(kept, added, strict=True)]
+    _, cell = group(keys, [n_buckets, *sizes], len(keys[0]))
+    before, after = cell[: len(kept[0])], cell[len(kept[0]) :]
+    order = np.argsort(before, kind="stable")
+    drawn = np.lexsort((generator.random(len(after)), after))
+    if not np.array_equal(before[order], after[drawn]):
+        raise DataError(
+            "Columns hold different numbers of rows of a bucket, or of a value that they share.",
+            hint="take all columns from one release, whole.",
+        )
+    paired = np.empty(len(order), dtype=np.int64)
+    paired[order] = drawn
+    return paired

@@ -1,9 +1,9 @@
-"""Loss: how far a release departs from the table, whatever it will be used for.
+"""Loss: how far a release departs from the table, regardless of the purpose of the analysis.
 
-Three questions, three kinds of figures. How coarse are the labels (generalized loss, entropy,
-suppressed cells and rows)? How many rows hide one another (discernibility, class size)? And how far
-are the distributions that an analyst would estimate, of single columns and of pairs, from those of
-the table (total variation, Kullback-Leibler divergence, difference of Cramer's V)?
+Three kinds of figures answer three questions. How coarse are the labels (generalized loss, entropy,
+suppressed cells and rows)? How many rows cannot be told apart (discernibility, class size)? How far
+are the distributions estimated from the release, of single columns and of pairs, from those of the
+table (total variation, Kullback-Leibler divergence, difference of Cramer's V)?
 
 References
 ----------
@@ -22,61 +22,59 @@ from the estimated distribution.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Section
-from shoal.core.cells import Cells, Counts
+from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section, of_all, percent
 from shoal.core.domain import Domain
-from shoal.core.exact import whole
 from shoal.core.measure import Measure, Measured
-from shoal.core.method import Shape
+from shoal.core.parameters import whole_number
 from shoal.core.release import Published
-from shoal.measures._estimated import Estimated, Grouping, Reals, Shares
-
-__all__ = ["Loss", "cramers_v", "divergence", "total_variation"]
+from shoal.utility.estimated import Estimated, Grouping, Shares
 
 _ROUNDING = 1e-12
-"""Sums of as many numbers as a table has rows are not exact."""
+"""Smaller distances are rounding errors of sums over all rows."""
 
 _HALF_A_ROW = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@declared
 class Loss(Measure):
     """Compare labels, classes and distributions of a release with those of the table.
 
-    Parameters
-    ----------
-    groups
-        How many groups the values of a column are put into, where it has more, before tables of
-        one and of two columns are compared.
-
     Notes
     -----
-    Where the release says all that the table says, every figure is 0 but the class size and the
-    discernibility, which are then the table's own; where it says nothing, shares are 1. A row that
-    is left out counts as suppressed in all columns, in tables as a combination of its own.
+    If the release holds everything that the table holds, every figure is 0, except class size and
+    discernibility, which are then those of the table. If the release holds nothing, all shares
+    are 1. A row that is left out counts as suppressed in all columns; in the tables of columns it
+    is a combination of its own.
 
-    - *generalized loss*: of numbers the width of what a label stands for, of other values how
-      many they are, as shares of the whole column; mean over all quasi-identifying cells.
-    - *entropy lost*: the bits that are missing to tell the value from its label, values weighed
-      as in the table, as a share of the column's own; mean over quasi-identifiers.
-    - *discernibility*: how many rows each row is hidden among, summed up; as a share, 0 where
-      rows are hidden as they are by the table itself and 1 where all hide one another. Rows
-      hide one another by equal quasi-identifiers or, where these are published as they are, by
-      their bucket; the table itself then hides no row.
-    - *total variation*, *divergence*: between true and estimated distribution, mean over columns
-      and over pairs of columns. For the divergence half a row is added to every combination
-      on both sides, since it would be infinite where one is not expected at all.
-    - *association lost*: how far Cramer's V of two columns is from the true one, mean over pairs.
+    - *generalized loss*: for a number, the width of the interval that its label stands for; for
+      other values, the number of values that it stands for; both as a share of the whole column.
+      The mean over all quasi-identifying cells.
+    - *entropy lost*: the bits needed to recover the value from its label, with values weighted as
+      in the table, as a share of the entropy of the column. The mean over quasi-identifiers.
+    - *discernibility*: the sum, over all rows, of the size of the row's class. As a share, 0 means
+      the classes of the table itself and 1 a single class. Rows are in one class if their
+      quasi-identifiers are equal. If quasi-identifiers are published unchanged, the classes are
+      the buckets, and every row of the table is a class of its own.
+    - *total variation*, *divergence*: the distance between the true and the estimated distribution,
+      as the mean over columns and over pairs of columns. For the divergence, half a row is added
+      to every combination on both sides; otherwise it would be infinite if the release rules a
+      combination out.
+    - *association lost*: the absolute difference between the estimated and the true Cramer's V of
+      two columns, as the mean over pairs.
 
     Examples
     --------
     >>> from shoal.core.domain import Domain
-    >>> from shoal.core.release import Manifest
+    >>> from shoal.core.manifest import Manifest
+    >>> from shoal.core.shapes import Shape
     >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
     >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
     >>> manifest = Manifest(
@@ -90,25 +88,29 @@ class Loss(Measure):
     (4, 0.0)
     """
 
-    groups: int = 100
-
-    def __post_init__(self) -> None:
-        whole("groups", self.groups, least=2)
+    groups: int = whole_number(
+        "The most groups of values per column in the tables of one and of two columns that are "
+        "compared; a column with more values is grouped.",
+        default=100,
+        least=2,
+    )
 
     def run(self, published: Published, truth: Cells) -> Measured:
-        """Measure what the release has lost."""
+        """Measure the loss."""
         self.confirm_fits(published)
         estimated = Estimated(published, truth)
         labels = [_Labels.of(estimated, name) for name in _blurred(estimated)]
         pairs = self._pairs(estimated)
+        figures = _label_figures(labels, estimated)
         return Measured(
             "loss",
-            _label_figures(labels, estimated) | _class_figures(estimated) | _mean_figures(pairs),
+            figures | _class_figures(estimated) | _mean_figures(pairs),
             (_label_section(labels), *pairs),
+            words=_words(figures, estimated),
         )
 
     def _pairs(self, estimated: Estimated) -> tuple[Section, Section]:
-        """Compare the tables of all columns and pairs of columns."""
+        """Compare the contingency tables of all columns and pairs of columns."""
         groupings = {name: self._grouping(estimated.truth, name) for name in estimated.attributes}
         names = ("total variation", "divergence", "true association", "estimated association")
         single, double = [], []
@@ -137,8 +139,8 @@ class Loss(Measure):
 # --- distances ------------------------------------------------------------------------------------
 
 
-def total_variation(true: Reals, found: Reals) -> float:
-    """Give the total variation between two tables of counts; missing rows are a further cell.
+def total_variation(true: Floats, found: Floats) -> float:
+    """Return the total variation between two tables of counts; missing rows are one more cell.
 
     Examples
     --------
@@ -152,8 +154,8 @@ def total_variation(true: Reals, found: Reals) -> float:
     return distance if distance > _ROUNDING else 0.0
 
 
-def divergence(true: Reals, found: Reals) -> float:
-    """Give the Kullback-Leibler divergence, in bits, of what was found from the truth.
+def divergence(true: Floats, found: Floats) -> float:
+    """Return the Kullback-Leibler divergence, in bits, of the estimated table from the true one.
 
     Half a row is added to every cell of both.
 
@@ -164,12 +166,12 @@ def divergence(true: Reals, found: Reals) -> float:
     """
     p, q = true + _HALF_A_ROW, found + _HALF_A_ROW
     p, q = p / p.sum(), q / q.sum()
-    # Rounding must not give less than nothing.
+    # Rounding must not make it negative.
     return max(0.0, float((p * np.log2(p / q)).sum()))
 
 
-def cramers_v(table: Reals) -> float:
-    """Give Cramer's V of a table of two columns: 0 where these are independent, at most 1.
+def cramers_v(table: Floats) -> float:
+    """Return Cramer's V of a table of two columns: 0 if they are independent, at most 1.
 
     Examples
     --------
@@ -192,7 +194,7 @@ def cramers_v(table: Reals) -> float:
 
 @dataclass(frozen=True)
 class _Labels:
-    """What the labels of a column lose, as means over all rows of the table."""
+    """The loss of one column's labels: means over all rows of the table."""
 
     column: str
     loss: float
@@ -208,6 +210,7 @@ class _Labels:
         is_open = _stands_for_all(shares, is_suppressed=estimated.published.rows is not None)
         bits, most = _bits_by_label(shares, counts), _bits(counts)
         n_total = max(truth.n_rows, 1)
+        # A row that is left out loses as much as a suppressed cell.
         n_left_out = truth.n_rows - estimated.n_rows
         loss = n_rows @ np.where(is_open, 1.0, _extents(shares, domain)) + n_left_out
         entropy = n_rows @ np.where(is_open, most, bits) + n_left_out * most
@@ -219,18 +222,23 @@ class _Labels:
         )
 
 
-def _stands_for_all(shares: Shares, *, is_suppressed: bool) -> npt.NDArray[np.bool_]:
-    """Mark the labels that stand for all of several values, and those of suppressed cells."""
+def _stands_for_all(shares: Shares, *, is_suppressed: bool) -> Flags:
+    """Mark the labels that stand for every value of the column, and the label of hidden cells."""
     n_admitted = np.bincount(shares.label, minlength=shares.n_labels)
-    is_open: npt.NDArray[np.bool_] = (n_admitted == shares.n_values) & (shares.n_values > 1)
+    is_open: Flags = (n_admitted == shares.n_values) & (shares.n_values > 1)
     if is_suppressed:
+        # The last label is that of hidden cells; see `Shares.with_hidden`.
         is_open = np.arange(shares.n_labels) == shares.n_labels - 1
     return is_open
 
 
-def _extents(shares: Shares, domain: Domain) -> Reals:
-    """Give for each label how much of the column it stands for, from 0 to 1."""
+def _extents(shares: Shares, domain: Domain) -> Floats:
+    """Return the share of the column, from 0 to 1, that each label stands for.
+
+    It is the width of the interval for numbers [Xu06], the number of values otherwise [Iyengar02].
+    """
     if domain.type.is_numeric and domain.numbers is not None:
+        # The missing value comes after the numbers and has no width.
         is_there = shares.value < len(domain.numbers)
         label, number = shares.label[is_there], domain.numbers[shares.value[is_there]]
         low, high = np.full(shares.n_labels, np.inf), np.full(shares.n_labels, -np.inf)
@@ -240,18 +248,18 @@ def _extents(shares: Shares, domain: Domain) -> Reals:
         width = np.where(high > low, high - low, 0.0)
         return width / whole_width if whole_width else width
     n_admitted = np.bincount(shares.label, minlength=shares.n_labels)
-    extents: Reals = np.maximum(n_admitted - 1, 0) / max(shares.n_values - 1, 1)
+    extents: Floats = np.maximum(n_admitted - 1, 0) / max(shares.n_values - 1, 1)
     return extents
 
 
-def _bits(counts: Reals) -> float:
-    """Give the entropy of counts."""
+def _bits(counts: Floats) -> float:
+    """Return the entropy of counts, in bits."""
     shares = counts[counts > 0] / max(counts.sum(), 1)
     return max(0.0, float(-(shares * np.log2(shares)).sum()))
 
 
-def _bits_by_label(shares: Shares, counts: Reals) -> Reals:
-    """Give for each label the entropy of the values that it stands for, weighed as in the table."""
+def _bits_by_label(shares: Shares, counts: Floats) -> Floats:
+    """Return for each label the entropy of its values, weighted as in the table."""
     weight = counts[shares.value]
     total = np.bincount(shares.label, weight, shares.n_labels)
     part = weight / np.maximum(total[shares.label], 1)
@@ -263,14 +271,10 @@ def _bits_by_label(shares: Shares, counts: Reals) -> Reals:
 
 
 def _blurred(estimated: Estimated) -> tuple[str, ...]:
-    """Name the attributes whose values may be published as labels."""
-    published = estimated.published
-    if published.sliced is not None:
-        return published.sliced.layout.known
+    """Return the attributes whose values may be published as labels."""
     # Any cell of a suppressed release may be blank.
-    if published.rows is not None:
-        return estimated.attributes
-    return tuple(domain.column for domain in published.quasi)
+    published = estimated.published
+    return published.known if published.rows is None else estimated.attributes
 
 
 def _label_figures(labels: list[_Labels], estimated: Estimated) -> dict[str, object]:
@@ -282,6 +286,14 @@ def _label_figures(labels: list[_Labels], estimated: Estimated) -> dict[str, obj
         "cells suppressed": sum(one.n_suppressed for one in labels),
         "rows left out": n_left_out,
     }
+
+
+def _words(figures: Mapping[str, object], estimated: Estimated) -> tuple[str, ...]:
+    loss, n_left_out = float(str(figures["generalized loss"])), int(str(figures["rows left out"]))
+    kept = f"{percent(1 - loss)} of the detail of quasi-identifiers is kept"
+    if not n_left_out:
+        return (kept,)
+    return (kept, f"{of_all(n_left_out, estimated.truth.n_rows)} rows are left out")
 
 
 def _class_figures(estimated: Estimated) -> dict[str, object]:
@@ -299,9 +311,9 @@ def _class_figures(estimated: Estimated) -> dict[str, object]:
 
 
 def _classes(estimated: Estimated) -> tuple[Counts, int]:
-    """Give how many rows hide one another, and the discernibility of the table itself."""
+    """Return the sizes of the classes, and the discernibility of the table itself."""
     published, truth = estimated.published, estimated.truth
-    if published.manifest.shape in (Shape.BUCKETIZED, Shape.SLICED):
+    if published.manifest.shape.numbers_buckets:
         return published.bucket_sizes, truth.n_rows
     is_suppressed = published.rows is not None
     sizes = estimated.columns[0].count if is_suppressed else published.looks[0].counts
@@ -322,7 +334,7 @@ def _mean_figures(sections: tuple[Section, Section]) -> dict[str, object]:
     }
 
 
-def _mean(numbers: Reals) -> float:
+def _mean(numbers: Floats) -> float:
     return float(numbers.mean()) if len(numbers) else 0.0
 
 

@@ -1,42 +1,79 @@
-"""Queries that give a count or a sum with its standard error, for DuckDB and Postgres.
+"""SQL queries that return a count or a sum with its standard error, for DuckDB and Postgres.
 
-The standard error is no sum over combinations of entries: it follows from the spread of each column
-in each bucket, by the formula of `shoal.analyse.moments`, which these queries write out.
+A release has one table for each column of attributes (`ColumnTable`). The standard error is no sum
+over combinations of entries. It follows from the spread of each column in each bucket, by the
+formula of `shoal.utility.estimates`, which these queries spell out.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from shoal.analyse.column_tables import ColumnTable, attributes_of, quoted
-from shoal.analyse.linked import columns_for, is_evenly_shared
 from shoal.core.errors import ParameterError
-from shoal.core.release import BUCKET, COUNT
+from shoal.core.manifest import Manifest
+from shoal.core.shapes import BUCKET, COUNT
+from shoal.utility.linked import columns_for, is_evenly_shared
 
-__all__ = ["count_query", "sum_query"]
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """A table of the release that holds one column of attributes.
+
+    If `has_count`, its column `count` is the number of rows of each entry; otherwise every line is
+    one row.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    has_count: bool = True
+
+
+def column_tables(manifest: Manifest, prefix: str = "") -> tuple[ColumnTable, ...]:
+    """Describe the tables that hold the columns of a release; none if lines are people.
+
+    The names of the tables begin with `prefix`. Default: no prefix.
+    """
+    return tuple(
+        ColumnTable(f"{prefix}{file.name}", file.columns, file.has_count)
+        for file in manifest.data_files
+        if file.has_bucket and not file.is_linking
+    )
+
+
+def attributes_of(tables: Sequence[ColumnTable]) -> tuple[str, ...]:
+    """Return the attributes of some tables, each once."""
+    if not tables:
+        raise ParameterError("The view needs at least one table.")
+    return tuple(dict.fromkeys(name for table in tables for name in table.attributes))
+
+
+def quoted(name: str) -> str:
+    """Quote a name for SQL.
+
+    Examples
+    --------
+    >>> print(quoted('say "so" twice'))
+    "say ""so"" twice"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
 
 _PAIR = 2
 
 
 def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> str:
-    """Write a query that gives an expected COUNT and its standard error, both exact.
+    """Write a query that returns an expected COUNT and its standard error, both exact.
 
-    Parameters
-    ----------
-    tables
-        Columns of the release: at least those with a condition.
-    conditions
-        By table, the condition on its attributes, in SQL; they are joined by AND.
-
-    Returns
-    -------
-    The query; one row, of `expected` and `standard_error`.
+    `tables` includes at least the columns with a condition. `conditions` are in SQL, by table, and
+    are joined by AND. The result of the query is one row: `expected` and `standard_error`.
 
     Examples
     --------
-    >>> from shoal.analyse.column_tables import bucketized_tables
-    >>> tables = bucketized_tables(["sex"], ["disease"])
+    >>> tables = [
+    ...     ColumnTable("quasi", ("sex",), has_count=False), ColumnTable("sensitive", ("disease",))
+    ... ]
     >>> print(count_query(tables, {"quasi": "sex = 'F'", "sensitive": "disease = 'flu'"}))
     WITH met_1 AS (
       SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
@@ -68,25 +105,15 @@ def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) ->
 
 
 def sum_query(tables: Sequence[ColumnTable], attribute: str, conditions: Mapping[str, str]) -> str:
-    """Write a query that gives an expected SUM and its standard error, both exact.
+    """Write a query that returns an expected SUM and its standard error, both exact.
 
-    Parameters
-    ----------
-    tables
-        Columns of the release: at least those with a condition, and that of the attribute.
-    attribute
-        What is added up; where it is missing it counts as 0.
-    conditions
-        By table, the condition on its attributes, in SQL; they are joined by AND.
-
-    Returns
-    -------
-    The query; one row, of `expected` and `standard_error`.
+    As `count_query`; `tables` also hold `attribute`, of which missing values count as 0.
 
     Examples
     --------
-    >>> from shoal.analyse.column_tables import bucketized_tables
-    >>> tables = bucketized_tables(["age"], ["disease"])
+    >>> tables = [
+    ...     ColumnTable("quasi", ("age",), has_count=False), ColumnTable("sensitive", ("disease",))
+    ... ]
     >>> print(sum_query(tables, "age", {}))
     WITH met_1 AS (
       SELECT "bucket", max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s
@@ -127,7 +154,7 @@ def sum_query(tables: Sequence[ColumnTable], attribute: str, conditions: Mapping
 def _chosen(
     tables: Sequence[ColumnTable], wanted: Collection[str]
 ) -> tuple[list[ColumnTable], list[str]]:
-    """Choose the tables that a query needs, and name the attributes that all of them share."""
+    """Return the tables that a query needs, and the attributes that all of them share."""
     named = [table for table in tables if table.name in wanted]
     attributes = {name for table in named for name in table.attributes}
     needed = columns_for([table.attributes for table in tables], attributes)
@@ -154,9 +181,9 @@ def _check_tables(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) 
 
 
 def _keys(shared: Sequence[str]) -> tuple[str, str, str]:
-    """Write what parts rows within which columns are linked: as they are, named, and by name."""
+    """Return the keys within which columns are linked: original, with aliases, and aliases only."""
     bucket = quoted(BUCKET)
-    # Named by number: an attribute may be called as one of the columns below.
+    # Named by number, since an attribute may have the name of one of the columns below.
     named = [f"key_{number}" for number in range(1, len(shared) + 1)]
     both = [f"{quoted(name)} AS {key}" for name, key in zip(shared, named, strict=True)]
     listed = [[bucket, *map(quoted, shared)], [bucket, *both], [bucket, *named]]
@@ -164,10 +191,7 @@ def _keys(shared: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _met(table: ColumnTable, shared: Sequence[str], condition: str) -> str:
-    """Write the query of each bucket's size n, share m of rows that meet a condition, and spread s.
-
-    They are those of `shoal.analyse.moments`.
-    """
+    """Write the query of each bucket's size n, share m of rows that meet a condition, spread s."""
     keys, named, names = _keys(shared)
     number = quoted(COUNT) if table.has_count else "1"
     return (
@@ -213,7 +237,7 @@ def _moments_query(parts: Sequence[str], n_shared: int) -> str:
         )
         joins.append(f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}{agree}")
     mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
-    # A bucket of one row, and what a single column says, leave nothing open.
+    # A bucket of one row, or a single column, has only one linking and no variance.
     terms = " + ".join(_variance_terms(len(parts))) or "0"
     return "\n".join(
         [
@@ -230,7 +254,7 @@ def _moments_query(parts: Sequence[str], n_shared: int) -> str:
 
 
 def _variance_terms(n_columns: int) -> list[str]:
-    """Write the parts of the variance, as `shoal.analyse.moments` has them."""
+    """Write the terms of the variance, one per set S of columns; see `shoal.utility.estimates`."""
     columns = range(1, n_columns + 1)
     terms = []
     for r in range(_PAIR, n_columns + 1):

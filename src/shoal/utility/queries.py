@@ -1,11 +1,9 @@
-"""Queries: how far COUNT, SUM and AVG from a release are from those of the table.
+"""Queries: the relative errors of COUNT, SUM and AVG from a release.
 
-The workload of the papers: each query asks for some quasi-identifiers, drawn at random, to lie in
-sets of values, drawn at random, and for the sensitive attribute to lie in one as well. It is
-answered from the release as an analyst would, by expectation over all linkings and with labels
-shared out evenly, and from the table; how far apart the two are, as a share of the true answer, is
-the relative error. Queries depend on the table and the seed alone, so that methods are asked the
-same ones.
+This is the workload of the papers. Each query requires some quasi-identifiers, drawn at random, to
+lie in sets of values, drawn at random, and likewise the sensitive attribute. It is answered from
+the release as an analyst would, by expectation over all linkings and with labels divided evenly,
+and from the table. Queries depend only on the table and the seed, so all methods get the same ones.
 
 References
 ----------
@@ -16,62 +14,45 @@ Section VI-D.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from shoal.analyse.linked import confirm_attributes
-from shoal.core.attack import Section
+from shoal.core.arrays import Floats
 from shoal.core.cells import Cells
+from shoal.core.declared import declared
+from shoal.core.display import Section, percent
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.exact import Number, as_text, exact, whole
 from shoal.core.measure import Measure, Measured
+from shoal.core.parameters import Exact, OptionalTexts, exact_number, texts, whole_number
 from shoal.core.release import Published
-from shoal.measures._estimated import Estimated, Reals, sensitive_of
-from shoal.measures._intervals import mean_interval, median_interval
-from shoal.measures._workload import Workload, answer, answer_truly, draw_workloads
-
-__all__ = ["Queries"]
+from shoal.utility.estimated import Estimated, sensitive_of
+from shoal.utility.estimates import mean_interval, median_interval
+from shoal.utility.linked import confirm_attributes
+from shoal.utility.workload import Workload, answer, answer_truly, draw_workloads
 
 _BANDS = (1, 10, 100, 1000, 10_000, 100_000)
-"""From how many true rows on errors are told apart."""
+"""Errors of COUNT are grouped by the number of true rows; each group begins at one of these."""
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@declared
 class Queries(Measure):
     """Answer random queries from the release and from the table.
 
-    Parameters
-    ----------
-    number
-        How many queries are drawn.
-    dimension
-        How many quasi-identifiers each is about, at least 1; all where there are fewer.
-    selectivity
-        The share of the rows that a query would choose if values were equally frequent and
-        attributes independent: above 0 and at most 1.
-    about
-        The attributes that every query is about beside those; the sensitive ones where left out.
-    numbers
-        The numeric attributes that are added up and averaged; all where left out.
-    seed
-        Where draws begin.
-
     Notes
     -----
-    An attribute of n values is asked to lie in ``ceil(n * selectivity ** (1 / d))`` of them, where
-    d is the number of attributes that the query is about [Xiao06]. Queries with a true answer of 0
-    have no relative error and are passed over. An average of no rows is an error of 1.
+    A condition on an attribute of n values admits ``ceil(n * selectivity ** (1 / d))`` of them,
+    where d is the number of attributes in the query [Xiao06]. Queries with a true answer of 0 have
+    no relative error and are skipped. If the release expects no row, the error of an average is 1.
 
-    Intervals are at 95 %: those of means normal, those of medians by ranks.
+    Confidence intervals are at 95 %, by normal approximation for means and by ranks for medians.
 
     Examples
     --------
-    >>> from shoal.core.method import Shape
-    >>> from shoal.core.release import Manifest
+    >>> from shoal.core.shapes import Shape
+    >>> from shoal.core.manifest import Manifest
     >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
     >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
     >>> manifest = Manifest(
@@ -82,42 +63,38 @@ class Queries(Measure):
     Measured(queries: mean relative error 0)
     """
 
-    number: int = 1000
-    dimension: int = 3
-    selectivity: Fraction = Fraction(1, 20)
-    about: tuple[str, ...] | None = None
-    numbers: tuple[str, ...] | None = None
-    seed: int = 0
-
-    def __init__(
-        self,
-        *,
-        number: int = 1000,
-        dimension: int = 3,
-        selectivity: Number = "0.05",
-        about: Sequence[str] | None = None,
-        numbers: Sequence[str] | None = None,
-        seed: int = 0,
-    ) -> None:
-        share = exact("selectivity", selectivity)
-        if not 0 < share <= 1:
-            raise ParameterError(
-                f"selectivity must be above 0 and at most 1, not {as_text(share)}."
-            )
-        object.__setattr__(self, "number", whole("number", number, least=1))
-        object.__setattr__(self, "dimension", whole("dimension", dimension, least=1))
-        object.__setattr__(self, "selectivity", share)
-        object.__setattr__(self, "about", None if about is None else tuple(about))
-        object.__setattr__(self, "numbers", None if numbers is None else tuple(numbers))
-        object.__setattr__(self, "seed", whole("seed", seed, least=0))
+    number: int = whole_number("The number of queries.", default=1000, least=1)
+    dimension: int = whole_number(
+        "The number of quasi-identifiers in each query; all if there are fewer.",
+        default=3,
+        least=1,
+    )
+    selectivity: Exact = exact_number(
+        "The share of the rows that a query would select if values were equally frequent and "
+        "attributes independent.",
+        default="0.05",
+        above=0,
+        at_most=1,
+    )
+    about: OptionalTexts = texts(
+        "The attributes that every query includes as well. Default: the sensitive ones.",
+        default=None,
+        may_be_empty=True,
+    )
+    numbers: OptionalTexts = texts(
+        "The numeric attributes of SUM and AVG queries. Default: all.",
+        default=None,
+        may_be_empty=True,
+    )
+    seed: int = whole_number("The seed of random draws.", default=0, least=0)
 
     def run(self, published: Published, truth: Cells) -> Measured:
-        """Answer the queries, and say how far apart the answers are.
+        """Answer the queries from both, and measure the relative errors.
 
         Raises
         ------
         ParameterError
-            Where an attribute is named that the release does not have, or has no numbers.
+            If the release does not have one of the attributes, or it has no numbers.
         """
         self.confirm_fits(published)
         estimated = Estimated(published, truth)
@@ -128,7 +105,13 @@ class Queries(Measure):
         for name in self._numeric(estimated):
             sums, averages = _sums_and_averages(estimated, workloads, name)
             listed += [("SUM", name, sums), ("AVG", name, averages)]
-        return Measured("queries", _headline(errors), (_by_aggregate(listed), _by_size(counts)))
+        headline = _headline(errors)
+        return Measured(
+            "queries",
+            headline,
+            (_by_aggregate(listed), _by_size(counts)),
+            words=_words(headline),
+        )
 
     def workloads(self, estimated: Estimated) -> list[Workload]:
         """Draw the queries."""
@@ -146,7 +129,7 @@ class Queries(Measure):
         )
 
     def _numeric(self, estimated: Estimated) -> tuple[str, ...]:
-        """Name the attributes that are added up."""
+        """Return the attributes that are added up."""
         truth = estimated.truth
         if self.numbers is not None:
             confirm_attributes(self.numbers, estimated.attributes)
@@ -165,30 +148,30 @@ def _has_numbers(domain: Domain) -> bool:
 class _Answers:
     """The answers to all queries: the true ones, and those from the release."""
 
-    true: Reals
-    found: Reals
+    true: Floats
+    found: Floats
 
     @classmethod
     def of(
-        cls, estimated: Estimated, workloads: list[Workload], worth: Mapping[str, Reals]
+        cls, estimated: Estimated, workloads: list[Workload], worth: Mapping[str, Floats]
     ) -> _Answers:
-        """Answer queries about the worth of rows, by attribute and value; 1 where none is given."""
+        """Answer queries about the worth of rows, by attribute and value. Default: 1 per row."""
         true = [answer_truly(estimated.truth, workload, worth) for workload in workloads]
         found = [answer(estimated, workload, worth) for workload in workloads]
         return cls(np.concatenate([*true, np.empty(0)]), np.concatenate([*found, np.empty(0)]))
 
     @property
-    def errors(self) -> Reals:
+    def errors(self) -> Floats:
         """The relative errors of queries whose true answer is not 0."""
         is_told = self.true != 0
-        errors: Reals = np.abs(self.found - self.true)[is_told] / np.abs(self.true[is_told])
+        errors: Floats = np.abs(self.found - self.true)[is_told] / np.abs(self.true[is_told])
         return errors
 
 
 def _sums_and_averages(
     estimated: Estimated, workloads: list[Workload], name: str
-) -> tuple[Reals, Reals]:
-    """Give the relative errors of sums and of averages of an attribute."""
+) -> tuple[Floats, Floats]:
+    """Return the relative errors of sums and of averages of an attribute."""
     domain = estimated.truth.domain(name)
     numbers = np.zeros(domain.size)
     known = np.empty(0) if domain.numbers is None else domain.numbers
@@ -201,7 +184,7 @@ def _sums_and_averages(
     found = np.zeros(len(true))
     np.divide(sums.found[asked], rows.found[asked], out=found, where=rows.found[asked] > 0)
     errors = _Answers(true, found).errors
-    # Where no row is expected, nothing can be said of the average.
+    # If no row is expected, the release has no average at all.
     errors[(rows.found[asked] <= 0)[true != 0]] = 1.0
     return sums.errors, errors
 
@@ -209,15 +192,15 @@ def _sums_and_averages(
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _summary(errors: Reals) -> tuple[float | None, ...]:
-    """Give mean and median, each with its interval; None where no query has an error."""
+def _summary(errors: Floats) -> tuple[float | None, ...]:
+    """Return mean and median, each with its interval; None if no query has an error."""
     if not len(errors):
         return (None,) * 6
     mean, median = float(errors.mean()), float(np.median(errors))
     return (mean, *mean_interval(errors), median, *median_interval(errors))
 
 
-def _headline(errors: Reals) -> dict[str, object]:
+def _headline(errors: Floats) -> dict[str, object]:
     mean, low, high, median, median_low, median_high = _summary(errors)
     return {
         "mean relative error": mean,
@@ -228,10 +211,19 @@ def _headline(errors: Reals) -> dict[str, object]:
     }
 
 
+def _words(headline: Mapping[str, object]) -> tuple[str, ...]:
+    mean, interval = headline["mean relative error"], headline["interval of the mean"]
+    if not isinstance(mean, float) or not isinstance(interval, list):
+        return ()
+    low, high = interval
+    reach = f" ({percent(low)} to {percent(high)})" if high > low else ""
+    return (f"counts of people in queries are off by {percent(mean)} on average{reach}",)
+
+
 _FIGURES = ("queries", "mean", "mean from", "mean to", "median", "median from", "median to")
 
 
-def _by_aggregate(listed: list[tuple[str, str, Reals]]) -> Section:
+def _by_aggregate(listed: list[tuple[str, str, Floats]]) -> Section:
     return Section(
         "relative errors",
         ("aggregate", "column", *_FIGURES),
@@ -241,7 +233,7 @@ def _by_aggregate(listed: list[tuple[str, str, Reals]]) -> Section:
 
 
 def _by_size(counts: _Answers) -> Section:
-    """Tell errors of COUNT apart by how many rows the true answer is."""
+    """Group the errors of COUNT by the number of rows of the true answer."""
     true = counts.true[counts.true != 0]
     band = np.searchsorted(np.array(_BANDS), true, side="right") - 1
     rows = [

@@ -1,13 +1,13 @@
 """The kit as SQL, for DuckDB and Postgres: text over the tables of a release.
 
-A view gives every combination of entries that a bucket could link, with the number of rows
-expected to be it: the product of the entries' counts over the bucket's size to the power of one
-less than there are columns. So ``SELECT sum(weight) FROM expected WHERE ...`` is an expected COUNT,
-and ``sum(weight * age)`` an expected SUM. A combination joins as many entries as there are columns:
-a view over the columns that a query names gives the same answers and is smaller. Columns that share
-attributes are joined where they agree in them, as `shoal.core.sliced.Layout` links them.
+A view has every combination of entries that a bucket could link, with its expected number of rows:
+the product of the entries' counts, divided by the bucket's size to the power of the number of
+columns minus one. So ``SELECT sum(weight) FROM expected WHERE ...`` is an expected COUNT, and
+``sum(weight * age)`` an expected SUM. A combination joins as many entries as there are columns: a
+view over the columns that a query names has the same answers and is smaller. Columns that share
+attributes are joined where these agree, as `shoal.core.sliced.Layout` links them.
 
-The standard error is no sum over combinations; `shoal.analyse.moment_queries` writes queries for
+The standard error is not a sum over combinations; `shoal.utility.moment_queries` writes queries for
 it.
 """
 
@@ -16,46 +16,35 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from shoal.analyse.column_tables import ColumnTable, attributes_of, quoted
-from shoal.analyse.linked import columns_for
-from shoal.analyse.moment_queries import count_query
-from shoal.core.release import BUCKET, COUNT
+from shoal.core.shapes import BUCKET, COUNT
 from shoal.core.sliced import Layout, Link
-
-__all__ = ["expected_view", "expected_views", "views_text"]
+from shoal.utility.linked import columns_for
+from shoal.utility.moment_queries import ColumnTable, attributes_of, count_query, quoted
 
 _PAIR = 2
 _MOST_PAIRED = 12
-"""Of more columns than that, there are too many pairs for a view of each."""
+"""With more columns than this, there are too many pairs for a view of each."""
 _HOW_TO = """Which entry of one column belongs to which of another is not published.
 The view holds every combination that a bucket could link, and how many rows are expected to be it.
 An expected count: SELECT sum({weight}) FROM expected WHERE ...
 An expected sum: SELECT sum({weight} * attribute) FROM expected WHERE ..."""
 _HOW_TO_PAIR = "A query about two columns is answered sooner by the view of the two."
 _NO_PAIRS = """There are too many columns for a view of every two of them. A query is answered
-sooner by a view of the columns that it names: shoal.analyse.views.expected_view writes it."""
+sooner by a view of the columns that it names: shoal.utility.views.expected_view writes it."""
 _HOW_SURE = "How sure a count is: in place of each TRUE, write a condition on that table."
 
 
 def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
-    """Write the view of all combinations of entries, with the number of rows expected of each.
+    """Write the view of all combinations of entries, with the expected number of rows of each.
 
-    Parameters
-    ----------
-    tables
-        Columns of the release: all, or those that queries will name.
-    name
-        What the view is called.
-
-    Returns
-    -------
-    The statement. Its columns are `bucket`, the attributes and `weight` (with underscores
-    appended where an attribute is called so).
+    `tables` are all columns of the release, or those that queries will name. The columns of the
+    view are `bucket`, the attributes and `weight` (with underscores appended if an attribute has
+    that name).
 
     Examples
     --------
-    >>> from shoal.analyse.column_tables import bucketized_tables
-    >>> print(expected_view(bucketized_tables(["sex"], ["disease"])))
+    >>> quasi = ColumnTable("quasi", ("sex",), has_count=False)
+    >>> print(expected_view([quasi, ColumnTable("sensitive", ("disease",))]))
     CREATE OR REPLACE VIEW "expected" AS
     WITH held_1 AS (
       SELECT "bucket", "sex", CAST(count(*) AS DOUBLE PRECISION) AS "rows"
@@ -107,7 +96,7 @@ def _size(link: Link, attributes: Sequence[str]) -> str:
 
 
 def _sizes(link: Link, rows: str, n: str) -> str:
-    """Write how many rows of a bucket have each value of the attributes that columns share."""
+    """Write the number of rows of a bucket that have each value of the shared attributes."""
     keys = ", ".join(map(quoted, (BUCKET, *link.separator)))
     at = link.column + 1
     return f"sizes_{at} AS (\n  SELECT {keys}, sum({rows}) AS {n} FROM held_{at} GROUP BY {keys}\n)"
@@ -128,20 +117,11 @@ def _joins(link: Link, owner: Mapping[str, int]) -> list[str]:
 
 
 def expected_views(tables: Sequence[ColumnTable], prefix: str = "") -> dict[str, str]:
-    """Write the views of a release.
+    """Return the statements of the views of a release by name; names begin with `prefix`.
 
-    Parameters
-    ----------
-    tables
-        All columns of the release.
-    prefix
-        What the names of the views begin with.
-
-    Returns
-    -------
-    By their names the statements of `expected` and, where there are more than two columns but not
-    many, of a view of each pair, `expected_1_2` and so on. Pairs that other columns link are left
-    out: what they say of each other, the pair alone does not tell.
+    There is a view `expected` and, for 3 to 12 columns, a view of each pair, `expected_1_2` and so
+    on. Pairs that are linked by other columns are left out: the pair alone does not show how they
+    depend on each other.
     """
     name = f"{prefix}expected"
     views = {name: expected_view(tables, name)}
@@ -156,16 +136,9 @@ def expected_views(tables: Sequence[ColumnTable], prefix: str = "") -> dict[str,
 
 
 def views_text(tables: Sequence[ColumnTable]) -> str:
-    """Write the views of a release, with how they are used.
+    """Write a script with the views of a release and comments on their use.
 
-    Parameters
-    ----------
-    tables
-        All columns of the release.
-
-    Returns
-    -------
-    A script: the views of `expected_views`, and in a comment a query for the standard error.
+    It ends with a query for the standard error, in a comment.
     """
     everything, *pairs = expected_views(tables).values()
     weight = _free("weight", attributes_of(tables))
@@ -180,7 +153,7 @@ def views_text(tables: Sequence[ColumnTable]) -> str:
 
 
 def _two(tables: Sequence[ColumnTable]) -> Sequence[ColumnTable]:
-    """Choose two columns that a query can be about, no others needed."""
+    """Choose two columns that a query can be about without needing others."""
     columns = [table.attributes for table in tables]
     for pair in itertools.combinations(range(len(tables)), _PAIR):
         if len(columns_for(columns, {n for at in pair for n in columns[at]})) <= _PAIR:
@@ -193,7 +166,7 @@ def _comment(text: str) -> str:
 
 
 def _held(table: ColumnTable, rows: str) -> str:
-    """Write the query of a table's entries, each once a bucket, with how often it is held."""
+    """Write the query of a table's entries, once per bucket, with the number of rows of each."""
     columns = ", ".join(quoted(name) for name in (BUCKET, *table.attributes))
     number = f"sum({quoted(COUNT)})" if table.has_count else "count(*)"
     return (
@@ -203,7 +176,7 @@ def _held(table: ColumnTable, rows: str) -> str:
 
 
 def _free(name: str, attributes: Sequence[str]) -> str:
-    """Append underscores to a name until no attribute is called so; case tells no names apart."""
+    """Append underscores to a name until no attribute has it, regardless of case."""
     taken = {attribute.lower() for attribute in (*attributes, BUCKET)}
     while name in taken:
         name += "_"

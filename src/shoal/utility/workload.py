@@ -1,9 +1,9 @@
 """Many queries about a release, answered together.
 
 A query asks for the rows whose attributes lie in chosen sets of values. All queries about the same
-attributes are answered at once: every entry of a column counts for the share of it that a query
-chooses, and columns are multiplied, bucket by bucket, as their linking at random demands. For one
-or two columns the buckets are added up beforehand.
+attributes are answered at once: every entry of a column counts by the share of it that a query
+chooses, and columns are multiplied, bucket by bucket, as random linking requires. For one or two
+columns the buckets are added up beforehand.
 
 References
 ----------
@@ -19,33 +19,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, diags_array
 
-from shoal.analyse.linked import Linked, LinkedColumn
-from shoal.core.cells import Cells, Codes, Counts, group
-from shoal.measures._estimated import Estimated, Reals
-
-__all__ = ["Workload", "answer", "answer_truly", "draw_workloads"]
-
-Marks = npt.NDArray[np.bool_]
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.cells import Cells, group
+from shoal.utility.estimated import Estimated
+from shoal.utility.linked import Linked, LinkedColumn
 
 _PAIR = 2
 _MOST_NUMBERS = 1 << 21
-"""How many numbers are held at a time, one an entry and query."""
+"""The most numbers that are held at a time, one per entry and query."""
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Queries about the same attributes.
 
-    Parameters
-    ----------
-    marks
-        By attribute, which of its values each query chooses: one row a value, one column a query.
+    `marks` are the values that each query chooses, by attribute: one row per value, one column per
+    query.
     """
 
-    marks: Mapping[str, Marks]
+    marks: Mapping[str, Flags]
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -54,16 +48,13 @@ class Workload:
 
     @property
     def n_queries(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return int(next(iter(self.marks.values())).shape[1])
 
-    def weights(self, worth: Mapping[str, Reals]) -> dict[str, Reals]:
-        """Give what each value counts for in each query.
+    def weights(self, worth: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the weight of each value in each query.
 
-        Parameters
-        ----------
-        worth
-            By attribute, what a row with each of its values is worth; 1 where it is not there.
+        `worth` is the worth of a row by attribute and value. Attributes without it count 1 per row.
         """
         found = {name: marks.astype(np.float64) for name, marks in self.marks.items()}
         for name, numbers in worth.items():
@@ -81,25 +72,11 @@ def draw_workloads(
     number: int,
     generator: np.random.Generator,
 ) -> list[Workload]:
-    """Draw queries, gathered by the attributes that they are about.
+    """Draw `number` queries, gathered by the attributes that they are about.
 
-    Parameters
-    ----------
-    truth
-        The table, for its values.
-    quasi
-        Attributes of which each query chooses some at random.
-    always
-        Attributes that every query is about.
-    dimension
-        How many of `quasi` it chooses; all where there are fewer.
-    selectivity
-        The share of rows that a query would choose if all values were equally frequent and
-        attributes independent.
-    number
-        How many queries to draw.
-    generator
-        Where draws come from.
+    Every query is about the attributes of `always` and `dimension` random ones of `quasi` (all if
+    there are fewer). `selectivity` is the share of rows that a query would choose if all values
+    were equally frequent and attributes independent. Only the values of the table are used.
     """
     dimension = min(dimension, len(quasi))
     drawn = np.argsort(generator.random((number, len(quasi))), axis=1)[:, :dimension]
@@ -124,11 +101,11 @@ def draw_workloads(
     return workloads
 
 
-def answer(estimated: Estimated, workload: Workload, worth: Mapping[str, Reals]) -> Reals:
+def answer(estimated: Estimated, workload: Workload, worth: Mapping[str, Floats]) -> Floats:
     """Answer queries from a release: the expected worth of all rows that each chooses."""
     weights = workload.weights(worth)
     linked = estimated.linked(list(weights))
-    # For each label and query the mean of what the values count for that the label stands for.
+    # The weight of a label in a query is the mean weight of the values that it stands for.
     by_label = {
         name: np.asarray(estimated.shares[name].matrix @ of_value, dtype=np.float64)
         for name, of_value in weights.items()
@@ -136,7 +113,7 @@ def answer(estimated: Estimated, workload: Workload, worth: Mapping[str, Reals])
     return _answer_linked(linked, by_label, workload.n_queries)
 
 
-def answer_truly(truth: Cells, workload: Workload, worth: Mapping[str, Reals]) -> Reals:
+def answer_truly(truth: Cells, workload: Workload, worth: Mapping[str, Floats]) -> Floats:
     """Answer queries from the table."""
     weights = workload.weights(worth)
     cells = truth.select(list(weights))
@@ -146,7 +123,7 @@ def answer_truly(truth: Cells, workload: Workload, worth: Mapping[str, Reals]) -
     return _answer_linked(Linked.of_columns([column]), weights, workload.n_queries)
 
 
-def _answer_linked(linked: Linked, by_label: Mapping[str, Reals], n_queries: int) -> Reals:
+def _answer_linked(linked: Linked, by_label: Mapping[str, Floats], n_queries: int) -> Floats:
     if not linked.n_buckets:
         return np.zeros(n_queries)
     columns = [
@@ -167,8 +144,8 @@ def _answer_linked(linked: Linked, by_label: Mapping[str, Reals], n_queries: int
 
 
 def _add_up_buckets(
-    columns: Sequence[_Entries], sizes: Counts, by_label: Mapping[str, Reals], queries: slice
-) -> Reals:
+    columns: Sequence[_Entries], sizes: Counts, by_label: Mapping[str, Floats], queries: slice
+) -> Floats:
     """Answer queries about any number of columns, bucket by bucket.
 
     The sum of products over the rows of a bucket of n is, on average, n times the product of the
@@ -177,7 +154,7 @@ def _add_up_buckets(
     product = sizes[:, np.newaxis].astype(np.float64)
     for column in columns:
         product = product * (column.add_up(by_label, queries) / sizes[:, np.newaxis])
-    total: Reals = product.sum(axis=0)
+    total: Floats = product.sum(axis=0)
     return total
 
 
@@ -189,10 +166,10 @@ def _chunks(n_queries: int, n_entries: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """How often combinations of one column are expected beside those of another, in all buckets.
+    """The expected rows of every combination of one column with every one of another.
 
-    Far fewer combinations differ than buckets have entries, so that most of the work is done once
-    for all queries about the same attributes.
+    There are far fewer distinct combinations than entries of buckets, so most of the work is done
+    once for all queries about the same attributes.
     """
 
     first: _Entries
@@ -212,16 +189,15 @@ class _Pair:
 
     @property
     def n_combinations(self) -> int:
-        """How many combinations the longer column has."""
+        """The number of combinations of the longer column."""
         return max(len(self.first.count), len(self.second.count))
 
-    def add_up(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
-        """Answer queries."""
+    def add_up(self, by_label: Mapping[str, Floats], queries: slice) -> Floats:
         worth = self.first.worth(by_label, queries)
         if self.second is self.first:
             return np.asarray(self.expected.diagonal() @ worth, dtype=np.float64)
         worth *= self.expected @ self.second.worth(by_label, queries)
-        total: Reals = worth.sum(axis=0)
+        total: Floats = worth.sum(axis=0)
         return total
 
 
@@ -259,18 +235,18 @@ class _Entries:
         total = np.bincount(inverse, self.count, len(first)).astype(np.int64)
         return _Entries(kept, total, np.zeros(1, dtype=np.int64)), counts
 
-    def worth(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
-        """Give what a row of each entry is worth, one column a query."""
-        worth: Reals | None = None
+    def worth(self, by_label: Mapping[str, Floats], queries: slice) -> Floats:
+        """Return the worth of a row of each entry, one column per query."""
+        worth: Floats | None = None
         for name, codes in self.codes.items():
             part = by_label[name][:, queries][codes]
             worth = part if worth is None else np.multiply(worth, part, out=worth)
         assert worth is not None
         return worth
 
-    def add_up(self, by_label: Mapping[str, Reals], queries: slice) -> Reals:
-        """Add up what the entries of each bucket are worth, one column a query."""
+    def add_up(self, by_label: Mapping[str, Floats], queries: slice) -> Floats:
+        """Return the total worth of the entries of each bucket, one column per query."""
         worth = self.worth(by_label, queries)
         worth *= self.count[:, np.newaxis]
-        added: Reals = np.add.reduceat(worth, self.starts, axis=0)
+        added: Floats = np.add.reduceat(worth, self.starts, axis=0)
         return added

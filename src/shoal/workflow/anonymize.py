@@ -7,46 +7,38 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from shoal import __version__
+from shoal.core.arrays import Flags
+from shoal.core.domain import Role
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.guarantees import Guarantee
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.method import Method, Problem
 from shoal.core.plan import Plan
-from shoal.core.private_cells import Marks
-from shoal.core.progress import Progress, silent
+from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.core.registry import snake_case
-from shoal.core.release import BUCKET, COUNT, Manifest, PublishedColumn
-from shoal.core.rows import MOST_ROWS, Rows
-from shoal.core.schema import Role
 from shoal.core.secret import Secret
-from shoal.core.table import Table
-from shoal.core.work import DEFAULT_MAX_WORK
-from shoal.engines.apply import apply_plan
-from shoal.engines.laid_out import LaidOut, without_places
-from shoal.engines.marking import mark_cells
-from shoal.engines.table import EngineTable
-from shoal.pipeline.confirming import refuse_unconfirmed
-from shoal.pipeline.people import cells_of_keys
-from shoal.pipeline.published_labels import (
+from shoal.core.shapes import BUCKET, COUNT, Contents
+from shoal.core.table import MOST_ROWS, Rows, Table
+from shoal.core.version import __version__
+from shoal.engines.sql.apply import apply_plan
+from shoal.engines.sql.marking import mark_cells
+from shoal.engines.sql.staged_files import StagedFiles, without_places
+from shoal.engines.sql.table import EngineTable
+from shoal.release.opened import Counts, Making, Release
+from shoal.release.people import cells_of_keys
+from shoal.release.published_columns import (
     least_frequency,
     meanings_of,
     published_hierarchies,
     shown_meanings,
     shown_rows,
+    with_orders,
+    with_shown_types,
 )
-from shoal.pipeline.release import Making, Release
-from shoal.pipeline.shown_columns import with_orders, with_shown_types
-from shoal.pipeline.verify import Status, too_large, verify
-from shoal.pipeline.witnesses import seal_witnesses, with_tables_written
-
-__all__ = [
-    "anonymize",
-    "anonymize_with",
-    "check_fits",
-    "checked_release",
-    "made_release",
-    "problem_of",
-]
+from shoal.release.seal import write_release
+from shoal.release.verify import Status, too_large, verify
+from shoal.release.witnesses import seal_witnesses, with_tables_written
+from shoal.workflow.confirming import refuse_unconfirmed
 
 
 def anonymize(
@@ -58,26 +50,26 @@ def anonymize(
     max_work: int = DEFAULT_MAX_WORK,
     progress: Progress = silent,
 ) -> Release:
-    """Anonymize a table and check what comes out of it.
+    """Anonymize a table, and check the result.
 
     Parameters
     ----------
     table
-        What `shoal.read` gave.
+        The table, as `shoal.read` returns it.
     method
-        How: `shoal.Anatomy(...)`, `shoal.Mondrian(...)`.
+        The method, such as `shoal.Anatomy(ell=3)` or `shoal.Mondrian(k=5)`.
     seed
-        Makes the release repeatable, and marks it as a test: whoever knows the seed can undo
-        what is drawn from it. Without one, 256 secret bits are drawn.
+        Makes the release repeatable, and marks it as a test: anyone who knows the seed can undo
+        whatever is drawn from it. Default: 256 secret bits are drawn.
     earlier
         The public folders of earlier releases of the same people, beside their internal folders.
-        What the release promises about sensitive values then also holds for a reader of all of
-        them (joint safety). Default: none.
+        The guarantees about sensitive values then also hold against a reader of all of them (joint
+        safety). Default: none.
     max_work
-        The operations that verifying the release may take, now and when it is written; default
-        2e9. A release that cannot be verified within them is refused.
+        The number of operations that verifying the release may take, now and when it is written.
+        A release that cannot be verified within them is refused. Default: 2e9.
     progress
-        Called with the name of each step.
+        Called with the name of each step. Default: nothing is reported.
 
     Returns
     -------
@@ -86,10 +78,10 @@ def anonymize(
     Raises
     ------
     InfeasibleError
-        Where the method cannot reach what was asked, or not beside the earlier releases; it names
-        the best that it can.
+        If the method cannot reach what is asked for, or not beside the earlier releases; the error
+        names the best that it can reach.
     DataError
-        Where insensitive columns undo the release, and the schema does not confirm them (`meant`).
+        If insensitive columns undo the release, and the schema does not confirm them (`meant`).
 
     Examples
     --------
@@ -112,8 +104,8 @@ def anonymize(
     if not earlier:
         release = anonymize_with(secret, table, method, max_work=max_work, progress=progress)
         return refuse_unconfirmed(release)
-    # Imported here: what is joint needs this module.
-    from shoal.pipeline.joint import anonymize_beside, places_in  # noqa: PLC0415
+    # Imported here, because `joint` itself imports this module.
+    from shoal.workflow.joint import anonymize_beside, places_in  # noqa: PLC0415
 
     folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
     places = places_in(folders, table)
@@ -126,20 +118,13 @@ def anonymize_with(
     table: EngineTable,
     method: Method,
     *,
-    private: Callable[[Rows], Marks] | None = None,
+    private: Callable[[Rows], Flags] | None = None,
     max_work: int = DEFAULT_MAX_WORK,
     progress: Progress = silent,
 ) -> Release:
-    """Anonymize a table by a secret that is known already.
+    """Anonymize a table with a given secret, from which everything random is drawn.
 
-    Parameters
-    ----------
-    secret
-        Where draws come from.
-    table, method, max_work, progress
-        As for `anonymize`.
-    private
-        Marks the private cells of rows, where that is not found out from the table.
+    `private` flags the private cells of rows. Default: the method's own marks on the table.
     """
     check_fits(table, method)
     started = time.perf_counter()
@@ -165,22 +150,10 @@ def made_release(
     step: Progress = silent,
     timings: Mapping[str, float] | None = None,
 ) -> Release:
-    """Plan, place the rows and check what comes out.
+    """Plan the release, place the rows, and check the result.
 
-    Parameters
-    ----------
-    table, method, problem
-        What is published, how, and what of it the method sees.
-    plan
-        The plan, where it is not the method's own. Default: what the method plans.
-    further
-        What the release promises beyond the method's guarantees. Default: nothing.
-    max_work
-        The operations that verifying it may take. Default: 2e9.
-    step
-        Called with the name of each step.
-    timings
-        Where `step` writes down when it was called.
+    `plan` replaces the method's own plan, and `further` adds guarantees to those of the method.
+    `timings` is the mapping that `step` fills: the seconds until each step began.
     """
     secret = problem.secret
     step("plan")
@@ -191,7 +164,7 @@ def made_release(
     manifest = replace(manifest, guarantees=(*manifest.guarantees, *further))
     step("place")
     number = apply_plan(table, plan, secret, method.shape)
-    # The places of rows may take as much room as the rows, and the engine has them now.
+    # The places of rows may take as much memory as the rows, and the engine holds them by now.
     plan = without_places(plan)
     making = Making(
         table=table,
@@ -200,6 +173,7 @@ def made_release(
         secret=secret,
         timings={} if timings is None else timings,
         hierarchies=published_hierarchies(table, method, plan),
+        writer=write_release,
         method=method,
         max_work=max_work,
     )
@@ -210,14 +184,11 @@ def problem_of(
     table: EngineTable,
     method: Method,
     secret: Secret,
-    private: Callable[[Rows], Marks] | None = None,
+    private: Callable[[Rows], Flags] | None = None,
 ) -> Problem:
-    """Count what a method asks for; fetch rows only for those that hide single cells.
+    """Count the cells that a method asks for; fetch rows only for methods that hide single cells.
 
-    Parameters
-    ----------
-    private
-        Marks the private cells of rows, where that is not found out from the table.
+    `private` flags the private cells of rows. Default: the method's own marks on the table.
     """
     cells = table.counts(method.class_columns(table.schema))
     asked = cells_of_keys(table, cells, method.keys_asked)
@@ -230,9 +201,9 @@ def problem_of(
 
 
 def checked_release(making: Making, manifest: Manifest, step: Progress) -> Release:
-    """Count what was laid out, and check that it keeps its guarantees."""
+    """Count the staged release as a reader would, and verify its guarantees."""
     table, plan = making.table, making.plan
-    files = LaidOut(table, plan, manifest.shape, making.number)
+    files = StagedFiles(table, plan, manifest.shape, making.number)
     meanings = meanings_of(table, plan, max(manifest.least_named, least_frequency(making)))
     manifest = with_orders(manifest, making, files, meanings)
     # A reader counts buckets by what is published: two buckets with the same labels are one.
@@ -245,7 +216,7 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
         manifest=manifest,
         meanings=meanings,
         files=files,
-        published=replace(published, manifest=manifest, meanings=meanings),
+        counts=Counts(replace(published, manifest=manifest, meanings=meanings)),
         making=making,
     )
     step("verify")
@@ -262,21 +233,22 @@ def checked_release(making: Making, manifest: Manifest, step: Progress) -> Relea
 
 
 def check_fits(table: EngineTable, method: Method) -> None:
-    """Refuse a table that a method cannot anonymize, or not with the guarantee that it states."""
+    """Refuse a table that the method cannot anonymize, or not with the guarantee that it states."""
     method.check_schema(table.schema)
     if table.n_people < table.n_rows and not method.counts_people:
         raise DataError(
             f"{table.n_rows} rows belong to {table.n_people} people (column "
             f"{table.schema.person!r}), but {type(method).__name__} counts rows: its guarantee "
             "would not hold for people.",
-            hint="keep one row a person, for example by aggregating, or leave person= out if rows "
-            "are what is to be protected.",
+            hint="keep one row per person, for example by aggregating, or leave person= out if "
+            "rows are to be protected.",
         )
-    counted = {
-        Shape.BUCKETIZED: table.schema.sensitive,
-        Shape.SLICED: table.schema.published,
-    }.get(method.shape, ())
-    for name, columns in ((BUCKET, table.schema.published), (COUNT, counted)):
+    schema = table.schema
+    # The columns of a sliced release are not known yet; any of its files has counts.
+    contents = Contents(schema.quasi, schema.insensitive, schema.sensitive, (schema.published,))
+    files = method.shape.files(contents)
+    counted = tuple(column for file in files if file.has_count for column in file.columns)
+    for name, columns in ((BUCKET, schema.published), (COUNT, counted)):
         if name in (column.lower() for column in columns):
             raise SchemaError(
                 f"The table has a column {name!r}, which a release has of its own.",
@@ -305,7 +277,7 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         shape=method.shape,
         method=snake_case(type(method).__name__),
         parameters=method.parameters(),
-        # What a plan could not keep is not claimed.
+        # The manifest does not claim what the plan could not keep.
         guarantees=method.settled(plan.notes).guarantees,
         columns=columns,
         n_rows=table.n_rows - plan.drop.n_rows,

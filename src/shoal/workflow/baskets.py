@@ -1,8 +1,8 @@
-"""Baskets as a table: one row a basket, one column a cluster of items.
+"""Baskets as a table: one row per basket, one column per cluster of items.
 
 Sets of items have hundreds or thousands of attributes that are almost all empty. Items that are
-bought together share a column, whose value is the set that a basket holds of them, or "empty". The
-table is then like any other: it is read, sliced and published as others are.
+bought together share a column, whose value is the subset of them in a basket, or "empty". The
+resulting table is read, sliced and published like any other.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ import numpy as np
 
 from shoal.core.domain import SUPPRESSED
 from shoal.core.errors import DataError, ParameterError, SchemaError
-from shoal.core.rows import Rows
 from shoal.core.schema import Schema
+from shoal.core.table import Rows
 from shoal.datasets.dataset import Column, Dataset, Encoded
-from shoal.engines.basket_entries import basket_entries
-from shoal.engines.duckdb import DuckDB
-from shoal.knowledge.basket_columns import WITHHELD, slice_baskets
-from shoal.knowledge.baskets import Baskets
-from shoal.knowledge.item_clusters import ItemClusters, cluster_items
-
-__all__ = ["SENSITIVE_ITEMS", "read_baskets"]
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.survey import basket_entries
+from shoal.slicing.basket_columns import WITHHELD, slice_baskets
+from shoal.slicing.baskets import Baskets, ItemClusters, cluster_items
 
 SENSITIVE_ITEMS = "sensitive_items"
-"""The column of the sensitive items that a basket holds."""
+"""The column of the sensitive items in a basket."""
 
 
 def read_baskets(
@@ -44,46 +41,50 @@ def read_baskets(
     encoding: str | None = None,
     memory: str | None = None,
 ) -> Dataset:
-    """Read baskets as a table with a column for every cluster of items.
+    """Read baskets as a table with one column per cluster of items.
 
     Parameters
     ----------
     source
         Lists of items; or a file, a frame or columns that `shoal.read` reads.
     item
-        The column that holds an item a line, or a list of items a line.
+        The column with one item per line, or one list of items per line. Default: none; needed
+        unless `source` is lists.
     transaction
-        The column that says which basket a line belongs to. It becomes the key of the table, and
-        is identifying: it is not published.
+        The column that tells which basket a line belongs to. It becomes the key of the table, and
+        is identifying: it is not published. Default: every line is a basket, given as a list.
     sensitive
         Items that nobody may be linked to. They get a column of their own, ``sensitive_items``.
+        Default: none.
     n_columns
-        How many columns the other items are clustered into, by their correlation.
+        The number of columns that the other items are clustered into, by their correlation.
+        Default: follows from `max_items`.
     max_items
-        How many items a column has at most, instead; 8 where neither is given.
+        In place of `n_columns`, the largest number of items per column. Default: 8, if neither is
+        given.
     min_frequency
-        How many baskets share each value of a column at least, the sensitive one aside; one number,
-        or one for each column. Sets that fewer baskets hold lose their rarest items, and become
-        ``bread + …``.
+        The smallest number of baskets that share a value of a column, except the sensitive one; one
+        number, or one per column. Sets held by fewer baskets lose their rarest items, and become
+        ``bread + …``. Default: no minimum.
     table, delimiter, quote, encoding, memory
         As for `shoal.read`.
 
     Returns
     -------
-    One row a basket, with a schema in which columns of items are quasi-identifying. `shoal.read`
+    One row per basket, with a schema in which columns of items are quasi-identifying. `shoal.read`
     takes it, with this schema or another.
 
     Notes
     -----
     A value is a set of items, and every set counts as a value of its own: nothing is generalized
-    but by `min_frequency`.
+    except by `min_frequency`.
 
     Raises
     ------
     ParameterError
-        Where `sensitive` names an item that no basket holds.
+        If `sensitive` names an item that no basket holds.
     InfeasibleError
-        Where there are fewer baskets than `min_frequency`.
+        If there are fewer baskets than `min_frequency`.
 
     Examples
     --------
@@ -160,7 +161,7 @@ def _columns(
 
 
 def _only(baskets: Baskets, is_kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Baskets:
-    """Keep some items; baskets that hold none of them stay."""
+    """Keep some items; baskets without any of them remain."""
     number = np.cumsum(is_kept) - 1
     entries = is_kept[baskets.item]
     return Baskets(
@@ -172,7 +173,7 @@ def _only(baskets: Baskets, is_kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Bas
 
 
 def _encoded(rows: Rows) -> dict[str, Column]:
-    """Give rows as columns of a table, in which no value is a suppressed one."""
+    """Return rows as columns of a table, in which no value reads as suppressed."""
     return {
         domain.column: Encoded(
             rows.codes[:, place],

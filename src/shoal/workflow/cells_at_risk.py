@@ -1,35 +1,35 @@
 """Score attacks on suppressed cells by the truth, beside a release that blanks private cells alone.
 
-An adversary guesses; here her guesses at private cells are compared with what stood there. The
-same adversary is shown the table with private cells blanked and nothing else: the difference is
-what the further blanks bought. Where an attack has several adversaries, the most successful one is
-judged: who fills in most private cells rightly. She is known only after all were scored, so the
+The adversary's guesses at private cells are compared with the true values. The same adversary is
+also shown the table with only the private cells blanked: the difference is what the further blanks
+achieved. If an attack has several adversaries, the most successful one is judged, that is, the one
+who fills in the most private cells correctly. That one is known only after all were scored, so the
 intervals of their success allow for the choice.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Findings, Section
-from shoal.core.cell_attack import CellAttack, Experiment, Guesses, protection_of
-from shoal.core.exact import as_text
-from shoal.core.hidden_cells import HiddenCells
-from shoal.core.private_cells import Marks
-from shoal.core.proportion import share_interval
-from shoal.core.registry import snake_case
-from shoal.core.release import Manifest, Published
-from shoal.core.rows import HIDDEN, RowCodes, Rows
-from shoal.knowledge.adversarial import PRIVATE, VISIBLE, hide
-from shoal.pipeline.hidden_cells import Uncovered, uncover
-from shoal.pipeline.release import Release
-from shoal.pipeline.witnesses import read_witnesses
-
-__all__ = ["attack_cells", "uncovered"]
+from shoal.core.arrays import Flags, Integers, Small
+from shoal.core.attack import CellView, Experiment
+from shoal.core.calibration import share_interval
+from shoal.core.display import Section
+from shoal.core.findings import CellGuesses, Findings, Guesses
+from shoal.core.manifest import Manifest
+from shoal.core.private_cells import HiddenCells
+from shoal.core.release import Published
+from shoal.core.table import HIDDEN, Rows
+from shoal.hiding.attack_rules import protection_of
+from shoal.hiding.cells import PRIVATE, VISIBLE
+from shoal.hiding.hiding import hide
+from shoal.release.opened import Release
+from shoal.release.people import Uncovered, uncover
+from shoal.release.witnesses import read_witnesses
 
 _UNPROTECTED = "private cells blanked only"
 _RELEASED = "the release"
@@ -37,7 +37,7 @@ _N_REASONS = 15
 
 
 def uncovered(release: Release, published: Published) -> Uncovered | None:
-    """Give what a suppressed release hides, where its maker or its internal folder is at hand."""
+    """Return the cells that a release hides, if its maker or internal folder is available."""
     if published.rows is None:
         return None
     if release.making is not None:
@@ -49,41 +49,44 @@ def uncovered(release: Release, published: Published) -> Uncovered | None:
     return None if content is None else uncover(release, published, content)
 
 
-def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> Findings:
-    """Let an adversary guess at the release and at one without further blanks, and score both."""
-    manifest = published.manifest
+def cell_view(manifest: Manifest, truth: Uncovered) -> CellView:
+    """Return the view of attacks on cells: columns with the most private cells come first."""
     n_private = truth.is_private.sum(axis=0)
-    order = np.argsort(-n_private, kind="stable")
-    attack = attack.aimed_at(
-        [truth.domains[place].column for place in order.tolist() if n_private[place]]
+    order = np.argsort(-n_private, kind="stable").tolist()
+    return CellView(
+        released=truth.rows(blank_private_only=False),
+        unprotected=truth.rows(blank_private_only=True),
+        columns=tuple(truth.domains[place].column for place in order if n_private[place]),
+        experiment=_experiment(manifest, truth),
     )
-    threshold = attack.threshold(manifest)
-    bare, released = truth.rows(blank_private_only=True), truth.rows(blank_private_only=False)
-    before = attack.guess(bare, manifest)
-    after = attack.guess(released, manifest, _experiment(manifest, truth))
+
+
+def score_cells(found: Findings, guesses: CellGuesses, truth: Uncovered) -> Findings:
+    """Score guesses at the release, and at the same table with only private cells blanked."""
+    released = truth.rows(blank_private_only=False)
     majority = _majority_values(released)
     scored = [
-        _Score.of(table, name, guesses, truth, threshold, majority, len(found))
-        for table, found in ((_UNPROTECTED, before), (_RELEASED, after))
-        for name, guesses in found.items()
+        _Score.of(table, name, one, truth, guesses.threshold, majority, len(by_adversary))
+        for table, by_adversary in (
+            (_UNPROTECTED, guesses.unprotected),
+            (_RELEASED, guesses.released),
+        )
+        for name, one in by_adversary.items()
     ]
     strongest = _most_successful(scored, _RELEASED)
-    hits, attacked = _majority_hits(majority, truth), _columns_attacked(attack, truth)
-    n_rows = released.n_rows
-    posterior = np.zeros(n_rows)
-    guesses = strongest.guesses
-    np.maximum.at(posterior, guesses.row, guesses.belief)
-    breached = np.zeros(n_rows, dtype=bool)
-    breached[guesses.row[strongest.is_sure & strongest.is_right]] = True
+    hits, attacked = _majority_hits(majority, truth), _columns_attacked(guesses.columns, truth)
+    posterior = np.zeros(released.n_rows)
+    chosen = strongest.guesses
+    np.maximum.at(posterior, chosen.row, chosen.belief)
+    breached = np.zeros(released.n_rows, dtype=bool)
+    breached[chosen.row[strongest.is_sure & strongest.is_right]] = True
     unprotected = _most_successful(scored, _UNPROTECTED)
-    return Findings(
-        attack=snake_case(type(attack).__name__),
-        knows=attack.knows,
-        counts=np.ones(n_rows, dtype=np.int64),
-        value=np.full(n_rows, -1),
+    n_private = truth.is_private.sum(axis=0)
+    notes = (section for section in found.sections if not section.is_provisional)
+    return replace(
+        found,
         posterior=posterior,
         breached=breached,
-        limit=as_text(threshold),
         headline={
             "columns attacked": ", ".join(truth.domains[place].column for place in attacked),
             "private cells there": int(n_private[attacked].sum()),
@@ -95,46 +98,30 @@ def attack_cells(attack: CellAttack, published: Published, truth: Uncovered) -> 
             _summary(scored, truth, hits, attacked),
             _by_column(strongest, truth, hits, attacked),
             *(_reasons(score) for score in (unprotected, strongest) if score.n_sure),
-            *(section for section in attack.notes(released, manifest) if section.rows),
+            *(section for section in notes if section.rows),
         ),
-        is_by_line=True,
         figure=strongest.line,
     )
 
 
 def _most_successful(scored: list[_Score], table: str) -> _Score:
-    """Return who fills in most private cells rightly; of several, who is right most often."""
+    """Return the adversary who fills in most private cells correctly; ties go to fewer guesses."""
     rivals = [score for score in scored if score.table == table]
     return max(rivals, key=lambda score: (score.n_sure_right, -score.n_sure))
 
 
 @dataclass(frozen=True, eq=False)
 class _Score:
-    """What one adversary guessed about private cells of one table, and which guesses are right.
-
-    Parameters
-    ----------
-    table, adversary
-        What she was shown, and who she is.
-    guesses
-        Those at private cells.
-    is_sure
-        Which she is sure of.
-    is_right
-        Which are right.
-    is_majority
-        Which of these cells hold the value that is most frequent in their column: the guess
-        without an attack.
-    n_rivals
-        How many adversaries were shown the same; the most successful is chosen among them.
-    """
+    """One adversary's guesses at the private cells of one table, and which of them are right."""
 
     table: str
     adversary: str
     guesses: Guesses
-    is_sure: Marks
-    is_right: Marks
-    is_majority: Marks
+    is_sure: Flags
+    is_right: Flags
+    # Whether a cell holds the most frequent value of its column: the guess without an attack.
+    is_majority: Flags
+    # Adversaries who were shown the same table; the most successful is chosen among them.
     n_rivals: int
 
     @classmethod
@@ -145,7 +132,7 @@ class _Score:
         guesses: Guesses,
         truth: Uncovered,
         threshold: Fraction,
-        majority: npt.NDArray[np.int64],
+        majority: Integers,
         n_rivals: int,
     ) -> _Score:
         kept = guesses.at(truth.is_private[guesses.row, guesses.column])
@@ -162,28 +149,28 @@ class _Score:
 
     @property
     def n_sure(self) -> int:
-        """How many cells she is sure of."""
+        """The number of cells that she is sure of."""
         return int(self.is_sure.sum())
 
     @property
     def n_sure_right(self) -> int:
-        """How many of these she is right about."""
+        """The number of cells that she is sure of and right about."""
         return int((self.is_sure & self.is_right).sum())
 
     @property
     def share(self) -> tuple[float | None, float, float]:
-        """The share that she is right about of what she is sure of, with its interval."""
+        """The share of her sure guesses that are right, with its interval."""
         return _share(self.n_sure_right, self.n_sure, self.n_rivals)
 
     @property
     def baseline(self) -> float | None:
-        """How often the most frequent value of the column is right about the same cells."""
+        """The share of the same cells that hold the most frequent value of their column."""
         n_hits = int((self.is_sure & self.is_majority).sum())
         return n_hits / self.n_sure if self.n_sure else None
 
     @property
     def figures(self) -> dict[str, object]:
-        """What the summary says of her."""
+        """Her figures, as the summary shows them."""
         share, low, high = self.share
         return {
             "most successful adversary": f"{self.adversary} (of {self.n_rivals})",
@@ -197,7 +184,7 @@ class _Score:
 
     @property
     def line(self) -> str:
-        """The same in a few words."""
+        """Her figures in one line."""
         if not self.n_sure:
             return "no private cell is filled in"
         _, low, high = self.share
@@ -209,16 +196,16 @@ class _Score:
 
 
 def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
-    """Let an adversary publish tables of her own, as the release was made."""
+    """Return an experiment: the adversary publishes tables of her own as the release was made."""
     claim = protection_of(manifest)
     if claim is None or manifest.method != "rule_hiding":
         return None
     gamma = claim.gamma
-    # Her tables are smaller: a number of rows stands for its share.
+    # Her tables are smaller, so a number of rows becomes a share of rows.
     share = Fraction(gamma, len(truth.codes)) if isinstance(gamma, int) else gamma
     shrink = manifest.parameters.get("shrink")
 
-    def publish(codes: RowCodes, private: Marks) -> RowCodes:
+    def publish(codes: Small, private: Flags) -> Small:
         hiding = hide(
             codes,
             np.where(private, PRIVATE, VISIBLE),
@@ -227,14 +214,14 @@ def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
             mode=claim.mode,
             shrink=bool(shrink),
         )
-        shown: RowCodes = np.where(hiding.state == VISIBLE, codes, HIDDEN).astype(np.int32)
+        shown: Small = np.where(hiding.state == VISIBLE, codes, HIDDEN).astype(np.int32)
         return shown
 
     return Experiment(publish, truth.is_private.mean(axis=0))
 
 
-def _majority_values(rows: Rows) -> npt.NDArray[np.int64]:
-    """Return the most frequent visible value of each column; -1 where nothing is visible."""
+def _majority_values(rows: Rows) -> Integers:
+    """Return the most frequent visible value of each column; -1 if nothing is visible."""
     values = np.full(len(rows.domains), -1, dtype=np.int64)
     for place, domain in enumerate(rows.domains):
         codes = rows.codes[:, place]
@@ -244,17 +231,14 @@ def _majority_values(rows: Rows) -> npt.NDArray[np.int64]:
     return values
 
 
-def _majority_hits(majority: npt.NDArray[np.int64], truth: Uncovered) -> npt.NDArray[np.int64]:
-    """Count, by column, the private cells that hold its most frequent value."""
-    hits: npt.NDArray[np.int64] = np.count_nonzero(
-        (truth.codes == majority) & truth.is_private, axis=0
-    )
+def _majority_hits(majority: Integers, truth: Uncovered) -> Integers:
+    """Return the number of private cells per column that hold its most frequent value."""
+    hits: Integers = np.count_nonzero((truth.codes == majority) & truth.is_private, axis=0)
     return hits
 
 
-def _columns_attacked(attack: CellAttack, truth: Uncovered) -> list[int]:
-    """Give the columns with private cells that are attacked: all of them where none is aimed at."""
-    target = getattr(attack, "target", None)
+def _columns_attacked(target: Sequence[str] | None, truth: Uncovered) -> list[int]:
+    """Return the places of the attacked columns with private cells; by default all of them."""
     return [
         place
         for place in np.flatnonzero(truth.is_private.any(axis=0)).tolist()
@@ -263,7 +247,7 @@ def _columns_attacked(attack: CellAttack, truth: Uncovered) -> list[int]:
 
 
 def _summary(
-    scored: list[_Score], truth: Uncovered, majority: npt.NDArray[np.int64], attacked: list[int]
+    scored: list[_Score], truth: Uncovered, majority: Integers, attacked: list[int]
 ) -> Section:
     n_private = truth.is_private.sum(axis=0)
     n_cells, n_majority = int(n_private[attacked].sum()), int(majority[attacked].sum())
@@ -303,9 +287,7 @@ def _share(n_hits: int, n_tries: int, n_rivals: int) -> tuple[float | None, floa
     return (share, *share_interval(n_hits, n_tries, n_shares=n_rivals))
 
 
-def _by_column(
-    score: _Score, truth: Uncovered, majority: npt.NDArray[np.int64], attacked: list[int]
-) -> Section:
+def _by_column(score: _Score, truth: Uncovered, majority: Integers, attacked: list[int]) -> Section:
     n_private = truth.is_private.sum(axis=0)
     rows = []
     for place in attacked:
@@ -340,7 +322,7 @@ def _by_column(
 
 
 def _reasons(score: _Score) -> Section:
-    """List what made her sure of most private cells."""
+    """List the reasons that made her sure of the most private cells."""
     guesses = score.guesses
     used = guesses.reason[score.is_sure]
     right = guesses.reason[score.is_sure & score.is_right]

@@ -1,8 +1,12 @@
-"""Which combinations of columns single people out.
+"""The combinations of columns that single people out, and the columns that determine others.
 
-All pairs and triples are counted where the table allows it in a few seconds; beyond that the most
-promising ones, and what was left out is said. One curve goes further: the column that singles out
-most rows, then the one that adds most to it, and so on.
+All pairs and triples are counted if that takes a few seconds; otherwise the most promising ones,
+and the result says what was left out. One curve goes further: the column that singles out most
+rows, then the one that adds most to it, and so on.
+
+A column that determines a quasi-identifier or a sensitive value is refused as insensitive later on
+(`shoal.workflow.confirming`); the profile tells the steward before any column has a role, by the
+same count.
 """
 
 from __future__ import annotations
@@ -12,12 +16,16 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from shoal.core.cells import Cells
+from shoal.core.display import Section
+from shoal.core.domain import ColumnType
 from shoal.core.progress import Progress
-from shoal.engines.survey import Survey
+from shoal.engines.sql.survey import MOST_CODES, Survey, survey_rows
+from shoal.locating.insensitive_columns import DETERMINED, Exposure, find_determining
 
-__all__ = ["Combination", "Combinations", "count_combinations"]
-
-# A combination costs about as much as its rows; a hundred million rows take some ten seconds.
+# The cost of a combination grows with its rows; a hundred million rows take about ten seconds.
 _MOST_ROWS_VISITED = 100_000_000
 _FEWEST_COMBINATIONS = 40
 _MOST_COMBINATIONS = 2000
@@ -29,7 +37,7 @@ _STEP_OF_PROGRESS = 25
 
 @dataclass(frozen=True)
 class Combination:
-    """Some columns and how many of the rows they single out."""
+    """Some columns, and the number of rows that they single out."""
 
     columns: tuple[str, ...]
     n_unique: int
@@ -37,39 +45,32 @@ class Combination:
 
     @property
     def share(self) -> float:
-        """The share of rows whose combination of values nobody else has."""
+        """The share of rows whose combination of values no other row has."""
         return self.n_unique / self.n_rows
 
     def to_dict(self) -> dict[str, object]:
-        """Give the combination as JSON holds it."""
+        """Return the combination as JSON holds it."""
         return {"columns": list(self.columns), "rows": self.n_unique, "share": self.share}
 
 
 @dataclass(frozen=True)
 class Combinations:
-    """What was counted.
+    """The combinations that were counted."""
 
-    Parameters
-    ----------
-    counted
-        Single columns, pairs and triples; of each size those first that single out most rows.
-    curve
-        Columns added one by one, each time the one that singles out most further rows.
-    left_out
-        What was not counted, in words.
-    """
-
+    # Single columns, pairs and triples; of each size, those that single out most rows first.
     counted: tuple[Combination, ...]
+    # Columns added one by one, each time the one that singles out most further rows.
     curve: tuple[Combination, ...]
+    # What was not counted, in words.
     left_out: tuple[str, ...] = ()
 
     def most_identifying(self, size: int, number: int) -> tuple[Combination, ...]:
-        """Give the combinations of so many columns that single out most rows."""
+        """Return the combinations of `size` columns that single out most rows."""
         of_size = (one for one in self.counted if len(one.columns) == size)
         return tuple(itertools.islice(of_size, number))
 
     def smallest_above(self, share: float) -> Combination | None:
-        """Give the fewest columns that single out more than a share of the rows."""
+        """Return the fewest columns that single out more than a share of the rows."""
         return next((one for one in (*self.counted, *self.curve) if one.share > share), None)
 
 
@@ -78,15 +79,8 @@ def count_combinations(
 ) -> Combinations:
     """Count the rows that combinations of columns single out.
 
-    Parameters
-    ----------
-    survey
-        The table.
-    columns
-        For each column that may be part of a combination, how many different values it has and
-        how many rows it singles out by itself.
-    progress
-        Called with the name of each step.
+    `columns` gives, for each column, its number of values and of rows that it singles out by
+    itself.
     """
     progress("code the columns")
     survey.code(list(columns))
@@ -180,7 +174,7 @@ class _Counter:
         while left and len(chosen) < _LONGEST_CURVE:
             self.progress(f"columns added one by one: {len(chosen) + 1}")
             tried = {column: self.count([*chosen, column]).n_unique for column in left}
-            # The first of equals has most values.
+            # Of equals, the first has the most values.
             best = max(left, key=tried.__getitem__)
             chosen.append(best)
             left.remove(best)
@@ -188,7 +182,7 @@ class _Counter:
             if curve[-1].share >= _ENOUGH:
                 break
         n_unique = [one.n_unique for one in curve]
-        # Columns at the end that single out nobody further say nothing.
+        # Columns at the end that single out no further rows say nothing.
         return tuple(curve[: n_unique.index(max(n_unique)) + 1]) if any(n_unique) else ()
 
     def _by_number_of_values(self) -> list[str]:
@@ -199,3 +193,66 @@ class _Counter:
 
     def _n_cells(self, columns: Iterable[str]) -> int:
         return min(math.prod(self.n_values[c] for c in columns), self.survey.n_rows)
+
+
+_MOST_DETERMINING = 30
+_N_LISTED = 20
+
+
+@dataclass(frozen=True)
+class DeterminingColumns:
+    """The columns that determine another one, and what was left out."""
+
+    found: tuple[Exposure, ...] = ()
+    # What was not searched and why, in words.
+    left_out: tuple[str, ...] = ()
+
+    def to_dict(self) -> list[dict[str, object]]:
+        """Return the columns as JSON holds them."""
+        return [
+            {"columns": list(one.columns), "determine": one.target, "rows": one.n_people}
+            for one in self.found
+        ]
+
+    def section(self, n_rows: int) -> Section:
+        """Return the columns as a small table, those that determine most rows first."""
+        ranked = sorted(self.found, key=lambda one: (len(one.columns), -one.n_people))
+        return Section(
+            f"Columns that determine others (for {DETERMINED} % of the rows or more): published as "
+            "they are, they tell what a release hides",
+            ("columns", "determine", "rows", "share"),
+            tuple(
+                (
+                    ", ".join(one.columns),
+                    str(one.target),
+                    one.n_people,
+                    f"{100 * one.n_people / n_rows:.1f} %",
+                )
+                for one in ranked[:_N_LISTED]
+            ),
+            holds_values=False,
+        )
+
+
+def find_determining_columns(survey: Survey, types: Mapping[str, ColumnType]) -> DeterminingColumns:
+    """Find the columns, alone and in pairs, that determine another one."""
+    if len(types) < 2:
+        return DeterminingColumns()
+    if survey.n_rows * len(types) > MOST_CODES:
+        reason = f"{survey.n_rows} rows of {len(types)} columns are more than are compared"
+        return DeterminingColumns((), (f"columns that determine others: {reason}",))
+    rows = survey_rows(survey, types)
+    counts = np.ones(rows.n_rows, dtype=np.int64)
+    cells = Cells(rows.domains, rows.codes.astype(np.int64), counts)
+    by_values = sorted(types, key=lambda name: -cells.domain(name).size)
+    columns = [name for name in types if name in by_values[:_MOST_DETERMINING]]
+    search = find_determining(cells, columns, columns, ())
+    left_out = []
+    if len(columns) < len(types):
+        left_out.append(
+            f"{len(types) - len(columns)} of {len(types)} columns where columns that determine "
+            "others were looked for; those with the most different values were taken"
+        )
+    if search.n_skipped:
+        left_out.append(f"{search.n_skipped} pairs of columns that may determine others")
+    return DeterminingColumns(search.found, tuple(left_out))

@@ -9,43 +9,42 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.attack import Attack
+from shoal.core.documents import read_whole_text, write_whole
 from shoal.core.domain import ColumnType
-from shoal.core.errors import (
-    DataError,
-    EngineError,
-    ParameterError,
-    SchemaError,
-)
+from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
 from shoal.core.exact import Number, exact, whole
 from shoal.core.measure import Measure
 from shoal.core.method import Method
 from shoal.core.progress import Progress, silent
-from shoal.core.reading import read_whole_text
 from shoal.core.registry import snake_case
-from shoal.core.rows import MOST_ROWS
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
+from shoal.core.table import MOST_ROWS
 from shoal.core.toml_text import document
-from shoal.core.writing import write_whole
-from shoal.engines.table import EngineTable
-from shoal.pipeline.anonymize import check_fits
-from shoal.pipeline.compare_methods import (
+from shoal.engines.sql.table import EngineTable
+from shoal.workflow.anonymize import check_fits
+from shoal.workflow.compare_methods import (
     aim_of,
     default_methods,
     most_frequent_share,
     usual_left_out,
 )
-from shoal.pipeline.compare_schedule import try_all
-from shoal.pipeline.compare_trial import DOES_NOT_APPLY, Tried, Trying, label_of, non_default
-from shoal.pipeline.comparison import Comparison
-from shoal.pipeline.config import Configuration, ConfiguredAttack
-from shoal.pipeline.measure import measures_not_installed
-from shoal.pipeline.parts import schema_of_rows
-
-__all__ = ["RECOMMENDED", "compare", "compare_as_configured", "compare_stated", "default_methods"]
+from shoal.workflow.compare_schedule import try_all
+from shoal.workflow.compare_trial import (
+    DOES_NOT_APPLY,
+    TrialResult,
+    TrialSetup,
+    label_of,
+    non_default,
+)
+from shoal.workflow.comparison import Comparison
+from shoal.workflow.config import Configuration
+from shoal.workflow.make import ConfiguredAttack
+from shoal.workflow.measure import measures_not_installed
+from shoal.workflow.rerun import schema_of_rows
 
 RECOMMENDED = "shoal.recommended.toml"
-"""The configuration file of the method that is recommended; it stands beside the one compared."""
+"""The configuration file of the recommended method, in the folder of the one compared."""
 _HEADER = "# Written by a comparison of methods; this one is recommended.\n"
 _MOST_DRAWN = MOST_ROWS * 99 // 100
 
@@ -71,29 +70,31 @@ def compare(
     Parameters
     ----------
     table
-        What `shoal.read` gave.
+        The table, as `shoal.read` returns it.
     methods
-        What to try, such as `[shoal.Anatomy(ell=3), shoal.Mondrian(k=5)]`. Default: six that suit
-        the schema; the result names the others, with the reason why they are left out.
+        The methods to try, such as `[shoal.Anatomy(ell=3), shoal.Mondrian(k=5)]`. Default: six that
+        suit the schema; the result names the others, with the reason why they are left out.
     attacks, measures
-        What is run on every release that it fits. Default: all that apply, with one limit for all
-        methods, so that the people whom they expose can be compared.
+        The attacks and measures to run on every release that they fit. Default: all that apply,
+        with one limit for all methods, so that the numbers of exposed people can be compared.
     max_risk
-        The risk that is allowed, from 0 to 1: of the methods that stay within it the one that loses
-        least is recommended. Without it, the one nearest to losing nothing at the risk of a guess.
+        The largest risk allowed, from 0 to 1: of the methods within it, the one that loses least is
+        recommended. Default: no limit; the method nearest to losing nothing at the risk of a guess
+        is recommended.
     max_rows
-        The most rows that methods are tried on, at most a million: of a larger table about so many
-        are drawn at random, and the reasons say so.
+        The largest number of rows that methods are tried on, at most a million. From a larger table
+        about that many are drawn at random, and the reasons say so. Default: a million.
     workers
-        How many processes work at once: as many as there are cores where it is left out, this
-        process alone with 1. Scripts then call this under ``if __name__ == "__main__":``.
+        The number of processes; with 1, everything runs in this process. Scripts that use more call
+        this under ``if __name__ == "__main__":``. Default: the number of cores.
     progress
-        Called with the name of each step.
+        Called with the name of each step. Default: nothing is reported.
     resume
-        A folder that keeps every result; what is found in it is not tried again. It holds figures
-        of the table and is internal.
+        A folder that keeps every result; results found in it are reused. It holds figures of the
+        table and is internal. Default: nothing is kept.
     seed
-        Where draws begin, the same for all methods. Nothing of these releases is written.
+        The seed of all draws, the same for all methods; none of these releases is written.
+        Default: 0.
 
     Returns
     -------
@@ -160,18 +161,11 @@ def compare_stated(
     left_out: Mapping[str, str] | None = None,
     not_run: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """Do as `compare` does, with the sections of the configuration file of each method given.
+    """Compare methods as `compare` does, each with the sections of its configuration file.
 
-    Parameters
-    ----------
-    has_others
-        Whether attacks that are not named are run as well.
-    repair
-        What buckets are merged for after each method; None where they are not.
-    left_out
-        The methods that are not tried at all, each with the reason.
-    not_run
-        The attacks that are left out, each with the reason.
+    `has_others` says whether attacks that are not named are run as well, and `repair` what buckets
+    are merged for after each method. `left_out` and `not_run` are the methods and the attacks that
+    are left out, each with the reason.
     """
     if not methods:
         raise ParameterError("There is no method to compare.")
@@ -180,7 +174,7 @@ def compare_stated(
         raise ParameterError("max_risk must be from 0 to 1.")
     n_workers = whole("workers", os.cpu_count() or 1 if workers is None else workers, least=1)
     n_most = min(whole("max_rows", max_rows, least=1), MOST_ROWS)
-    # About so many are drawn, which must not be more than can be held.
+    # Sampling returns about that many rows, and must not return more than `Rows` may hold.
     n_drawn = n_most if table.n_rows <= n_most else min(n_most, _MOST_DRAWN)
     folder = None if resume is None else _made_folder(Path(resume))
     for name, reason in (left_out or {}).items():
@@ -188,7 +182,7 @@ def compare_stated(
     progress("count the table")
     rows = table.sampled_codes(n_drawn, Secret.from_seed(seed).derive("compared rows"))
     is_sampled = rows.n_rows < table.n_rows
-    trying = Trying(
+    trying = TrialSetup(
         rows,
         schema_of_rows(table),
         attacks,
@@ -219,8 +213,8 @@ def compare_stated(
     )
 
 
-def _configuration(sections: Sections, tried: Tried) -> str:
-    """Write the configuration file of a method.
+def _configuration(sections: Sections, tried: TrialResult) -> str:
+    """Return the text of the configuration file of a method.
 
     Attacks that `publish` could not run on its releases are left out, unless they are judged: then
     the method does not pass the gate.
@@ -247,19 +241,12 @@ def _configuration(sections: Sections, tried: Tried) -> str:
 def compare_as_configured(
     configuration: Configuration, *, workers: int | None = None, progress: Progress = silent
 ) -> Comparison:
-    """Compare the methods of a configuration on its table, and write down what comes of it.
+    """Compare the methods of a configuration on its table, and write the results.
 
-    Parameters
-    ----------
-    configuration
-        What `load` gave. Its own method is compared beside the usual ones where it names none.
-    workers, progress
-        As for `compare`.
-
-    Notes
-    -----
-    Results are kept in the folder of `[compare]`, with the table and the picture. The configuration
-    of the method that is recommended stands beside the file itself, since paths in it are relative.
+    If `[compare]` names no methods, the configuration's own method is compared beside the usual
+    ones. Results are kept in the folder of `[compare]`, with the table and the picture. The
+    configuration of the recommended method is written beside the file itself, since paths in it are
+    relative.
     """
     stated = configuration.compared
     progress("read the table")
@@ -289,7 +276,7 @@ def compare_as_configured(
     if found.configuration is not None:
         write_whole(recommended, [found.configuration])
     elif _is_written_here(recommended):
-        # What an earlier comparison recommended is not recommended any more.
+        # The recommendation of an earlier comparison no longer holds.
         recommended.unlink()
     return found
 
@@ -304,7 +291,7 @@ def _is_written_here(path: Path) -> bool:
 def _beside_usual(
     configuration: Configuration, table: EngineTable
 ) -> tuple[tuple[Method, Mapping[str, object]], ...]:
-    """Give the method of a configuration and the usual ones."""
+    """Return the method of a configuration and the usual ones."""
     own = configuration.method()
     usual = [(method, _stated(method)) for method in default_methods(table) if method != own]
     return ((own, configuration.given["method"]), *usual)
@@ -320,7 +307,7 @@ def _left_out_beside(configuration: Configuration, table: EngineTable) -> dict[s
 def _with_method(
     configuration: Configuration, given: Mapping[str, object]
 ) -> dict[str, Mapping[str, object]]:
-    """Give the sections of a configuration, with another method."""
+    """Return the sections of a configuration with another method."""
     return {
         name: given if name == "method" else section
         for name, section in configuration.given.items()
@@ -329,7 +316,7 @@ def _with_method(
 
 
 def _labels(methods: Sequence[Method]) -> list[str]:
-    """Name methods; those that look alike are numbered."""
+    """Return the labels of methods; equal labels are numbered."""
     plain = [label_of(method) for method in methods]
     return [
         f"{label} ({plain[:place].count(label) + 1})" if plain.count(label) > 1 else label
@@ -337,17 +324,17 @@ def _labels(methods: Sequence[Method]) -> list[str]:
     ]
 
 
-def _refusal(table: EngineTable, method: Method, is_sampled: bool) -> Tried | None:
-    """Say why a method cannot take the table as it is; None where it can."""
+def _refusal(table: EngineTable, method: Method, is_sampled: bool) -> TrialResult | None:
+    """Return why a method cannot be tried on the table; None if it can."""
     if is_sampled and method.private_cells is not None:
-        return Tried(
+        return TrialResult(
             refusal="Which cells are private is known of the whole table, not of a sample of it.",
             hint="compare such methods on a table of fewer rows.",
         )
     try:
         check_fits(table, method)
     except (DataError, ParameterError, SchemaError) as error:
-        return Tried(refusal=error.fact, hint=error.hint)
+        return TrialResult(refusal=error.fact, hint=error.hint)
     return None
 
 
@@ -365,7 +352,7 @@ def _made_folder(folder: Path) -> Path:
 
 
 def _stated(method: Method) -> dict[str, object]:
-    """Give a method as a configuration states it."""
+    """Return a method as a configuration states it."""
     given = {
         name: str(value) if isinstance(value, Fraction) else value
         for name, value in non_default(method, is_shown=False).items()
@@ -375,7 +362,7 @@ def _stated(method: Method) -> dict[str, object]:
 
 
 def _sections(table: EngineTable) -> dict[str, Mapping[str, object]]:
-    """Give what a configuration says of a table that was read without one."""
+    """Return the sections of a configuration for a table that was read without one."""
     schema: Schema = table.schema
     roles = {
         "identifying": schema.identifying,

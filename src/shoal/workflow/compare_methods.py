@@ -1,8 +1,8 @@
-"""The methods that a comparison tries where none is named, and why it leaves out the others.
+"""The methods that a comparison tries if none is named, and why it leaves out the others.
 
-Where one value makes up more than half of the sensitive column, no release keeps every belief
-below one half. The other values are then protected, together, and that one is left free: whoever
-has a rare disease is hidden, whoever has none need not be.
+If one value makes up more than half of the sensitive column, no release keeps every belief below
+one half. Then the other values are protected, together, and that one is left free: people with a
+rare disease are hidden, and people without one need not be.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from shoal import methods as all_methods
+from shoal.core.display import percent
 from shoal.core.method import Method
 from shoal.core.registry import names, snake_case
-from shoal.core.risk_words import percent
 from shoal.core.schema import Schema
-from shoal.engines.table import EngineTable
-
-__all__ = ["Aim", "aim_of", "default_methods", "most_frequent_share", "usual_left_out"]
+from shoal.engines.sql.table import EngineTable
 
 _USUAL_DIVERSITY, _USUAL_ROWS, _USUAL_DISTANCE, _USUAL_SUPPRESSED = 3, 5, "0.3", "0.05"
 _HALF = Fraction(1, 2)
@@ -26,14 +24,10 @@ _HALF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Aim:
-    """What all methods of a comparison are held against.
+    """The standard that all methods of a comparison are held to.
 
-    Parameters
-    ----------
-    ell
-        Nobody should be linked to a value with a belief above 1/ell.
-    protect
-        The values that are meant, which count as one; None for every value by itself.
+    No belief about a person's value may exceed 1/ell. The values of `protect` count as one; None
+    protects every value by itself.
     """
 
     ell: int
@@ -46,7 +40,7 @@ class Aim:
 
 
 def aim_of(table: EngineTable) -> Aim | None:
-    """Return what can be asked for on a table; None if it has no sensitive column.
+    """Return the aim that a table allows; None if it has no sensitive column.
 
     Examples
     --------
@@ -69,7 +63,7 @@ def aim_of(table: EngineTable) -> Aim | None:
 
 
 def _reachable(share: Fraction) -> int:
-    """Return the usual diversity, or what the share of a value still allows."""
+    """Return the usual diversity, or the largest that the share of a value still allows."""
     return max(2, min(_USUAL_DIVERSITY, int(1 / share))) if share else _USUAL_DIVERSITY
 
 
@@ -181,4 +175,4 @@ _NAMED = {
     ),
     "rule_hiding": "it needs the private cells that it hides; name it in [compare] methods",
 }
-"""Methods that are tried only where they are named."""
+"""Methods that are tried only if they are named."""

@@ -1,17 +1,31 @@
-"""Why a method is recommended, or none, in plain words.
+"""Why a method is recommended, or none, in plain words; and how surely accuracies differ.
 
-Everything that is said follows from the figures of the table; nothing is weighed here. Who reads it
-should be able to disagree: what else is worth choosing from, and what was not tried, is named.
+Everything follows from the figures of the table; nothing is weighed here. Readers should be able to
+disagree, so the reasons also name the alternatives and what was not tried.
+
+All methods of a comparison are tried on the same folds, so their models can be compared on each
+held-out row. The rows on which two methods differ tell far more surely which is right more often
+than two accuracies do, each with an interval of its own. Outcomes are kept with the results,
+packed; they tell which rows were predicted correctly, by their place, and nothing about the rows.
 """
 
 from __future__ import annotations
 
+import base64
+import itertools
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from shoal.core.frontier import Point
+import numpy as np
 
-__all__ = ["Choice", "reasons_for", "why_none"]
+from shoal.core.arrays import Floats
+from shoal.core.display import Section
+from shoal.core.errors import ParameterError
+from shoal.core.measure import Measured
+from shoal.report.risk_picture import Point
+from shoal.utility.classification import ROWS, outcomes_of_release, paired_difference
 
 _LIMITS = (
     "This compares what was tried, on this table: an adversary may know something else, and an "
@@ -21,53 +35,33 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What was chosen from, and by what.
-
-    Parameters
-    ----------
-    points, frontier
-        Risk and loss of all methods, and of those that pass their gate and that no other beats.
-    faults
-        Why the gate would not let the release of a method pass.
-    guess, max_risk
-        The risk of a mere guess, and the one that is allowed.
-    loss_name, is_about_values
-        What the loss is, and whether the risk is about sensitive values, not identities.
-    not_held_out
-        The methods whose models could not be tested on held-out rows.
-    sampled
-        How many rows methods were tried on, and how many there are; None where on all.
-    not_installed
-        What was not measured, since a library is not there.
-    """
+    """The methods to choose from, and the figures that decide."""
 
     points: tuple[Point, ...]
+    # The points that pass their gate and that no other beats.
     frontier: tuple[Point, ...]
+    # Why the gate would refuse the release of a method.
     faults: Mapping[str, tuple[str, ...]]
+    # The risk of a mere guess.
     guess: float
     max_risk: float | None
     loss_name: str
+    # Whether the risk is about sensitive values, not about identities.
     is_about_values: bool
+    # The methods whose models could not be tested on held-out rows.
     not_held_out: tuple[str, ...]
+    # The rows that methods were tried on, and those of the table; None if on all of them.
     sampled: tuple[int, int] | None
+    # Measures that were not taken because a library is missing.
     not_installed: tuple[str, ...] = ()
 
 
 def reasons_for(
     choice: Choice, chosen: Point, attack: str, promised: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say why a method is recommended.
+    """Return why a method is recommended.
 
-    Parameters
-    ----------
-    choice
-        What was chosen from.
-    chosen
-        The method.
-    attack
-        The most successful adversary against it.
-    promised
-        What its release guarantees.
+    `attack` is the most successful adversary against it, and `promised` are its guarantees.
     """
     return (
         f"{chosen.name} is recommended.",
@@ -83,7 +77,7 @@ def reasons_for(
 
 
 def why_none(choice: Choice) -> tuple[str, ...]:
-    """Say why no method is recommended."""
+    """Return why no method is recommended."""
     if not choice.points:
         why = "No method could be tried with both an attack and a measure; none is recommended."
     elif not choice.frontier:
@@ -188,3 +182,64 @@ def _listed(points: Sequence[Point]) -> str:
         f"{point.name} (risk {point.risk:.3g}, exposed {point.exposed:.1%}, loss {point.loss:.3g})"
         for point in points
     )
+
+
+_RIGHT = "right"
+_COLUMNS = ("method", "other", "accuracy gained", "from", "to", "is told apart")
+
+
+def pack_outcomes(measured: Measured) -> dict[str, object] | None:
+    """Pack how many models were right about each held-out row; None if no row was held out.
+
+    Examples
+    --------
+    >>> rows, right = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    >>> outcomes = {"rows": rows, "sex, tree, linked at random": right}
+    >>> measured = Measured("classification", {"held out": True}, outcomes=outcomes)
+    >>> packed = pack_outcomes(measured)
+    >>> packed["models"], unpack_outcomes(packed).outcomes["right"].tolist()
+    (1, [0.0, 1.0])
+    """
+    if not measured.headline.get("held out"):
+        return None
+    right = outcomes_of_release(measured)
+    if not right:
+        return None
+    return {
+        "models": len(right),
+        "right": _packed(np.sum(right, axis=0)),
+        "rows": _packed(measured.outcomes[ROWS]),
+    }
+
+
+def unpack_outcomes(packed: Mapping[str, Any]) -> Measured:
+    """Return the packed outcomes: for each row, the share of models that were right about it."""
+    right = _unpacked(packed["right"]) / packed["models"]
+    return Measured("classification", {}, outcomes={ROWS: _unpacked(packed["rows"]), _RIGHT: right})
+
+
+def pair_outcomes(packed: Mapping[str, Mapping[str, Any]]) -> Section:
+    """Return, for every two methods, how much more often the models of the first are right.
+
+    Methods that were not tried on the same rows are not paired.
+    """
+    measured = {name: unpack_outcomes(one) for name, one in packed.items()}
+    rows: list[tuple[object, ...]] = []
+    for one, other in itertools.combinations(measured, 2):
+        try:
+            found = paired_difference(measured[one], measured[other], _RIGHT)
+        except ParameterError:
+            continue
+        mean, low, high = found
+        rows.append((one, other, mean, low, high, "yes" if low > 0 or high < 0 else "no"))
+    return Section("paired accuracies", _COLUMNS, tuple(rows), holds_values=False)
+
+
+def _packed(numbers: Floats) -> str:
+    whole = np.rint(numbers).astype("<u4")
+    return base64.b64encode(zlib.compress(whole.tobytes(), 9)).decode("ascii")
+
+
+def _unpacked(text: str) -> Floats:
+    raw = zlib.decompress(base64.b64decode(text))
+    return np.frombuffer(raw, dtype="<u4").astype(np.float64)

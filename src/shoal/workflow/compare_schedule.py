@@ -1,8 +1,8 @@
-"""Try methods side by side in processes of their own, and keep what is done.
+"""Try methods in parallel processes, and keep finished results.
 
-Every result is written, whole or not at all, to a file named by a digest of all that it depends on.
-Who was stopped starts again: what is there is read, the rest is tried. Processes end with the one
-that started them, however that ends.
+Every result is written, whole or not at all, to a file named by a digest of everything that it
+depends on. If a comparison is interrupted, run it again: finished results are reused. The processes
+end with the one that started them, however that ends.
 """
 
 from __future__ import annotations
@@ -19,53 +19,33 @@ from multiprocessing.connection import Connection
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
+from shoal.core.documents import read_whole_text, write_whole
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.method import Method
-from shoal.core.progress import Progress
-from shoal.core.reading import read_whole_text
-from shoal.core.writing import write_whole
-from shoal.engines.table import EngineTable
-from shoal.pipeline.compare_trial import Tried, Trying, try_on, try_on_rows
-
-__all__ = ["try_all"]
+from shoal.core.progress import Progress, tell_share
+from shoal.engines.sql.table import EngineTable
+from shoal.workflow.compare_trial import TrialResult, TrialSetup, try_on, try_on_rows
 
 _MOMENT = 0.2
-"""For how many seconds nothing is told of what processes do."""
+"""Seconds between two looks at the progress of the processes."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_shared: list[tuple[Trying, SimpleQueue[str]]] = []
-"""In a process of its own: what all methods have in common, and where steps are told."""
+_shared: list[tuple[TrialSetup, SimpleQueue[str]]] = []
+"""Of a worker process: what all methods have in common, and the queue that steps are put into."""
 
 
 def try_all(
     table: EngineTable,
-    trying: Trying,
+    trying: TrialSetup,
     methods: Mapping[str, Method],
     *,
     workers: int,
     folder: Path | None,
     progress: Progress,
-) -> dict[str, Tried]:
-    """Try methods on a table.
+) -> dict[str, TrialResult]:
+    """Try methods on a table, in as many processes as there are workers; with one, in this process.
 
-    Parameters
-    ----------
-    table
-        The table; methods that hide single cells need all of it, and are tried in this process.
-    trying
-        What all methods have in common.
-    methods
-        The methods by their names.
-    workers
-        How many processes to start; with one, nothing is started.
-    folder
-        Where results are kept, and found after a stop.
-    progress
-        Called with the name of each step.
-
-    Raises
-    ------
-    EngineError
-        Where a process ended that should not have, or the folder cannot be written.
+    Methods that hide single cells need the whole table, and always run in this process. Results are
+    kept in `folder` and reused from it. Raises EngineError if a process dies.
     """
     keys = {name: trying.key(method) for name, method in methods.items()}
     done = {name: tried for name in methods if (tried := _kept(folder, keys[name])) is not None}
@@ -77,19 +57,21 @@ def try_all(
 
     def tell(step: str) -> None:
         progress(f"{len(done)} of {len(methods)} done; {step}")
+        tell_share(len(done) / len(methods))
 
     for name, text in _all_texts(table, trying, methods, apart, here, workers, tell):
-        done[name] = Tried.from_json(text)
+        done[name] = TrialResult.from_json(text)
         key = keys[name]
         if folder is not None and key is not None:
             write_whole(_file(folder, key), [text])
         progress(f"{len(done)} of {len(methods)} done: {name}")
+        tell_share(len(done) / len(methods))
     return {name: done[name] for name in methods}
 
 
 def _all_texts(
     table: EngineTable,
-    trying: Trying,
+    trying: TrialSetup,
     methods: Mapping[str, Method],
     apart: Sequence[str],
     here: Sequence[str],
@@ -107,12 +89,12 @@ def _all_texts(
 
 
 def _telling(progress: Progress, name: str) -> Progress:
-    """Tell steps with the name of the method that they are of."""
+    """Report steps with the name of their method."""
     return lambda step: progress(f"{name}: {step}")
 
 
 def _in_processes(
-    trying: Trying, methods: Mapping[str, Method], workers: int, progress: Progress
+    trying: TrialSetup, methods: Mapping[str, Method], workers: int, progress: Progress
 ) -> Iterator[tuple[str, str]]:
     context = multiprocessing.get_context("spawn")
     reader, writer = context.Pipe(duplex=False)
@@ -138,9 +120,9 @@ def _in_processes(
         pool.shutdown()
     except BrokenProcessPool:
         raise EngineError(
-            "A process that tried a method ended before it was done.",
+            "A process that tried a method ended too early.",
             hint="memory may be short: try workers=1. In a script, call it under "
-            "`if __name__ == '__main__':`, which starting processes demands.",
+            "`if __name__ == '__main__':`, which new processes need.",
         ) from None
     except (AttributeError, TypeError) as error:
         if "pickle" not in str(error):
@@ -150,7 +132,7 @@ def _in_processes(
             hint="try workers=1.",
         ) from None
     finally:
-        # Whoever still works is not waited for: it ends when the other end is closed.
+        # Workers that are still busy are not waited for: each ends when its pipe is closed.
         writer.close()
         pool.shutdown(cancel_futures=True)
         reader.close()
@@ -159,7 +141,7 @@ def _in_processes(
 
 @contextlib.contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Let processes that are started compute in one thread: there are as many as cores."""
+    """Limit numerical libraries to one thread per process, since there is one process per core."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -172,8 +154,8 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(trying: Trying, stop: Connection, steps: SimpleQueue[str]) -> None:
-    """Begin a process: it is stopped by the one that started it, not by the keyboard."""
+def _start(trying: TrialSetup, stop: Connection, steps: SimpleQueue[str]) -> None:
+    """Initialize a worker: the process that started it stops it, not the keyboard."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(stop,), daemon=True).start()
     _shared.append((trying, steps))
@@ -194,11 +176,11 @@ def _file(folder: Path, key: str) -> Path:
     return folder / f"{key[:32]}.json"
 
 
-def _kept(folder: Path | None, key: str | None) -> Tried | None:
-    """Read what was kept; what cannot be read is tried again."""
+def _kept(folder: Path | None, key: str | None) -> TrialResult | None:
+    """Return a kept result; one that cannot be read is computed again."""
     if folder is None or key is None:
         return None
     try:
-        return Tried.from_json(read_whole_text(_file(folder, key)))
+        return TrialResult.from_json(read_whole_text(_file(folder, key)))
     except (OSError, ValueError, TypeError, LookupError):
         return None

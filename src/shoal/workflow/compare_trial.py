@@ -1,7 +1,7 @@
-"""One entry of a comparison: a method tried on a table, in a process of its own if need be.
+"""One entry of a comparison: a method tried on a table, if need be in a process of its own.
 
-The table travels as codes and labels of the columns that guarantees are about, and is staged anew
-where the method runs. What comes back is made of names and numbers alone: no value of the table.
+The table travels as codes and labels of the columns that guarantees are about, and is staged again
+where the method runs. The result consists of names and numbers alone: no value of the table.
 """
 
 from __future__ import annotations
@@ -19,87 +19,65 @@ from typing import Any
 
 import numpy as np
 
-from shoal import __version__
-from shoal.attacks.foreground import Foreground
-from shoal.attacks.homogeneity import Homogeneity
-from shoal.attacks.sliced_linkage import SlicedLinkage
-from shoal.core.attack import Attack, Findings
+from shoal.core.attack import HELD_OUT_TEST, Attack, Need
+from shoal.core.declared import Declared, changed, parameters_of
+from shoal.core.documents import parse_json
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
-from shoal.core.held_out import HELD_OUT_TEST
+from shoal.core.findings import Findings
 from shoal.core.measure import FoldedMeasure, Measure
-from shoal.core.method import Method, Shape
+from shoal.core.method import Method
 from shoal.core.progress import Progress, silent
-from shoal.core.reading import parse_json
 from shoal.core.registry import snake_case
 from shoal.core.release import Published
-from shoal.core.rows import Rows
 from shoal.core.schema import Schema
-from shoal.core.table_attack import TableAttack
-from shoal.engines.table import EngineTable
-from shoal.pipeline.anonymize import anonymize
-from shoal.pipeline.attack import attack, attacks_that_apply
-from shoal.pipeline.compare_methods import Aim
-from shoal.pipeline.compare_outcomes import pack_outcomes
-from shoal.pipeline.config import ConfiguredAttack
-from shoal.pipeline.measure import measure, measures_that_apply
-from shoal.pipeline.parts import table_of_rows
-from shoal.pipeline.release import Release
-from shoal.pipeline.repair import repair
-from shoal.pipeline.witnesses import known_to_maker
-
-__all__ = [
-    "DOES_NOT_APPLY",
-    "Tried",
-    "Trying",
-    "label_of",
-    "non_default",
-    "try_on",
-    "try_on_rows",
-]
+from shoal.core.shapes import Model
+from shoal.core.table import Rows
+from shoal.core.version import __version__
+from shoal.engines.sql.table import EngineTable
+from shoal.foreground.attack import Foreground
+from shoal.grouping.homogeneity import Homogeneity
+from shoal.release.opened import Release
+from shoal.release.witnesses import known_to_maker
+from shoal.slicing.attack import SlicedLinkage
+from shoal.workflow.anonymize import anonymize
+from shoal.workflow.attack import attack, attacks_that_apply
+from shoal.workflow.compare_methods import Aim
+from shoal.workflow.compare_reasons import pack_outcomes
+from shoal.workflow.make import ConfiguredAttack
+from shoal.workflow.measure import measure, measures_that_apply
+from shoal.workflow.repair import repair
+from shoal.workflow.rerun import table_of_rows
 
 _FORMAT = 2
-"""Of the results that are kept; another one is tried again."""
+"""The format of kept results; a result in another format is computed again."""
 _FOLDS = 3
 DOES_NOT_APPLY = "it does not apply to this shape"
-"""Why an attack that is named is not run on some releases."""
+"""Why a named attack is not run on some releases."""
 _REFUSALS = (DataError, InfeasibleError, ParameterError, SchemaError)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trying:
-    """What all methods of a comparison have in common.
+class TrialSetup:
+    """What all methods of a comparison have in common."""
 
-    Parameters
-    ----------
-    rows, schema
-        The table, as `shoal.pipeline.parts` stages it.
-    attacks, measures
-        What is run on every release that it fits; all that apply where None.
-    has_others
-        Whether attacks that are not named are run as well.
-    seed
-        Where draws begin.
-    repair
-        What buckets are merged for after each method, as `shoal.repair` takes it; None where they
-        are not.
-    aim
-        What attacks that are not named judge all methods by; None without a sensitive column.
-    not_run
-        The attacks that are left out, each with the reason.
-    """
-
+    # The table, as `shoal.workflow.rerun` stages it.
     rows: Rows
     schema: Schema
+    # Run on every release that they fit; None for all that apply.
     attacks: tuple[Attack | ConfiguredAttack, ...] | None
     measures: tuple[Measure, ...] | None
+    # Whether attacks that are not named are run as well.
     has_others: bool
     seed: int
+    # The arguments of `shoal.repair`, applied after each method; None for no repair.
     repair: Mapping[str, Any] | None = None
+    # The limit of attacks that are not named; None without a sensitive column.
     aim: Aim | None = None
+    # The attacks that are left out, each with the reason.
     not_run: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, method: Method) -> str | None:
-        """Give a digest of all that a result depends on; None where that cannot be told.
+        """Return a digest of everything that a result depends on; None if that is not known.
 
         Which cells are private may depend on columns that are not among the rows.
         """
@@ -129,21 +107,10 @@ class Trying:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """What came of a method.
+class TrialResult:
+    """The result of one method: names and figures, or why it could not be tried."""
 
-    Parameters
-    ----------
-    refusal, hint
-        Why it could not be tried, and what would help; None where it was.
-    n_rows, n_buckets
-        The size of the release.
-    guarantees
-        What it promises, in words.
-    attacks, measures
-        The figures of each.
-    """
-
+    # Why it could not be tried, and what would help; None if it was tried.
     refusal: str | None = None
     hint: str | None = None
     n_rows: int = 0
@@ -153,32 +120,28 @@ class Tried:
     measures: tuple[Mapping[str, Any], ...] = field(default=())
 
     def to_json(self) -> str:
-        """Write it as text."""
+        """Return the result as JSON."""
         return json.dumps(dataclasses.asdict(self), indent=1, default=str) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Tried:
-        """Read what `to_json` wrote.
-
-        Raises
-        ------
-        ValueError, TypeError
-            Where it is something else.
-        """
+    def from_json(cls, text: str) -> TrialResult:
+        """Read what `to_json` wrote; any other text raises ValueError, TypeError or KeyError."""
         given: dict[str, Any] = parse_json(text)
         lists = ("guarantees", "attacks", "measures")
         as_lists: dict[str, Any] = {name: tuple(given[name]) for name in lists}
         return cls(**given | as_lists)
 
 
-def try_on_rows(trying: Trying, method: Method, progress: Progress = silent) -> str:
-    """Try a method on a table that is staged anew; give `Tried` as text, as it is kept."""
+def try_on_rows(trying: TrialSetup, method: Method, progress: Progress = silent) -> str:
+    """Try a method on a table that is staged again; return `TrialResult` as JSON, as it is kept."""
     with table_of_rows(trying.rows, slice(None), trying.schema) as table:
         return try_on(table, trying, method, progress)
 
 
-def try_on(table: EngineTable, trying: Trying, method: Method, progress: Progress = silent) -> str:
-    """Try a method on a table; give `Tried` as text, as it is kept."""
+def try_on(
+    table: EngineTable, trying: TrialSetup, method: Method, progress: Progress = silent
+) -> str:
+    """Try a method on a table; return `TrialResult` as JSON, as it is kept."""
     try:
         progress("anonymize")
         release = anonymize(table, method, seed=trying.seed)
@@ -188,9 +151,9 @@ def try_on(table: EngineTable, trying: Trying, method: Method, progress: Progres
         attacks = _attacked(release, trying, table, progress)
         measured = _measured(release, trying.measures, progress)
     except _REFUSALS as error:
-        return Tried(refusal=error.fact, hint=error.hint).to_json()
+        return TrialResult(refusal=error.fact, hint=error.hint).to_json()
     manifest = release.manifest
-    return Tried(
+    return TrialResult(
         n_rows=manifest.n_rows,
         n_buckets=manifest.n_buckets,
         guarantees=tuple(guarantee.statement for guarantee in manifest.guarantees),
@@ -200,8 +163,8 @@ def try_on(table: EngineTable, trying: Trying, method: Method, progress: Progres
 
 
 def _repaired(release: Release, stated: Mapping[str, Any]) -> Release:
-    """Merge buckets as `[repair]` asks; what cannot be repaired could not be published either."""
-    if release.manifest.shape is not Shape.BUCKETIZED:
+    """Merge buckets as `[repair]` asks; if that fails, publishing would fail as well."""
+    if release.manifest.shape.model is not Model.BUCKETS:
         raise ParameterError(
             f"[repair] merges buckets of bucketized releases; this one is "
             f"{release.manifest.shape}.",
@@ -211,9 +174,9 @@ def _repaired(release: Release, stated: Mapping[str, Any]) -> Release:
 
 
 def _attacked(
-    release: Release, trying: Trying, table: EngineTable, progress: Progress
+    release: Release, trying: TrialSetup, table: EngineTable, progress: Progress
 ) -> list[dict[str, object]]:
-    """Run the attacks that fit; one that cannot be run says why."""
+    """Run the attacks that fit; for one that cannot be run, record why."""
     published = release.published
     figures: list[dict[str, object]] = []
     chosen: list[tuple[Attack, int | None]] = []
@@ -222,7 +185,7 @@ def _attacked(
             chosen += [(one, None)] if one.fits(published) else []
             continue
         made = one.make(published, table)
-        if made.fits(published) or isinstance(made, TableAttack):
+        if made.fits(published) or Need.ALGORITHM in made.needs:
             chosen.append((made, one.max_people))
         else:
             figures.append(_not_run(made, DOES_NOT_APPLY, one.max_people))
@@ -251,7 +214,7 @@ def _attacked(
 
 
 def _aimed(one: Attack, aim: Aim | None, published: Published) -> Attack:
-    """Give an attack the limit that all methods are judged by, so that its counts compare."""
+    """Return the attack with the limit that all methods are judged by, so that counts compare."""
     if aim is None:
         return one
     if isinstance(one, Foreground):
@@ -259,7 +222,7 @@ def _aimed(one: Attack, aim: Aim | None, published: Published) -> Attack:
         lost = aim.protect is None or held is None or -1 in held.domain.codes_of(list(aim.protect))
         return Foreground(r=aim.ell, value=None if lost else aim.protect)
     if isinstance(one, Homogeneity | SlicedLinkage):
-        return dataclasses.replace(one, limit=aim.bound)
+        return changed(one, limit=aim.bound)
     return one
 
 
@@ -291,10 +254,10 @@ def _figures(found: Findings, published: Published) -> dict[str, object]:
 def _success(found: Findings, published: Published) -> float:
     """Return the share of people about whom the adversary is right, if she guesses everybody.
 
-    Beliefs that follow by logic are right as often as they say. Others are compared with the
-    truth: where she believes nothing above the limit she says the most frequent value of the
-    bucket, and elsewhere she is right as often as was counted. If that is less often than the naive
-    guess, or was not compared, she is taken to make the naive guess.
+    Beliefs that follow by logic are right as often as they say. Others are compared with the truth:
+    where she believes nothing above the limit she guesses the most frequent value of the bucket,
+    and elsewhere she is right as often as was counted. If that is less often than the naive guess,
+    or was not compared, she is assumed to make the naive guess.
     """
     n_people = max(found.n_people, 1)
     if not found.is_belief:
@@ -307,7 +270,7 @@ def _success(found: Findings, published: Published) -> float:
 
 
 def _naive_success(published: Published) -> float:
-    """Return how often the most frequent value of a person's bucket is theirs."""
+    """Return how often the most frequent value of a person's bucket is the person's own."""
     held = Foreground().buckets_of(published)
     if held is None or not held.n_rows:
         return 0.0
@@ -339,9 +302,9 @@ def _measured(
 
 
 def _usual_measures(published: Published) -> list[Measure]:
-    """Give all measures that apply; with fewer folds, since every fold is published for each."""
+    """Return all measures that apply, with fewer folds, since each fold is published anew."""
     return [
-        dataclasses.replace(one, folds=_FOLDS) if isinstance(one, FoldedMeasure) else one
+        changed(one, folds=_FOLDS) if isinstance(one, FoldedMeasure) else one
         for one in measures_that_apply(published)
     ]
 
@@ -350,30 +313,20 @@ def _usual_measures(published: Published) -> list[Measure]:
 
 
 def non_default(one: Any, *, is_shown: bool) -> dict[str, object]:
-    """Give the parameters that are not as by default.
+    """Return the parameters whose values differ from their defaults.
 
-    Parameters
-    ----------
-    one
-        A method, an attack or a measure.
-    is_shown
-        Whether those are left out that no text shows, since they hold values of the table.
+    With `is_shown`, parameters that may hold values of the table, and so are never shown, are left
+    out.
     """
     return {
-        each.name: getattr(one, each.name)
-        for each in dataclasses.fields(one)
-        if (each.repr or not is_shown) and getattr(one, each.name) != _default(each)
+        name: getattr(one, name)
+        for name, each in parameters_of(type(one)).items()
+        if (each.is_shown or not is_shown) and getattr(one, name) != each.default
     }
 
 
-def _default(each: Any) -> object:
-    if each.default_factory is not dataclasses.MISSING:
-        return each.default_factory()
-    return each.default
-
-
 def label_of(method: Method) -> str:
-    """Say in short what a method is made with.
+    """Return a short label: the method's name and its parameters that are not the defaults.
 
     Examples
     --------
@@ -397,9 +350,9 @@ def _is_plain(value: object) -> bool:
 
 
 def _written(one: object) -> bytes:
-    """Write down what something is made with, so that two alike are written alike.
+    """Serialize what an object is made with, so that equal objects have equal bytes.
 
-    A file that is named is written by what it holds: it may change while its name stays.
+    A file is represented by its content, which may change while its name stays.
     """
     if _is_plain(one):
         return repr(one).encode()
@@ -410,10 +363,12 @@ def _written(one: object) -> bytes:
     elif isinstance(one, tuple | list):
         parts = [_written(each) for each in one]
     elif dataclasses.is_dataclass(one) and not isinstance(one, type):
-        fields = dataclasses.fields(one)
-        parts = [_written(each.name) + _written(getattr(one, each.name)) for each in fields]
+        fields = [each.name for each in dataclasses.fields(one)]
+        parts = [_written(name) + _written(getattr(one, name)) for name in fields]
+    elif isinstance(one, Declared):
+        parts = [_written(name) + _written(getattr(one, name)) for name in parameters_of(type(one))]
     else:
-        # What is not written alike each time is computed again, which costs time alone.
+        # If pickles of equal objects differ, the result is computed again, which only costs time.
         parts = [pickle.dumps(one)]
     digest = hashlib.sha256(type(one).__name__.encode())
     for part in parts:

@@ -1,10 +1,10 @@
-"""What a comparison says: one table, one picture, and one method with the reasons for it.
+"""The result of a comparison: one table, one picture, and one method with the reasons for it.
 
 The risk of a release is how often the most successful of the adversaries tried is right if she
 guesses everybody's sensitive value; beliefs that may be wrong are compared with the truth for it.
-Beside it stand the people who are exposed at a limit that is the same for all methods. The loss is
-how far the tables of two columns are from the true ones, or another figure where that is not
-measured. All are 0 at best, and comparable between releases of all shapes.
+The people exposed are counted at a limit that is the same for all methods. The loss is the distance
+between the tables of two columns and the true ones, or another figure if that is not measured. All
+are 0 at best, and comparable between releases of all shapes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from shoal.core.attack import Section
-from shoal.core.frontier import Point, frontier, nearest, within
-from shoal.core.writing import write_whole
-from shoal.pipeline.compare_outcomes import pair_outcomes
-from shoal.pipeline.compare_reasons import Choice, reasons_for, why_none
-from shoal.pipeline.compare_trial import Tried
-from shoal.report.markdown import as_markdown, inert
-from shoal.report.risk_picture import risk_picture
-
-__all__ = ["Comparison"]
+from shoal.core.display import Section, Tabular
+from shoal.core.documents import write_whole
+from shoal.report.markup import as_markdown, inert
+from shoal.report.risk_picture import Point, frontier, nearest, risk_picture, within
+from shoal.workflow.compare_reasons import Choice, pair_outcomes, reasons_for, why_none
+from shoal.workflow.compare_trial import TrialResult
 
 _FIGURES = {
     "loss": ("total variation, pairs", "generalized loss"),
@@ -36,7 +32,7 @@ _FIGURES = {
     "associations": ("confidence error",),
     "classification": ("accuracy lost",),
 }
-"""The figures of each measure that stand in the table; the first there is, is the loss."""
+"""The figures of each measure that the table shows; the first that was measured is the loss."""
 _NOT_IDENTITY = "membership"
 _IN_PAIRS = (
     "Models of all methods were tested on the same held-out rows: so much more often those of the "
@@ -45,34 +41,22 @@ _IN_PAIRS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """What was tried, and what came of it.
+class Comparison(Tabular):
+    """The methods that were tried on a table, with their risks and losses, and a recommendation."""
 
-    Parameters
-    ----------
-    tried
-        What came of each method, by its label.
-    guess
-        How often somebody is right who guesses the most frequent sensitive value of everybody; 0
-        where there is none.
-    max_risk
-        The risk that is allowed; None where none was stated.
-    configurations
-        The configuration file of each method.
-    sampled
-        Of how many rows methods were tried, and how many the table has; None where on all of them.
-    left_out
-        The methods that were not tried at all, each with the reason.
-    not_installed
-        The measures that would have been taken, had their libraries been there.
-    """
-
-    tried: Mapping[str, Tried]
+    # Results by the label of the method.
+    tried: Mapping[str, TrialResult]
+    # The share of the most frequent sensitive value, which anybody can guess; 0 without one.
     guess: float
+    # The largest risk allowed; None for no limit.
     max_risk: float | None
+    # The text of the configuration file of each method.
     configurations: Mapping[str, str]
+    # The rows that methods were tried on, and those of the table; None if on all of them.
     sampled: tuple[int, int] | None = None
+    # Methods that were not tried at all, each with the reason.
     left_out: Mapping[str, str] = field(default_factory=dict)
+    # Measures that were not taken because a library is missing.
     not_installed: tuple[str, ...] = ()
 
     @cached_property
@@ -100,16 +84,16 @@ class Comparison:
 
     @property
     def recommended(self) -> str | None:
-        """The label of the method that is recommended; None where none can be."""
+        """The label of the recommended method; None if none can be recommended."""
         return None if self._chosen is None else self._chosen.name
 
     @property
     def configuration(self) -> str | None:
-        """The configuration file of the method that is recommended, as TOML."""
+        """The configuration file of the recommended method, as TOML."""
         return None if self.recommended is None else self.configurations[self.recommended]
 
     def risk(self, label: str) -> float | None:
-        """Give the risk of a method; None where no attack says one."""
+        """Return the risk of a method; None if no attack states one."""
         return _most(self._attacks(label), "success")
 
     def exposed(self, label: str) -> float:
@@ -125,11 +109,11 @@ class Comparison:
         return max(counted, default=0.0)
 
     def loss(self, label: str) -> float | None:
-        """Give the loss of a method; None where no measure says one."""
+        """Return the loss of a method; None if no measure states one."""
         return None if self._axis is None else self._figure(label, *self._axis)
 
     def faults(self, label: str) -> tuple[str, ...]:
-        """Say why the gate of the configuration would not let a method's release pass."""
+        """Return why the gate of the configuration would refuse a method's release."""
         attacks = self.tried[label].attacks
         judged = [one for one in attacks if one.get("max_people") is not None]
         faults = tuple(fault for one in judged for fault in [_fault(one)] if fault)
@@ -154,7 +138,7 @@ class Comparison:
         )
 
     def _figure(self, label: str, measure: str, figure: str) -> float | None:
-        """Give a figure of a measure; None where it cannot be compared with that of others."""
+        """Return a figure of a measure; None if it cannot be compared with those of others."""
         figures = _figures(self.tried[label], measure)
         if label in self.not_held_out:
             figures = {} if measure == "classification" else figures
@@ -178,7 +162,7 @@ class Comparison:
         return any(one.get("is_about_values") for one in attacks)
 
     def _attacks(self, label: str) -> list[Mapping[str, Any]]:
-        """Give the attacks that count: on sensitive values or, where none is, on identities."""
+        """Return the attacks that count: on sensitive values or, if none is, on identities."""
         run = [one for one in self.tried[label].attacks if "not_run" not in one]
         if self._is_about_values:
             return [one for one in run if one["is_about_values"]]
@@ -186,7 +170,7 @@ class Comparison:
 
     @cached_property
     def table(self) -> Section:
-        """One line a method that was tried: its risks, its losses, and whether it is beaten."""
+        """One line per method that was tried: its risks, its losses, and whether it is beaten."""
         measured = tuple(f"{measure}: {figure}" for measure, figure in self._columns)
         named = ("method", "risk", "share exposed", "worst posterior", "most successful attack")
         rows = []
@@ -208,7 +192,7 @@ class Comparison:
 
     @cached_property
     def attacks(self) -> Section:
-        """One line a method and attack."""
+        """One line per method and attack."""
         columns = ("method", "attack", "what she finds", "limit", "success", "worst", "gate")
         rows = [
             (
@@ -227,7 +211,7 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> Section:
-        """How much more often models of one method are right than those of another."""
+        """How much more often the models of one method are right than those of another."""
         packed = {
             label: one["outcomes"]
             for label, tried in self.tried.items()
@@ -263,7 +247,7 @@ class Comparison:
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """Why that method is recommended, in words."""
+        """The reasons for the recommendation, in sentences."""
         choice = Choice(
             points=self.points,
             frontier=self.frontier,
@@ -285,17 +269,17 @@ class Comparison:
 
     @property
     def loss_name(self) -> str:
-        """What the loss is."""
+        """The name of the figure that is the loss."""
         return "loss" if self._axis is None else ": ".join(self._axis)
 
     @property
     def risk_name(self) -> str:
-        """What the risk is."""
+        """The label of the risk axis."""
         what = "a sensitive value" if self._is_about_values else "an identity"
         return f"risk: how often {what} is guessed right"
 
     def to_svg(self) -> str:
-        """Draw risk against loss."""
+        """Return risk against loss as an SVG picture."""
         return risk_picture(
             self.points,
             self.recommended,
@@ -306,7 +290,7 @@ class Comparison:
         )
 
     def to_csv(self) -> str:
-        """Write the table as CSV."""
+        """Return the table as CSV."""
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.table.columns)
@@ -314,7 +298,7 @@ class Comparison:
         return text.getvalue()
 
     def to_markdown(self) -> str:
-        """Write the reasons and all tables as Markdown."""
+        """Return the reasons and all tables as Markdown."""
         parts = ["# Comparison of methods", *map(inert, self.reasons), as_markdown(self.table)]
         if self.pairs.rows:
             parts += [as_markdown(self.pairs), _IN_PAIRS]
@@ -324,7 +308,7 @@ class Comparison:
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, object]:
-        """Give the comparison as JSON holds it."""
+        """Return the comparison as JSON holds it."""
         return {
             "methods": self.table.to_dict()["rows"],
             "attacks": self.attacks.to_dict()["rows"],
@@ -345,13 +329,17 @@ class Comparison:
         }
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write the table, the picture and all figures into a folder that is there."""
+        """Write the table, the picture and all figures into an existing folder."""
         place = Path(folder)
         document = json.dumps(self.to_dict(), indent=2, default=str)
         write_whole(place / "comparison.json", [document, "\n"])
         write_whole(place / "comparison.csv", [self.to_csv()])
         write_whole(place / "comparison.svg", [self.to_svg()])
         write_whole(place / "comparison.md", [self.to_markdown()])
+
+    def _overview(self) -> Section:
+        shown = self.table
+        return Section(repr(self), shown.columns, shown.rows, holds_values=False)
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.points)} methods, recommended: {self.recommended})"
@@ -366,7 +354,7 @@ def _most_successful(attacks: Sequence[Mapping[str, Any]]) -> str | None:
     return None if first is None else str(first["attack"])
 
 
-def _figures(tried: Tried, measure: str) -> Mapping[str, Any]:
+def _figures(tried: TrialResult, measure: str) -> Mapping[str, Any]:
     for one in tried.measures:
         if one["measure"] == measure:
             figures: Mapping[str, Any] = one.get("figures", {})
@@ -375,12 +363,12 @@ def _figures(tried: Tried, measure: str) -> Mapping[str, Any]:
 
 
 def _without_outcomes(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what was kept for pairing alone."""
+    """Leave out the outcomes per row, which serve only for pairing."""
     return {name: value for name, value in one.items() if name != "outcomes"}
 
 
 def _fault(one: Mapping[str, Any]) -> str | None:
-    """Say why an attack that is judged does not let a release pass, as `publish` would judge it."""
+    """Return why a judged attack would stop a release, as `publish` would judge it."""
     name, allowed = one["attack"], one["max_people"]
     if "not_run" in one:
         return f"{name} cannot be judged: {one['not_run']}"

@@ -14,52 +14,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from shoal.core.about import About
+from shoal.core.documents import DocumentLimitError, parse_toml, read_whole_text
 from shoal.core.errors import EngineError, ParameterError, SchemaError, ShoalError
 from shoal.core.exact import Number
-from shoal.core.hierarchy import Hierarchy
+from shoal.core.manifest import About
 from shoal.core.measure import Measure
 from shoal.core.method import Method
-from shoal.core.private_cells import PrivateCells
-from shoal.core.reading import DocumentLimitError, parse_toml, read_whole_text
+from shoal.core.registry import find
 from shoal.core.schema import Schema
+from shoal.engines.engine import is_postgres_address
 from shoal.engines.limits import Limits
-from shoal.engines.opening import is_postgres_address
-from shoal.engines.postgres_connection import public_address
-from shoal.engines.table import EngineTable
-from shoal.pipeline.config_attacks import ConfiguredAttack, check_left_out, max_people_of
-from shoal.pipeline.config_sections import Sections, check_sections
-from shoal.pipeline.make import Parameters, make
-from shoal.pipeline.read import read
+from shoal.engines.postgres.connection import public_address
+from shoal.engines.sql.table import EngineTable
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.workflow.config_sections import Sections, check_sections
+from shoal.workflow.make import (
+    ConfiguredAttack,
+    Parameters,
+    accepted_by,
+    check_left_out,
+    make,
+    max_people_of,
+)
+from shoal.workflow.read import read
 
-__all__ = ["ComparedMethods", "Configuration", "ConfiguredAttack", "configure", "load", "read_toml"]
-
-_PRIVATE = "private"
-"""Cells that must not be known; files among what names them are relative too."""
-_PATHS = ("population", "prior", "rules", "knowledge")
-"""Parameters that name a file."""
+_METHODS, _ATTACKS = "shoal.methods", "shoal.attacks"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedMethods:
-    """What a configuration says of comparing methods.
+    """The `[compare]` section of a configuration."""
 
-    Parameters
-    ----------
-    methods
-        The methods, each with what the file says of it; none where the usual ones are meant.
-    folder
-        Where results are kept.
-    max_risk
-        The risk that is allowed; None where none is stated.
-    max_rows
-        The most rows that methods are tried on.
-    seed
-        Where draws begin.
-    """
-
+    # Each method with the parameters that the file gives it; empty for the usual methods.
     methods: tuple[tuple[Method, Mapping[str, object]], ...]
     folder: Path
+    # The largest risk allowed; None for no limit.
     max_risk: Number | None
     max_rows: int
     seed: int
@@ -67,7 +56,7 @@ class ComparedMethods:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Configuration:
-    """What a configuration file says, checked.
+    """A configuration file, checked.
 
     Parameters
     ----------
@@ -83,7 +72,7 @@ class Configuration:
 
     @property
     def source(self) -> Path | str:
-        """The file that holds the table; the address of a database, or a table of Spark."""
+        """The file that holds the table, the address of a database, or a table of Spark."""
         stated = self._file.table.source
         if "://" in stated:
             return stated
@@ -92,13 +81,13 @@ class Configuration:
 
     @property
     def source_name(self) -> str:
-        """What the source is called where others may read it: no user, no password."""
+        """The name of the source for texts that others may read: no user, no password."""
         stated = self._file.table.source
         return public_address(stated) if is_postgres_address(stated) else Path(stated).name
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How the source is read: the options of `shoal.read`."""
+        """The options of `shoal.read`."""
         stated = self._file.table
         return {
             "table": stated.table,
@@ -111,7 +100,7 @@ class Configuration:
 
     @property
     def limits(self) -> Limits:
-        """What the source may cost before it is refused."""
+        """The limits on the source, beyond which it is refused."""
         return self._file.engine.limits
 
     @property
@@ -126,7 +115,7 @@ class Configuration:
 
     @property
     def about(self) -> About:
-        """What the documents of the release say about it."""
+        """The title, institution and so on that the documents of the release state."""
         return About.from_dict(self._file.about)
 
     @property
@@ -136,17 +125,17 @@ class Configuration:
 
     @property
     def replace(self) -> bool:
-        """Whether a release that stands there already is replaced."""
+        """Whether an existing release is replaced."""
         return self._file.release.replace
 
     @property
     def max_work(self) -> int:
-        """The operations that verifying the release may take."""
+        """The number of operations that verifying the release may take."""
         return self._file.release.max_work
 
     @property
     def earlier(self) -> tuple[Path, ...]:
-        """The public folders of earlier releases that the new one is to stay safe beside."""
+        """The public folders of earlier releases that the new one must stay safe beside."""
         return tuple(self.base / folder for folder in self._file.release.earlier)
 
     @property
@@ -156,7 +145,7 @@ class Configuration:
 
     @property
     def database_schema(self) -> str | None:
-        """The schema of that database; its default one where None."""
+        """The schema of that database; None for its default schema."""
         return self._file.release.database_schema
 
     @property
@@ -165,12 +154,12 @@ class Configuration:
         return self._file.method.name
 
     def schema(self) -> Schema:
-        """Make the schema; hierarchies are read from their files.
+        """Return the schema; hierarchies are read from their files.
 
         Raises
         ------
         SchemaError
-            Where roles, types and hierarchies do not fit together.
+            If roles, types and hierarchies do not fit together.
         """
         stated, columns = self._file.table, self._file.columns
         return Schema(
@@ -194,36 +183,37 @@ class Configuration:
         )
 
     def read(self, schema: Schema | None = None) -> EngineTable:
-        """Read the table, with the schema that was made already; whoever asks closes its engine."""
+        """Read the table; the caller closes its engine. Default: the configuration's own schema."""
         chosen = self.schema() if schema is None else schema
         return read(self.source, chosen, limits=self.limits, **self.reading)
 
     def method(self) -> Method:
-        """Make the method.
+        """Return the method.
 
         Raises
         ------
         ParameterError
-            Where there is none of that name, or it refuses a parameter.
+            If there is no method of that name, or it refuses a parameter.
         """
         return self._method(self._file.method.model_dump())
 
     def _method(self, stated: Mapping[str, object]) -> Method:
-        parameters = self._resolved({key: stated[key] for key in stated if key != "name"})
-        return cast(Method, make("shoal.methods", str(stated["name"]), parameters))
+        name = str(stated["name"])
+        given = {key: stated[key] for key in stated if key != "name"}
+        return cast(Method, make(_METHODS, name, self._resolved(_METHODS, name, given)))
 
     @property
     def repair(self) -> dict[str, Any] | None:
-        """What buckets are merged for after the method; None where they are not."""
+        """The arguments of `shoal.repair` after the method; None for no repair."""
         stated = self._file.repair
         return None if stated is None else stated.model_dump()
 
     def attacks(self) -> tuple[ConfiguredAttack, ...]:
-        """Return the attacks that the configuration names, in its order; not those left out."""
+        """Return the attacks that the configuration names, in its order, except those left out."""
         return tuple(
             ConfiguredAttack(
                 name=name,
-                parameters=self._resolved(stated.model_extra or {}),
+                parameters=self._resolved(_ATTACKS, name, stated.model_extra or {}),
                 max_people=max_people_of(name, stated),
             )
             for name, stated in self._file.attacks.items()
@@ -239,7 +229,7 @@ class Configuration:
         }
 
     def measures(self) -> tuple[Measure, ...]:
-        """Give the measures that the configuration names, in its order."""
+        """Return the measures that the configuration names, in its order."""
         return tuple(
             cast(Measure, make("shoal.measures", name, parameters))
             for name, parameters in self._file.measures.items()
@@ -247,7 +237,7 @@ class Configuration:
 
     @property
     def compared(self) -> ComparedMethods:
-        """What is compared, and how."""
+        """The `[compare]` section, with its methods made."""
         stated = self._file.compare
         given = [entry.model_dump() for entry in stated.methods]
         return ComparedMethods(
@@ -259,20 +249,17 @@ class Configuration:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Give the configuration as the internal record holds it: addresses without a password."""
+        """Return the configuration as the internal record holds it, without passwords."""
         return cast("dict[str, object]", _plain(self.given))
 
-    def _resolved(self, parameters: Parameters) -> dict[str, object]:
-        """Let relative paths start from the folder of the configuration."""
-        paths = {
-            name: self.base / path
-            for name, path in parameters.items()
-            if name in _PATHS and isinstance(path, str)
+    def _resolved(self, package: str, name: str, given: Parameters) -> dict[str, object]:
+        """Resolve relative paths from the folder of the configuration."""
+        known = accepted_by(find(package, name))
+        places = {key: known[key].place for key in given if key in known}
+        return {
+            key: value if (place := places.get(key)) is None else place(value, self.base)
+            for key, value in given.items()
         }
-        resolved = {**parameters, **paths}
-        if _PRIVATE in resolved:
-            resolved[_PRIVATE] = PrivateCells.of(resolved[_PRIVATE], self.base)
-        return resolved
 
     def __repr__(self) -> str:
         return f"Configuration({self.method_name} on {self.source_name})"
@@ -289,7 +276,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     Raises
     ------
     SchemaError, ParameterError
-        Where a key is unknown or has a value that it cannot have.
+        If a key is unknown or has a value that it cannot have.
 
     Examples
     --------
@@ -338,14 +325,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
-    """Check a configuration that is already parsed.
-
-    Parameters
-    ----------
-    given
-        Sections by name, as `read_toml` gives them.
-    base
-        The folder that relative paths start from.
+    """Check a configuration that is already parsed; relative paths start from `base`.
 
     Examples
     --------
@@ -362,7 +342,7 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     check_left_out(file)
     configuration = Configuration(base=base, given=given, _file=file)
     configuration.measures()
-    configuration.about  # noqa: B018 - it is checked
+    configuration.about  # noqa: B018 - evaluating it checks it
     for attack in configuration.attacks():
         attack.check()
     return configuration

@@ -1,7 +1,7 @@
-"""The sections of the configuration file, and what is said of a mistake in them.
+"""The sections of the configuration file, and the error messages for mistakes in them.
 
-pydantic finds what is wrong; here it is put into words that name the key, the rule and the fix,
-and that repeat no value of the file, for some of them are values of the table.
+pydantic finds what is wrong; this module puts it into words that name the key, the rule and the
+fix, and that repeat no value of the file, because some of them are values of the table.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from shoal.core.errors import ParameterError, SchemaError, ShoalError
-from shoal.core.guarantee import BANDWIDTH
-from shoal.core.rows import MOST_ROWS
-from shoal.core.schema import Role, role_of
-from shoal.core.work import DEFAULT_MAX_WORK
+from shoal.core.domain import Role, role_of
+from shoal.core.errors import ParameterError, SchemaError, ShoalError, suggestion
+from shoal.core.guarantees import BANDWIDTH
+from shoal.core.progress import DEFAULT_MAX_WORK
+from shoal.core.table import MOST_ROWS
 from shoal.engines.limits import Limits, bytes_of
-from shoal.pipeline.make import suggestion
-
-__all__ = ["AttackSection", "Sections", "check_sections"]
 
 _ROLE_KEYS = {
     Role.IDENTIFYING: "identifying",
@@ -28,7 +25,7 @@ _ROLE_KEYS = {
     Role.INSENSITIVE: "insensitive",
 }
 _OF_COLUMNS = ("nearly_unique", "meant", "variants")
-"""Keys of [columns] that are no role."""
+"""Keys of [columns] that are not roles."""
 
 
 def _as_list(given: object) -> object:
@@ -40,9 +37,19 @@ def _as_lists(given: object) -> object:
     return [_as_list(one) for one in listed] if isinstance(listed, list) else listed
 
 
-_Names = Annotated[list[str], BeforeValidator(_as_list)]
-_Combinations = Annotated[list[list[str]], BeforeValidator(_as_lists)]
-_Size = Annotated[int, BeforeValidator(bytes_of)]
+_NAMES: dict[str, Any] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+}
+_NUMBER: dict[str, Any] = {"type": ["number", "string"]}
+
+_Names = Annotated[list[str], BeforeValidator(_as_list), WithJsonSchema(_NAMES)]
+_Combinations = Annotated[
+    list[list[str]],
+    BeforeValidator(_as_lists),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": _NAMES}]}),
+]
+_Size = Annotated[int, BeforeValidator(bytes_of), WithJsonSchema({"type": ["integer", "string"]})]
+_Number = Annotated[float | int | str, WithJsonSchema(_NUMBER)]
 
 
 class _Section(BaseModel):
@@ -50,23 +57,43 @@ class _Section(BaseModel):
 
 
 class _Table(_Section):
-    source: str
-    table: str | None = None
-    key: str | None = None
-    person: str | None = None
-    delimiter: str | None = None
-    quote: str | None = None
-    encoding: str | None = None
+    source: str = Field(description="The file, or the address of a database, with the table.")
+    table: str | None = Field(
+        default=None, description="Which table of a database or a DuckDB file."
+    )
+    key: str | None = Field(default=None, description="A column that tells rows apart.")
+    person: str | None = Field(default=None, description="A column that says whose row it is.")
+    delimiter: str | None = Field(
+        default=None, description="What separates fields. Default: found out."
+    )
+    quote: str | None = Field(default=None, description="What encloses fields. Default: found out.")
+    encoding: str | None = Field(
+        default=None, description="The encoding of a CSV file. Default: found out."
+    )
 
 
 class _Columns(_Section):
-    identifying: _Names = []
-    quasi: _Names = []
-    sensitive: _Names = []
-    insensitive: _Names = []
-    nearly_unique: _Names = []
-    meant: _Combinations = []
-    variants: dict[str, Literal["distinct", "merge"]] = {}
+    # The words of ARX and sdcMicro for roles are accepted beside these.
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, json_schema_extra={"additionalProperties": _NAMES}
+    )
+
+    identifying: _Names = Field(
+        default=[], description="Columns that name a person; never published."
+    )
+    quasi: _Names = Field(default=[], description="Columns that an adversary may know and link.")
+    sensitive: _Names = Field(default=[], description="Columns that nobody may learn of a person.")
+    insensitive: _Names = Field(default=[], description="Columns that are published as they are.")
+    nearly_unique: _Names = Field(
+        default=[], description="Insensitive columns that are published although nearly unique."
+    )
+    meant: _Combinations = Field(
+        default=[],
+        description="Combinations of insensitive columns that are published although they tell.",
+    )
+    variants: dict[str, Literal["distinct", "merge"]] = Field(
+        default={}, description="What different spellings of one sensitive value are, by column."
+    )
 
 
 class _Method(_Section):
@@ -80,48 +107,81 @@ class AttackSection(_Section):
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
-    max_people: Annotated[int, Field(ge=0)] | None = None
-    run: bool = True
-    reason: str | None = None
+    max_people: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="How many people may be at risk. Default: reported, not judged."
+    )
+    run: bool = Field(default=True, description="Whether the attack is run.")
+    reason: str | None = Field(default=None, description="Why the attack is not run, if it is not.")
 
 
 class _RepairForeground(_Section):
-    value: str | list[str] = []
-    r: float | int | str
-    epsilon: float | int | str = 0.01
-    sigma: float | int | str = 0.9
+    value: str | list[str] = Field(
+        default=[], description="The values protected. Default: every value."
+    )
+    r: _Number = Field(description="Nobody is linked to a value with more than 1/r.")
+    epsilon: _Number = 0.01
+    sigma: _Number = 0.9
     policy: Literal["pool", "prior", "half"] = "pool"
 
 
 class _Repair(_Section):
-    belief_gain: float | int | str | None = None
-    bandwidth: float | int | str = BANDWIDTH
-    foreground: _RepairForeground | None = None
+    belief_gain: _Number | None = Field(
+        default=None, description="Merge buckets until nobody's belief gains more than that."
+    )
+    bandwidth: _Number = Field(default=BANDWIDTH, description="How unlike people may be to count.")
+    foreground: _RepairForeground | None = Field(
+        default=None, description="Merge buckets until the foreground attack links nobody."
+    )
 
 
 class _Release(_Section):
-    folder: str = "release"
-    format: Literal["csv", "parquet"] = "csv"
-    seed: int | None = None
-    replace: bool = False
-    earlier: _Names = []
-    max_work: Annotated[int, Field(ge=0)] = DEFAULT_MAX_WORK
-    database: str | None = None
+    folder: str = Field(default="release", description="The public folder.")
+    format: Literal["csv", "parquet"] = Field(
+        default="csv", description="The format of data files."
+    )
+    seed: int | None = Field(default=None, description="Makes the release repeatable, and a test.")
+    replace: bool = Field(default=False, description="Whether a release that is there is replaced.")
+    earlier: _Names = Field(
+        default=[],
+        description="Public folders of earlier releases that this one stays safe beside.",
+    )
+    max_work: Annotated[int, Field(ge=0)] = Field(
+        default=DEFAULT_MAX_WORK, description="The operations that verifying may take."
+    )
+    database: str | None = Field(
+        default=None, description="A Postgres database that is written to too."
+    )
     # `schema` alone is a method of pydantic's models.
-    database_schema: Annotated[str | None, Field(alias="schema")] = None
+    database_schema: str | None = Field(
+        default=None, alias="schema", description="The schema of that database."
+    )
 
 
 class _Engine(_Section):
-    name: Literal["duckdb", "spark", "postgres"] | None = None
-    memory: str | None = None
-    max_columns: Annotated[int, Field(ge=1)] | None = None
-    max_line: _Size | None = None
-    max_expanded: _Size | None = None
-    max_ratio: Annotated[int, Field(ge=1)] | None = None
+    name: Literal["duckdb", "spark", "postgres"] | None = Field(
+        default=None,
+        description="What holds and sorts the rows. Default: it follows from the source.",
+    )
+    memory: str | None = Field(
+        default=None, description="Memory limit, such as 4GB. Default: half the free memory."
+    )
+    max_columns: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="How many columns a source may have. Default: 10000."
+    )
+    max_line: _Size | None = Field(
+        default=None, description="How long a line of a CSV file may be. Default: 16MB."
+    )
+    max_expanded: _Size | None = Field(
+        default=None, description="How much may come out of a compressed file. Default: 64GB."
+    )
+    max_ratio: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="How many bytes may come out of each compressed byte. Default: 200.",
+    )
 
     @property
     def limits(self) -> Limits:
-        """What a source may cost: the usual limits, but for those that are given."""
+        """The limits on a source: the default ones, except for those given."""
         given = {
             "max_columns": self.max_columns,
             "max_line": self.max_line,
@@ -132,11 +192,15 @@ class _Engine(_Section):
 
 
 class _Compare(_Section):
-    methods: list[_Method] = []
-    folder: str = "compare"
-    max_risk: float | int | str | None = None
-    max_rows: Annotated[int, Field(ge=1)] = MOST_ROWS
-    seed: Annotated[int, Field(ge=0)] = 0
+    methods: list[_Method] = Field(default=[], description="The methods, each with its parameters.")
+    folder: str = Field(default="compare", description="Where results are kept.")
+    max_risk: _Number | None = Field(
+        default=None, description="The risk that is allowed, from 0 to 1."
+    )
+    max_rows: Annotated[int, Field(ge=1)] = Field(
+        default=MOST_ROWS, description="The most rows that methods are tried on."
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Where draws begin.")
 
 
 class Sections(_Section):
@@ -157,22 +221,18 @@ class Sections(_Section):
 
 
 def check_sections(given: Mapping[str, Any]) -> Sections:
-    """Check the sections of a configuration.
-
-    Raises
-    ------
-    SchemaError, ParameterError
-        Where a key is unknown, is lacking or has a value that it cannot have.
-    """
+    """Check the sections of a configuration; an unknown, missing or wrong key raises an error."""
     try:
         return Sections.model_validate({**given, "columns": _by_role(given.get("columns", {}))})
     except ValidationError as error:
-        first, *others = error.errors(include_url=False, include_input=False)
+        problems = error.errors(include_url=False, include_input=False)
+        # A misspelled section is the reason why another one is missing.
+        first, *others = sorted(problems, key=lambda one: one["type"] == "missing")
         raise _explained(first, n_others=len(others)) from None
 
 
 def _by_role(columns: object) -> object:
-    """Gather the columns under Shoal's own words for roles."""
+    """Collect the columns under Shoal's own names for roles."""
     if not isinstance(columns, Mapping):
         return columns
     gathered: dict[str, object] = {}
@@ -227,7 +287,7 @@ def _explained(problem: Any, *, n_others: int) -> ShoalError:
     section = location[0]
     is_schema = section in ("table", "columns", "types", "hierarchies")
     kind: type[ShoalError] = SchemaError if is_schema else ParameterError
-    more = f" ({n_others} more problems after it.)" if n_others else ""
+    more = f" ({n_others} more problem{'s' * (n_others > 1)} after it.)" if n_others else ""
     place = f"[{section}]" + "".join(
         f" {part}" if not part.isdigit() else f", entry {int(part) + 1}" for part in location[1:]
     )

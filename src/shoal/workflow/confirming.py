@@ -1,18 +1,19 @@
 """Refuse insensitive columns that undo a release, until the steward confirms them.
 
 Insensitive columns are published beside what a method hides. Before a release is written they are
-held against it, alone and together (`shoal.knowledge.insensitive_columns`):
+compared with it, alone and in combination (`shoal.locating.insensitive_columns`):
 
-- *determines*: alone or in pairs they tell a generalized quasi-identifier or a sensitive value;
-- *share*: alone or in pairs they split a class of a generalized release into parts in which a
-  sensitive value has a larger share than is promised;
-- *classes*: in combinations of up to three, and all together, they part classes of a generalized
-  release into ones that are smaller than its guarantees allow.
+- *determines*: alone or in pairs they determine a generalized quasi-identifier or a sensitive
+  value;
+- *share*: alone or in pairs they split an equivalence class of a generalized release into parts in
+  which a sensitive value has a larger share than is promised;
+- *classes*: in combinations of up to three, and all together, they split equivalence classes into
+  ones that are smaller than the guarantees allow.
 
-The last two are about lines that show quasi-identifiers, insensitive columns and the sensitive
-value side by side. In a bucketized release the sensitive values stand in a file of their own, and
-quasi-identifiers are published as they are, so that only the first is asked there. Sliced and
-suppressed releases have no insensitive columns.
+The last two concern lines that show quasi-identifiers, insensitive columns and the sensitive value
+side by side. A bucketized release has its sensitive values in a file of their own and publishes
+quasi-identifiers unchanged, so only the first is checked there. Sliced and suppressed releases have
+no insensitive columns.
 """
 
 from __future__ import annotations
@@ -23,15 +24,14 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.core.cells import Cells, group
+from shoal.core.display import number
 from shoal.core.domain import SUPPRESSED, NumberedDomain
 from shoal.core.errors import DataError
-from shoal.core.method import Shape
+from shoal.core.manifest import Manifest
 from shoal.core.plan import Label, Plan
-from shoal.core.release import Manifest
-from shoal.core.risk_words import number
 from shoal.core.toml_text import text
-from shoal.engines.carried import count_published, count_table
-from shoal.knowledge.insensitive_columns import (
+from shoal.engines.sql.insensitive import count_published, count_table
+from shoal.locating.insensitive_columns import (
     Exposure,
     Rule,
     Search,
@@ -39,10 +39,8 @@ from shoal.knowledge.insensitive_columns import (
     find_shares,
     find_small_classes,
 )
-from shoal.knowledge.random_worlds import claims_of, limit_text
-from shoal.pipeline.release import Making, Release
-
-__all__ = ["refuse_unconfirmed"]
+from shoal.locating.random_worlds import claims_of, limit_text
+from shoal.release.opened import Making, Release
 
 _N_LISTED = 12
 
@@ -50,19 +48,9 @@ _N_LISTED = 12
 def refuse_unconfirmed(release: Release) -> Release:
     """Refuse a release whose insensitive columns undo it, unless its schema confirms them.
 
-    Parameters
-    ----------
-    release
-        A release that was just made.
-
-    Returns
-    -------
-    The release. Where some combinations were too many to look at, its plan warns of that.
-
-    Raises
-    ------
-    DataError
-        It names the columns, what they do to how many people, and how to confirm them.
+    The error names the columns, the number of people concerned, and how to confirm them. If there
+    were too many combinations to check them all, the plan of the returned release carries a
+    warning.
     """
     making = release.making
     if making is None or making.table.schema.confirms(making.table.schema.insensitive):
@@ -75,22 +63,22 @@ def refuse_unconfirmed(release: Release) -> Release:
     if n_skipped:
         plan = making.plan
         warned = replace(plan, warnings=(*plan.warnings, _skipped(n_skipped)))
-        release.making = replace(making, plan=warned)
+        return replace(release, making=replace(making, plan=warned))
     return release
 
 
 def _searches(release: Release, making: Making) -> Iterator[Search]:
-    """Look for what insensitive columns tell, rule by rule."""
+    """Search for what insensitive columns reveal, rule by rule."""
     table, schema = making.table, making.table.schema
     columns, confirmed = schema.insensitive, schema.confirmed
-    # Counted one by one, targets make few cells: all columns together make as many as rows.
+    # Counted one by one, targets make few cells; all columns together make as many as rows.
     told = [
         find_determining(count_table(table, (target,)), columns, (target,), confirmed)
         for target in (*_generalized(making), *schema.sensitive)
     ]
     found = tuple(one for search in told for one in search.found)
     yield Search(found, max((search.n_skipped for search in told), default=0))
-    if release.manifest.shape is not Shape.GENERALIZED:
+    if not release.manifest.shape.generalizes:
         return
     guarantees = release.manifest.guarantees
     cells = _by_class(
@@ -108,7 +96,7 @@ def _searches(release: Release, making: Making) -> Iterator[Search]:
 
 
 def _by_class(cells: Cells, quasi: Sequence[str], sensitive: Sequence[str]) -> Cells:
-    """Put the class first, in place of the quasi-identifiers; then the sensitive columns."""
+    """Put the equivalence class in place of the quasi-identifiers, then the sensitive columns."""
     shown = [cells.column(name) for name in quasi]
     first, number_of = group(shown, [cells.domain(name).size for name in quasi], cells.n_cells)
     places = [place for place, name in enumerate(cells.columns) if name not in quasi]
@@ -121,7 +109,7 @@ def _by_class(cells: Cells, quasi: Sequence[str], sensitive: Sequence[str]) -> C
 
 
 def _generalized(making: Making) -> tuple[str, ...]:
-    """Name the quasi-identifiers that the release does not show as they are."""
+    """Return the quasi-identifiers that the release does not show unchanged."""
     return tuple(column for column in making.table.schema.quasi if _is_hidden(making.plan, column))
 
 
@@ -158,7 +146,7 @@ def _refused(found: Sequence[Exposure], manifest: Manifest, n_skipped: int) -> D
 
 
 def _words(exposures: Sequence[Exposure], manifest: Manifest) -> str:
-    """Say what a combination of insensitive columns does to how many people, without any value."""
+    """Describe what a combination of columns does to how many people, without any value."""
     columns = exposures[0].columns
     names = " and ".join(map(repr, columns))
     s = "s" if len(columns) == 1 else ""
@@ -189,7 +177,7 @@ def _skipped(n_skipped: int) -> str:
 
 
 def _stated(found: Sequence[Exposure]) -> str:
-    """Write the fewest combinations that confirm all that was found, as TOML does."""
+    """Return, as TOML, the fewest combinations that confirm everything found."""
     asked = list(dict.fromkeys(one.columns for one in found))
     largest = [one for one in asked if not any(set(one) < set(other) for other in asked)]
     listed = (f"[{', '.join(map(text, columns))}]" for columns in largest)

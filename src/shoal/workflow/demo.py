@@ -1,7 +1,7 @@
 """A demonstration: the whole job on a sample that Shoal makes itself.
 
-What it leaves behind is what a steward would have: a table, a configuration with hierarchies, and
-the release that was published from them. No person in the sample exists.
+It leaves behind what a steward would have: a table, a configuration with hierarchies, and the
+release that was published from them. No person in the sample exists.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.core.errors import EngineError, ParameterError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.progress import Progress, silent
 from shoal.core.schema import Schema
-from shoal.datasets.census import census
-from shoal.pipeline.config import load
-from shoal.pipeline.publish import Publication, publish
-
-__all__ = ["Demonstration", "demo"]
+from shoal.core.tree import Generalization
+from shoal.datasets.synthetic import census
+from shoal.workflow.config import load
+from shoal.workflow.publish import Publication, publish
 
 _TABLE, _CONFIGURATION, _RELEASE = "people.csv", "shoal.toml", "release"
 _FEWEST_ROWS = 200
@@ -30,24 +28,15 @@ _FEWEST_ROWS = 200
 
 @dataclass(frozen=True)
 class Demonstration:
-    """Where a demonstration left what, and what was published.
-
-    Parameters
-    ----------
-    folder
-        Where everything is.
-    publication
-        What was published.
-    places
-        What to look at, in order: a path and a line about it.
-    """
+    """The folder of a demonstration, its publication, and the files to look at."""
 
     folder: Path
     publication: Publication
+    # What to look at, in order: a path and a line about it.
     places: tuple[tuple[Path, str], ...]
 
     def to_dict(self) -> dict[str, object]:
-        """Give the demonstration as JSON holds it."""
+        """Return the demonstration as JSON holds it."""
         return {
             "folder": str(self.folder),
             "places": {str(path): about for path, about in self.places},
@@ -66,20 +55,10 @@ def demo(
     replace: bool = False,
     progress: Progress = silent,
 ) -> Demonstration:
-    """Make a sample, configure Shoal for it, and publish it.
+    """Make a sample, configure Shoal for it, and publish it in a new or empty folder.
 
-    Parameters
-    ----------
-    folder
-        A new folder, or an empty one.
-    rows
-        How many people the sample has.
-    seed
-        Makes the sample repeatable. The release never is: its randomness is secret.
-    replace
-        Whether the files of an earlier demonstration are overwritten.
-    progress
-        Called with the name of each step.
+    `seed` makes the sample repeatable, but never the release: its randomness is secret. `replace`
+    overwrites the files of an earlier demonstration.
     """
     if rows < _FEWEST_ROWS:
         raise ParameterError(f"rows must be at least {_FEWEST_ROWS}, not {rows}.")
@@ -97,12 +76,12 @@ def demo(
 
 
 def _refuse_occupied(folder: Path, *, replace: bool) -> bool:
-    """Refuse a folder with files in it; say whether the folder was there."""
+    """Refuse a folder with files in it; return whether the folder existed."""
     try:
         is_occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
         is_earlier = (folder / _CONFIGURATION).is_file() and (folder / _TABLE).is_file()
     except OSError as error:
-        raise EngineError(f"{folder} cannot be looked into: {error.strerror}.") from None
+        raise EngineError(f"{folder} cannot be read: {error.strerror}.") from None
     if is_occupied and not (replace and is_earlier):
         what = "holds files that are not a demonstration's" if replace else "is there already"
         raise ParameterError(
@@ -134,7 +113,7 @@ def _hierarchy_path(column: str) -> str:
 
 
 def _configuration(schema: Schema) -> Iterator[str]:
-    """Write the configuration of the sample, with a comment for every choice."""
+    """Yield the lines of the sample's configuration, with a comment for every choice."""
     yield "# What Shoal did, and all that it needs to do it again: shoal publish shoal.toml"
     yield from ("", "[table]", f'source = "{_TABLE}"', f'key = "{schema.key}"')
     yield from ("", "[columns]")
@@ -158,7 +137,7 @@ def _configuration(schema: Schema) -> Iterator[str]:
     yield from ("", "[release]", f'folder = "{_RELEASE}"', 'format = "csv"')
 
 
-def _hierarchy_entry(column: str, hierarchy: Hierarchy) -> str:
+def _hierarchy_entry(column: str, hierarchy: Generalization) -> str:
     if hierarchy.kind == "rows":
         return _toml(_hierarchy_path(column))
     entries = (f"{key} = {_toml(value)}" for key, value in hierarchy.to_config().items())
@@ -166,7 +145,7 @@ def _hierarchy_entry(column: str, hierarchy: Hierarchy) -> str:
 
 
 def _toml(value: object) -> str:
-    """Write texts, numbers, booleans and lists of them, which TOML writes as JSON does."""
+    """Return texts, numbers, booleans and lists of them as TOML, which equals JSON for these."""
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -1,61 +1,26 @@
 """Draft a configuration for a table that nobody has described yet.
 
-The draft is TOML that parses, with every column in it. It is no valid configuration: columns that
-look like identifiers stand under identifying, all others are commented out, and Shoal refuses the
-file until the steward has given each of them a role.
+The draft is TOML that parses, with every column in it. It is not a valid configuration: columns
+that look like identifiers are listed under identifying, all others are commented out, and Shoal
+refuses the file until the steward has given each of them a role.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
 
 from shoal.core.domain import ColumnType
 from shoal.core.toml_text import comment, inline, key, text
-from shoal.engines.survey import Values
-from shoal.pipeline.hints import is_postcode_like
-
-__all__ = ["ColumnDraft", "draft", "suggested_hierarchy"]
-
-_N_INTERVALS = 6
-_FEWEST_VALUES = 8
-# A cut tells next to nothing where at least so many rows lie on either side of it.
-_FEWEST_BEYOND = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnDraft:
-    """What the draft says of one column; see `shoal.pipeline.profile.ColumnProfile`."""
-
-    name: str
-    type: ColumnType | None
-    remarks: Sequence[str]
-    identity: str | None
-    is_key: bool
-    may_name_person: bool
-    n_distinct: int
-    hierarchy: Mapping[str, object] | None
+from shoal.workflow.profile_columns import ColumnProfile, percent
 
 
 def draft(
-    name: str, source: str | None, options: Mapping[str, str], columns: Sequence[ColumnDraft]
+    name: str, source: str | None, options: Mapping[str, str], columns: Sequence[ColumnProfile]
 ) -> str:
-    """Write the draft.
+    """Return the text of the draft.
 
-    Parameters
-    ----------
-    name
-        What the source is called.
-    source
-        Its path; None where it is no file.
-    options
-        How it is read, as far as that differs from the default.
-    columns
-        What is known of each column.
+    `source` is the path of the source, or None if it is not a file; `options` are the options of
+    reading that differ from the defaults.
     """
     sections = [
         _head(name),
@@ -122,7 +87,7 @@ def _head(name: str) -> list[str]:
 
 
 def _table(
-    source: str | None, options: Mapping[str, str], columns: Sequence[ColumnDraft]
+    source: str | None, options: Mapping[str, str], columns: Sequence[ColumnProfile]
 ) -> list[str]:
     lines = ["[table]"]
     if source is None:
@@ -142,7 +107,7 @@ def _table(
     return lines
 
 
-def _columns(columns: Sequence[ColumnDraft]) -> list[str]:
+def _columns(columns: Sequence[ColumnProfile]) -> list[str]:
     named = [column for column in columns if column.identity is not None]
     others = [column for column in columns if column.identity is None]
     return [
@@ -165,19 +130,28 @@ def _columns(columns: Sequence[ColumnDraft]) -> list[str]:
     ]
 
 
-def _listed(columns: Sequence[ColumnDraft], remarks: Sequence[str], *, mark: str) -> Iterator[str]:
+def _listed(
+    columns: Sequence[ColumnProfile], remarks: Sequence[str], *, mark: str
+) -> Iterator[str]:
     names = [f"{text(column.name)}," for column in columns]
     width = min(max(map(len, names), default=0), 30)
     for column, remark in zip(names, remarks, strict=True):
         yield f"    {mark}{column:<{width}}  # {comment(remark)}"
 
 
-def _described(column: ColumnDraft) -> Iterator[str]:
+def _described(column: ColumnProfile) -> Iterator[str]:
     yield "no plain value" if column.type is None else str(column.type)
-    yield from column.remarks
+    yield from _remarks(column)
 
 
-def _types(columns: Sequence[ColumnDraft]) -> list[str]:
+def _remarks(column: ColumnProfile) -> tuple[str, ...]:
+    alone = f"{percent(column.unique_share)} of the rows alone with theirs"
+    missing = f"{column.n_missing} missing"
+    parts = [f"{column.n_distinct} values", alone * bool(column.n_unique)]
+    return (*(part for part in (*parts, missing * bool(column.n_missing)) if part), *column.hints)
+
+
+def _types(columns: Sequence[ColumnProfile]) -> list[str]:
     coded = [c for c in columns if c.type is ColumnType.INTEGER and 2 < c.n_distinct <= 10]
     return [
         "[types]",
@@ -187,7 +161,7 @@ def _types(columns: Sequence[ColumnDraft]) -> list[str]:
     ]
 
 
-def _hierarchies(columns: Sequence[ColumnDraft]) -> list[str]:
+def _hierarchies(columns: Sequence[ColumnProfile]) -> list[str]:
     lines = [
         "[hierarchies]",
         "# How the values of quasi-identifying columns are generalized. Without one, numbers and",
@@ -206,70 +180,3 @@ def _hierarchies(columns: Sequence[ColumnDraft]) -> list[str]:
 
 def _file_name(column: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in column) or "column"
-
-
-# --- hierarchies to begin with ---------------------------------------------------------------
-
-
-def suggested_hierarchy(values: Values) -> Mapping[str, object] | None:
-    """Suggest a hierarchy, as the configuration holds it; None where none suggests itself.
-
-    Parameters
-    ----------
-    values
-        What was counted of the column.
-    """
-    if values.n_timed or values.type is None or values.n_distinct < _FEWEST_VALUES:
-        return None
-    if is_postcode_like(values):
-        return {"prefix": list(range(len(values.texts[0]), 0, -2))}
-    if values.type is ColumnType.DATE:
-        return {"dates": ["month", "year", "decade"]}
-    if values.type in (ColumnType.INTEGER, ColumnType.REAL):
-        return _intervals(values)
-    return None
-
-
-def _intervals(values: Values) -> Mapping[str, object] | None:
-    """Suggest cuts near the quantiles, rounded so that no cut is a value by more than chance."""
-    numbers = values.texts.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        return None
-    order = np.argsort(numbers)
-    numbers, counts = numbers[order], values.counts[order]
-    is_whole = values.type is ColumnType.INTEGER
-    # Where most rows share few values, quantiles of the different values say more.
-    for weights in (counts, np.ones_like(counts)):
-        if weights.sum() < _N_INTERVALS * _FEWEST_BEYOND:
-            continue
-        cuts = _rounded_quantiles(numbers, weights, is_whole=is_whole)
-        if len(cuts) >= _N_INTERVALS // 2:
-            return {"intervals": cuts}
-    width = _round_step((numbers[-1] - numbers[0]) / _N_INTERVALS, is_whole=is_whole)
-    return {"width": width} if width > 0 else None
-
-
-def _rounded_quantiles(
-    numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.int64], *, is_whole: bool
-) -> list[float]:
-    cumulated = np.cumsum(weights)
-    targets = cumulated[-1] * np.arange(1, _N_INTERVALS) / _N_INTERVALS
-    quantiles = numbers[np.searchsorted(cumulated, targets)]
-    step = _round_step((quantiles[-1] - quantiles[0]) / (2 * _N_INTERVALS), is_whole=is_whole)
-    if step <= 0:
-        return []
-    places = dict.fromkeys(round(quantile / step) for quantile in quantiles.tolist())
-    return [_plain(place, step) for place in places]
-
-
-def _round_step(width: float, *, is_whole: bool) -> float:
-    """Give 1, 2 or 5 times a power of ten, at least as large as a width."""
-    if not 0 < width < math.inf:
-        return 0
-    power = 10.0 ** math.floor(math.log10(width))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * 0.999)
-    return max(round(step), 1) if is_whole else float(f"{step:.12g}")
-
-
-def _plain(place: int, step: float) -> float:
-    return place * step if isinstance(step, int) else float(f"{place * step:.12g}")

@@ -1,6 +1,6 @@
 """Attack several releases of one table together.
 
-The internal folders say who is where in each release. The adversary is taken to know it, as in
+The internal folders tell who is where in each release. The adversary is assumed to know it, as in
 other attacks on everybody in a release.
 """
 
@@ -11,32 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.attack import Findings, Risk, Section
-from shoal.core.cells import Codes
-from shoal.core.guarantees import (
-    DistinctDiversity,
-    Guarantee,
-    MatchingDiversity,
-    SlicedDiversity,
-)
-from shoal.core.work import DEFAULT_MAX_WORK, Work
-from shoal.knowledge.joint_beliefs import JointBeliefs, believe_jointly
-from shoal.knowledge.joint_worlds import JointWorlds, Marks, Partition
-from shoal.knowledge.random_worlds import Claim, claims_of, limit_text
-from shoal.pipeline.joint_people import (
+from shoal.core.adversary_guarantees import MatchingDiversity, SlicedDiversity
+from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.display import Section
+from shoal.core.findings import Findings, Risk
+from shoal.core.guarantees import DistinctDiversity, Guarantee
+from shoal.core.progress import DEFAULT_MAX_WORK, Work
+from shoal.intersection.beliefs import JointBeliefs, believe_jointly
+from shoal.intersection.worlds import JointWorlds, Partition
+from shoal.locating.random_worlds import Claim, claims_of, limit_text
+from shoal.release.opened import Release, open_release
+from shoal.workflow.joint_people import (
     common_sensitive,
     join_placements,
     partitions_of,
     refuse_other_keys,
     source_of_release,
 )
-from shoal.pipeline.release import Release, open_release
-
-__all__ = ["attack_with_earlier"]
-
-Floats = npt.NDArray[np.float64]
 
 _KNOWS = (
     "the bucket of everyone in each release, and that all releases are of one table; she takes "
@@ -56,28 +48,12 @@ def attack_with_earlier(
     *,
     max_work: int = DEFAULT_MAX_WORK,
 ) -> list[Findings]:
-    """Find what several releases of one table say together of the people in any of them.
+    """Attack several releases of one table together; return findings per shared sensitive column.
 
-    Parameters
-    ----------
-    release
-        A release that was opened from its folder, or written to one.
-    earlier
-        The public folders of other releases of the same table, or one of them.
-    max_work
-        The operations that may be spent on counting worlds exactly; default 2e9.
-
-    Returns
-    -------
-    One entry for each sensitive column that all releases share.
-
-    Raises
-    ------
-    DataError
-        Where an internal folder is missing, the keys of rows are not comparable, or the releases
-        have no people in common.
-    ParameterError
-        Where they have no sensitive column in common, or one suppresses cells.
+    `release` was opened from its folder or written to one; `earlier` are the public folders of the
+    other releases. `max_work` limits the operations for counting worlds exactly. Raises DataError
+    if an internal folder is missing, the keys of rows are not comparable, or the releases have no
+    people in common; and ParameterError if they share no sensitive column, or one suppresses cells.
     """
     folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
     releases = [release, *(open_release(folder) for folder in folders)]
@@ -97,26 +73,15 @@ def attack_with_earlier(
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One sensitive column as all releases show it.
-
-    Parameters
-    ----------
-    name
-        The column.
-    texts
-        The values.
-    worlds
-        The worlds that the releases leave.
-    release_of
-        For each partition of the worlds the release that it belongs to.
-    n_inside
-        For each cell in how many releases its people are.
-    """
+    """One sensitive column as all releases show it."""
 
     name: str
     texts: tuple[str | None, ...]
+    # The worlds that the releases leave possible.
     worlds: JointWorlds
+    # The release that each partition of the worlds belongs to.
     release_of: tuple[int, ...]
+    # The number of releases that contain the people of each cell.
     n_inside: Codes
 
     @classmethod
@@ -145,23 +110,16 @@ class _Column:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
-    """Beliefs held against what a guarantee allows, cell by cell.
+class _Judgement:
+    """Beliefs compared with what a guarantee allows, per cell."""
 
-    Parameters
-    ----------
-    value, posterior
-        The protected value that is believed most, as its number, and how much.
-    is_over
-        Whether a belief exceeds the limit.
-    is_learned
-        Whether one does that no release alone gives.
-    """
-
+    # The protected value that is believed most, and the belief in it.
     value: Codes
     posterior: Floats
-    is_over: Marks
-    is_learned: Marks
+    # Whether a belief exceeds the limit.
+    is_over: Flags
+    # Whether one exceeds it that no release alone gives.
+    is_learned: Flags
 
 
 def _attack_column(
@@ -213,7 +171,7 @@ def _attack_column(
 
 
 def _or_alone(column: _Column, believed: JointBeliefs) -> Floats:
-    """Return the beliefs; where no world fits, those of the first release that holds the person."""
+    """Return the beliefs; if no world fits, those of the first release that holds the person."""
     worlds = column.worlds
     belief, is_open = believed.belief, believed.is_contradicted[worlds.cell]
     for which in range(len(worlds.partitions)):
@@ -225,8 +183,8 @@ def _or_alone(column: _Column, believed: JointBeliefs) -> Floats:
 
 def _judge(
     column: _Column, belief: Floats, claims: Sequence[Claim], alone: Sequence[Floats]
-) -> _Judged:
-    """Hold every protected value against its bound; the worst one is kept for each cell."""
+) -> _Judgement:
+    """Compare every protected value with its bound; keep the worst one per cell."""
     worlds = column.worlds
     n_cells = len(worlds.counts)
     value = np.full(n_cells, -1, dtype=np.int64)
@@ -249,11 +207,11 @@ def _judge(
         np.maximum.at(posterior, cell, own)
         best = own >= posterior[cell]
         value[cell[best]] = worlds.value[chosen[best]]
-    return _Judged(value, posterior, is_over, is_learned)
+    return _Judgement(value, posterior, is_over, is_learned)
 
 
 def _least_values(guarantees: Sequence[Guarantee]) -> int:
-    """Return how many values the guarantees leave everybody at least."""
+    """Return the number of values that the guarantees leave everybody at least."""
     least = [0]
     for one in guarantees:
         is_sliced = isinstance(one, SlicedDiversity) and one.diversity == "distinct"
@@ -262,8 +220,8 @@ def _least_values(guarantees: Sequence[Guarantee]) -> int:
     return max(least)
 
 
-def _too_few(column: _Column, believed: JointBeliefs, least: int) -> Marks:
-    """Mark the cells that keep fewer values than allowed and than each release leaves them."""
+def _too_few(column: _Column, believed: JointBeliefs, least: int) -> Flags:
+    """Mark the cells that keep fewer values than allowed, and than each release leaves them."""
     worlds = column.worlds
     too_few = believed.n_left < least
     for which, partition in enumerate(worlds.partitions):
@@ -273,7 +231,7 @@ def _too_few(column: _Column, believed: JointBeliefs, least: int) -> Marks:
     return too_few
 
 
-def _certain_alone(column: _Column) -> Marks:
+def _certain_alone(column: _Column) -> Flags:
     certain = np.zeros(len(column.worlds.counts), dtype=bool)
     for which, partition in enumerate(column.worlds.partitions):
         place = column.worlds.places[:, which]
@@ -290,12 +248,7 @@ def _limit(claims: Sequence[Claim], guarantees: Sequence[Guarantee]) -> str:
 
 def _codes(column: _Column, release: Release, value: Codes) -> Codes:
     """Return values by the codes of a release; -1 for those that it does not have."""
-    published = release.published
-    if published.sliced is not None:
-        domain = published.sliced.domain(column.name)
-    else:
-        assert published.buckets is not None
-        domain = published.buckets.domain
+    domain = next(one for one in release.published.sensitive if one.column == column.name)
     own = domain.codes_of(list(column.texts))
     return np.where(value >= 0, own[value], -1)
 
@@ -312,7 +265,7 @@ def _worst_alone(
 
 
 def _cut_short(n_open: int, n_contradicted: int) -> str:
-    """Say what was not looked at; empty where everything was."""
+    """Return what was not examined; empty if everything was."""
     parts = []
     if n_open:
         parts.append(
@@ -327,7 +280,7 @@ def _cut_short(n_open: int, n_contradicted: int) -> str:
     return "; ".join(parts)
 
 
-def _by_values_left(column: _Column, believed: JointBeliefs, judged: _Judged) -> Section:
+def _by_values_left(column: _Column, believed: JointBeliefs, judged: _Judgement) -> Section:
     is_live = ~believed.is_contradicted
     left = np.minimum(believed.n_left, _MOST_LEFT)
     counts = column.worlds.counts

@@ -1,11 +1,11 @@
 """The gate between attacking a release and writing it.
 
-An attack for which the configuration gives a limit is judged by it; one without is reported, not
-judged. A release that fails is not written, unless the steward accepts the risk and says why: the
-reason goes to the internal record. Knowledge that could not be resolved always stops a release,
-because nobody knows what an adversary with the right spelling would have found.
+An attack with a limit in the configuration is judged by it; one without is reported, not judged. A
+release that fails is not written, unless the steward accepts the risk and says why: the reason goes
+to the internal record. Knowledge that could not be resolved always stops a release, because nobody
+knows what an adversary with the right spelling would have found.
 
-Judgements use the truth and stay internal. No value of the table is in them.
+Judgements use the truth and stay internal. They contain no value of the table.
 """
 
 from __future__ import annotations
@@ -14,31 +14,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import HELD_OUT_TEST, Attack, Need
+from shoal.core.display import Section, number
 from shoal.core.errors import GuaranteeError, ParameterError
-from shoal.core.held_out import HELD_OUT_TEST, HeldOutAttack
+from shoal.core.findings import Findings
+from shoal.core.manifest import Manifest
 from shoal.core.progress import Progress
 from shoal.core.registry import find, snake_case
-from shoal.core.release import Manifest
-from shoal.core.risk_words import number
-from shoal.pipeline.attack import attack, attacks_that_apply
-from shoal.pipeline.config import ConfiguredAttack
-from shoal.pipeline.release import Release
-from shoal.pipeline.witnesses import known_to_maker
-
-__all__ = [
-    "NOTHING_JUDGED",
-    "GateError",
-    "Judgement",
-    "Outcome",
-    "gate_warnings",
-    "judge",
-    "pass_gate",
-]
+from shoal.release.opened import Release
+from shoal.release.witnesses import known_to_maker
+from shoal.workflow.attack import AttackReport, attack, attacks_that_apply
+from shoal.workflow.make import ConfiguredAttack
 
 
 class Outcome(StrEnum):
-    """What the gate says of an attack."""
+    """The verdict of the gate on an attack."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -52,60 +42,46 @@ _STOPPING = (Outcome.FAILED, Outcome.MEANINGLESS)
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What an attack found, held against the limit of the configuration.
-
-    Parameters
-    ----------
-    attack, knows
-        The attack, and what its adversary knows.
-    n_people, n_at_risk, worst
-        How many people were attacked and are at risk, and the largest posterior. Nobody can be
-        said to be at risk, or not to be, without a limit: `n_at_risk` is then None.
-    limit
-        The posterior from which on a person is at risk; None if there is none.
-    max_people
-        How many people may be at risk; None if the attack is not judged.
-    line
-        What was found, in a few words.
-    scale
-        How beliefs compare with the truth, by the names of `Findings.scale`.
-    is_by_limit
-        Whether the limit alone judges the attack, because it does not count people.
-    cut_short, unresolved, meaningless, n_above_anyway
-        As in `Findings`.
-    not_run
-        Why the attack was left out; empty if it was run.
-    figures, sections
-        The figures of an attack that was tried on a part of the table, or that was compared with
-        the truth, which cannot be repeated from the published files. Empty for others.
-    """
+    """The findings of an attack, compared with the limit of the configuration."""
 
     attack: str
+    # What its adversary knows.
     knows: str
     n_people: int = 0
+    # None without a limit, because then nobody can be said to be at risk, or not to be.
     n_at_risk: int | None = None
+    # The largest posterior.
     worst: float = 0.0
+    # The posterior from which on a person is at risk.
     limit: str | None = None
+    # How many people may be at risk; None if the attack is not judged.
     max_people: int | None = None
+    # The finding in one line.
     line: str = ""
+    # How beliefs compare with the truth, by the names of `Findings.scale`.
     scale: Mapping[str, object] = field(default_factory=dict)
+    # Whether the limit alone judges the attack, because it does not count people.
     is_by_limit: bool = False
+    # These four are as in `Findings`.
     cut_short: str = ""
     unresolved: tuple[str, ...] = ()
     meaningless: str = ""
     n_above_anyway: int = 0
+    # Why the attack was left out; empty if it was run.
     not_run: str = ""
+    # Figures that cannot be repeated from the published files: of attacks that were tried on a part
+    # of the table or compared with the truth. Empty for others.
     figures: Mapping[str, object] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
-        """What the gate says."""
+        """The verdict of the gate."""
         if self.not_run:
             return Outcome.NOT_RUN
         if self.max_people is None or self.n_at_risk is None:
             return Outcome.REPORTED
-        # As many people as every release exposes may be allowed; the limit then still judges.
+        # If max_people allows the people whom every release exposes, the limit still judges.
         if self.meaningless and not 0 < self.n_above_anyway <= self.max_people:
             return Outcome.MEANINGLESS
         is_passed = self.n_at_risk <= self.max_people and not self.cut_short
@@ -113,7 +89,7 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """The outcome with what was allowed, in a few words."""
+        """The outcome and what was allowed, in a few words."""
         if self.outcome is Outcome.NOT_RUN:
             return f"not run: {self.not_run}"
         if self.outcome is Outcome.REPORTED:
@@ -124,7 +100,7 @@ class Judgement:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What has to be known beside the line, in sentences."""
+        """What the steward should know beside the line, in sentences."""
         said = []
         if self.cut_short:
             said.append(f"{self.attack} was cut short: {self.cut_short}.")
@@ -162,7 +138,7 @@ class Judgement:
         return stated
 
     def __str__(self) -> str:
-        """Say why the gate stops at this attack."""
+        """Return why the gate stops at this attack."""
         if self.outcome is Outcome.MEANINGLESS:
             return f"{self.attack}: its limit means nothing, because {self.meaningless}"
         if self.is_by_limit:
@@ -182,10 +158,7 @@ _ASK = (
 class GateError(GuaranteeError):
     """An attack put more people at risk than the configuration allows; nothing was written.
 
-    Parameters
-    ----------
-    judgements
-        What the gate said of every attack.
+    `judgements` holds the verdict of the gate on every attack.
     """
 
     def __init__(self, fact: str, *, hint: str, judgements: Sequence[Judgement]) -> None:
@@ -199,19 +172,11 @@ def judge(
     configured: Sequence[ConfiguredAttack],
     not_run: Mapping[str, str],
     progress: Progress,
-) -> tuple[Judgement, ...]:
-    """Run the attacks that are named and every other that fits, and judge those with a limit.
+) -> tuple[tuple[Judgement, ...], AttackReport]:
+    """Run the named attacks and every other that fits, and judge those with a limit.
 
-    Parameters
-    ----------
-    release
-        The release.
-    configured
-        The attacks that the configuration names.
-    not_run
-        The attacks that it leaves out, each with its reason.
-    progress
-        Called with the name of each step.
+    `not_run` holds the attacks that the configuration leaves out, each with its reason. Returns the
+    judgements, and the report of the attacks that they judge.
     """
     published = release.published
     table = None if release.making is None else release.making.table
@@ -227,13 +192,13 @@ def judge(
         for name, reason in not_run.items()
     )
     if not made:
-        return left_out
+        return left_out, AttackReport(())
     report = attack(release, *(one for _, one in made), progress=progress)
     judged = (
         _judgement(entry, one, found)
         for (entry, one), found in zip(made, report.findings, strict=True)
     )
-    return (*judged, *left_out)
+    return (*judged, *left_out), report
 
 
 def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgement:
@@ -281,7 +246,7 @@ def _refuse_unjudged(entry: ConfiguredAttack, one: Attack, found: Findings) -> N
 def _figures(one: Attack, found: Findings) -> tuple[Mapping[str, object], tuple[Section, ...]]:
     """Return what cannot be repeated from the published files, without values of the table."""
     is_checked = found.calibration is not None or "precision" in found.headline
-    if not is_checked and not isinstance(one, HeldOutAttack):
+    if not is_checked and Need.TRIAL not in one.needs:
         return {}, ()
     shown = tuple(section for section in found.sections if not section.holds_values)
     return found.headline, shown
@@ -290,12 +255,9 @@ def _figures(one: Attack, found: Findings) -> tuple[Mapping[str, object], tuple[
 def pass_gate(
     judgements: Sequence[Judgement], manifest: Manifest, accept_risk: str | None
 ) -> str | None:
-    """Refuse a release that fails; return what was accepted, for the record.
+    """Raise GateError for a release that fails; return the accepted risk, for the record.
 
-    Raises
-    ------
-    GateError
-        If an attack fails and nobody accepted that, or if knowledge could not be resolved.
+    Knowledge that could not be resolved stops a release even if the risk is accepted.
     """
     _refuse_unresolved(judgements)
     failed = [judgement for judgement in judgements if judgement.outcome in _STOPPING]
@@ -319,7 +281,7 @@ def _hint(failed: Sequence[Judgement]) -> str:
 
 
 def _refuse_unresolved(judgements: Sequence[Judgement]) -> None:
-    """Refuse a release where knowledge names what is not there; that cannot be accepted."""
+    """Refuse a release if knowledge names what is not there; that risk cannot be accepted."""
     unresolved = {entry for judgement in judgements for entry in judgement.unresolved}
     if unresolved:
         raise GateError(
@@ -331,7 +293,7 @@ def _refuse_unresolved(judgements: Sequence[Judgement]) -> None:
 
 
 def gate_warnings(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """Return what the steward should know of the gate, in words."""
+    """Return the warnings of the gate for the steward."""
     remarks = tuple(remark for judgement in judgements for remark in judgement.remarks)
     if any(judgement.max_people is not None for judgement in judgements):
         return remarks
@@ -342,4 +304,4 @@ NOTHING_JUDGED = (
     "No attack is judged: the configuration gives no limit, so the gate lets every release pass. "
     "Add for example [attacks.homogeneity] with max_people = 0."
 )
-"""The warning where a configuration has no limit at all."""
+"""The warning if a configuration has no limit at all."""

@@ -1,7 +1,7 @@
 """Build, check and show hierarchies: the files that the steward edits by hand.
 
-A rule is applied to all values of a column, and every value gets its line in ARX's format, so
-that the file can be looked through and changed before it is used.
+A rule is applied to all values of a column, and every value gets its line in ARX's format, so that
+the file can be read and changed before it is used.
 """
 
 from __future__ import annotations
@@ -14,47 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from shoal.core.domain import Domain, Texts
+from shoal.core.arrays import Texts
+from shoal.core.documents import read_whole_text
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.hierarchy_file import write_rows
-from shoal.core.reading import read_whole_text
 from shoal.core.schema import Schema
 from shoal.core.tree import Tree
-from shoal.engines.domains import build_domain, infer_type, refuse_reserved
-from shoal.engines.table import EngineTable
-from shoal.knowledge.guided import guided_hierarchy
-from shoal.pipeline.read import columns_of, read
-
-__all__ = [
-    "Outline",
-    "build",
-    "check",
-    "domain_of_column",
-    "domain_of_values",
-    "guided",
-    "read_values",
-]
+from shoal.engines.sql.domains import build_domain, infer_type, refuse_reserved
+from shoal.engines.sql.table import EngineTable
+from shoal.hierarchies.files import write_rows
+from shoal.hierarchies.guided import guided_hierarchy
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.workflow.read import columns_of, read
 
 _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A hierarchy laid over values: what the command line shows of it.
-
-    Parameters
-    ----------
-    tree
-        The hierarchy over the values.
-    path
-        The file it was read from or written to.
-    n_unused
-        How many leaves of the file no value of the column has; None where no column was given.
-    """
+    """A hierarchy over the values of a column, as the command line shows it."""
 
     tree: Tree
+    # The file it was read from or written to.
     path: Path
+    # Leaves of the file that no value of the column has; None if no column was given.
     n_unused: int | None = None
 
     @property
@@ -63,7 +46,7 @@ class Outline:
         return tuple(np.bincount(self.tree.level, minlength=self.tree.height + 1).tolist())
 
     def to_dict(self) -> dict[str, object]:
-        """Give the outline as JSON holds it, without any label."""
+        """Return the outline as JSON holds it, without any label."""
         return {
             "file": str(self.path),
             "column": self.tree.column,
@@ -74,12 +57,9 @@ class Outline:
         }
 
     def nested(self, most: int = _MOST_SHOWN) -> tuple[Mapping[str, Any], int]:
-        """Give the labels as nested mappings from the root, and how many nodes were left out.
+        """Return labels as nested mappings from the root, and the number of nodes left out.
 
-        Parameters
-        ----------
-        most
-            How many nodes are given, those next to the root first.
+        At most `most` nodes are returned, those nearest to the root first.
         """
         tree, shown = self.tree, self._shown(most)
         nested: dict[int, dict[str, Any]] = {node: {} for node in shown}
@@ -109,20 +89,9 @@ def build(
     counts: Sequence[int] | None = None,
     replace: bool = False,
 ) -> Outline:
-    """Apply a rule to the values of a column and write one line for each of them.
+    """Apply a rule to the values of a column, and write one line per value in ARX's format.
 
-    Parameters
-    ----------
-    hierarchy
-        The rule.
-    domain
-        The values: `domain_of_column` or `domain_of_values`.
-    path
-        The file to write, in ARX's format.
-    counts
-        How many rows carry each value, for quantiles.
-    replace
-        Whether a file that stands there already is replaced.
+    `counts`, the number of rows with each value, serves for quantiles.
     """
     file = Path(path)
     if file.exists() and not replace:
@@ -131,19 +100,16 @@ def build(
         )
     tree = hierarchy.over(domain, counts)
     rows = tree.rows()
-    # What is written must be what can be read again.
+    # Refuses rows that could not be read back.
     Hierarchy.from_rows(rows, column=domain.column)
     write_rows(file, rows)
     return Outline(tree, file)
 
 
 def check(path: str | os.PathLike[str], domain: Domain | None = None) -> Outline:
-    """Check a hierarchy file against itself and, where a column is given, against its values.
+    """Check a hierarchy file against itself and, if a column is given, against its values.
 
-    Raises
-    ------
-    SchemaError
-        Where rows contradict each other, or a value of the column is not among the leaves.
+    Raises SchemaError if rows contradict each other, or a value of the column is not a leaf.
     """
     file = Path(path)
     name = file.stem if domain is None else domain.column
@@ -157,16 +123,9 @@ def check(path: str | os.PathLike[str], domain: Domain | None = None) -> Outline
 
 
 def domain_of_column(source: Any, column: str, **options: str | None) -> tuple[Domain, list[int]]:
-    """Read the values of a column and how many rows carry each.
+    """Return the values of a column, and the number of rows with each.
 
-    Parameters
-    ----------
-    source
-        As for `shoal.read`.
-    column
-        The column; the others are not looked at.
-    options
-        As for `shoal.read`: table, delimiter, quote, encoding.
+    Options are as for `shoal.read`; the other columns are not read.
     """
     table = _read_columns(source, [column], options)
     try:
@@ -178,24 +137,9 @@ def domain_of_column(source: Any, column: str, **options: str | None) -> tuple[D
 def guided(
     source: Any, column: str, by: str, *, levels: int | None = None, **options: str | None
 ) -> tuple[Hierarchy, Domain]:
-    """Build a hierarchy that keeps values apart which differ in a sensitive column.
+    """Build a hierarchy that keeps values apart which differ in the sensitive column `by`.
 
-    Parameters
-    ----------
-    source
-        As for `shoal.read`.
-    column
-        The column that it is for.
-    by
-        The sensitive column; no other is looked at.
-    levels
-        As for `shoal.knowledge.guided_hierarchy`.
-    options
-        As for `shoal.read`: table, delimiter, quote, encoding.
-
-    Returns
-    -------
-    The hierarchy, and the values of the column.
+    Returns the hierarchy, and the values of the column. Options are as for `shoal.read`.
 
     Examples
     --------
@@ -225,12 +169,12 @@ def _read_columns(
                 hint=f"its columns are {', '.join(map(repr, columns))}.",
             )
     rest = [name for name in columns if name not in wanted]
-    # Roles decide nothing here but which columns are looked at.
+    # Here roles only decide which columns are read.
     return read(source, Schema(quasi=wanted, identifying=rest), **given)
 
 
 def domain_of_values(column: str, values: Sequence[str]) -> Domain:
-    """Make the domain of listed values; their type is read off them, as that of a CSV column.
+    """Return the domain of listed values; their type is inferred, as that of a CSV column.
 
     Examples
     --------
@@ -245,7 +189,7 @@ def domain_of_values(column: str, values: Sequence[str]) -> Domain:
 
 
 def read_values(path: str | os.PathLike[str]) -> list[str]:
-    """Read a list of values, one a line; empty lines are passed over."""
+    """Read a list of values, one per line; empty lines are skipped."""
     file = Path(path)
     try:
         text = read_whole_text(file, encoding="utf-8-sig")

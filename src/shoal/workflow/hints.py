@@ -1,21 +1,21 @@
-"""What the name and the values of a column suggest to a steward who sees them for the first time.
+"""Hints from the name and the values of a column, for a steward who sees it for the first time.
 
-Hints say what was seen and never show a value. They decide nothing: roles are the steward's.
+Hints state what was found and never show a value. They decide nothing: roles are the steward's. A
+first hierarchy is suggested for postcodes, dates and numbers.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from shoal.core.domain import SUPPRESSED, ColumnType
-from shoal.core.spelling import group_variants, words_of_variants
-from shoal.engines.survey import Values
-
-__all__ = ["hints", "identity", "is_postcode_like", "may_name_person", "naming_word"]
+from shoal.core.arrays import Floats, Integers
+from shoal.core.domain import SUPPRESSED, ColumnType, group_variants, words_of_variants
+from shoal.engines.sql.survey import Values
 
 _NEARLY_ALL = 0.95
 _FEW_ROWS = 20
@@ -23,13 +23,17 @@ _FEW_VALUES = 10
 _SHARE_OF_NAMES = 0.1
 _MANY_NAMES = 50
 _LONG_NUMBER = 5
+_N_INTERVALS = 6
+_FEWEST_VALUES = 8
+# A cut reveals next to nothing if at least this many rows lie on either side of it.
+_FEWEST_BEYOND = 5
 
 
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words for what names a person, in the languages that Shoal's users write their headers in.
+# Words for names and contact data of people, in the languages of our users' column headers.
 _NAMING_WORDS = _words_of(
     """
     name names fullname firstname lastname forename surname maidenname nickname username login
@@ -55,7 +59,7 @@ _THINGS_WITH_NAMES = _words_of(
     clinic ward school university drug medication disease species variable event course type
     """
 )
-# Words for what tells rows or people apart; many columns of codes have them too.
+# Words for identifiers of rows or people; many columns of codes have them too.
 _NUMBERING_WORDS = _words_of(
     """
     id ids uid uuid guid pid identifier no nr num number nummer numero numer key index idx row
@@ -83,13 +87,7 @@ _CODE = re.compile(r"(?=.*[0-9])[A-Za-z0-9]+")
 
 
 def hints(values: Values) -> tuple[str, ...]:
-    """Say what is remarkable about the values of a column.
-
-    Parameters
-    ----------
-    values
-        What was counted.
-    """
+    """Return what is remarkable about the values of a column."""
     return tuple(_remarks(values))
 
 
@@ -138,7 +136,7 @@ def _text_remarks(values: Values) -> Iterator[str]:
 
 
 def _number_remarks(texts: list[str]) -> Iterator[str]:
-    """Say why a column that looks like numbers is kept as text."""
+    """Explain why a column that looks like numbers is kept as text."""
     if all(map(_DIGITS.fullmatch, texts)):
         is_padded = any(len(text) > 1 and text.startswith("0") for text in texts)
         yield "leading zeros: kept as text" if is_padded else "long numbers: kept as text"
@@ -156,13 +154,7 @@ def _number_remarks(texts: list[str]) -> Iterator[str]:
 
 
 def identity(values: Values) -> str | None:
-    """Say why a column looks as if it named people; None where it does not.
-
-    Parameters
-    ----------
-    values
-        What was counted.
-    """
+    """Return why a column looks like an identifier of people; None if it does not."""
     if values.n_present == 0 or values.type in _NEVER_NAMES:
         return None
     share = values.n_distinct / values.n_present
@@ -180,21 +172,21 @@ def identity(values: Values) -> str | None:
 
 
 def _looks_assigned(values: Values) -> bool:
-    """Tell whether values that are nearly all different look assigned, not measured."""
+    """Return whether values that are nearly all different look assigned, not measured."""
     if values.n_present < _FEW_ROWS or _has_postcode_name(values.column):
         return False
     return values.type is not ColumnType.INTEGER or _is_numbering(values)
 
 
 def may_name_person(values: Values) -> bool:
-    """Tell whether a column may say whose row it is: a number that repeats."""
+    """Return whether a column may tell whose row it is: an identifier that repeats."""
     is_named = any(word in _NUMBERING_WORDS for word in _words(values.column))
     share = values.n_distinct / max(values.n_present, 1)
     return is_named and values.n_missing == 0 and _SHARE_OF_NAMES <= share < 1
 
 
 def is_postcode_like(values: Values) -> bool:
-    """Tell whether all values are codes of one length that prefixes make sense of."""
+    """Return whether all values are codes of one length, whose prefixes make sense."""
     if values.n_distinct < _FEW_VALUES:
         return False
     if values.type is ColumnType.INTEGER and not _has_postcode_name(values.column):
@@ -206,7 +198,7 @@ def is_postcode_like(values: Values) -> bool:
 
 
 def _is_numbering(values: Values) -> bool:
-    """Tell whether whole numbers count up without large gaps, or are long and of one length."""
+    """Return whether whole numbers count up without large gaps, or are long and of one length."""
     numbers = [int(text) for text in values.texts]
     if max(numbers) - min(numbers) < 2 * len(numbers):
         return True
@@ -215,7 +207,7 @@ def _is_numbering(values: Values) -> bool:
 
 
 def naming_word(column: str) -> str | None:
-    """Give the word in a column's name that speaks of what names a person; None without one.
+    """Return the word in a column's name that suggests what names a person; None without one.
 
     Examples
     --------
@@ -243,3 +235,62 @@ def _words(column: str) -> list[str]:
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
     words = re.findall(r"[^\W\d_]+", bare)
     return [*words, "".join(words)]
+
+
+# --- hierarchies to begin with ---------------------------------------------------------------
+
+
+def suggested_hierarchy(values: Values) -> Mapping[str, object] | None:
+    """Return a first hierarchy, as the configuration states it; None if nothing suggests itself."""
+    if values.n_timed or values.type is None or values.n_distinct < _FEWEST_VALUES:
+        return None
+    if is_postcode_like(values):
+        return {"prefix": list(range(len(values.texts[0]), 0, -2))}
+    if values.type is ColumnType.DATE:
+        return {"dates": ["month", "year", "decade"]}
+    if values.type in (ColumnType.INTEGER, ColumnType.REAL):
+        return _intervals(values)
+    return None
+
+
+def _intervals(values: Values) -> Mapping[str, object] | None:
+    """Suggest cuts near the quantiles, rounded so that a cut equals a value only by chance."""
+    numbers = values.texts.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        return None
+    order = np.argsort(numbers)
+    numbers, counts = numbers[order], values.counts[order]
+    is_whole = values.type is ColumnType.INTEGER
+    # If most rows share few values, quantiles of the different values say more.
+    for weights in (counts, np.ones_like(counts)):
+        if weights.sum() < _N_INTERVALS * _FEWEST_BEYOND:
+            continue
+        cuts = _rounded_quantiles(numbers, weights, is_whole=is_whole)
+        if len(cuts) >= _N_INTERVALS // 2:
+            return {"intervals": cuts}
+    width = _round_step((numbers[-1] - numbers[0]) / _N_INTERVALS, is_whole=is_whole)
+    return {"width": width} if width > 0 else None
+
+
+def _rounded_quantiles(numbers: Floats, weights: Integers, *, is_whole: bool) -> list[float]:
+    cumulated = np.cumsum(weights)
+    targets = cumulated[-1] * np.arange(1, _N_INTERVALS) / _N_INTERVALS
+    quantiles = numbers[np.searchsorted(cumulated, targets)]
+    step = _round_step((quantiles[-1] - quantiles[0]) / (2 * _N_INTERVALS), is_whole=is_whole)
+    if step <= 0:
+        return []
+    places = dict.fromkeys(round(quantile / step) for quantile in quantiles.tolist())
+    return [_plain(place, step) for place in places]
+
+
+def _round_step(width: float, *, is_whole: bool) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least as large as a width."""
+    if not 0 < width < math.inf:
+        return 0
+    power = 10.0 ** math.floor(math.log10(width))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * 0.999)
+    return max(round(step), 1) if is_whole else float(f"{step:.12g}")
+
+
+def _plain(place: int, step: float) -> float:
+    return place * step if isinstance(step, int) else float(f"{place * step:.12g}")

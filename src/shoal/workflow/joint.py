@@ -1,9 +1,9 @@
 """Anonymize a table so that the release stays safe beside earlier ones.
 
-The buckets of the new release stay within those of the earlier releases: every earlier bucket is
-a part of the table, which the method plans by itself (`shoal.methods.parts`). The earlier releases
-then add nothing to the new one; `shoal.core.joint_safety` has the proof, and `shoal verify` checks
-it with the internal folder.
+The buckets of the new release stay within those of the earlier releases: every earlier bucket is a
+part of the table, which the method plans by itself (`shoal.grouping.parts`). The earlier releases
+then add nothing to the new one; `shoal.core.adversary_guarantees` has the proof, and
+`shoal verify` checks it with the internal folder.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from dataclasses import replace
 import numpy as np
 
 from shoal import checks
-from shoal.checks.verdict import Evidence
-from shoal.core.cells import Buckets, Codes, group
-from shoal.core.domain import Texts
+from shoal.core.adversary_guarantees import BeliefGain, ForegroundSafety, JointSafety
+from shoal.core.arrays import Codes, Texts
+from shoal.core.cells import Buckets, group
+from shoal.core.domain import Role
 from shoal.core.errors import GuaranteeError, InfeasibleError, ParameterError
-from shoal.core.guarantees import BeliefGain, ForegroundSafety, Guarantee, JointSafety
-from shoal.core.method import Method, Problem, Shape
+from shoal.core.exact import reachable
+from shoal.core.guarantees import Guarantee
+from shoal.core.method import Method, Problem
 from shoal.core.plan import Plan
-from shoal.core.progress import Progress, silent
-from shoal.core.schema import Role
+from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.core.secret import Secret
-from shoal.core.work import DEFAULT_MAX_WORK
-from shoal.engines.parting import PART, keys_of_rows, part_rows
-from shoal.engines.table import EngineTable
-from shoal.engines.texts import texts_of
-from shoal.methods.parts import plan_parts, plan_whole_parts
-from shoal.pipeline.anonymize import check_fits, made_release
-from shoal.pipeline.earlier_places import EarlierPlaces
-from shoal.pipeline.joint_people import (
+from shoal.core.shapes import Model
+from shoal.core.verdict import Evidence
+from shoal.engines.sql.coding import PART, keys_of_rows, part_rows
+from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.table import EngineTable
+from shoal.grouping.parts import plan_parts, plan_whole_parts
+from shoal.release.earlier_places import EarlierPlaces
+from shoal.release.opened import Release, open_release
+from shoal.workflow.anonymize import check_fits, made_release
+from shoal.workflow.joint_people import (
     Source,
     columns_of_placement,
     common_sensitive,
@@ -43,25 +46,18 @@ from shoal.pipeline.joint_people import (
     refuse_other_keys,
     source_of_release,
 )
-from shoal.pipeline.release import Release, open_release
-
-__all__ = ["anonymize_beside", "places_in"]
 
 _OF_COLUMNS = (BeliefGain, ForegroundSafety)
-"""Guarantees about what quasi-identifiers tell; a bucket may break one that its parts keep."""
-_PLAIN = frozenset({Shape.BUCKETIZED, Shape.GENERALIZED})
-"""Shapes whose buckets say of everybody which values they share."""
+"""Guarantees that depend on quasi-identifiers; a bucket may break one that its parts keep."""
+_PLAIN = frozenset({Model.BUCKETS, Model.CLASSES})
+"""Models whose buckets tell which values the people in them share."""
 
 
 def places_in(folders: Sequence[str | os.PathLike[str]], table: EngineTable) -> EarlierPlaces:
-    """Find where people are in earlier releases, which are of the same people as a table.
+    """Find where the people of a table are in earlier releases.
 
-    Raises
-    ------
-    DataError
-        Where an internal folder is missing, or the keys of rows are not comparable.
-    ParameterError
-        Where the sensitive column of the table is not that of the releases.
+    Raises DataError if an internal folder is missing or the keys of rows are not comparable, and
+    ParameterError if the sensitive column of the table is not that of the releases.
     """
     releases = [open_release(folder) for folder in folders]
     with contextlib.ExitStack() as stack:
@@ -137,20 +133,9 @@ def anonymize_beside(
 ) -> Release:
     """Anonymize a table so that earlier releases add nothing to what is published of it.
 
-    Parameters
-    ----------
-    places
-        Where people are in the earlier releases.
-    secret, table, method, max_work, progress
-        As for `shoal.pipeline.anonymize.anonymize_with`.
-
-    Raises
-    ------
-    InfeasibleError
-        Where an earlier bucket breaks what is asked for by itself, or no plan within the earlier
-        buckets keeps it.
-    ParameterError
-        Where the method publishes a shape, or promises something, that this is not for.
+    Raises InfeasibleError if an earlier bucket by itself breaks what is asked for, or no plan
+    within the earlier buckets keeps it; and ParameterError if the method's shape or guarantees do
+    not allow it.
     """
     check_fits(table, method)
     _refuse_other_methods(method)
@@ -189,18 +174,18 @@ def anonymize_beside(
 
 def _plans(method: Method, problem: Problem) -> list[Callable[[], Plan]]:
     """Return the plans to try: parts cut by the method, then what always lies within parts."""
-    if method.shape is Shape.BUCKETIZED:
+    if method.shape.numbers_buckets:
         plans: list[Callable[[], Plan]] = [lambda: plan_parts(method, problem)]
         if not any(one.needs_witness for one in method.guarantees):
             plans.append(lambda: plan_whole_parts(problem))
         return plans
-    # Labels may nest by themselves, as those of a coarser generalization of the same columns do.
+    # Labels may nest without cutting, as those of a coarser generalization of the same columns do.
     whole = replace(problem, cells=problem.cells.select(problem.cells.columns[1:]))
     return [lambda: plan_parts(method, problem), lambda: method.plan(whole)]
 
 
 def _refuse_other_methods(method: Method) -> None:
-    if method.shape not in _PLAIN or method.distorts:
+    if method.shape.model not in _PLAIN or method.distorts:
         raise ParameterError(
             f"{type(method).__name__} cannot publish beside earlier releases.",
             hint="take a method that publishes buckets or equivalence classes, such as Anatomy, "
@@ -216,7 +201,7 @@ def _refuse_other_methods(method: Method) -> None:
 def _refuse_further_columns(
     method: Method, published: Collection[str], quasi: Sequence[str]
 ) -> None:
-    """Refuse a promise about published columns where an earlier release publishes others."""
+    """Refuse a guarantee about published columns if an earlier release publishes others."""
     strange = sorted(set(published).difference(quasi))
     promised = [one.name for one in method.guarantees if isinstance(one, _OF_COLUMNS)]
     if promised and strange:
@@ -228,7 +213,7 @@ def _refuse_further_columns(
 
 
 def _part_rows(table: EngineTable, keys: Texts, places: Codes) -> int:
-    """Put rows with the same places in all earlier releases in one part; return how many."""
+    """Put rows with equal places in all earlier releases into one part; return their number."""
     columns = [places[:, which] + 1 for which in range(places.shape[1])]
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     first, part = group(columns, sizes, len(keys))
@@ -257,11 +242,11 @@ def _refuse_infeasible(table: EngineTable, method: Method, n_parts: int) -> None
 def _infeasible(
     guarantee: Guarantee, n_failing: int, n_parts: int, reached: dict[str, object]
 ) -> InfeasibleError:
-    best = ", ".join(f"{name} = {value}" for name, value in reached.items())
+    best = reachable(reached)
     return InfeasibleError(
-        f"Of the {n_parts} groups of people whom the earlier releases part, {n_failing} break "
+        f"Of the {n_parts} groups of people that the earlier releases separate, {n_failing} break "
         f"{guarantee.name} by themselves, and so does any release whose buckets stay within them.",
-        hint=(f"{best} can be kept; otherwise " if best else "")
+        hint=(f"{best}; otherwise " if best else "")
         + "ask for less, or withdraw an earlier release.",
         best=reached,
     )

@@ -1,8 +1,8 @@
 """Where the same people are in several releases, by the keys of their rows.
 
-Only the internal folders say who is where. A person is known again by the key of their row: a
-column that the steward named, or the number of the line where both releases were made of the very
-same file.
+Only the internal folders tell who is where. A person is recognized by the key of their row: a
+column that the steward named, or the line number if both releases were made from the very same
+file.
 """
 
 from __future__ import annotations
@@ -13,56 +13,32 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.core.cells import Codes, Counts, group
-from shoal.core.domain import Domain
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import group
+from shoal.core.documents import parse_json, read_whole
+from shoal.core.domain import Domain, Role
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.reading import parse_json, read_whole
-from shoal.core.schema import Role
 from shoal.core.sliced import Sliced, SlicedColumn
-from shoal.engines.duckdb import DuckDB
-from shoal.knowledge.joint_worlds import Partition
-from shoal.pipeline.release import PLACEMENT, Release, open_release
-from shoal.pipeline.witnesses import kinds_of_release
-
-__all__ = [
-    "Source",
-    "columns_of_placement",
-    "common_sensitive",
-    "internal_of",
-    "join_placements",
-    "partitions_of",
-    "placement_of",
-    "refuse_other_keys",
-    "source_of_release",
-]
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.intersection.worlds import Partition
+from shoal.release.opened import PLACEMENT, Release, open_release
+from shoal.release.witnesses import kinds_of_release
 
 _OTHER_FOLDER = "is it the internal folder of this release, and was nothing changed in it?"
 
 
 @dataclass(frozen=True)
 class Source:
-    """What tells whether the keys of two releases name the same people.
+    """What decides whether the keys of two releases name the same people."""
 
-    Parameters
-    ----------
-    key
-        The column that is the key; None where the line serves.
-    digest
-        The hash of the file that the table was read from; None where it was no file.
-    """
-
+    # The key column; None if the line number is the key.
     key: str | None
+    # The hash of the file that the table was read from; None if it was not a file.
     digest: str | None
 
 
 def source_of_release(release: Release) -> Source:
-    """Read from the internal record what a release was made of.
-
-    Raises
-    ------
-    DataError
-        Where the record is missing or cannot be read.
-    """
+    """Read the key and the file hash of a release from its internal record."""
     try:
         record = parse_json(read_whole(internal_of(release) / "record.json"))
         return Source(record["replay"]["columns"]["key"], record["source"]["sha256"])
@@ -74,13 +50,7 @@ def source_of_release(release: Release) -> Source:
 
 
 def refuse_other_keys(one: Source, other: Source) -> None:
-    """Refuse releases whose keys do not name the same people.
-
-    Raises
-    ------
-    DataError
-        Where they were not made with the same key column, nor of the same file.
-    """
+    """Refuse releases that have neither the same key column nor the same file."""
     is_same_key = one.key is not None and one.key == other.key
     is_same_file = one.key is None and other.key is None and one.digest == other.digest
     if not is_same_key and not is_same_file:
@@ -91,12 +61,9 @@ def refuse_other_keys(one: Source, other: Source) -> None:
 
 
 def common_sensitive(releases: Sequence[Release]) -> tuple[str, ...]:
-    """Name the sensitive columns that all releases publish value by value.
+    """Return the sensitive columns that all releases publish value by value.
 
-    Raises
-    ------
-    ParameterError
-        Where there is none, or a release suppresses cells.
+    Raises ParameterError if there is none, or a release suppresses cells.
     """
     if any(release.published.rows is not None for release in releases):
         raise ParameterError(
@@ -127,13 +94,7 @@ def common_sensitive(releases: Sequence[Release]) -> tuple[str, ...]:
 
 
 def internal_of(release: Release) -> Path:
-    """Return the internal folder of a release.
-
-    Raises
-    ------
-    DataError
-        Where there is none.
-    """
+    """Return the internal folder of a release, or raise DataError."""
     if release.internal is None:
         raise DataError(
             "Only the internal folder of a release says who is where, and one is missing.",
@@ -143,22 +104,16 @@ def internal_of(release: Release) -> Path:
 
 
 def placement_of(release: Release, engine: DuckDB) -> str:
-    """Return what says where everybody is in a release, as it stands after FROM."""
+    """Return the SQL relation that tells where everybody is in a release."""
     return engine.scan_own(internal_of(release) / PLACEMENT, is_trusted=False).relation
 
 
 def join_placements(engine: DuckDB, releases: Sequence[Release]) -> list[Codes]:
     """Find the published place of everybody who is in any of some releases.
 
-    Returns
-    -------
-    For each release an array with one row per person: the line, or the kind and the bucket where
-    the release is sliced; 0 where the person is not in it.
-
-    Raises
-    ------
-    DataError
-        Where the first release has nobody in common with another one.
+    Returns one array per release with one row per person: the line, or the kind and the bucket if
+    the release is sliced; 0 if the person is not in it. Raises DataError if the first release has
+    nobody in common with another one.
     """
     names = [columns_of_placement(release) for release in releases]
     relations = [placement_of(release, engine) for release in releases]
@@ -186,31 +141,19 @@ def join_placements(engine: DuckDB, releases: Sequence[Release]) -> list[Codes]:
 
 
 def columns_of_placement(release: Release) -> tuple[str, ...]:
-    """Name the columns of a placement that say where a person is."""
+    """Return the columns of a placement that tell where a person is."""
     return ("kind", "bucket") if release.manifest.slices else ("line",)
 
 
 def partitions_of(
     release: Release, found: Codes, sensitive: str, labels: dict[str | None, int]
 ) -> list[tuple[Partition, Codes]]:
-    """Return what a release says of a sensitive column, and the place of each person in it.
+    """Return what a release shows of a sensitive column, and the place of each person in it.
 
-    Parameters
-    ----------
-    release
-        The release.
-    found
-        What `join_placements` found for it.
-    sensitive
-        The column.
-    labels
-        The number of every value, common to all releases; those that are missing are added.
-
-    Returns
-    -------
-    One partition with the place of each person, -1 for those who are not in the release. A sliced
-    release has one for every column of attributes that holds the sensitive one: its buckets,
-    parted by the attributes that are known of people.
+    `found` comes from `join_placements`. `labels` numbers the values of all releases alike, and new
+    ones are added to it. There is one partition with the place of each person, -1 for people who
+    are not in the release. A sliced release has one per column that holds the sensitive attribute:
+    its buckets, split by the attributes of the column that are known of people.
     """
     published = release.published
     if published.sliced is not None:

@@ -10,50 +10,52 @@ import numpy as np
 
 from shoal import measures as all_measures
 from shoal.core.cells import Cells
+from shoal.core.display import Section, Tabular
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
 from shoal.core.measure import Fold, FoldedMeasure, Measure, Measured, draw_folds
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import Published
-from shoal.core.rows import MOST_ROWS
-from shoal.core.table import Table
-from shoal.engines.table import EngineTable
-from shoal.pipeline.parts import publish_part
-from shoal.pipeline.release import Making, Release, open_release
-
-__all__ = [
-    "MeasureReport",
-    "default_measures",
-    "measure",
-    "measures_not_installed",
-    "measures_that_apply",
-]
+from shoal.core.table import MOST_ROWS, Table
+from shoal.engines.sql.table import EngineTable
+from shoal.release.opened import Making, Release, open_release
+from shoal.workflow.rerun import publish_part
 
 _MOST_ROWS = 100_000
-"""Up to here what is measured without being asked for takes a few seconds."""
+"""Up to this many rows, the default measures take a few seconds."""
 _N_QUERIES = 200
 
 
 @dataclass(frozen=True)
-class MeasureReport:
-    """What each measure said, in the order in which they ran."""
+class MeasureReport(Tabular):
+    """The results of each measure, in the order in which the measures ran."""
 
     measured: tuple[Measured, ...]
 
     def __iter__(self) -> Iterator[Measured]:
-        """Go through what was measured."""
+        """Iterate over the results."""
         return iter(self.measured)
 
     def __getitem__(self, name: str) -> Measured:
-        """Give what a measure said by its name."""
+        """Return the results of a measure by its name."""
         for one in self.measured:
             if one.measure == name:
                 return one
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, object]:
-        """Give the report as JSON holds it."""
+        """Return the report as JSON holds it."""
         return {"measures": [one.to_dict() for one in self.measured]}
+
+    def _overview(self) -> Section:
+        # Figures that are texts may quote the table, so only `to_dict` has them.
+        rows = tuple(
+            (one.measure, name, value)
+            for one in self.measured
+            for name, value in one.headline.items()
+            if isinstance(value, int | float)
+        )
+        return Section("Measures", ("measure", "figure", "value"), rows, holds_values=False)
 
     def __repr__(self) -> str:
         shown = "; ".join(repr(one)[len("Measured(") : -1] for one in self.measured)
@@ -73,17 +75,17 @@ def measure(
     release
         A release, or the path of its public folder.
     measures
-        What to measure; every measure that makes sense on the release where none is given.
+        The measures to take. Default: every measure that makes sense on the release.
     table
-        The table that it was made from; that of a release that was just made is at hand.
+        The table that the release was made from. Default: the table of a release just made.
     progress
-        Called with the name of each step.
+        Called with the name of each step. Default: nothing is reported.
 
     Notes
     -----
-    A measure that is tried on rows which are held out publishes parts of the table by the method
-    of the release, the same parts for every method. Where the method is not at hand, or cannot
-    publish a part, the release is tried on the rows that it was made from; the measure says so.
+    A measure that is tested on held-out rows publishes parts of the table by the method of the
+    release, the same parts for every method. If the method is not available, or cannot publish a
+    part, the release is tested on the rows that it was made from; the measure says so.
 
     Examples
     --------
@@ -111,22 +113,22 @@ def measure(
 
 
 def measures_that_apply(published: Published) -> list[Measure]:
-    """Give every measure that makes sense on a release, as it is by default."""
+    """Return every measure that makes sense on a release, with default parameters."""
     known: list[Measure] = [getattr(all_measures, name)() for name in all_measures.__all__]
     return [one for one in known if one.fits(published) and one.is_installed()]
 
 
 def measures_not_installed() -> tuple[str, ...]:
-    """Name the measures whose libraries are not there."""
+    """Return the names of the measures that lack a library."""
     known = ((name, getattr(all_measures, name)) for name in all_measures.__all__)
     return tuple(snake_case(name) for name, one in known if not one.is_installed())
 
 
 def default_measures(published: Published) -> list[Measure]:
-    """Give what every publication measures where nobody says what; nothing of large releases."""
+    """Return the measures of every publication that names none; none for large releases."""
     if published.lines.n_rows > _MOST_ROWS:
         return []
-    # Sums and averages take longer than all else together.
+    # Sums and averages take longer than everything else together.
     known = [all_measures.Loss(), all_measures.Queries(number=_N_QUERIES, numbers=())]
     return [one for one in known if one.fits(published)]
 
@@ -160,7 +162,7 @@ def _truth(release: Release, table: Table | None) -> Cells:
 
 
 def _folds(release: Release, one: FoldedMeasure) -> Sequence[Fold]:
-    """Publish the table without each of its folds; nothing where that cannot be done."""
+    """Publish the table without each of its folds; return nothing if that cannot be done."""
     making = release.making
     if making is None or making.repairs or making.table.n_rows > MOST_ROWS:
         return ()

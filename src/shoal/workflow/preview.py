@@ -1,8 +1,8 @@
-"""Say what publishing would do, without doing it.
+"""Preview what publishing would do, without doing it.
 
-Everything that can be wrong in a configuration shows here: roles against the columns of the
-source, hierarchies, the method's parameters, attacks and the place of the release. The table is
-counted, not coded.
+A dry run fails with the same error as publishing wherever that can be known before the release is
+made: roles against the columns of the source, hierarchies, parameters, attacks, the place of the
+release, and, unless the table is large, whether the method has a plan at all.
 """
 
 from __future__ import annotations
@@ -12,68 +12,64 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal import attacks as all_attacks
-from shoal.core.attack import Attack
+from shoal.core.attack import Attack, Need
+from shoal.core.display import number
+from shoal.core.domain import Role
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method
-from shoal.core.private_cells import PrivateCells
 from shoal.core.registry import find, snake_case
-from shoal.core.rows import MOST_ROWS
-from shoal.core.schema import Role, Schema
-from shoal.core.table_attack import TableAttack
+from shoal.core.schema import Schema
+from shoal.core.secret import Secret
+from shoal.core.table import MOST_ROWS
 from shoal.engines.engine import Scan
-from shoal.engines.marking import mark_cells
-from shoal.engines.opening import open_engine
-from shoal.engines.table import EngineTable
-from shoal.pipeline.config import Configuration
-from shoal.pipeline.gate import NOTHING_JUDGED
-from shoal.pipeline.profile import estimate
-from shoal.pipeline.publish import internal_folder, place_of
-from shoal.pipeline.record import earlier_releases
+from shoal.engines.sql.marking import mark_cells
+from shoal.engines.sql.table import EngineTable
+from shoal.release.folder import path_of
+from shoal.release.placing import claimed, internal_folder
+from shoal.release.record import earlier_releases
+from shoal.release.seal import check_writing
+from shoal.workflow.anonymize import check_fits, problem_of
+from shoal.workflow.attack import unfit_error
+from shoal.workflow.config import Configuration
+from shoal.workflow.gate import NOTHING_JUDGED
+from shoal.workflow.profile import estimate, estimate_attack
+from shoal.workflow.publish import place_of, refuse_unexplained
 
-__all__ = ["Preview", "PreviewedAttack", "dry_run"]
+_MOST_PLANNED = 100_000
+"""Up to this many rows, a dry run plans the release, to see whether that is feasible."""
 
 
 @dataclass(frozen=True)
 class PreviewedAttack:
-    """An attack that would run, what its adversary knows, and how many people it may find."""
+    """An attack that would run or is left out."""
 
     name: str
     knows: str
+    # None if the attack is not judged.
     max_people: int | None
+    # An estimate; 0 if the attack is not run.
+    seconds: float
+    # Why it is not run; empty if it is.
+    not_run: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        """Give the attack as JSON holds it."""
-        return {"attack": self.name, "knows": self.knows, "max_people": self.max_people}
+        """Return the attack as JSON holds it."""
+        return {
+            "attack": self.name,
+            "knows": self.knows,
+            "max_people": self.max_people,
+            "seconds": self.seconds,
+            "not_run": self.not_run,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What publishing would do.
-
-    Parameters
-    ----------
-    name, source, n_rows, n_columns
-        The table that would be read.
-    n_bytes
-        The size of its file; None where it is none.
-    schema
-        The roles of its columns and their hierarchies.
-    method_name, method
-        What would anonymize it.
-    attacks
-        What would attack the release.
-    folder, internal
-        Where it would be written.
-    format
-        The format of the data files.
-    warnings
-        What stands in the way or should be known, in words.
-    seconds, memory
-        About how long it would take, and how many bytes of memory.
-    """
+    """The table, method, attacks and folders of a publication, with an estimate of its cost."""
 
     name: str
     source: str
+    # The size of the file; None if the source is not a file.
     n_bytes: int | None
     n_rows: int
     n_columns: int
@@ -85,6 +81,7 @@ class Preview:
     internal: Path
     format: str
     warnings: tuple[str, ...]
+    # Estimates; memory in bytes.
     seconds: float
     memory: int
 
@@ -96,24 +93,25 @@ class Preview:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What the release would promise."""
+        """The guarantees that the release would have."""
         return self.method.guarantees
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What would be done, in order."""
-        n_judged = sum(attack.max_people is not None for attack in self.attacks)
+        """The steps of publishing, in order."""
+        run = [attack for attack in self.attacks if not attack.not_run]
+        n_judged = sum(attack.max_people is not None for attack in run)
         return (
             f"read {self.name}: {self.n_rows} rows, {self.n_columns} columns",
             f"anonymize with {self.method_name}",
             "verify the guarantees from what would be published",
-            f"attack with {', '.join(attack.name for attack in self.attacks) or 'nothing'}",
-            f"judge {n_judged} of {len(self.attacks)} attacks by their limits",
+            f"attack with {', '.join(attack.name for attack in run) or 'nothing'}",
+            f"judge {n_judged} of {len(run)} attacks by their limits",
             f"write {self.folder.name} and {self.internal.name} ({self.format}), and seal them",
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Give the preview as JSON holds it."""
+        """Return the preview as JSON holds it."""
         return {
             "steps": list(self.steps),
             "source": self.source,
@@ -143,45 +141,33 @@ class Preview:
 def dry_run(
     configuration: Configuration,
     *,
+    accept_risk: str | None = None,
     replace: bool = False,
     format: str | None = None,  # noqa: A002 - the word of the design
     folder: Path | None = None,
 ) -> Preview:
-    """Check all that can be checked before a table is published, and say what would be done.
+    """Check everything that can be checked before publishing, and return what would be done.
 
-    Parameters
-    ----------
-    configuration
-        What `load` gave.
-    replace, format, folder
-        As for `publish`.
-
-    Raises
-    ------
-    ShoalError
-        Where publishing would fail for a reason that shows already.
+    The keywords are those of `publish`. If publishing would fail for a reason that is known
+    already, the same error is raised.
     """
-    method, schema = configuration.method(), configuration.schema()
-    method.check_schema(schema)
-    reading = configuration.reading
-    engine = open_engine(
-        configuration.source,
-        reading.pop("engine"),
-        memory=reading.pop("memory"),
-        limits=configuration.limits,
-    )
-    options = {name: value for name, value in reading.items() if value is not None}
-    try:
-        scan = engine.scan(configuration.source, **options)
-        schema.check_columns(tuple(scan.types))
-        counted = engine.rows(f"SELECT count(*) AS n FROM {scan.relation}")
-        private = _private(EngineTable(engine, scan, schema), method) if _hides(method) else ()
-    finally:
-        engine.close()
-    n_rows = int(counted["n"][0])
-    seconds, memory = estimate(n_rows, len(scan.types), configuration.method_name)
     place = place_of(configuration.folder if folder is None else folder)
     may_replace = replace or configuration.replace
+    ending = configuration.format if format is None else format
+    refuse_unexplained(configuration.seed, accept_risk)
+    check_writing(ending, accept_risk)
+    with claimed(path_of(place).resolve(), replace=may_replace):
+        method, schema = configuration.method(), configuration.schema()
+        table = configuration.read(schema)
+        try:
+            check_fits(table, method)
+            notes = (*_private(table, method), *_planned(table, method, configuration))
+            scan, n_rows = table.scan, table.n_rows
+        finally:
+            table.engine.close()
+    _check_attacks(configuration, method)
+    seconds, memory = estimate(n_rows, len(scan.types), configuration.method_name)
+    attacks = _attacks(configuration, method, n_rows)
     return Preview(
         name=scan.name,
         source=_shown(configuration),
@@ -191,24 +177,42 @@ def dry_run(
         schema=schema,
         method_name=configuration.method_name,
         method=method,
-        attacks=_attacks(configuration, method),
+        attacks=attacks,
         folder=place,
         internal=internal_folder(place),
-        format=configuration.format if format is None else format,
-        warnings=(*private, *_warnings(configuration, place, scan, may_replace=may_replace)),
-        seconds=seconds,
+        format=ending,
+        warnings=(*notes, *_warnings(configuration, place, scan)),
+        seconds=seconds + sum(attack.seconds for attack in attacks),
         memory=memory,
     )
 
 
-def _hides(method: Method) -> bool:
-    return method.private_cells is not None
+def _planned(table: EngineTable, method: Method, configuration: Configuration) -> tuple[str, ...]:
+    """Plan the release and drop the plan, so that an infeasible request fails now."""
+    if configuration.earlier:
+        return ("A plan that is not safe beside the earlier releases shows only on publishing.",)
+    if table.n_rows > _MOST_PLANNED:
+        most = number(_MOST_PLANNED)
+        return (f"Above {most} rows, a plan that is not feasible shows only on publishing.",)
+    method.plan(problem_of(table, method, Secret.fresh())).check()
+    return ()
+
+
+def _check_attacks(configuration: Configuration, method: Method) -> None:
+    """Refuse attacks with wrong parameters, and those that do not apply to the release."""
+    for entry in configuration.attacks():
+        entry.check()
+        kind = find("shoal.attacks", entry.name)
+        if method.shape.model not in kind.reads:
+            raise unfit_error(kind, method.shape)
 
 
 def _private(table: EngineTable, method: Method) -> tuple[str, ...]:
-    """Look for the private cells, and say how many there are."""
+    """Mark the private cells, and return how many there are, in words."""
+    if method.private_cells is None:
+        return ()
     rows = table.row_codes(MOST_ROWS)
-    marks = mark_cells(table, method.private_cells or PrivateCells(), rows)
+    marks = mark_cells(table, method.private_cells, rows)
     warnings = method.check_rows(rows, marks)
     counts = zip(rows.columns, marks.sum(axis=0).tolist(), strict=True)
     named = ", ".join(f"{count} of {column}" for column, count in counts if count)
@@ -224,39 +228,46 @@ def _size(source: Path | str) -> int | None:
     return source.stat().st_size if isinstance(source, Path) else None
 
 
-def _attacks(configuration: Configuration, method: Method) -> tuple[PreviewedAttack, ...]:
+def _attacks(
+    configuration: Configuration, method: Method, n_rows: int
+) -> tuple[PreviewedAttack, ...]:
+    """List the attacks of the gate in its order: those named, those that fit, those left out."""
     limits = {attack.name: attack.max_people for attack in configuration.attacks()}
     left_out = configuration.attacks_not_run()
     names = [*limits, *(snake_case(name) for name in all_attacks.__all__)]
     found = [(name, find("shoal.attacks", name)) for name in dict.fromkeys(names)]
-    return tuple(
-        PreviewedAttack(name, attack.knows, limits.get(name))
+    run = (
+        PreviewedAttack(name, attack.knows, limits.get(name), estimate_attack(name, n_rows))
         for name, attack in found
         if name in limits
         or (
             name not in left_out
-            and method.shape in attack.shapes
+            and method.shape.model in attack.reads
             and _is_run_unasked(attack, method)
         )
     )
+    skipped = (
+        PreviewedAttack(name, find("shoal.attacks", name).knows, None, 0.0, reason)
+        for name, reason in left_out.items()
+    )
+    return (*run, *skipped)
 
 
 def _is_run_unasked(attack: type[Attack], method: Method) -> bool:
-    """Whether an attack is run without being named: who runs the algorithm anew is asked for."""
-    return method.distorts or not issubclass(attack, TableAttack)
+    """Return whether an attack is run without being named."""
+    if Need.KNOWLEDGE in attack.needs and not any(one.needs_witness for one in method.guarantees):
+        return False
+    is_possible = method.distorts or Need.ALGORITHM not in attack.needs
+    return is_possible and attack.is_installed()
 
 
-def _warnings(
-    configuration: Configuration, folder: Path, scan: Scan, *, may_replace: bool
-) -> tuple[str, ...]:
+def _warnings(configuration: Configuration, folder: Path, scan: Scan) -> tuple[str, ...]:
     warnings = []
     existing = [path.name for path in (folder, internal_folder(folder)) if path.exists()]
-    if existing and not may_replace:
-        warnings.append(f"{' and '.join(existing)} would be in the way: give --replace.")
-    elif existing:
+    if existing:
         warnings.append(f"{' and '.join(existing)} would be replaced.")
     warnings += [
-        f"The release {name!r} was made of this same table: ship only one of the two."
+        f"The release {name!r} was made from this same table: ship only one of the two."
         for name in earlier_releases(folder, scan)
     ]
     warnings += [
@@ -266,5 +277,5 @@ def _warnings(
     if all(attack.max_people is None for attack in configuration.attacks()):
         warnings.append(NOTHING_JUDGED)
     if configuration.seed is not None:
-        warnings.append("The seed makes it a test release: sealing it needs --accept-risk.")
+        warnings.append("The seed makes it a test release.")
     return tuple(warnings)

@@ -1,7 +1,7 @@
 """Merge the buckets of a release until an adversary learns little from it.
 
-One with a prior belief learns by how much it changes; one who mines the release itself by who is
-linked to a value.
+An adversary with a prior belief learns as much as the belief changes; one who mines the release
+itself learns as much as people can be linked to a value.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from shoal.core.cells import Codes
+from shoal.beliefs.bound import merge_until
+from shoal.beliefs.informed import prior_beliefs
+from shoal.beliefs.priors import BELIEFS, beliefs_to_json, occupants_of_release
+from shoal.core.adversary_guarantees import BeliefGain, ForegroundSafety, JointSafety
+from shoal.core.arrays import Codes
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number
-from shoal.core.guarantee import BANDWIDTH
-from shoal.core.guarantees import BeliefGain, ForegroundSafety, Guarantee, JointSafety
-from shoal.core.method import Shape
+from shoal.core.guarantees import BANDWIDTH, Guarantee
 from shoal.core.progress import Progress, silent
 from shoal.core.release import Published
-from shoal.engines.apply import merge_buckets
-from shoal.engines.table import EngineTable
-from shoal.knowledge.belief_file import BELIEFS, beliefs_to_json, occupants_of_release
-from shoal.knowledge.foreground import Exposed, Policy, usable_sets
-from shoal.knowledge.informed import prior_beliefs
-from shoal.methods.foreground_merging import merge_until_safe
-from shoal.methods.repair import merge_until
-from shoal.pipeline.anonymize import checked_release
-from shoal.pipeline.release import Release
-from shoal.pipeline.witnesses import seal_witnesses
-
-__all__ = ["repair"]
+from shoal.core.shapes import Model
+from shoal.engines.sql.apply import merge_buckets
+from shoal.engines.sql.table import EngineTable
+from shoal.foreground.attribute_sets import usable_sets
+from shoal.foreground.merging import merge_until_safe
+from shoal.foreground.mining import Policy
+from shoal.locating.exposed import Exposed
+from shoal.release.opened import Release
+from shoal.release.witnesses import seal_witnesses
+from shoal.workflow.anonymize import checked_release
 
 
 def repair(
@@ -43,34 +43,35 @@ def repair(
     foreground: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Release:
-    """Merge buckets of a release until nobody's belief gains, or links, more than is allowed.
+    """Merge buckets of a release until no belief changes, or links a person, more than allowed.
 
     Parameters
     ----------
     release
-        What `shoal.anonymize` gave, bucketized by any method.
+        A bucketized release, as `shoal.anonymize` returns it.
     belief_gain
         The largest Jensen-Shannon distance between prior and posterior belief, from 0 to 1.
+        Default: not bounded; then `foreground` is needed.
     bandwidth
-        How much the adversary knows; see `shoal.knowledge.prior_beliefs`.
+        How much the adversary knows; see `shoal.knowledge.prior_beliefs`. Default: 0.3.
     foreground
-        In place of `belief_gain`: the parameters of foreground safety, `r` and where they differ
-        from the usual ones `value`, `epsilon`, `sigma` and `policy`; see `shoal.ForegroundSafe`.
+        In place of `belief_gain`, the parameters of foreground safety: `r`, and optionally `value`,
+        `epsilon`, `sigma` and `policy`; see `shoal.ForegroundSafe`. Default: none.
     progress
-        Called with the name of each step.
+        Called with the name of each step. Default: nothing is reported.
 
     Returns
     -------
-    A release with fewer buckets, which keeps the guarantees of the first and this one too. They
-    survive merging, and are checked anew.
+    A release with fewer buckets, which keeps its earlier guarantees and the new one. They survive
+    merging, and are checked again.
 
     Raises
     ------
     InfeasibleError
-        Where one bucket of all rows tells more than that; it names the best that was reached.
+        If even one bucket of all rows reveals more than that; the error names the best that was
+        reached.
     ParameterError
-        Where not one of both is asked for, or the release bounds what merging for the other may
-        raise.
+        If neither or both are asked for, or the release has a guarantee that merging may break.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def repair(
     ['frequency l-diversity', 'foreground safety']
     """
     making = release.making
-    if making is None or release.manifest.shape is not Shape.BUCKETIZED:
+    if making is None or release.manifest.shape.model is not Model.BUCKETS:
         raise ParameterError(
             "Only a bucketized release that was just made can be repaired.",
             hint="shoal.anonymize makes one; an opened release does not tell whose rows are where.",
@@ -108,7 +109,8 @@ def repair(
     n_buckets = int(target.max(initial=-1)) + 1
     plan = replace(making.plan, n_buckets=n_buckets, witnesses=witnesses)
     step("place")
-    number = merge_buckets(making.table, plan, making.secret, making.number, target)
+    shape = release.manifest.shape
+    number = merge_buckets(making.table, plan, making.secret, shape, making.number, target)
     manifest = replace(
         release.manifest,
         guarantees=(*release.manifest.guarantees, guarantee),
@@ -122,13 +124,7 @@ def repair(
 def _guarantee(
     belief_gain: Number | None, bandwidth: Number, foreground: Mapping[str, Any] | None
 ) -> BeliefGain | ForegroundSafety:
-    """Read what is asked for.
-
-    Raises
-    ------
-    ParameterError
-        Where it is neither or both, or a parameter is unknown or out of its range.
-    """
+    """Return the guarantee that is asked for, or raise ParameterError."""
     if (belief_gain is None) == (foreground is None):
         raise ParameterError(
             "Repair takes either belief_gain or foreground.",
@@ -147,7 +143,7 @@ def _guarantee(
 
 
 def _stated(guarantee: BeliefGain | ForegroundSafety) -> dict[str, object]:
-    """Give what was asked for as `repair` takes it."""
+    """Return a guarantee as the arguments of `repair`."""
     stated = guarantee.to_dict()
     if isinstance(guarantee, BeliefGain):
         return {"belief_gain": stated["t"], "bandwidth": stated["bandwidth"]}
@@ -169,7 +165,7 @@ def _confirm_mergeable(guarantees: tuple[Guarantee, ...]) -> None:
 def _merge_for_beliefs(
     table: EngineTable, published: Published, guarantee: BeliefGain
 ) -> tuple[Codes, bytes]:
-    """Give the target of each bucket, and the witness."""
+    """Return the target of each bucket, and the witness."""
     beliefs = prior_beliefs(table, guarantee.bandwidth)
     assert published.buckets is not None
     occupants = occupants_of_release(published, published.buckets, beliefs)
@@ -178,13 +174,7 @@ def _merge_for_beliefs(
 
 
 def _merge_for_foreground(published: Published, guarantee: ForegroundSafety) -> Codes:
-    """Give the target of each bucket.
-
-    Raises
-    ------
-    ParameterError
-        Where a value does not occur; the message says how many, not which.
-    """
+    """Return the target of each bucket; an error says how many values do not occur, not which."""
     assert published.buckets is not None
     exposed, domain = Exposed.of_published(published), published.buckets.domain
     there = np.unique(published.buckets.value)

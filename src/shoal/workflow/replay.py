@@ -1,9 +1,9 @@
 """Make a release again from its record: the same public bytes from the same table.
 
-The record holds the secret that all draws came from, so nothing is drawn anew, and nobody gets a
-second view of the table. The table must be the very same: its hash is compared before any work.
-What comes out is compared with the hashes of what was sealed, and is left only if all are the same.
-Attacks are not run again: they said what they say about these bytes when they were published.
+The record holds the secret that all draws came from, so nothing is drawn again, and nobody gets a
+second view of the table. The table must be the very same: its hash is compared before any work. The
+result is compared with the hashes of the sealed files, and is kept only if all are the same.
+Attacks are not run again: their findings about these bytes were recorded on publishing.
 """
 
 from __future__ import annotations
@@ -14,42 +14,50 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from shoal.core.about import About
+from shoal.core.arrays import Flags
+from shoal.core.documents import read_whole
 from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterError
-from shoal.core.hidden_cells import HiddenCells
-from shoal.core.private_cells import Marks
+from shoal.core.manifest import FORMAT_VERSION, About, Manifest
+from shoal.core.method import Method
+from shoal.core.private_cells import HiddenCells
 from shoal.core.progress import Progress, silent
-from shoal.core.reading import read_whole
-from shoal.core.release import FORMAT_VERSION, Manifest
-from shoal.core.rows import Rows
+from shoal.core.table import Rows
 from shoal.datasets.dataset import Dataset
-from shoal.engines.content import content_digest
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.engine import Engine, Scan
-from shoal.engines.opening import is_postgres_address
-from shoal.engines.parquet_bytes import columns_of_parquet
-from shoal.engines.table import EngineTable
-from shoal.pipeline.anonymize import anonymize_with
-from shoal.pipeline.earlier_places import EARLIER, EARLIER_VALUES, EarlierPlaces
-from shoal.pipeline.joint import anonymize_beside
-from shoal.pipeline.placing import Place, claimed, internal_folder
-from shoal.pipeline.read import scan_source
-from shoal.pipeline.record import Record, RecordedTable, public_name, read_record, versions_of
-from shoal.pipeline.release import Release, path_of
-from shoal.pipeline.repair import repair
-from shoal.pipeline.seal import digests_of, seal
-
-__all__ = ["Replay", "ReplayError", "replay"]
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.engine import Engine, Scan, is_postgres_address
+from shoal.engines.sources import columns_of_parquet
+from shoal.engines.sql.survey import content_digest
+from shoal.engines.sql.table import EngineTable
+from shoal.injector.known import Knowledge
+from shoal.release.earlier_places import EARLIER, EARLIER_VALUES, EarlierPlaces
+from shoal.release.folder import path_of
+from shoal.release.opened import Release, told
+from shoal.release.placing import Place, claimed, internal_folder
+from shoal.release.record import (
+    Audit,
+    Record,
+    RecordedMethod,
+    RecordedTable,
+    public_name,
+    read_record,
+    versions_of,
+)
+from shoal.release.seal import digests_of, seal
+from shoal.workflow.anonymize import anonymize_with
+from shoal.workflow.joint import anonymize_beside
+from shoal.workflow.make import make
+from shoal.workflow.read import scan_source
+from shoal.workflow.repair import repair
 
 IDENTICAL, DIFFERENT, MISSING, ADDED = "identical", "different", "missing", "added"
-"""What a file may be beside the one that was sealed."""
+"""How a file compares with the one that was sealed."""
 _SUFFIX = "-replayed"
 _ANY_WORK = 10**18
-"""What was sealed was verified within a bound of its own."""
+"""No limit here: the sealed release was verified within a limit of its own."""
 _FORMAT_CHANGES = (
     "The release has format {}, and this Shoal writes format {}: the manifest says more, documents "
     "are made from it, Parquet files allow missing values in every column, and lines that differ "
@@ -65,38 +73,24 @@ _FIND_IT = (
 
 @dataclass(frozen=True)
 class Replay:
-    """A release that was made again.
-
-    Parameters
-    ----------
-    folder, internal
-        The public folder, and the internal one beside it.
-    manifest
-        What the release says of itself.
-    files
-        For each public file that it has the bytes that were sealed: *identical*. There is no replay
-        where one has not.
-    sealed
-        The same for the folder that was sealed, where it stands beside its record: identical,
-        different, missing, or added since. None where there is no such folder.
-    warnings
-        What the steward should know, in words.
-    """
+    """A release that was made again."""
 
     folder: Path
     internal: Path
     manifest: Manifest
+    # By public file, how it compares with the sealed one: always identical, or there is no replay.
     files: Mapping[str, str]
+    # The same for the sealed folder beside its record; None if there is no such folder.
     sealed: Mapping[str, str] | None
     warnings: tuple[str, ...]
 
     @property
     def is_sealed_unchanged(self) -> bool:
-        """Whether nothing was changed in the sealed folder, as far as it is there."""
+        """Whether the sealed folder, if it is there, was not changed."""
         return self.sealed is None or set(self.sealed.values()) <= {IDENTICAL}
 
     def to_dict(self) -> dict[str, object]:
-        """Give the replay as JSON holds it."""
+        """Return the replay as JSON holds it."""
         return {
             "folder": str(self.folder),
             "internal": str(self.internal),
@@ -111,16 +105,10 @@ class Replay:
 
 
 class ReplayError(GuaranteeError):
-    """What came out has not the bytes that were sealed; nothing was written.
+    """The replayed files differ from those that were sealed; nothing was written.
 
-    Parameters
-    ----------
-    files
-        For each public file whether it is identical, different, missing or added.
-    warnings
-        What may have been the reason.
-    format_version
-        The format that the release was sealed in. Default: the one that is written now.
+    `files` says for each public file whether it is identical, different, missing or added, and
+    `warnings` what may be the reason.
     """
 
     def __init__(
@@ -161,26 +149,25 @@ def replay(
     record
         The `record.json` of a release, or the internal folder that holds it.
     source
-        The table, in any form that `shoal.read` takes, where it is not where it was, or was in
-        memory. It must have the hash that is on record.
+        The table, in any form that `shoal.read` takes, if it was moved or was in memory. It must
+        have the hash that is on record. Default: the source named in the record.
     to
-        The public folder; by default one beside the record, ``NAME-replayed``. Nothing may stand
-        there.
+        The public folder, which must not exist yet. Default: ``NAME-replayed`` beside the record.
     engine, memory
-        As for `shoal.read`; by default the engine that the release was made with.
+        As for `shoal.read`. Default: the engine that the release was made with.
     progress
-        Called with the name of each step.
+        Called with the name of each step. Default: nothing is reported.
 
     Returns
     -------
-    Where it was written, and how it compares with the folder that was sealed.
+    The folder of the replay, and how it compares with the folder that was sealed.
 
     Raises
     ------
     DataError
-        Where the record cannot be read, or the table is another than it was.
+        If the record cannot be read, or the table is not the same as then.
     ReplayError
-        Where the public files come out otherwise than they were sealed.
+        If the public files differ from those that were sealed.
 
     Examples
     --------
@@ -203,12 +190,15 @@ def replay(
         warnings = tuple(_version_warnings(recorded, table.engine))
         release = _made_again(recorded, internal, table, progress)
         assert release.making is not None
-        release.making = replace(
-            release.making, configuration=recorded.configuration, replayed_from=name
+        release = replace(
+            told(release, About.from_dict(recorded.replay.about)),
+            making=replace(
+                release.making, configuration=recorded.configuration, replayed_from=name
+            ),
         )
-        # It is the release that those versions made, or there will be none.
-        release.manifest = replace(release.manifest, versions=recorded.versions)
-        release.tell(About.from_dict(recorded.replay.about))
+        # If the bytes come out equal, it is the release that the recorded versions made.
+        stated = replace(release.manifest, versions=recorded.versions)
+        release = replace(release, manifest=stated)
         files: dict[str, str] = {}
 
         def confirm(digests: Mapping[str, str]) -> None:
@@ -218,11 +208,12 @@ def replay(
 
         progress("write and compare")
         risk = "; ".join(recorded.accepted_risks) or None
-        seal(release, held, recorded.replay.format, accept_risk=risk, confirm=confirm)
+        audit = Audit(accepted=risk)
+        sealed = seal(release, held, recorded.replay.format, audit, confirm=confirm)
     return Replay(
         folder=place,
         internal=internal_folder(place),
-        manifest=release.manifest,
+        manifest=sealed.manifest,
         files=files,
         sealed=_sealed_folder(internal, name, recorded.replay.files),
         warnings=warnings,
@@ -230,7 +221,7 @@ def replay(
 
 
 def _target(internal: Path, name: str | None, to: str | os.PathLike[str] | None) -> Path:
-    """Give the public folder that is to be written."""
+    """Return the public folder to be written."""
     if to is None and name is None:
         raise ParameterError(
             "The folder of the record does not say what its release is called.",
@@ -241,7 +232,7 @@ def _target(internal: Path, name: str | None, to: str | os.PathLike[str] | None)
 
 @contextlib.contextmanager
 def _claimed(folder: Path) -> Iterator[Place]:
-    """Hold the place of a replay, where nothing may stand."""
+    """Hold the place of a replay, which must be free."""
     with contextlib.ExitStack() as stack:
         try:
             place = stack.enter_context(claimed(folder, replace=False))
@@ -277,7 +268,7 @@ def _opened(
 
 
 def _located(stated: RecordedTable) -> Any:
-    """Give where the table stands, by the record."""
+    """Return the place of the table according to the record."""
     if stated.address is None:
         raise ParameterError(
             "The release was made of a table in memory, so the record does not say where it is.",
@@ -296,7 +287,7 @@ def _located(stated: RecordedTable) -> Any:
 
 
 def _options(stated: RecordedTable, given: Any) -> dict[str, str]:
-    """Give the options of reading, as far as they have a meaning for what is read now."""
+    """Return the recorded options of reading that apply to the given source."""
     if not isinstance(given, str | Path):
         return {}
     if stated.address is None or Path(str(given)).suffix != Path(stated.address).suffix:
@@ -327,7 +318,7 @@ def _confirm_content(table: EngineTable, stated: RecordedTable) -> None:
 
 def _version_warnings(record: Record, engine: Engine) -> Iterator[str]:
     made, here = record.replay.versions, versions_of(engine)
-    # Engines are named with their version.
+    # The names of engines include their versions.
     own = {name: "" if name in ("engine", "publisher") else f"{name} " for name in here}
     differing = {
         (f"{own[name]}{made[name]}", f"{own[name]}{here[name]}"): None
@@ -338,9 +329,15 @@ def _version_warnings(record: Record, engine: Engine) -> Iterator[str]:
         yield f"The release was made with {then}, and this is {now}: its bytes may differ."
 
 
+def method_of(recorded: RecordedMethod) -> Method:
+    """Make the method of a record again; private cells are read from their own witness."""
+    known = {name: Knowledge.from_toml(text) for name, text in recorded.knowledge.items()}
+    return cast(Method, make("shoal.methods", recorded.name, {**recorded.parameters, **known}))
+
+
 def _made_again(record: Record, internal: Path, table: EngineTable, progress: Progress) -> Release:
     recipe = record.replay
-    method = recipe.method.method_of()
+    method = method_of(recipe.method)
     private = None
     if recipe.method.private is not None:
         private = _private_cells(internal, recipe.method.private, table.engine.publisher)
@@ -373,8 +370,8 @@ def _places(internal: Path, earlier: tuple[str, ...], engine: DuckDB) -> Earlier
     return EarlierPlaces.from_witnesses(engine, witnesses, earlier)
 
 
-def _private_cells(internal: Path, digest: str, engine: DuckDB) -> Callable[[Rows], Marks]:
-    """Give what marks the private cells of rows, by the witness that lists them."""
+def _private_cells(internal: Path, digest: str, engine: DuckDB) -> Callable[[Rows], Flags]:
+    """Return a function that marks the private cells of rows, as listed in the witness."""
     name = HiddenCells.FILE
     try:
         content = read_whole(internal / name, max_bytes=None)
@@ -387,7 +384,7 @@ def _private_cells(internal: Path, digest: str, engine: DuckDB) -> Callable[[Row
         raise DataError(f"{name} is not the one that the release was made with.", hint=_CHANGED)
     columns = columns_of_parquet(engine, content, name)
 
-    def marked(rows: Rows) -> Marks:
+    def marked(rows: Rows) -> Flags:
         assert rows.keys is not None
         marks = np.zeros(rows.codes.shape, dtype=bool)
         row_of = {key: row for row, key in enumerate(rows.keys.tolist())}
@@ -405,7 +402,7 @@ def _private_cells(internal: Path, digest: str, engine: DuckDB) -> Callable[[Row
 
 
 def _compared(found: Mapping[str, str], expected: Mapping[str, str]) -> dict[str, str]:
-    """Say for each file what it is beside the one that was sealed."""
+    """Return for each file how it compares with the one that was sealed."""
 
     def state(name: str) -> str:
         if name not in expected:

@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from shoal.attacks.belief import Belief
+from shoal.beliefs.attack import Belief
+from shoal.beliefs.beliefs import Beliefs
+from shoal.beliefs.posteriors import jensen_shannon
+from shoal.core.attack import View
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.core.method import Shape
-from shoal.core.release import Meaning
-from shoal.knowledge.beliefs import Beliefs
-from shoal.knowledge.posteriors import jensen_shannon
+from shoal.core.manifest import Meaning
+from shoal.core.shapes import Shape
 
 COLUMNS = ["sex", "disease"]
 ROWS = [
@@ -48,7 +49,7 @@ def texts_of(published, codes):
 
 def test_beliefs_are_revised_by_all_assignments_of_the_bucket(publish, everybody):
     published = publish(COLUMNS, ROWS[:2])
-    findings = Belief().run(published, everybody(published), beliefs_of("sex", BELIEVED))
+    findings = Belief().run(View(published, everybody(published), beliefs_of("sex", BELIEVED)))
     # Either she has the cold and he the gout, or the other way round: 0.5 * 0.5 to 0.2 * 0.4.
     right = 0.25 / (0.25 + 0.08)
     assert findings.posterior == pytest.approx([right, right])
@@ -63,7 +64,7 @@ def test_beliefs_are_revised_by_all_assignments_of_the_bucket(publish, everybody
 def test_without_beliefs_she_knows_the_distribution_in_the_release(publish, everybody):
     published = publish(COLUMNS, ROWS)
     people = everybody(published)
-    findings = Belief().run(published, people)
+    findings = Belief().run(View(published, people))
     names = published.lines.domains[0].texts[people.bucket].tolist()
     found = dict(zip(names, findings.posterior.tolist(), strict=True))
     assert found == {"a": pytest.approx(0.5), "b": pytest.approx(0.75)}
@@ -77,28 +78,28 @@ def test_without_beliefs_she_knows_the_distribution_in_the_release(publish, ever
 def test_other_knowledge_serves_as_little_as_none(publish, everybody):
     published = publish(COLUMNS, ROWS)
     people = everybody(published)
-    other = Belief().run(published, people, {"rules": []})
-    assert other.to_dict() == Belief().run(published, people).to_dict()
+    other = Belief().run(View(published, people, {"rules": []}))
+    assert other.to_dict() == Belief().run(View(published, people)).to_dict()
 
 
 def test_limit_is_about_the_gain_and_a_tie_is_no_breach(publish, everybody):
     published = publish(COLUMNS, [*ROWS[:1], ("a", "M", "flu")])
     people, known = everybody(published), beliefs_of("sex", {"F": (1, 0, 0), "M": (0.5, 0.5, 0)})
-    findings = Belief().run(published, people, known)
+    findings = Belief().run(View(published, people, known))
     gain = findings.headline["worst gain"]
     # He has the flu for sure, which was as likely as not: the mean of both is (1/4, 3/4).
     assert gain**2 == pytest.approx((0.5 + 0.5 * math.log2(2 / 3) + math.log2(4 / 3)) / 2)
-    assert Belief(limit=gain).run(published, people, known).n_breached == 0
-    assert Belief(limit=gain - 1e-6).run(published, people, known).n_breached == 1
-    assert Belief(limit=0.5).run(published, people, known).limit == "gain 0.5"
+    assert Belief(limit=gain).run(View(published, people, known)).n_breached == 0
+    assert Belief(limit=gain - 1e-6).run(View(published, people, known)).n_breached == 1
+    assert Belief(limit=0.5).run(View(published, people, known)).limit == "gain 0.5"
 
 
 def test_max_posterior_bounds_the_posterior(publish, everybody):
     published = publish(COLUMNS, ROWS)
     people = everybody(published)
-    assert Belief(max_posterior=0.75).run(published, people).n_breached == 0
-    assert Belief(max_posterior=0.74).run(published, people).n_breached == 4
-    both = Belief(limit=1, max_posterior=0.4).run(published, people)
+    assert Belief(max_posterior=0.75).run(View(published, people)).n_breached == 0
+    assert Belief(max_posterior=0.74).run(View(published, people)).n_breached == 4
+    both = Belief(limit=1, max_posterior=0.4).run(View(published, people))
     assert (both.n_breached, both.limit) == (6, "gain 1, posterior 0.4")
 
 
@@ -106,11 +107,11 @@ def test_without_limits_becoming_certain_is_the_breach(publish, everybody):
     rows = [("a", "F", "cold"), ("a", "M", "cold"), ("b", "F", "flu"), ("b", "M", "cold")]
     published = publish(COLUMNS, rows)
     people = everybody(published)
-    findings = Belief().run(published, people)
+    findings = Belief().run(View(published, people))
     assert (findings.n_breached, findings.limit) == (2, "anything short of certainty")
     # He was believed to have a cold before, so of him nothing is learned in the first bucket.
     known = beliefs_of("sex", {"F": (0.5, 0.5, 0.0), "M": (1.0, 0.0, 0.0)})
-    certain = Belief().run(published, people, known)
+    certain = Belief().run(View(published, people, known))
     assert certain.posterior.tolist() == [1.0] * 4
     assert certain.breached.tolist() == [True, False, True, False]
 
@@ -120,7 +121,7 @@ def test_label_is_believed_as_the_people_whom_it_admits(publish, everybody):
     meanings = {"sex": {"person": Meaning(members=frozenset({"F", "M"}))}}
     published = publish(COLUMNS, rows, shape=Shape.GENERALIZED, meanings=meanings)
     known = beliefs_of("sex", BELIEVED, counts=[3, 1])
-    findings = Belief().run(published, everybody(published), known)
+    findings = Belief().run(View(published, everybody(published), known))
     mean = [(3 * her + him) / 4 for her, him in zip(*BELIEVED.values(), strict=True)]
     worst = section(findings, "worst buckets")
     assert worst.columns[0] == "class"
@@ -132,7 +133,7 @@ def test_label_is_believed_as_the_people_whom_it_admits(publish, everybody):
 def test_people_found_in_several_buckets_are_believed_by_the_mean_over_rows(publish, people_of):
     published = publish(COLUMNS, ROWS)
     known = beliefs_of("sex", BELIEVED)
-    findings = Belief().run(published, people_of(["sex"], [("F",)]), known)
+    findings = Belief().run(View(published, people_of(["sex"], [("F",)]), known))
     her, him = (dict(zip(("cold", "flu", "gout"), BELIEVED[sex], strict=True)) for sex in "FM")
     in_a = {"cold": her["cold"] * him["gout"], "gout": her["gout"] * him["cold"]}
     first = in_a["cold"] / sum(in_a.values())
@@ -148,7 +149,7 @@ def test_people_found_in_several_buckets_are_believed_by_the_mean_over_rows(publ
 
 def test_people_who_are_nowhere_are_not_found(publish, people_of):
     published = publish(COLUMNS, ROWS)
-    findings = Belief().run(published, people_of(["sex"], [("F",), ("X",), ("X",)]))
+    findings = Belief().run(View(published, people_of(["sex"], [("F",), ("X",), ("X",)])))
     assert findings.headline["people not found"] == 2
     assert texts_of(published, findings.value)[1] is None
     assert findings.posterior[1] == 0
@@ -156,7 +157,7 @@ def test_people_who_are_nowhere_are_not_found(publish, people_of):
 
 
 def test_nobody_is_attacked_where_nobody_is_found(publish, people_of):
-    findings = Belief().run(publish(COLUMNS, ROWS), people_of(["sex"], [("X",)]))
+    findings = Belief().run(View(publish(COLUMNS, ROWS), people_of(["sex"], [("X",)])))
     assert findings.n_breached == findings.headline["worst gain"] == findings.worst == 0
     assert section(findings, "worst buckets").rows == ()
 
@@ -164,7 +165,7 @@ def test_nobody_is_attacked_where_nobody_is_found(publish, people_of):
 def test_lines_of_strangers_get_the_mean_belief(publish, everybody):
     published = publish(COLUMNS, ROWS[:2])
     known = beliefs_of("sex", {"F": BELIEVED["F"], "X": (0.1, 0.1, 0.8)}, counts=[1, 3])
-    findings = Belief().run(published, everybody(published), known)
+    findings = Belief().run(View(published, everybody(published), known))
     assert findings.headline["people without a prior of their own"] == 1
     mean = [
         (her + 3 * other) / 4 for her, other in zip(BELIEVED["F"], (0.1, 0.1, 0.8), strict=True)
@@ -175,7 +176,7 @@ def test_lines_of_strangers_get_the_mean_belief(publish, everybody):
 
 def test_beliefs_about_other_columns_are_the_mean_for_everybody(publish, everybody):
     published = publish(COLUMNS, ROWS[:2])
-    findings = Belief().run(published, everybody(published), beliefs_of("age", BELIEVED))
+    findings = Belief().run(View(published, everybody(published), beliefs_of("age", BELIEVED)))
     assert findings.headline["people without a prior of their own"] == 2
     assert findings.posterior == pytest.approx([0.5, 0.5])
 
@@ -183,7 +184,7 @@ def test_beliefs_about_other_columns_are_the_mean_for_everybody(publish, everybo
 def test_values_believed_impossible_are_a_contradiction(publish, everybody):
     published = publish(COLUMNS, ROWS[:2])
     known = beliefs_of("sex", {"F": (0.5, 0.5, 0.0), "M": (0.5, 0.5, 0.0)})
-    findings = Belief().run(published, everybody(published), known)
+    findings = Belief().run(View(published, everybody(published), known))
     assert findings.headline["people contradicting what was believed"] == 2
     assert findings.posterior == pytest.approx([0.5, 0.5])
 
@@ -191,7 +192,7 @@ def test_values_believed_impossible_are_a_contradiction(publish, everybody):
 def test_believed_values_that_the_release_lacks_count_in_the_gain(publish, everybody):
     published = publish(COLUMNS, [("a", "F", "cold"), ("a", "F", "flu")])
     known = beliefs_of("sex", {"F": (0.25, 0.25, 0.5)})
-    findings = Belief().run(published, everybody(published), known)
+    findings = Belief().run(View(published, everybody(published), known))
     gain = float(jensen_shannon([0.25, 0.25, 0.5], [0.5, 0.5, 0]))
     assert findings.headline["worst gain"] == pytest.approx(gain)
 
@@ -200,14 +201,14 @@ def test_many_buckets_of_many_people_are_mixed_part_by_part(publish, people_of, 
     published = publish(COLUMNS, ROWS)
     people = people_of(["sex"], [("F",), ("M",), ("M",)])
     known = beliefs_of("sex", BELIEVED)
-    whole = Belief().run(published, people, known)
-    monkeypatch.setattr("shoal.attacks.belief._CHUNK", 1)
-    assert Belief().run(published, people, known).to_dict() == whole.to_dict()
+    whole = Belief().run(View(published, people, known))
+    monkeypatch.setattr("shoal.beliefs.attack._CHUNK", 1)
+    assert Belief().run(View(published, people, known)).to_dict() == whole.to_dict()
 
 
 def test_worst_buckets_and_bands_add_up(publish, everybody):
     published = publish(COLUMNS, ROWS)
-    findings = Belief().run(published, everybody(published), beliefs_of("sex", BELIEVED))
+    findings = Belief().run(View(published, everybody(published), beliefs_of("sex", BELIEVED)))
     rows = section(findings, "worst buckets").rows
     assert [row[0] for row in rows] == sorted(
         {row[0] for row in rows}, key=[r[0] for r in rows].index
@@ -220,11 +221,15 @@ def test_worst_buckets_and_bands_add_up(publish, everybody):
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
-    [({"limit": 1.5}, "limit"), ({"limit": -1}, "limit"), ({"max_posterior": 0}, "max_posterior")],
+    ("given", "rule"),
+    [
+        ({"limit": 1.5}, "limit must lie between 0 and 1"),
+        ({"limit": -1}, "limit must lie between 0 and 1"),
+        ({"max_posterior": 0}, "max_posterior must be above 0 and at most 1"),
+    ],
 )
-def test_bounds_out_of_range_are_refused(given, named):
-    with pytest.raises(ParameterError, match=f"{named} must lie between 0 and 1"):
+def test_bounds_out_of_range_are_refused(given, rule):
+    with pytest.raises(ParameterError, match=rule):
         Belief(**given)
 
 
@@ -232,4 +237,4 @@ def test_release_without_sensitive_values_is_refused(publish, everybody):
     published = publish(["sex"], [("a", "F"), ("a", "M")], values=False)
     assert not Belief().fits(published)
     with pytest.raises(ParameterError, match="has none"):
-        Belief().run(published, everybody(published))
+        Belief().run(View(published, everybody(published)))

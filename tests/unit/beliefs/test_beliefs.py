@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.core.believed_rows import BelievedRows
+from shoal.beliefs.assignments import exact_posterior
+from shoal.beliefs.beliefs import Beliefs, estimate_beliefs, overall_beliefs
+from shoal.beliefs.informed import Mean, Share, reweigh
+from shoal.beliefs.posteriors import gains, jensen_shannon, posteriors
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.knowledge.assignments import exact_posterior
-from shoal.knowledge.beliefs import Beliefs, estimate_beliefs, overall_beliefs
-from shoal.knowledge.posteriors import gains, jensen_shannon, posteriors
-from shoal.knowledge.reweighing import Mean, Share, reweigh
+from shoal.core.prior_knowledge import BelievedRows
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 DISEASE = Domain.of_texts("disease", ["cold", "flu", "gout"])
@@ -104,7 +104,7 @@ def test_bandwidths_out_of_range_are_refused(bandwidth):
 
 
 def test_an_unknown_sensitive_column_is_refused():
-    with pytest.raises(ParameterError, match="no column 'salary'"):
+    with pytest.raises(ParameterError, match="no sensitive column 'salary'"):
         overall_beliefs(CELLS, "salary")
 
 
@@ -195,12 +195,12 @@ def test_conditions_that_contradict_each_other_are_refused():
 @pytest.mark.parametrize(
     ("condition", "fact"),
     [
-        (Share(np.zeros(2, dtype=bool), 0, 0.5), "about nobody"),
+        (Share(np.zeros(2, dtype=bool), 0, 0.5), "applies to nobody"),
         (Share(np.ones(3, dtype=bool), 0, 0.5), "must mark the 2 cells"),
         (Share(np.ones(2, dtype=bool), 3, 0.5), "a code below 3"),
         (Share(np.ones(2, dtype=bool), 0, 1.5), "between 0 and 1"),
         (Share(np.ones(2, dtype=bool), 0, math.nan), "between 0 and 1"),
-        (Mean(np.ones(2, dtype=bool), 1.0), "has no numbers"),
+        (Mean(np.ones(2, dtype=bool), 1.0), "is not numeric"),
     ],
 )
 def test_conditions_that_make_no_sense_are_refused(condition, fact):

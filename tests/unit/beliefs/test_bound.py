@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.beliefs.bound import merge_until
 from shoal.checks import largest_gain
-from shoal.core.believed_rows import BelievedRows
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.methods.repair import merge_until
+from shoal.core.prior_knowledge import BelievedRows
 
 
 @st.composite

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.beliefs.posteriors import gains
 from shoal.checks import Evidence, check, largest_gain
-from shoal.core.believed_rows import BelievedRows
+from shoal.core.adversary_guarantees import BeliefGain
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import BeliefGain, guarantee_from_dict
-from shoal.knowledge.posteriors import gains
+from shoal.core.manifest import guarantee_from_dict
+from shoal.core.prior_knowledge import BelievedRows
 
 
 def beliefs_of(priors, *buckets):

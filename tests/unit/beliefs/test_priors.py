@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.checks import Evidence, check, largest_gain
-from shoal.core.believed_rows import BelievedRows
-from shoal.core.cells import Buckets, Cells
-from shoal.core.domain import ColumnType, Domain
-from shoal.core.errors import DataError
-from shoal.core.guarantees import BeliefGain
-from shoal.core.method import Problem
-from shoal.core.secret import Secret
-from shoal.knowledge.belief_file import (
+from shoal.beliefs.beliefs import estimate_beliefs, overall_beliefs
+from shoal.beliefs.priors import (
     BELIEFS,
     beliefs_from_json,
     beliefs_to_json,
     occupants_of_release,
 )
-from shoal.knowledge.beliefs import estimate_beliefs, overall_beliefs
+from shoal.checks import Evidence, check, largest_gain
+from shoal.core.adversary_guarantees import BeliefGain
+from shoal.core.cells import Buckets, Cells
+from shoal.core.domain import ColumnType, Domain
+from shoal.core.errors import DataError
+from shoal.core.method import Problem
+from shoal.core.prior_knowledge import BelievedRows
+from shoal.core.secret import Secret
 
 
 @pytest.fixture(scope="module")

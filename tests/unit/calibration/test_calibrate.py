@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.calibration.calibrate import _filled_up, calibrate
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.knowledge.calibration import _filled_up, calibrate
-from shoal.knowledge.foreground.law import posterior
+from shoal.foreground.law import posterior
 
 GROUPS, SIZE = 600, 4
 

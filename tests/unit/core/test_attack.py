@@ -5,10 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from shoal.core.attack import Attack, Findings, Section
+from shoal.core.attack import Attack
 from shoal.core.calibration import Calibration, Estimate
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Published
+from shoal.core.display import Section
+from shoal.core.findings import Findings
+from shoal.core.manifest import Manifest
+from shoal.core.release import Published
+from shoal.core.shapes import Model, Shape
 
 
 def findings(**changes):
@@ -87,9 +90,9 @@ def test_the_line_says_what_was_found_and_never_nobody_without_a_limit(changes, 
     assert line in repr(findings(**changes))
 
 
-def test_an_attack_fits_the_shapes_that_it_names():
+def test_an_attack_fits_the_shapes_of_the_models_that_it_reads():
     class Guess(Attack):
-        shapes = frozenset({Shape.SLICED})
+        reads = frozenset({Model.SLICES})
 
         def run(self, published, people, knowledge=None):  # noqa: ARG002
             return findings()
@@ -100,7 +103,7 @@ def test_an_attack_fits_the_shapes_that_it_names():
         )
         return Published(manifest, None, None)
 
-    assert [shape for shape in Shape if Guess().fits(release(shape))] == [Shape.SLICED]
+    assert [shape for shape in Shape.all() if Guess().fits(release(shape))] == [Shape.SLICED]
 
 
 def test_an_attack_must_say_how_it_runs():

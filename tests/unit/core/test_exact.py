@@ -1,3 +1,5 @@
+"""Thresholds are read exactly, and ratios of counts are compared exactly."""
+
 from __future__ import annotations
 
 from decimal import Decimal
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.core.errors import ParameterError
-from shoal.core.exact import as_text, exact, whole
+from shoal.core.exact import as_text, exact, greatest, is_at_most, whole
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,37 @@ def test_a_whole_number_is_given_back():
 def test_what_is_no_whole_number_of_that_size_is_refused(got):
     with pytest.raises(ParameterError, match=r"^k must be a whole number of at least 2, not "):
         whole("k", got, least=2)
+
+
+def test_ties_are_ties_though_floats_would_not_see_them():
+    # 0.1 + 0.2 > 0.3 in floats.
+    assert is_at_most(np.array([3]), np.array([10]), Fraction("0.3")).all()
+    assert not is_at_most(np.array([3]), np.array([10]), Fraction("0.29999999999999999999")).any()
+
+
+def test_products_beyond_64_bits_are_compared_exactly():
+    size = 2**62 - 1
+    bound = Fraction(2**61, size)
+    assert is_at_most(np.array([2**61]), np.array([size]), bound).all()
+    assert not is_at_most(np.array([2**61 + 1]), np.array([size]), bound).any()
+
+
+def test_a_limit_beyond_64_bits_lets_everything_pass():
+    assert is_at_most(np.array([2**62]), np.array([2**62]), Fraction(10**30)).all()
+
+
+def test_pythons_integers_are_compared_too():
+    numerators = np.array([10**40, 10**40 + 1], dtype=object)
+    assert is_at_most(numerators, np.array([10, 10]), Fraction(10**39)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_the_greatest_is_found_where_floats_cannot_tell(dtype):
+    size = 10**17
+    numerators = np.array([size - 3, size - 1, size - 2], dtype=dtype)
+    found = greatest(numerators, np.array([size, size, size]))
+    assert found == Fraction(size - 1, size)
+
+
+def test_the_greatest_of_nothing_but_zeros_is_zero():
+    assert greatest(np.array([0, 0]), np.array([3, 4])) == 0

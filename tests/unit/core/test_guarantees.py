@@ -8,29 +8,30 @@ import numpy as np
 import pytest
 
 from shoal import checks
+from shoal.core.adversary_guarantees import (
+    BeliefGain,
+    ForegroundSafety,
+    JointSafety,
+    MatchingDiversity,
+    RuleProtection,
+    SlicedDiversity,
+    WeightedMatchingDiversity,
+)
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.guarantees import (
-    GUARANTEES,
     AlphaK,
-    BeliefGain,
     BucketSize,
     DistinctDiversity,
     EntropyDiversity,
-    ForegroundSafety,
     FrequencyDiversity,
     KAnonymity,
-    MatchingDiversity,
     MConfidentiality,
     RecursiveDiversity,
-    RuleProtection,
-    SlicedDiversity,
     TCloseness,
-    WeightedMatchingDiversity,
-    guarantee_from_dict,
 )
-from shoal.core.joint_safety import JointSafety
+from shoal.core.manifest import GUARANTEES, guarantee_from_dict
 from shoal.core.sliced import Layout, Sliced
 
 SOME = [

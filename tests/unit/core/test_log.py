@@ -13,8 +13,8 @@ import pytest
 
 from shoal.core.domain import Domain
 from shoal.core.errors import SchemaError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.log import internal_log, log_to
+from shoal.hierarchies.hierarchy import Hierarchy
 
 
 @pytest.fixture(autouse=True)

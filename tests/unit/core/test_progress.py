@@ -1,4 +1,4 @@
-"""Every checker counts what it does, and says *not checked* where that would be too much."""
+"""Shares of a step, and the operations that a checker may spend before it says *not checked*."""
 
 from __future__ import annotations
 
@@ -8,32 +8,84 @@ import numpy as np
 import pytest
 
 from shoal import checks
-from shoal.checks.adversarial_rules import Witnessed
-from shoal.checks.matching_diversity import Witness
-from shoal.core.believed_rows import BelievedRows
+from shoal.core import progress
+from shoal.core.adversary_guarantees import (
+    BeliefGain,
+    ForegroundSafety,
+    MatchingDiversity,
+    RuleProtection,
+    SlicedDiversity,
+    WeightedMatchingDiversity,
+)
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import (
     AlphaK,
-    BeliefGain,
     BucketSize,
     DistinctDiversity,
     EntropyDiversity,
-    ForegroundSafety,
     FrequencyDiversity,
     KAnonymity,
-    MatchingDiversity,
     MConfidentiality,
     RecursiveDiversity,
-    RuleProtection,
-    SlicedDiversity,
     TCloseness,
-    WeightedMatchingDiversity,
 )
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.rows import Rows
+from shoal.core.prior_knowledge import BelievedRows
+from shoal.core.progress import Work, following, tell_share, watching
 from shoal.core.sliced import Layout, Sliced
-from shoal.core.work import Work
+from shoal.core.table import Rows
+from shoal.hiding.check import Witnessed
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.check.matching_diversity import Witness
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Hear every share, however soon after another."""
+    monkeypatch.setattr(progress, "_MOMENT", 0.0)
+    heard: list[float] = []
+    with watching(heard.append):
+        yield heard
+
+
+def test_a_loop_says_which_share_is_done(told):
+    assert list(following([1, 2, 3, 4])) == [1, 2, 3, 4]
+    assert told == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_a_loop_inside_a_loop_is_a_part_of_its_turn(told):
+    for _ in following("ab"):
+        for _ in following("xy"):
+            tell_share(0.5)
+    assert told == [0.0, 0.0, 0.125, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.875]
+
+
+def test_a_loop_that_is_left_early_gives_its_part_back(told):
+    loop = following("ab")
+    next(loop)
+    loop.close()
+    tell_share(0.75)
+    assert told[-1] == 0.75
+
+
+def test_shares_stay_between_nothing_and_all(told):
+    tell_share(-1)
+    tell_share(2)
+    assert told == [0.0, 1.0]
+
+
+def test_a_watcher_is_not_called_more_often_than_anybody_can_read():
+    heard: list[float] = []
+    with watching(heard.append):
+        for _ in following(range(1000)):
+            pass
+    assert len(heard) < 50
+
+
+def test_without_a_watcher_nothing_is_told():
+    tell_share(0.5)
+    assert list(following((1, 2))) == [1, 2]
+
 
 VALUES = ["cold", "flu", "gout", "mumps"]
 DISEASE = Domain.of_texts("disease", VALUES)

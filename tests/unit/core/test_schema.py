@@ -4,10 +4,10 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from shoal.core.domain import ColumnType
+from shoal.core.domain import ColumnType, Role, role_of
 from shoal.core.errors import SchemaError
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.schema import ColumnDeclaration, Role, Schema, role_of
+from shoal.core.schema import ColumnDeclaration, Schema
+from shoal.hierarchies.hierarchy import Hierarchy
 
 
 def full(**changes):

@@ -111,7 +111,7 @@ def test_an_absent_file_says_where_to_get_adult(tmp_path):
 def test_other_columns_are_refused(tmp_path):
     path = tmp_path / "adult.csv"
     path.write_text(FIRST_ROW + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match="does not have the columns of Adult"):
+    with pytest.raises(DataError, match="does not name the columns of Adult"):
         adult(path)
 
 
@@ -119,7 +119,7 @@ def test_other_columns_are_refused(tmp_path):
     ("line", "message"),
     [
         (FIRST_ROW + ",more", "1 of the 1 rows"),
-        (FIRST_ROW.replace("39", "old"), "'age' of Adult holds whole numbers"),
+        (FIRST_ROW.replace("39", "old"), "'age' of Adult must hold whole numbers"),
         (FIRST_ROW.replace("State-gov", "?"), "'workclass' of Adult has 1 values"),
         (FIRST_ROW + ".", "'salary' of Adult has 1 values"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.core.errors import DataError, EngineError
-from shoal.engines.watched_file import WatchedFile
+from shoal.engines.files import WatchedFile
 
 
 @pytest.fixture

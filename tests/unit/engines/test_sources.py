@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.core.domain import ColumnType
-from shoal.engines.orders import frame_orders, parquet_orders
+from shoal.engines.sources import frame_orders, parquet_orders
 
 # Sorted as texts, the sizes would be large, middle, small.
 SIZES = ("small", "middle", "large")

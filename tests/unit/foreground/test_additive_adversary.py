@@ -7,18 +7,13 @@ import shoal
 from shoal.attacks import Foreground
 from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.release import Meaning
-from shoal.knowledge.foreground import (
-    UNRELATED,
-    Exposed,
-    Relation,
-    Target,
-    fit_additive,
-    relate,
-)
-from shoal.knowledge.foreground.effects import Effects
-from shoal.pipeline.foreground_truth import attack_and_score, locate_people
+from shoal.core.manifest import Meaning
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.effects import UNRELATED, Effects, Relation, relate
+from shoal.foreground.expectation_maximization import Target
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.locating.exposed import Exposed
+from shoal.workflow.truth import attack_and_score, locate_people
 
 DISEASES = Domain.of_texts("disease", ["cold", "flu"])
 
@@ -240,8 +235,8 @@ def test_the_table_s_hierarchies_are_common_knowledge(anatomy):
 
 def guess(located, entry, models):
     """Return how much is believed of the best guess about everybody, and how often it is right."""
-    p = np.array([found.p[entry[located.cell]] for _, found in models])
-    right = p.argmax(axis=0) == located.values[0]
+    p = np.array([found.p[entry[located.truth.cell]] for _, found in models])
+    right = p.argmax(axis=0) == located.truth.values[0]
     return float(p.max(axis=0).mean()), float(right.mean())
 
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 
 import pytest
 
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
 from shoal.core.guarantees import FrequencyDiversity
-from shoal.core.method import Problem, Shape
+from shoal.core.method import Problem
 from shoal.core.schema import Schema
-from shoal.methods.anatomy import Anatomy
+from shoal.core.shapes import Shape
+from shoal.grouping.anatomy import Anatomy
 
 
 def diseases(**counts: int) -> dict[str, list[str | None]]:
@@ -32,7 +34,7 @@ def test_draw_must_be_known():
         Anatomy(ell=2, draw="best")
 
 
-@pytest.mark.parametrize("protect", [[], (), 7, [7], {"flu"}])
+@pytest.mark.parametrize("protect", [[], (), {"flu"}, [b"flu"], [["flu"]]])
 def test_protect_must_be_a_list_of_texts(protect):
     with pytest.raises(ParameterError, match="protect must"):
         Anatomy(ell=2, protect=protect)
@@ -40,6 +42,11 @@ def test_protect_must_be_a_list_of_texts(protect):
 
 def test_one_text_may_be_protected_without_a_list():
     assert Anatomy(ell=2, protect="flu").protect == ("flu",)
+
+
+def test_numbers_and_dates_are_protected_as_the_table_writes_them():
+    given = [1, 2.5, True, dt.date(2020, 1, 31), None, "1"]
+    assert Anatomy(ell=2, protect=given).protect == ("1", "2.5", "true", "2020-01-31", None)
 
 
 def test_guarantee_and_shape_follow_from_the_parameters():

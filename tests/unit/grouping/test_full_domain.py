@@ -19,11 +19,12 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.method import Problem, Shape
+from shoal.core.method import Problem
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.methods.full_domain import FullDomain
+from shoal.core.shapes import Shape
+from shoal.grouping.full_domain import FullDomain
+from shoal.hierarchies.hierarchy import Hierarchy
 
 
 def column(**counts: int) -> list[str | None]:
@@ -46,8 +47,8 @@ def levels_of(plan) -> tuple[int, ...]:
         ({"ell": 2.5}, "ell must be a whole number"),
         ({"ell": 3, "diversity": "simple"}, "diversity must be one of distinct, frequency"),
         ({"k": 3, "diversity": "entropy"}, "needs ell"),
-        ({"ell": 3, "diversity": "recursive"}, "c is needed with diversity='recursive'"),
-        ({"ell": 3, "c": 2}, "c is needed with diversity='recursive', and only there"),
+        ({"ell": 3, "diversity": "recursive"}, "c must be given with diversity='recursive'"),
+        ({"ell": 3, "c": 2}, "c must be given with diversity='recursive', and only then"),
         ({"t": 1.5}, "t must lie between 0 and 1"),
         ({"t": 0.1, "distance": "far"}, "distance must be one of equal, ordered, hierarchical"),
         ({"k": 2, "distance": "ordered"}, "distance='ordered' needs t"),
@@ -57,7 +58,7 @@ def levels_of(plan) -> tuple[int, ...]:
         ({"k": 2, "suppress": 1}, "suppress must be at least 0 and below 1"),
         ({"k": 2, "suppress": -0.1}, "suppress must be at least 0 and below 1"),
         ({"k": 2, "suppress": "5 %"}, "suppress must be a finite number"),
-        ({"k": 2, "protect": ["flu"]}, "which sensitive values ell or t is about"),
+        ({"k": 2, "protect": ["flu"]}, "the sensitive values that ell or t is about"),
         ({"ell": 2, "diversity": "distinct", "protect": ["flu"]}, "diversity='frequency'"),
         ({"t": 0.1, "distance": "ordered", "protect": ["flu"]}, "has no meaning"),
         ({"alpha": 0.5, "ell": 2, "protect": ["flu"]}, "each for itself, ell and t as one"),
@@ -140,19 +141,32 @@ def test_what_no_generalization_keeps_is_refused_with_the_best(
     assert within_reach.plan(make_problem(within_reach, table)).n_buckets == 1
 
 
-def test_an_error_names_how_many_rows_left_out_would_do(make_problem):
+def test_an_error_proposes_no_release_of_less_than_half_the_rows(make_problem):
     table = {
         "age": ["1"] * 6 + ["2"] * 4,
         "disease": [*["flu"] * 6, *column(flu=1, cold=1, gout=2)],
     }
     method = FullDomain(ell=2, diversity="frequency", suppress="0.3")
-    with pytest.raises(InfeasibleError, match=r"suppress = 0\.6 is enough") as caught:
+    with pytest.raises(InfeasibleError, match="more than half of them would have to go") as caught:
         method.plan(make_problem(method, table))
-    assert "With up to 3 of 10 rows left out" in str(caught.value)
+    assert "suppress" not in caught.value.hint
+    assert "ell = 1" not in caught.value.hint
+    assert "protect = [...]" in caught.value.hint
+
+
+def test_an_error_names_how_many_rows_left_out_would_do(make_problem):
+    table = {
+        "age": ["1"] * 4 + ["2"] * 4,
+        "disease": [*["flu"] * 4, *column(flu=2, cold=1, gout=1)],
+    }
+    method = FullDomain(ell=2, diversity="frequency", suppress="0.3")
+    with pytest.raises(InfeasibleError, match=r"suppress = 0\.5 is enough") as caught:
+        method.plan(make_problem(method, table))
+    assert "With up to 2 of 8 rows left out" in str(caught.value)
     assert caught.value.best == {"ell": 1}
-    enough = FullDomain(ell=2, diversity="frequency", suppress="0.6")
+    enough = FullDomain(ell=2, diversity="frequency", suppress="0.5")
     plan = enough.plan(make_problem(enough, table))
-    assert (plan.n_buckets, plan.drop.n_rows) == (1, 6)
+    assert (plan.n_buckets, plan.drop.n_rows) == (1, 4)
 
 
 def test_a_table_without_rows_is_refused():
@@ -345,7 +359,7 @@ def test_the_census_is_anonymized_verified_and_attacked(census, parameters, tmp_
     dropped = release.making.plan.drop.n_rows
     assert release.manifest.n_rows == 400 - dropped
     report = shoal.attack(release)
-    folder = release.write(tmp_path / "release")
+    folder = release.write(tmp_path / "release", findings=report)
     assert str(shoal.verify(folder).status) == "verified"
     if "k" in parameters:
         (linkage,) = [found for found in report if found.attack == "linkage"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import shoal
-from shoal.attacks.linkage import Linkage
+from shoal.grouping.linkage import Linkage
 
 N = 120
 
@@ -103,7 +103,7 @@ def test_the_risk_file_has_everybody_by_their_own_line(tmp_path):
                           identifying="price")  # fmt: skip
     release = shoal.anonymize(shoal.read(columns(), schema), shoal.FullDomain(k=2), seed=1)
     found = shoal.attack(release, Linkage(limit="1/10"))["linkage"]
-    release.write(tmp_path / "release")
+    release.write(tmp_path / "release", findings=[found])
     risk = pd.read_parquet(tmp_path / "release.internal" / "risk.parquet")
     own = columns()
     sizes = Counter(zip(own["age"], own["line"], strict=True))

@@ -6,8 +6,8 @@ import pytest
 import shoal
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.guarantees import MConfidentiality
-from shoal.core.method import Shape
-from shoal.methods.mask import Mask
+from shoal.core.shapes import Shape
+from shoal.grouping.mask import Mask
 
 # Two of the three at home a have HIV, one of four at b, none of five at c.
 HOMES = ["a"] * 3 + ["b"] * 4 + ["c"] * 5
@@ -23,7 +23,7 @@ TABLE = {"home": HOMES, "disease": DISEASES}
         {"m": 2, "k": 1, "protect": ["HIV"]},
         {"m": 2, "k": 2, "protect": []},
         {"m": 2, "k": 2, "protect": None},
-        {"m": 2, "k": 2, "protect": [3]},
+        {"m": 2, "k": 2, "protect": [["HIV"]]},
         {"m": 2, "k": 2, "protect": ["HIV"], "publish": "sliced"},
         {"m": 2, "k": 2, "protect": ["HIV"], "lenders": "all"},
     ],

@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal.attacks import Minimality
 from shoal.core.errors import DataError, ParameterError, SchemaError
+from shoal.core.findings import about_everybody
 
 HOMES = ["q1"] * 2 + ["q2"] * 5
 DISEASES = ["HIV"] * 2 + ["flu"] * 5
@@ -153,11 +154,12 @@ def test_without_an_external_table_the_attack_does_not_apply(tmp_path):
 
 def test_a_release_that_was_just_made_has_its_table_at_hand(tmp_path):
     release = shoal.anonymize(read(), shoal.Mondrian(**HALF), seed=1)
-    found, linkage = shoal.attack(release, Minimality(), shoal.attacks.Linkage())
+    report = shoal.attack(release, Minimality(), shoal.attacks.Linkage())
+    found, linkage = report
     assert found.posterior.tolist() == [1.0, 0.0]
     # Its entries are no lines of the release: the risk file has none of them.
-    assert release.findings == (linkage,)
-    release.write(tmp_path / "release", accept_risk="a test")
+    assert about_everybody(report) == (linkage,)
+    release.write(tmp_path / "release", accept_risk="a test", findings=report)
 
 
 def test_methods_that_draw_are_refused():
@@ -236,7 +238,7 @@ def test_mask_exceeds_its_bound_with_all_tables_equally_likely(masked):
 def test_a_rate_and_a_limit_that_are_given_count(masked):
     (found,) = shoal.attack(masked, Minimality(rate="0.01"))
     assert 0.5 < found.worst < 0.51
-    assert "probability 0.01 beforehand" in found.knows
+    assert "prior probability of a protected value is 0.01" in found.knows
     assert [row[0] for row in found.sections[0].rows] == ["all tables equally likely", "as given"]
     (found,) = shoal.attack(masked, Minimality(limit=0.7))
     assert (found.limit, found.n_breached) == ("0.7", 0)

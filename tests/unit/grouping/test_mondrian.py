@@ -17,11 +17,12 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.method import Problem, Shape
+from shoal.core.method import Problem
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
-from shoal.methods.mondrian import Mondrian
+from shoal.core.shapes import Shape
+from shoal.grouping.mondrian import Mondrian
+from shoal.hierarchies.hierarchy import Hierarchy
 
 
 def column(**counts: int) -> list[str | None]:
@@ -44,21 +45,21 @@ def column(**counts: int) -> list[str | None]:
         ({"ell": "two", "diversity": "frequency"}, "ell must be a finite number"),
         ({"ell": 3, "diversity": "simple"}, "diversity must be one of distinct, frequency"),
         ({"k": 3, "diversity": "entropy"}, "needs ell"),
-        ({"ell": 3, "diversity": "recursive"}, "c is needed with diversity='recursive'"),
+        ({"ell": 3, "diversity": "recursive"}, "c must be given with diversity='recursive'"),
         ({"ell": 1, "c": 2, "diversity": "recursive"}, "ell must be a whole number of at least 2"),
         ({"ell": 2, "c": 0, "diversity": "recursive"}, "c must be above 0"),
-        ({"ell": 3, "c": 2}, "c is needed with diversity='recursive', and only there"),
+        ({"ell": 3, "c": 2}, "c must be given with diversity='recursive', and only then"),
         ({"t": 1.5}, "t must lie between 0 and 1"),
         ({"t": float("nan")}, "t must be a finite number"),
         ({"t": 0.1, "distance": "far"}, "distance must be one of equal, ordered, hierarchical"),
         ({"k": 2, "distance": "ordered"}, "distance='ordered' needs t"),
-        ({"belief_gain": 1.5}, "t must lie between 0 and 1"),
+        ({"belief_gain": 1.5}, "belief_gain must lie between 0 and 1"),
         ({"belief_gain": 0.5, "bandwidth": 2}, "bandwidth must lie between 0 and 1"),
         ({"k": 2, "bandwidth": 0.5}, "bandwidth needs belief_gain"),
         ({"k": 2, "cuts": "loose"}, "cuts must be one of strict, relaxed"),
         ({"k": 2, "publish": "sliced"}, "publish must be one of generalized, bucketized"),
         ({"k": 2, "publish": "bucketized"}, "would protect nothing"),
-        ({"k": 2, "protect": ["flu"]}, "which sensitive values ell or t is about"),
+        ({"k": 2, "protect": ["flu"]}, "the sensitive values that ell or t is about"),
         ({"ell": 2, "diversity": "distinct", "protect": ["flu"]}, "diversity='frequency'"),
         ({"t": 0.1, "distance": "ordered", "protect": ["flu"]}, "has no meaning"),
         ({"ell": 2, "protect": []}, "at least one sensitive value"),

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from shoal.core.domain import Domain
 from shoal.core.plan import Label
 from shoal.core.secret import Secret
-from shoal.methods.partition import labels
-from shoal.methods.partition.axes import Axis
-from shoal.methods.partition.labels import Partition, label_buckets
+from shoal.grouping.axes import Axis
+from shoal.grouping.partition import Partition, label_buckets
 
 SECRET = Secret.from_seed(1)
 
@@ -123,6 +122,6 @@ def test_equal_texts_mean_the_same_and_cover_their_bucket(buckets, bound):
 def test_many_values_and_few_are_labelled_alike(buckets):
     few = label_sets(buckets, missing="_")[0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labels, "_BITS", 0)
+        patch.setattr("shoal.grouping.partition._BITS", 0)
         many = label_sets(buckets, missing="_")[0]
     assert few == many

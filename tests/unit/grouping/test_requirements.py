@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from shoal.core.domain import Domain
 from shoal.core.guarantees import EntropyDiversity, FrequencyDiversity, Guarantee, TCloseness
-from shoal.core.hierarchy import Hierarchy
-from shoal.methods.requirements import limits as module
-from shoal.methods.requirements._kernels import Rules
-from shoal.methods.requirements.limits import CloseCalls, Limits, distance_between
+from shoal.grouping import requirements as module
+from shoal.grouping._kernels import Rules
+from shoal.grouping.requirements import CloseCalls, Limits, distance_between
+from shoal.hierarchies.hierarchy import Hierarchy
 
 ROWS = [["v0", "x"], ["v1", "x"], ["v2", "y"], ["v3", "y"], ["v4", "y"]]
 DOMAIN = Domain.of_texts("s", ["v0", "v1", "v2", "v3", "v4"])

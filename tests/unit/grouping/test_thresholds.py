@@ -6,8 +6,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.methods.requirements.thresholds import (
-    highest_at_most,
+from shoal.core.exact import highest_at_most
+from shoal.grouping.thresholds import (
     is_entropy_at_least,
     lowest_at_least,
 )

@@ -9,20 +9,11 @@ import numpy as np
 import pytest
 
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.rule_thresholds import read_delta, read_gamma
-from shoal.knowledge.adversarial import (
-    BLANKED,
-    PRIVATE,
-    VISIBLE,
-    Category,
-    CodedRules,
-    Fate,
-    HiddenTable,
-    categorize,
-    hide,
-    mine,
-)
-from shoal.knowledge.adversarial.thresholds import Limits
+from shoal.core.exact import read_delta, read_gamma
+from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable, Limits
+from shoal.hiding.hiding import Fate, hide
+from shoal.hiding.mining import Category, categorize, mine
+from shoal.hiding.rules import CodedRules
 
 # Who has 0 in the first column has 90001 in the second; one of them hides it.
 CODES = np.array([[0, 90001], [0, 90001], [0, 90001], [1, 7], [1, 90001]])

@@ -6,15 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.attacks import Learned, learned
-from shoal.core.cell_attack import Experiment
+from shoal.attacks import Learned
+from shoal.core.adversary_guarantees import RuleProtection
+from shoal.core.attack import Experiment, View
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, People, Published
-from shoal.core.rows import HIDDEN, Rows
-from shoal.core.witnessed_guarantees import RuleProtection
+from shoal.core.manifest import Manifest
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
+from shoal.core.table import HIDDEN, Rows
+from shoal.hiding import attack_learned as learned
 
 pytest.importorskip("sklearn")
 
@@ -381,6 +383,6 @@ def test_findings_count_the_cells_that_she_is_sure_of():
     bucket = Domain.of_texts("bucket", ["1"])
     lines = Cells((bucket,), np.zeros((1, 1), dtype=np.int64), np.array([400]))
     people = People(Cells((), np.zeros((1, 0), dtype=np.int64), np.array([400])))
-    found = Learned().run(Published(MANIFEST, lines, None, rows=rows), people)
+    found = Learned().run(View(Published(MANIFEST, lines, None, rows=rows), people))
     assert found.headline == {"cells suppressed": n_hidden, "cells filled in": n_hidden}
     assert (found.attack, found.n_breached) == ("learned", n_hidden)

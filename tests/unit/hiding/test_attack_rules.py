@@ -7,16 +7,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.attacks import Homogeneity, Rules, rules
-from shoal.core.cell_attack import Guesses
+from shoal.attacks import Homogeneity, Rules
+from shoal.core.adversary_guarantees import RuleProtection
+from shoal.core.attack import View
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
+from shoal.core.findings import Guesses
 from shoal.core.guarantees import KAnonymity
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, People, Published
-from shoal.core.rows import HIDDEN, Rows
-from shoal.core.witnessed_guarantees import RuleProtection
+from shoal.core.manifest import Manifest
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
+from shoal.core.table import HIDDEN, Rows
+from shoal.hiding import attack_rules as rules
 
 STAFF = [
     ("Manager", "F", "Yes"),
@@ -225,12 +228,12 @@ def test_thresholds_out_of_range_are_refused(given):
 def test_the_findings_list_base_rates_that_reach_delta():
     rows = rows_of(STAFF)
     people = People(Cells((), np.zeros((1, 0), dtype=np.int64), np.array([8])))
-    found = Rules(delta=Fraction(2, 3), gamma=2).run(published(rows), people)
+    found = Rules(delta=Fraction(2, 3), gamma=2).run(View(published(rows), people))
     assert found.sections[-1].to_dict() == {
         "title": "base rates",
         "rows": [{"column": "married", "value": "No", "share": 4 / 6, "visible": 6}],
     }
-    found = Rules(delta=Fraction(3, 4), gamma=2).run(published(rows), people)
+    found = Rules(delta=Fraction(3, 4), gamma=2).run(View(published(rows), people))
     assert found.sections[-1].rows == ()
 
 
@@ -240,7 +243,7 @@ def test_the_findings_list_base_rates_that_reach_delta():
 def test_findings_count_the_cells_that_are_filled_in():
     rows = rows_of(STAFF)
     people = People(Cells((), np.zeros((1, 0), dtype=np.int64), np.array([8])))
-    found = Rules(gamma=2).run(published(rows), people)
+    found = Rules(gamma=2).run(View(published(rows), people))
     assert found.headline == {"cells suppressed": 3, "cells filled in": 2}
     assert found.breached.nonzero()[0].tolist() == [6, 7]
     assert found.posterior[[0, 6, 7]].tolist() == [0.0, 1.0, 1.0]
@@ -253,7 +256,7 @@ def test_the_release_must_have_suppressed_cells(publish, everybody):
     assert not Rules().fits(other)
     assert Homogeneity().fits(other)
     with pytest.raises(ParameterError, match="Rules attacks suppressed releases"):
-        Rules().run(other, everybody(other))
+        Rules().run(View(other, everybody(other)))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +276,7 @@ def test_where_no_rule_fires_nothing_is_filled_in(lines):
     found = Rules(delta="0.1", gamma=1).guess(rows, manifest())["rules"]
     assert (len(found), found.reasons) == (0, ())
     people = People(Cells((), np.zeros((1, 0), dtype=np.int64), np.array([len(lines)])))
-    assert Rules().run(published(rows), people).n_breached == 0
+    assert Rules().run(View(published(rows), people)).n_breached == 0
 
 
 def test_guesses_are_joined_with_their_reasons():

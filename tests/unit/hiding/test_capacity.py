@@ -7,8 +7,11 @@ import pytest
 
 from shoal.core import kernels
 from shoal.core.errors import ParameterError
-from shoal.knowledge.adversarial import PRIVATE, capacity, following, hide, mine
-from shoal.knowledge.adversarial.capacity import most_rules
+from shoal.hiding import rules as capacity
+from shoal.hiding.cells import PRIVATE
+from shoal.hiding.hiding import hide
+from shoal.hiding.mining import mine
+from shoal.hiding.rules import most_rules
 
 THRESHOLDS = {"delta": 0.6, "gamma": 2}
 
@@ -57,9 +60,9 @@ def test_rows_of_rules_are_refused_where_they_cannot_be_followed(table, monkeypa
         int((shown[:, which] == one[which]).all(axis=1).sum())
         for one, which in zip(antecedents, named, strict=True)
     )
-    monkeypatch.setattr(following, "MOST_MEMBERS", n_members)
+    monkeypatch.setattr(capacity, "MOST_MEMBERS", n_members)
     hide(*table, mode="paper", single_pass=True, **THRESHOLDS)
-    monkeypatch.setattr(following, "MOST_MEMBERS", n_members - 1)
+    monkeypatch.setattr(capacity, "MOST_MEMBERS", n_members - 1)
     with pytest.raises(ParameterError, match="added up over all rules") as caught:
         hide(*table, mode="paper", single_pass=True, **THRESHOLDS)
     assert caught.value.hint is not None
@@ -72,7 +75,7 @@ def test_the_wider_a_table_the_fewer_rules_are_kept():
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    not kernels.is_compiled("shoal.knowledge.adversarial._kernels"),
+    not kernels.is_compiled("shoal.hiding._search_kernels"),
     reason="as plain Python the search takes minutes until it is refused",
 )
 @pytest.mark.parametrize("find", [mine, hide])

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.checks.adversarial_rules import remaining_rules
 from shoal.core.errors import ParameterError
+from shoal.hiding.check import remaining_rules
 
 CODES = np.array([[0, 8], [0, 8], [0, 8], [1, 9]])
 STATE = np.array([[0, 0], [0, 0], [0, 1], [0, 0]])

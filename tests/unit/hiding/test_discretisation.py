@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.core.discretisation import Discretisation
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.plan import Label
+from shoal.hiding.discretisation import Discretisation
 
 EPOCH = dt.date(1970, 1, 1)
 SPECIFICATIONS = [

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.discretisation import Discretisation
-from shoal.core.discretised_rows import discretise_rows
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import SchemaError
-from shoal.core.rows import Rows
+from shoal.core.table import Rows
+from shoal.hiding.discretisation import Discretisation, discretise_rows
 
 PEOPLE = st.lists(
     st.tuples(st.integers(-9, 40) | st.none(), st.booleans()), min_size=1, max_size=12

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.core.adversary_guarantees import RuleProtection
+from shoal.core.declared import changed
 from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.guarantees import RuleProtection
-from shoal.core.method import Shape
+from shoal.core.shapes import Shape
 from shoal.datasets import papers
-from shoal.pipeline.verify import Status
+from shoal.release.verify import Status
 
 NAMES = ("a", "b", "c", "d")
 MODES = ("public", "paper", "oblivious")
@@ -385,4 +385,4 @@ def test_which_of_equal_rows_is_blanked_is_drawn():
 def test_a_method_is_made_again_with_its_cuts():
     """The held-out test of membership publishes a part by the same method."""
     method = shoal.RuleHiding(private="a", discretise={"age": {"bins": 3}})
-    assert replace(method, gamma=5).discretise == method.discretise
+    assert changed(method, gamma=5).discretise == method.discretise

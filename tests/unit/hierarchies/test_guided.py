@@ -8,7 +8,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.datasets.papers import injector_patients
-from shoal.knowledge.guided import guided_hierarchy
+from shoal.hierarchies.guided import guided_hierarchy
 
 
 def cells_of(table, **options):
@@ -219,11 +219,11 @@ def test_parameters_are_checked(options, fact):
 
 
 def test_too_many_values_are_refused_unless_they_have_an_order(monkeypatch):
-    monkeypatch.setattr("shoal.knowledge.guided._MOST_UNORDERED", 3)
+    monkeypatch.setattr("shoal.hierarchies.guided._MOST_UNORDERED", 3)
     with pytest.raises(ParameterError, match=r"4 values without an order; .* at most 3"):
         guided_hierarchy(cells_of(MEN_AND_WOMEN), "job", "disease")
     assert labels_of(cells_of(MEN_AND_WOMEN, type=ColumnType.ORDERED))
-    monkeypatch.setattr("shoal.knowledge.guided._MOST_PAIRS", 11)
+    monkeypatch.setattr("shoal.hierarchies.guided._MOST_PAIRS", 11)
     with pytest.raises(ParameterError, match=r"4 and 3 values; .* at most 11 pairs"):
         labels_of(cells_of(MEN_AND_WOMEN, type=ColumnType.ORDERED))
 

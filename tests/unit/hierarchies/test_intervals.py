@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.intervals import round_between
+from shoal.hierarchies.intervals import round_between
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6))

@@ -5,10 +5,10 @@ import pytest
 
 import shoal
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.release import Meaning
-from shoal.knowledge.level_labels import label_node, recode_to_level
-from shoal.knowledge.nodes import Node, holds_for_labels
+from shoal.core.manifest import Meaning
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.level_labels import label_node, recode_to_level
+from shoal.injector.nodes import Node, holds_for_labels
 from shoal.methods import FullDomain, Mondrian
 
 AGES = ["17", "18", "23", "64", "90"]

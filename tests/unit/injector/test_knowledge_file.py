@@ -14,9 +14,10 @@ from shoal.core import toml_text
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
+from shoal.injector.extents import Setting
+from shoal.injector.nodes import Node
+from shoal.injector.resolving import resolve
 from shoal.knowledge import Fact, Knowledge, NegativeRule, PositiveRule, Statistic
-from shoal.knowledge.nodes import Node
-from shoal.knowledge.resolving import Setting, resolve
 
 SECRET = "SECRETVALUE123"
 
@@ -236,13 +237,13 @@ LIKELY = f'when = {{ sex = "{SECRET}" }}\nvalue = "{SECRET}"\n'
         ("", "which column"),
         ("sensitive = 5", "which column"),
         ('sensitive = "disease"\nnegatives = []', "no section negatives"),
-        ('sensitive = "disease"\nnegative = 5', "no list of entries"),
-        ('sensitive = "disease"\nnegative = [5]', "no list of entries"),
-        ('sensitive = "disease"\n[negative]\nnever = "x"', "no list of entries"),
-        (entry("negative", RULE + "never_ = 5"), "negative entry 1 .* says never_"),
-        (entry("negative", f'never = "{SECRET}"'), "entry 1 .* of whom"),
-        (entry("negative", f'when = {{}}\nnever = "{SECRET}"'), "entry 1 .* of whom"),
-        (entry("negative", f'when = "{SECRET}"\nnever = "x"'), "entry 1 .* of whom"),
+        ('sensitive = "disease"\nnegative = 5', "not a list of entries"),
+        ('sensitive = "disease"\nnegative = [5]', "not a list of entries"),
+        ('sensitive = "disease"\n[negative]\nnever = "x"', "not a list of entries"),
+        (entry("negative", RULE + "never_ = 5"), "negative entry 1 .* unknown keys: never_"),
+        (entry("negative", f'never = "{SECRET}"'), "entry 1 .* whom it is about"),
+        (entry("negative", f'when = {{}}\nnever = "{SECRET}"'), "entry 1 .* whom it is about"),
+        (entry("negative", f'when = "{SECRET}"\nnever = "x"'), "entry 1 .* whom it is about"),
         (entry("negative", f'when = {{ sex = "{SECRET}" }}'), "no value for never"),
         (entry("negative", f'when = {{ sex = ["{SECRET}"] }}\nnever = 1'), "no value for sex"),
         (entry("negative", RULE + 'struck = "no"'), "struck = true"),
@@ -254,7 +255,7 @@ LIKELY = f'when = {{ sex = "{SECRET}" }}\nvalue = "{SECRET}"\n'
         (entry("negative", RULE + "confidence = 1.5"), "between 0 and 1"),
         (entry("negative", RULE + "expectation = true"), "no number for expectation"),
         (entry("negative", RULE + f'who = ["{SECRET}"]'), "who and why as texts"),
-        (entry("positive", LIKELY), "does not say its confidence"),
+        (entry("positive", LIKELY), "has no confidence"),
         (entry("positive", LIKELY + "confidence = -0.1"), "between 0 and 1"),
         (entry("positive", LIKELY + "confidence = 0.1\npeople = inf"), "no number for people"),
         (entry("positive", LIKELY + "confidence = 0.1\nconviction = nan"), "no number for conv"),
@@ -272,10 +273,10 @@ LIKELY = f'when = {{ sex = "{SECRET}" }}\nvalue = "{SECRET}"\n'
         (f'sensitive = "d"\n[nodes.age]\n"{SECRET}" = {{ missing = "no" }}', "missing = true"),
         (f'sensitive = "d"\n[nodes.age]\n"{SECRET}" = {{ values = "{SECRET}" }}', "no list"),
         (f'sensitive = "d"\n[nodes.age]\nx = {{ from = 1, to = "{SECRET}" }}', "neither a number"),
-        ('sensitive = "d"\n[nodes.age]\nx = { from = 30, to = 20 }', "no interval"),
-        ('sensitive = "d"\n[nodes.age]\nx = { from = nan, to = 20 }', "no interval"),
-        ('sensitive = "d"\n[nodes.age]\nx = { from = 1960, to = 1969-12-31 }', "no interval"),
-        ('sensitive = "d"\n[nodes.age]\nx = { from = 1, to = 2, upto = 3 }', "no interval"),
+        ('sensitive = "d"\n[nodes.age]\nx = { from = 30, to = 20 }', "not an interval"),
+        ('sensitive = "d"\n[nodes.age]\nx = { from = nan, to = 20 }', "not an interval"),
+        ('sensitive = "d"\n[nodes.age]\nx = { from = 1960, to = 1969-12-31 }', "not an interval"),
+        ('sensitive = "d"\n[nodes.age]\nx = { from = 1, to = 2, upto = 3 }', "not an interval"),
         ('sensitive = "d"\n[nodes.age]\nx = { from = 1, to = 2, width = -3 }', "width below 0"),
         ('sensitive = "d"\n[nodes.age]\nx = { from = 1, to = 2, missing = 1 }', "missing = true"),
     ],
@@ -292,7 +293,7 @@ def test_files_that_are_not_there_or_no_text_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="cannot be read"):
         Knowledge.from_file(tmp_path)
     (tmp_path / "rules.toml").write_bytes(b'sensitive = "\xff"')
-    with pytest.raises(ParameterError, match="not text in UTF-8"):
+    with pytest.raises(ParameterError, match="not UTF-8 text"):
         Knowledge.from_file(tmp_path / "rules.toml")
 
 

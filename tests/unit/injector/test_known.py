@@ -11,8 +11,11 @@ import shoal
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.forbidden import ForbiddenSets
-from shoal.core.release import Meaning
+from shoal.core.manifest import Meaning
+from shoal.core.prior_knowledge import ForbiddenSets
+from shoal.injector.extents import Setting
+from shoal.injector.nodes import Node
+from shoal.injector.resolving import resolve
 from shoal.knowledge import (
     Fact,
     Knowledge,
@@ -23,8 +26,6 @@ from shoal.knowledge import (
     mine_positive_rules,
     mine_summary_statistics,
 )
-from shoal.knowledge.nodes import Node
-from shoal.knowledge.resolving import Setting, resolve
 
 SECRET = "SECRETVALUE123"
 
@@ -411,14 +412,16 @@ def test_a_label_that_is_a_value_of_the_table_cannot_stand_for_others(patients):
     for members in (["F"], ["F", "M"]):
         women = Node("M", members=frozenset(members))
         given = Knowledge("disease", definitions={"sex": [women]})
-        with pytest.raises(ParameterError, match="column 'sex' has a value of that name, which"):
+        with pytest.raises(ParameterError, match="column 'sex' has a value of that name, but"):
             (mined | given).forbidden(patients)
     same = Knowledge("disease", definitions={"sex": [Node("M", members=frozenset({"M"}))]})
     assert dict((mined | same).forbidden(patients)) == dict(mined.forbidden(patients))
 
 
 def test_knowledge_about_different_columns_does_not_combine():
-    with pytest.raises(ParameterError, match="'disease' and about column 'income'"):
+    with pytest.raises(
+        ParameterError, match="'disease' cannot be combined with knowledge about column 'income'"
+    ):
         Knowledge("disease") | Knowledge("income")
 
 
@@ -493,8 +496,8 @@ def test_strongest_rules_are_those_that_concern_most_people():
         (
             NegativeRule(antecedent={"sex": "M"}, value="flu", count=1200, expectation=0.98765),
             (
-                "None of the 1200 people with sex M has disease flu. Had the two nothing to do "
-                "with each other, somebody would with probability 0.9877."
+                "None of the 1200 people with sex M has disease flu. If the two were "
+                "independent, somebody would with probability 0.9877."
             ),
         ),
         (
@@ -502,8 +505,8 @@ def test_strongest_rules_are_those_that_concern_most_people():
                 antecedent={"sex": "M"}, value="flu", count=12.25, expectation=0.5, confidence=0.999
             ),
             (
-                "At most 0.1% of the 12.25 people with sex M have disease flu. Had the two nothing "
-                "to do with each other, somebody would with probability 0.5."
+                "At most 0.1% of the 12.25 people with sex M have disease flu. If the two were "
+                "independent, somebody would with probability 0.5."
             ),
         ),
     ],

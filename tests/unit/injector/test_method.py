@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import shoal
+from shoal.core.declared import changed
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.knowledge import Knowledge, NegativeRule
 
@@ -71,7 +70,7 @@ def test_rows_whose_value_the_rules_exclude_are_left_out_where_they_leave_no_ass
     method = shoal.Injector(ell=2, min_exp=0.5, min_conf=0.9)
     with pytest.raises(InfeasibleError, match="that 2 rows have, and no assignment"):
         shoal.anonymize(table, method)
-    release = shoal.anonymize(table, replace(method, on_infeasible="suppress"))
+    release = shoal.anonymize(table, changed(method, on_infeasible="suppress"))
     assert release.manifest.n_rows == 58
 
 

@@ -11,10 +11,11 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.hierarchy import Hierarchy
-from shoal.knowledge.mining import forbidden_marks, memberships, mine, most_general
-from shoal.knowledge.mining.items import Items
-from shoal.knowledge.mining.thresholds import least_counts, least_supports
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.consequences import forbidden_marks, most_general
+from shoal.injector.fuzzy_mining import memberships
+from shoal.injector.mined_rules import Items, least_counts, least_supports
+from shoal.injector.miners import mine
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 AGE = Domain.of_texts(
@@ -281,7 +282,7 @@ def test_rules_that_say_the_same_are_kept_once():
 
 
 def test_more_rules_than_anybody_can_use_are_refused(monkeypatch):
-    monkeypatch.setattr("shoal.knowledge.mining.crisp.most_rules", lambda _: 3)
+    monkeypatch.setattr("shoal.injector.crisp_mining.most_rules", lambda _: 3)
     city, disease = Domain.of_texts("city", list("abcd")), Domain.of_texts("disease", list("stuv"))
     sex = Domain.of_texts("sex", ["F", "M"])
     codes = np.array([[i, i % 2, i] for i in range(4)])

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.release import Meaning
-from shoal.knowledge.known import united
-from shoal.knowledge.nodes import (
+from shoal.core.manifest import Meaning
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.known import united
+from shoal.injector.nodes import (
     Node,
     codes_in,
     covering,
@@ -150,7 +150,7 @@ def test_named_nodes_say_for_which_values_they_stand():
 
 @given(st.data())
 def test_fuzzy_nodes_hold_where_membership_is_above_zero(data):
-    from shoal.knowledge.mining import memberships
+    from shoal.injector.fuzzy_mining import memberships
 
     numbers = sorted(data.draw(st.sets(st.integers(0, 30), min_size=1, max_size=8)))
     has_missing = data.draw(st.booleans())

@@ -11,9 +11,12 @@ from shoal.attacks import Background
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.hierarchy import Hierarchy
-from shoal.core.release import Meaning
-from shoal.core.vocabulary import Vocabulary
+from shoal.core.manifest import Meaning
+from shoal.core.release import Vocabulary
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.injector.extents import Setting
+from shoal.injector.nodes import Node
+from shoal.injector.resolving import resolve, resolve_facts
 from shoal.knowledge import (
     Fact,
     Knowledge,
@@ -22,11 +25,9 @@ from shoal.knowledge import (
     Statistic,
     mine_negative_rules,
 )
-from shoal.knowledge.nodes import Node
-from shoal.knowledge.resolving import Setting, resolve, resolve_facts
-from shoal.pipeline.config import load
-from shoal.pipeline.gate import GateError
-from shoal.pipeline.publish import publish
+from shoal.workflow.config import load
+from shoal.workflow.gate import GateError
+from shoal.workflow.publish import publish
 
 WORK = [
     ["Federal", "Government"],
@@ -264,7 +265,7 @@ def test_facts_are_resolved_by_keys_and_values():
         "fact 5: column 'disease' does not have the value that it excludes",
     )
     _, unresolved = resolve_facts(facts[:1], setting, "disease", None)
-    assert unresolved == ("fact 1: the keys of rows are not at hand",)
+    assert unresolved == ("fact 1: the keys of rows are unknown",)
 
 
 def test_an_attack_on_a_folder_needs_the_internal_one_for_facts(release, tmp_path):

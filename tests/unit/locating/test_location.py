@@ -5,10 +5,11 @@ import pytest
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, People, Published
-from shoal.knowledge import location
-from shoal.knowledge.location import Matches, match_lines, matching_buckets, spread
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
+from shoal.locating import location
+from shoal.locating.location import Matches, match_lines, matching_buckets, spread
 
 
 def cells_of(columns, rows, **numbers):

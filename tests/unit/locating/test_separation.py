@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.core.calibration import share_interval
 from shoal.core.errors import ParameterError
-from shoal.core.proportion import share_interval
-from shoal.knowledge.separation import MatchRate, separate
+from shoal.locating.separation import MatchRate, separate
 
 SCORES = st.lists(st.integers(-1, 4), min_size=1, max_size=9)
 

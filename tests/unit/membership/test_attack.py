@@ -7,15 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.attacks import Membership, membership
+from shoal.attacks import Membership
+from shoal.core.attack import HELD_OUT_TEST, Trial, Trials, View
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.core.held_out import HELD_OUT_TEST, Trial, Trials
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, People, Published
+from shoal.core.manifest import Manifest
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced
-from shoal.knowledge.separation import MatchRate, Separation
+from shoal.locating.separation import MatchRate, Separation
+from shoal.membership import attack as membership
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 CITY = Domain.of_texts("city", ["Bonn", "Rome", "Oslo"])
@@ -55,7 +57,7 @@ def rows_of(section):
 
 
 def test_members_are_told_from_those_who_are_held_out():
-    found = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL,)))
+    found = Membership().run(View(RELEASE, MEMBERS, trials=lambda _: Trials((TRIAL,))))
     # One of four others, (M, Bonn), matches: half a row of bucket 0 is like her, as of (F, Bonn)
     # and of (M, Rome), and one and a half rows are like (F, Rome).
     figures = found.headline
@@ -76,7 +78,7 @@ def test_members_are_told_from_those_who_are_held_out():
 
 def test_belief_is_that_from_even_odds_after_a_person_matched_or_not():
     someone = people((0, 0), (0, 2))
-    found = Membership().judge(RELEASE, someone, Trials((TRIAL,)))
+    found = Membership().run(View(RELEASE, someone, trials=lambda _: Trials((TRIAL,))))
     assert found.posterior.tolist() == [1 / (1 + 0.25), 0]
     assert found.headline["people who match"] == 1
     assert found.limit is None
@@ -84,25 +86,33 @@ def test_belief_is_that_from_even_odds_after_a_person_matched_or_not():
 
 
 def test_everybody_who_matches_is_at_risk_where_the_upper_end_is_above_the_limit():
-    figures = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL,))).headline
+    figures = Membership().run(View(RELEASE, MEMBERS, trials=lambda _: Trials((TRIAL,)))).headline
     someone = people((0, 0), (0, 2))
-    above = Membership(limit=0.6).judge(RELEASE, someone, Trials((TRIAL,)))
+    above = Membership(limit=0.6).run(View(RELEASE, someone, trials=lambda _: Trials((TRIAL,))))
     assert above.breached.tolist() == [True, False]
     assert above.limit == "0.6"
     # The area itself is within this limit, the upper end of its interval is not.
     assert figures["AUC"] == 11 / 12 < 0.95 < figures["AUC, 95 % to"]
-    assert Membership(limit=0.95).judge(RELEASE, someone, Trials((TRIAL,))).breached.any()
-    assert not Membership(limit=1).judge(RELEASE, someone, Trials((TRIAL,))).breached.any()
+    assert (
+        Membership(limit=0.95)
+        .run(View(RELEASE, someone, trials=lambda _: Trials((TRIAL,))))
+        .breached.any()
+    )
+    assert (
+        not Membership(limit=1)
+        .run(View(RELEASE, someone, trials=lambda _: Trials((TRIAL,))))
+        .breached.any()
+    )
 
 
 def test_the_line_is_the_area_with_its_interval_and_what_it_means():
-    found = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL,)))
+    found = Membership().run(View(RELEASE, MEMBERS, trials=lambda _: Trials((TRIAL,))))
     low, high = (found.headline[f"AUC, 95 % {end}"] for end in ("from", "to"))
     meaning = "members are told from others to some degree"
     assert found.line == (
         f"AUC 0.92 ({low:.2f} to {high:.2f}): {meaning}; no limit to judge that by"
     )
-    untested = Membership(limit=0.9).run(RELEASE, MEMBERS)
+    untested = Membership(limit=0.9).run(View(RELEASE, MEMBERS))
     assert untested.line == "not tested: the table is not at hand"
 
 
@@ -126,20 +136,24 @@ def test_what_was_not_tried_is_not_judged():
         (Trials(left_out="there is a reason"), "there is a reason"),
         (Trials((Trial("as in the release", MEMBERS, OTHERS, None, "Not so."),)), "Not so."),
     ]:
-        found = Membership(limit=0.5).judge(RELEASE, MEMBERS, trials)
+        found = Membership(limit=0.5).run(
+            View(RELEASE, MEMBERS, trials=lambda _, found=trials: found)
+        )
         assert found.headline[HELD_OUT_TEST] == f"left out: {reason}"
         assert found.limit is None
         assert found.n_breached == 0
         assert "AUC" not in found.headline
     assert rows_of(found.sections[0])[0]["left out"] == "Not so."
-    alone = Membership().run(RELEASE, MEMBERS)
+    alone = Membership().run(View(RELEASE, MEMBERS))
     assert alone.headline[HELD_OUT_TEST] == "left out: the table is not at hand"
 
 
 def test_variants_stand_below_the_release_even_where_some_are_refused():
     refused = Trial("at random", MEMBERS, OTHERS, None, "Out of reach.")
     again = Trial("by similarity", MEMBERS, OTHERS, RELEASE)
-    found = Membership().judge(RELEASE, MEMBERS, Trials((TRIAL, refused, again)))
+    found = Membership().run(
+        View(RELEASE, MEMBERS, trials=lambda _: Trials((TRIAL, refused, again)))
+    )
     names = [row["rows grouped"] for row in rows_of(found.sections[0])]
     assert names == ["as in the release", "at random", "by similarity"]
     assert rows_of(found.sections[0])[1]["AUC"] is None
@@ -148,7 +162,7 @@ def test_variants_stand_below_the_release_even_where_some_are_refused():
 def test_fakes_that_were_counted_are_shown_by_matching_buckets():
     large = 10**30
     trials = Trials((TRIAL,), originals={1: 2, 2: 1}, fakes={1: 1, 4: 5, 300: large})
-    found = Membership().judge(RELEASE, MEMBERS, trials)
+    found = Membership().run(View(RELEASE, MEMBERS, trials=lambda _, found=trials: found))
     assert found.headline["tuples of the table"] == 3
     assert found.headline["fake tuples"] == large + 6
     assert rows_of(found.sections[-1]) == [
@@ -160,7 +174,7 @@ def test_fakes_that_were_counted_are_shown_by_matching_buckets():
 
 
 def test_from_published_files_all_tuples_that_match_are_counted():
-    found = Membership().run(RELEASE, MEMBERS)
+    found = Membership().run(View(RELEASE, MEMBERS))
     assert found.headline["tuples that match a bucket"] == 4
     assert found.headline["fake tuples at least"] == 1
 
@@ -169,18 +183,20 @@ def test_fakes_are_not_counted_where_that_takes_too_long_or_columns_share_attrib
     generator = np.random.default_rng(1)
     rows = np.column_stack([generator.integers(0, 2, 200), generator.integers(0, 3, 200)])
     wide = sliced_release(rows, np.arange(200) % 20)
-    found = Membership(max_steps=0).run(wide, MEMBERS)
+    found = Membership(max_steps=0).run(View(wide, MEMBERS))
     assert found.headline["fake tuples"].startswith("not counted: ")
     layout = Layout([["sex", "city"], ["city"]])
-    found = Membership().run(sliced_release(ROWS, BUCKET, layout), MEMBERS)
+    found = Membership().run(View(sliced_release(ROWS, BUCKET, layout), MEMBERS))
     assert found.headline["fake tuples"] == "not counted: columns share attributes"
-    found = Membership().judge(RELEASE, MEMBERS, Trials(not_counted="not counted: so"))
+    found = Membership().run(
+        View(RELEASE, MEMBERS, trials=lambda _: Trials(not_counted="not counted: so"))
+    )
     assert found.headline["fake tuples"] == "not counted: so"
 
 
 def test_other_shapes_have_no_fakes(publish, people_of):
     release = publish(["age"], [("1", "20"), ("1", "21"), ("2", "30")], values=False)
-    found = Membership().run(release, people_of(["age"], [("20",), ("40",), ("40",)]))
+    found = Membership().run(View(release, people_of(["age"], [("20",), ("40",), ("40",)])))
     assert found.headline["people who match"] == 1
     assert not [name for name in found.headline if "fake" in name]
     assert found.counts.tolist() == [1, 2]
@@ -188,16 +204,16 @@ def test_other_shapes_have_no_fakes(publish, people_of):
 
 def test_whose_place_is_known_matches(publish, everybody):
     release = publish(["age"], [("1", "20"), ("1", "21"), ("2", "30")], values=False)
-    assert Membership().run(release, everybody(release)).headline["people who match"] == 3
+    assert Membership().run(View(release, everybody(release))).headline["people who match"] == 3
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"limit": 0.4}, "limit must be from 1/2 to 1"),
-        ({"limit": "1.1"}, "limit must be from 1/2 to 1"),
-        ({"split": 0}, "split must lie between 0 and 1"),
-        ({"split": 1}, "split must lie between 0 and 1"),
+        ({"limit": 0.4}, "limit must lie between 0.5 and 1"),
+        ({"limit": "1.1"}, "limit must lie between 0.5 and 1"),
+        ({"split": 0}, "split must be above 0 and below 1"),
+        ({"split": 1}, "split must be above 0 and below 1"),
         ({"max_rows": 1}, "max_rows must be a whole number"),
         ({"max_steps": -1}, "max_steps must be a whole number"),
     ],

@@ -12,7 +12,7 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
-from shoal.pipeline.claims import Claims
+from shoal.release.claims import Claims
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tampering import state
 
 import shoal
-from shoal.pipeline.documents import DOCUMENTS_VERSION as VERSION
+from shoal.release.documents import DOCUMENTS_VERSION as VERSION
 
 ACTIVE = "report.html holds another style, a comment, a link out of it, or an element that"
 

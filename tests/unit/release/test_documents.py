@@ -8,10 +8,10 @@ import pytest
 
 import shoal
 from shoal.core.errors import GuaranteeError
-from shoal.pipeline import documents
-from shoal.pipeline.config import configure
-from shoal.pipeline.publish import publish
-from shoal.report.html import element, page
+from shoal.release import documents
+from shoal.report.markup import element, page
+from shoal.workflow.config import configure
+from shoal.workflow.publish import publish
 
 TOWNS = ("Ulm", "Bonn", "Kiel", "Trier")
 
@@ -46,8 +46,8 @@ METHODS = [
 def test_a_release_is_sealed_with_its_documents(table, tmp_path, method):
     release = shoal.anonymize(table, method)
     sliced = isinstance(method, shoal.Slicing)
-    shoal.attack(release, shoal.attacks.SlicedLinkage() if sliced else shoal.attacks.Linkage())
-    folder = release.write(tmp_path / "release")
+    linkage = shoal.attacks.SlicedLinkage() if sliced else shoal.attacks.Linkage()
+    folder = release.write(tmp_path / "release", findings=shoal.attack(release, linkage))
     public = files_of(folder)
     assert {"report.html", "codebook.xml", "codebook.md"} <= set(public)
     stated = json.loads(public["manifest.json"])["files"]
@@ -68,9 +68,8 @@ def test_the_same_seed_makes_the_same_documents(table, tmp_path):
     made = []
     for name in ("one", "two"):
         release = shoal.anonymize(table, shoal.Mondrian(k=4), seed=3)
-        if name == "two":
-            shoal.attack(release, shoal.attacks.Linkage())
-        made.append(files_of(release.write(tmp_path / name)))
+        found = shoal.attack(release, shoal.attacks.Linkage()) if name == "two" else ()
+        made.append(files_of(release.write(tmp_path / name, findings=found)))
     assert made[0] == made[1]
 
 

@@ -6,13 +6,11 @@ import hashlib
 
 import numpy as np
 
-from shoal.core.about import About
-from shoal.core.domain import ColumnType
+from shoal.core.domain import ColumnType, Role
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity
-from shoal.core.manifest import Manifest, Meaning, PublishedColumn
-from shoal.core.method import Shape
-from shoal.core.schema import Role
-from shoal.pipeline.documents import DOCUMENTS_VERSION, Counted, documents_of
+from shoal.core.manifest import About, Manifest, Meaning, PublishedColumn
+from shoal.core.shapes import Shape
+from shoal.release.documents import DOCUMENTS_VERSION, Counted, documents_of
 
 DIGESTS = {1: "0f1d2edeac5d8bac"}
 """By version. After a change of what documents say, raise `DOCUMENTS_VERSION` and add a line."""
@@ -43,7 +41,7 @@ def test_documents_of_a_version_do_not_change():
     labels = {"[20, 30[": Meaning(("20", "30")), "*": Meaning(members=frozenset("ab"))}
     counted = Counted(np.array([4, 4, 4]), {"town": {"Ulm": 6, "Bonn": 6}, "ill": {"flu": 12}})
     digest = hashlib.sha256()
-    for shape in Shape:
+    for shape in Shape.all():
         made = documents_of(manifest_of(shape), {"age": labels}, counted)
         for name, text in sorted(made.items()):
             digest.update(f"{name}\n{text}".encode())

@@ -13,15 +13,11 @@ import pytest
 from tampering import reseal
 
 import shoal
-from shoal.core.guarantees import (
-    AlphaK,
-    FrequencyDiversity,
-    TCloseness,
-)
-from shoal.core.schema import Role
-from shoal.pipeline.faults import file_faults
-from shoal.pipeline.release import read_manifest
-from shoal.pipeline.verify import Verification, verify_file
+from shoal.core.domain import Role
+from shoal.core.guarantees import AlphaK, FrequencyDiversity, TCloseness
+from shoal.release.faults import file_faults
+from shoal.release.folder import read_manifest
+from shoal.release.verify import Verification, verify_file
 
 Manifest = dict[str, Any]
 
@@ -188,7 +184,7 @@ def test_a_format_other_than_csv_and_parquet_is_found(generalized, ending):
     (out / "t.csv").write_bytes((generalized / "table.csv").read_bytes())
     reseal(generalized, lambda stated: stated.update(format=ending))
     fails(generalized, "neither csv nor parquet")
-    with pytest.raises(shoal.DataError, match="csv or parquet"):
+    with pytest.raises(shoal.errors.DataError, match="csv or parquet"):
         shoal.open_release(generalized)
 
 
@@ -409,7 +405,7 @@ def test_an_opened_release_is_checked_from_its_folder(generalized):
 
 
 def test_an_internal_folder_that_is_not_there_is_the_callers_mistake(generalized):
-    with pytest.raises(shoal.DataError, match="no internal folder"):
+    with pytest.raises(shoal.errors.DataError, match="no internal folder"):
         shoal.verify(generalized, internal=generalized.parent / "nowhere")
 
 

@@ -9,7 +9,7 @@ from tampering import state, stated_in
 import shoal
 from shoal.core.errors import DataError
 from shoal.core.guarantees import KAnonymity
-from shoal.pipeline.verify import Status, verify_file
+from shoal.release.verify import Status, verify_file
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_an_error_while_converting_shows_no_value(release):
     bucket, _, count = lines[1].split(",")
     lines[1] = f"{bucket},SECRETVALUE,{count}"
     (release / "sensitive.csv").write_text("\n".join(lines) + "\n")
-    with pytest.raises(shoal.ShoalError) as caught:
+    with pytest.raises(shoal.errors.ShoalError) as caught:
         shoal.open_release(release).to_pandas("sensitive")
     assert "SECRETVALUE" not in str(caught.value)
     assert caught.value.__suppress_context__

@@ -9,12 +9,13 @@ import stat
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import shoal
-from shoal.pipeline import seal
+from shoal.release import seal
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +40,10 @@ def test_a_written_release_is_verified_from_its_files(
     folder = release.write(tmp_path / "release", format=format)
     assert shoal.verify(folder).status == "verified"
     opened = shoal.open_release(folder)
-    assert opened.manifest == release.manifest
-    assert opened.manifest.is_sealed
+    stated = opened.manifest
+    written = {"format": stated.format, "files": stated.files, "documents": stated.documents}
+    assert stated == replace(release.manifest, **written, is_sealed=True)
+    assert stated.format == format
 
 
 def test_frames_of_an_opened_release_equal_those_before_it_was_written(
@@ -84,7 +87,7 @@ def test_an_existing_release_is_only_replaced_on_request(
 ) -> None:
     folder = release.write(tmp_path / "release")
     before = (folder / "manifest.json").read_bytes()
-    with pytest.raises(shoal.ParameterError, match="there already"):
+    with pytest.raises(shoal.errors.ParameterError, match="there already"):
         release.write(folder)
     assert (folder / "manifest.json").read_bytes() == before
     other = shoal.anonymize(table, shoal.Anatomy(ell=2))
@@ -98,7 +101,7 @@ def test_a_folder_that_is_no_release_is_never_replaced(
 ) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "sea.txt").write_text("blue")
-    with pytest.raises(shoal.ParameterError, match="not a release"):
+    with pytest.raises(shoal.errors.ParameterError, match="not a release"):
         release.write(tmp_path / "photos", replace=True)
     assert (tmp_path / "photos" / "sea.txt").read_text() == "blue"
 
@@ -110,7 +113,7 @@ def test_a_failure_while_writing_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(seal, "public_documents", fail)
-    with pytest.raises(shoal.EngineError, match="Nothing was left behind"):
+    with pytest.raises(shoal.errors.EngineError, match="Nothing was left behind"):
         release.write(tmp_path / "release")
     assert everything_in(tmp_path) == []
 
@@ -135,7 +138,7 @@ def test_a_path_that_cannot_be_written_is_an_engine_error(
     release: shoal.Release, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(shoal.EngineError, match="cannot be written"):
+    with pytest.raises(shoal.errors.EngineError, match="cannot be written"):
         release.write(tmp_path / "file" / "release")
 
 
@@ -143,7 +146,7 @@ def test_a_path_that_cannot_be_written_is_an_engine_error(
 def test_a_read_only_folder_is_an_engine_error(release: shoal.Release, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(shoal.EngineError, match="may write"):
+        with pytest.raises(shoal.errors.EngineError, match="may write"):
             release.write(tmp_path / "release")
     finally:
         tmp_path.chmod(0o700)
@@ -205,33 +208,33 @@ def test_placement_says_whose_line_is_whose(table: shoal.Table, tmp_path: Path) 
 def test_an_unknown_format_and_an_unknown_file_are_refused(
     release: shoal.Release, tmp_path: Path
 ) -> None:
-    with pytest.raises(shoal.ParameterError, match="csv or parquet"):
+    with pytest.raises(shoal.errors.ParameterError, match="csv or parquet"):
         release.write(tmp_path / "release", format="xlsx")
-    with pytest.raises(shoal.ParameterError, match="no file"):
+    with pytest.raises(shoal.errors.ParameterError, match="no file"):
         release.to_pandas("everything")
 
 
 def test_an_opened_release_is_not_written_again(release: shoal.Release, tmp_path: Path) -> None:
     opened = shoal.open_release(release.write(tmp_path / "release"))
-    with pytest.raises(shoal.ParameterError, match="written already"):
+    with pytest.raises(shoal.errors.ParameterError, match="written already"):
         opened.write(tmp_path / "copy")
 
 
 def test_a_folder_without_a_manifest_is_not_a_release(tmp_path: Path) -> None:
-    with pytest.raises(shoal.DataError, match="not a release"):
+    with pytest.raises(shoal.errors.DataError, match="not a release"):
         shoal.open_release(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("path", "error", "said"),
     [
-        ("x" * 300, shoal.ParameterError, "No folder can have the path"),
-        ("x" * 250, shoal.EngineError, "cannot be written"),
-        ("a\0b", shoal.ParameterError, "No folder can have the path"),
-        ("a\ud800b", shoal.ParameterError, "No folder can have the path"),
-        ("/", shoal.ParameterError, "root of a disk"),
-        (None, shoal.ParameterError, "not by a NoneType"),
-        (5, shoal.ParameterError, "not by a int"),
+        ("x" * 300, shoal.errors.ParameterError, "No folder can have the path"),
+        ("x" * 250, shoal.errors.EngineError, "cannot be written"),
+        ("a\0b", shoal.errors.ParameterError, "No folder can have the path"),
+        ("a\ud800b", shoal.errors.ParameterError, "No folder can have the path"),
+        ("/", shoal.errors.ParameterError, "root of a disk"),
+        (None, shoal.errors.ParameterError, "not by a NoneType"),
+        (5, shoal.errors.ParameterError, "not by a int"),
     ],
     ids=["long", "long with its suffix", "nul", "surrogate", "root", "none", "number"],
 )
@@ -255,18 +258,18 @@ def test_a_place_that_no_release_can_have_is_refused(
 )
 def test_what_is_no_path_is_not_opened(path: object) -> None:
     for reader in (shoal.open_release, shoal.attack):
-        with pytest.raises(shoal.ParameterError, match="path"):
+        with pytest.raises(shoal.errors.ParameterError, match="path"):
             reader(path)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000], ids=["nul", "long"])
 def test_what_is_no_path_is_not_verified(path: str) -> None:
-    with pytest.raises(shoal.ParameterError, match="path"):
+    with pytest.raises(shoal.errors.ParameterError, match="path"):
         shoal.verify(path)
 
 
 def test_the_schema_of_a_table_must_be_one() -> None:
-    with pytest.raises(shoal.SchemaError, match=r"must be a shoal\.Schema, not a dict"):
+    with pytest.raises(shoal.errors.SchemaError, match=r"must be a shoal\.Schema, not a dict"):
         shoal.read({"a": [1]}, {"quasi": ["a"]})  # type: ignore[arg-type]
 
 
@@ -323,3 +326,39 @@ def test_a_temporary_folder_goes_with_its_table_and_release(
     del release, opened
     gc.collect()
     assert everything_in(temporary) == []
+
+
+def test_no_attribute_of_a_release_can_be_assigned(release: shoal.Release) -> None:
+    for name in ("manifest", "meanings", "files", "making", "folder", "findings"):
+        with pytest.raises(AttributeError):
+            setattr(release, name, None)
+
+
+def test_attacking_measuring_and_writing_leave_a_release_as_it_is(
+    release: shoal.Release, tmp_path: Path
+) -> None:
+    before = dict(vars(release))
+    findings, measured = shoal.attack(release), shoal.measure(release, shoal.measures.Loss())
+    folder = release.write(tmp_path / "release", findings=findings, measured=measured)
+    assert vars(release) == before
+    assert release.folder is None
+    record = json.loads((tmp_path / "release.internal" / "record.json").read_text())
+    assert set(record["attacks"]) == {found.attack for found in findings}
+    assert set(record["measures"]) == {"loss"}
+    assert shoal.open_release(folder).folder == folder
+
+
+def test_completion_offers_what_users_need(release: shoal.Release) -> None:
+    offered = [name for name in dir(release) if not name.startswith("_")]
+    assert offered == [
+        *("folder", "internal", "manifest", "meanings", "names", "published"),
+        *("to_arrow", "to_pandas", "to_polars", "write"),
+    ]
+
+
+def test_the_only_file_needs_no_name(table: shoal.Table) -> None:
+    generalized = shoal.anonymize(table, shoal.Mondrian(k=5))
+    assert len(generalized.to_pandas()) == len(generalized.to_polars()) == 600
+    assert generalized.to_arrow().num_rows == 600
+    with pytest.raises(shoal.errors.ParameterError, match="several files"):
+        shoal.anonymize(table, shoal.Anatomy(ell=2)).to_pandas()

@@ -16,9 +16,9 @@ import pytest
 
 import shoal
 from shoal.core.errors import EngineError, ParameterError
-from shoal.engines.file_lock import FileLock
-from shoal.pipeline.placing import claimed
-from shoal.pipeline.seal import seal
+from shoal.engines.private_directory import FileLock
+from shoal.release.placing import claimed
+from shoal.release.seal import seal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs locks that die with a process")
 
@@ -182,7 +182,7 @@ def test_a_second_writer_is_refused_at_once(tmp_path: Path) -> None:
 def test_a_killed_writer_does_not_keep_others_out(tmp_path: Path) -> None:
     script = (
         "import os, sys, pathlib\n"
-        "from shoal.pipeline.placing import claimed\n"
+        "from shoal.release.placing import claimed\n"
         "with claimed(pathlib.Path(sys.argv[1]), replace=True) as place:\n"
         "    with place.new_folders():\n"
         "        os.kill(os.getpid(), 9)\n"
@@ -220,7 +220,7 @@ def test_a_folder_that_vanishes_is_an_engine_error(tmp_path: Path, is_made_again
             # Another process may hold the place by now.
             parent.mkdir()
         with pytest.raises(EngineError, match=r"cannot be written[^$]*removed meanwhile"):
-            seal(release, place, "csv", accept_risk=None)
+            seal(release, place, "csv")
     assert list(tmp_path.iterdir()) == []
 
 

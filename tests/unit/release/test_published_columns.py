@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError
-from shoal.report.ddi import DDI_NAMESPACE
+from shoal.report.codebook import DDI_NAMESPACE
 
 N = 24
 TEXTS = {

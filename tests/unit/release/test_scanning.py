@@ -9,9 +9,9 @@ import pytest
 
 import shoal
 from shoal.core.errors import DataError, GuaranteeError
-from shoal.core.release import Manifest
-from shoal.pipeline import documents
-from shoal.report.html import element, page
+from shoal.core.manifest import Manifest
+from shoal.release import documents
+from shoal.report.markup import element, page
 
 N = 40
 TOWNS = ("Ulm", "Bonn", "Kiel", "Trier")
@@ -53,9 +53,11 @@ def made(source: Path, method: shoal.Method | None = None) -> shoal.Release:
         sensitive="disease",
         hierarchies={"town": HIERARCHY},
     )
-    release = shoal.anonymize(shoal.read(source, schema), method or shoal.Mondrian(k=4))
-    shoal.attack(release, shoal.attacks.Linkage(limit="1/9"))
-    return release
+    return shoal.anonymize(shoal.read(source, schema), method or shoal.Mondrian(k=4))
+
+
+def attacked(release: shoal.Release):
+    return shoal.attack(release, shoal.attacks.Linkage(limit="1/9"))
 
 
 def is_real(manifest: Manifest) -> bool:
@@ -98,7 +100,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, file: str, leak: str) -> None:
 def refused(release: shoal.Release, tmp_path: Path, leak: str, kind: str, file: str) -> None:
     # The values of the release, as they are counted, leave out what no line shows.
     with pytest.raises(GuaranteeError) as caught:
-        release.write(tmp_path / "release")
+        release.write(tmp_path / "release", findings=attacked(release))
     assert f"{file} would hold {kind}; nothing was sealed." in str(caught.value)
     assert leak not in str(caught.value).replace(kind, "")
     assert list(tmp_path.iterdir()) == []
@@ -125,7 +127,7 @@ def without_kuru(monkeypatch):
 @pytest.mark.parametrize("leak", KINDS)
 def test_each_kind_of_leak_is_refused(generalized, tmp_path, monkeypatch, leak):
     planted = generalized.making.secret.reveal() if leak == "secret" else leak
-    found = generalized.findings[0]
+    (found,) = attacked(generalized)
     planted = planted.replace("31 of 39", f"{found.n_breached} of {found.n_people}")
     plant(monkeypatch, "codebook.md", planted)
     refused(generalized, tmp_path, planted, KINDS[leak], "codebook.md")

@@ -11,7 +11,7 @@ from tampering import reseal
 from tampering_edits import ANY, CSV, LABELLED, PARQUET, WITH_HIERARCHIES, WITH_VIEWS, edits_of
 
 import shoal
-from shoal.pipeline.release import read_manifest
+from shoal.release.folder import read_manifest
 
 METHODS = {
     "generalized": shoal.FullDomain(k=4),
@@ -84,5 +84,5 @@ def assert_not_verified(folder, kind):
 def is_manifest(folder):
     try:
         return read_manifest(folder) is not None
-    except shoal.DataError:
+    except shoal.errors.DataError:
         return False

@@ -18,7 +18,7 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
-from shoal.pipeline.verify import verify_file
+from shoal.release.verify import verify_file
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_swapped_values_that_break_a_bucket_are_found(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format_version": 99}', "not json"])
 def test_a_broken_manifest_is_a_clear_error(folder: Path, text: str) -> None:
     (folder / "manifest.json").write_text(text)
-    with pytest.raises(shoal.DataError, match=r"manifest\.json"):
+    with pytest.raises(shoal.errors.DataError, match=r"manifest\.json"):
         shoal.verify(folder)
 
 
@@ -219,5 +219,5 @@ def test_ordered_and_hierarchical_distances_on_files_of_other_tools(tmp_path: Pa
 def test_a_column_that_the_file_lacks_is_named(tmp_path: Path) -> None:
     path = tmp_path / "theirs.csv"
     path.write_text(OTHER_TOOLS)
-    with pytest.raises(shoal.SchemaError, match="'sex'"):
+    with pytest.raises(shoal.errors.SchemaError, match="'sex'"):
         verify_file(path, quasi=["sex"], guarantees=[KAnonymity(k=2)])

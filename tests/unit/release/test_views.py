@@ -11,11 +11,10 @@ import pytest
 
 import shoal
 from shoal.analyse import Analyst
-from shoal.core.domain import ColumnType
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, PublishedColumn
-from shoal.core.schema import Role
-from shoal.pipeline.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
+from shoal.core.domain import ColumnType, Role
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.shapes import Shape
+from shoal.release.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
 
 LONG = "long " * 13 + "ü"
 """Of more than 63 bytes: Postgres cuts it, within a character."""

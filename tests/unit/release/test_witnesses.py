@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
@@ -15,11 +14,12 @@ from pyarrow import parquet
 from tampering import reseal, stated_in
 
 import shoal
+from shoal.core.declared import changed
 from shoal.core.errors import DataError, InfeasibleError, ParameterError
-from shoal.core.release import Manifest
+from shoal.core.manifest import Manifest
+from shoal.injector.nodes import Node
 from shoal.knowledge import Fact, Knowledge, NegativeRule
-from shoal.knowledge.nodes import Node
-from shoal.pipeline.witnesses import known_to_maker, read_witnesses, seal_witnesses
+from shoal.release.witnesses import known_to_maker, read_witnesses, seal_witnesses
 
 WHO, WHY, NODE = "Dr. Zqxv", "because of Yqxv", "Xqxv of working age"
 """What only the rules say, and no value of the table."""
@@ -141,7 +141,7 @@ def test_the_release_of_the_maker_is_verified_with_what_it_was_made_against():
 
 
 def test_parquet_and_suppressed_rows_are_verified_too(tmp_path):
-    method = replace(METHOD, on_infeasible="suppress")
+    method = changed(METHOD, on_infeasible="suppress")
     folder = shoal.anonymize(read(), method).write(tmp_path / "release", format="parquet")
     assert status(folder) == "partly verified"
     assert status(folder, internal_of(folder)) == "verified"
@@ -251,7 +251,7 @@ def test_nothing_of_the_rules_is_in_a_public_file(original, tmp_path):
 
 def test_rules_that_are_listed_on_request_do_not_say_who_gave_them_and_why(tmp_path):
     facts = Knowledge("disease", facts=[Fact(person="p1", value="cold")])
-    method = replace(METHOD, rules=RULES | facts, list_rules=True)
+    method = changed(METHOD, rules=RULES | facts, list_rules=True)
     folder = shoal.anonymize(read(), method).write(tmp_path / "release")
     codebook = (folder / "codebook.md").read_text()
     assert "ovarian" in codebook

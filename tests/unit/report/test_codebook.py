@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import shoal
-from shoal.core.domain import ColumnType
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, PublishedColumn
-from shoal.core.schema import Role
+from shoal.core.domain import ColumnType, Role
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.shapes import Shape
 from shoal.datasets import papers
 from shoal.report.codebook import codebook
 

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.attack import Findings
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
-from shoal.report import contribution
-from shoal.report.contribution import Attacked, contributions
+from shoal.core.findings import Findings
+from shoal.report import risk as risk_module
+from shoal.report.risk import Attacked, contributions
 
 DOMAINS = tuple(Domain.of_texts(name, ["a", "b", "c"], has_missing=True) for name in "xyz")
 CODES = st.tuples(*(st.integers(0, 3) for _ in DOMAINS))
@@ -123,7 +123,7 @@ def test_groups_are_told_alike_where_there_is_no_room_for_all_values(monkeypatch
     posterior = [Fraction(int(one), 8) for one in rng.integers(1, 9, 200)]
     found = findings("homogeneity", counts, rng.integers(0, 3, 200), posterior, "1/2")
     told = contributions(found, Attacked(cells_of(codes, counts)))
-    monkeypatch.setattr(contribution, "_MOST_ENTRIES", 10)
+    monkeypatch.setattr(risk_module, "_MOST_ENTRIES", 10)
     assert contributions(found, Attacked(cells_of(codes, counts))) == told
     assert any(least < most for least, most in told.values())
 

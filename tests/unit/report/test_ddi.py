@@ -7,13 +7,11 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from shoal.core.about import About
-from shoal.core.domain import ColumnType
+from shoal.core.domain import ColumnType, Role
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Meaning, PublishedColumn
-from shoal.core.schema import Role
-from shoal.report.ddi import DDI_NAMESPACE, ddi_codebook
+from shoal.core.manifest import About, Manifest, Meaning, PublishedColumn
+from shoal.core.shapes import Shape
+from shoal.report.codebook import DDI_NAMESPACE, ddi_codebook
 
 # For each element that is written: the elements that may be in it, in the schema's order.
 STRUCTURE = {
@@ -130,7 +128,7 @@ def categories(root: Element, name: str) -> list[list[str]]:
     return [[part.text for part in one] for one in found(variable, "catgry")]
 
 
-@pytest.mark.parametrize("shape", Shape)
+@pytest.mark.parametrize("shape", Shape.all())
 def test_every_shape_keeps_to_the_documented_structure(shape):
     ill = column("ill", Role.SENSITIVE)
     slices = (("age",), ("sex", "ill")) if shape is Shape.SLICED else ()
@@ -140,7 +138,7 @@ def test_every_shape_keeps_to_the_documented_structure(shape):
     assert {"age", "sex", "ill"} <= named
     assert ("bucket" in named) == (shape in (Shape.BUCKETIZED, Shape.SLICED))
     files = [one.text for one in found(root, "fileName")]
-    assert files == [f"{name}.csv" for name in manifest_of(shape, slices=slices).data_files]
+    assert files == [f"{name}.csv" for name in manifest_of(shape, slices=slices).data_names]
     assert categories(root, "sex") == ([["*", "suppressed"]] if shape is Shape.SUPPRESSED else [])
 
 

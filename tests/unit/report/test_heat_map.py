@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from shoal.knowledge.correlation import Correlations
-from shoal.report.heat_map import heat_map
+from shoal.report.plots import heat_map
+from shoal.slicing.correlation import Correlations
 
 SVG = "{http://www.w3.org/2000/svg}"
 

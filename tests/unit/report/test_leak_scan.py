@@ -5,8 +5,8 @@ import json
 import pytest
 
 from shoal.core.errors import GuaranteeError
-from shoal.report.html import element, page, table, value
 from shoal.report.leak_scan import Unpublishable, candidates, leaks, pieces, refuse_leaks
+from shoal.report.markup import element, page, table, value
 
 SECRET = "0f" * 32
 UNPUBLISHABLE = Unpublishable(

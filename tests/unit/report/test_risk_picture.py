@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shoal.core.frontier import Point
-from shoal.report.risk_picture import _Axis, risk_picture
+from shoal.report.risk_picture import Point, _Axis, risk_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 POINTS = [Point("a", 0.2, 0.5), Point("b", 0.4, 0.1), Point("c", 0.4, 0.5)]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from shoal.core.errors import DataError, InfeasibleError, ParameterError
-from shoal.knowledge import item_clusters
-from shoal.knowledge.basket_columns import slice_baskets
-from shoal.knowledge.baskets import Baskets
-from shoal.knowledge.item_clusters import ItemClusters, cluster_items, item_correlations
+from shoal.slicing import baskets as baskets_module
+from shoal.slicing.basket_columns import slice_baskets
+from shoal.slicing.baskets import Baskets, ItemClusters, cluster_items, item_correlations
 
 
 def texts_of(found):
@@ -52,7 +51,7 @@ def test_there_may_be_no_basket_and_no_item():
 
 @pytest.mark.parametrize("baskets", [["milk"], [["a", 1]], [["a"], None], [[["a"]]]])
 def test_what_is_no_basket_is_refused_without_naming_it(baskets):
-    with pytest.raises(DataError, match="1 baskets are none") as caught:
+    with pytest.raises(DataError, match="1 baskets are not") as caught:
         Baskets.of_lists(baskets)
     assert "['a']" not in caught.value.fact
 
@@ -115,7 +114,7 @@ def test_no_item_cannot_be_clustered():
 
 
 def test_a_matrix_of_too_many_items_is_refused_and_bounded_clusters_are_not(monkeypatch):
-    monkeypatch.setattr(item_clusters, "MOST_ITEMS", 2)
+    monkeypatch.setattr(baskets_module, "MOST_ITEMS", 2)
     baskets = Baskets.of_lists([["a", "b"], ["c"]])
     with pytest.raises(ParameterError, match="too many for one matrix"):
         cluster_items(baskets, n_clusters=2)
@@ -206,7 +205,7 @@ def test_no_basket_has_no_value():
 
 @pytest.mark.parametrize("members", [((0,),), ((0, 1), (1,)), ((0, 1, 2),)])
 def test_clusters_must_hold_every_item_once(members):
-    with pytest.raises(ParameterError, match="2 items must be in one cluster"):
+    with pytest.raises(ParameterError, match="2 items must be in exactly one cluster"):
         slice_baskets(Baskets.of_lists([["a", "b"]]), ItemClusters(members=members))
 
 

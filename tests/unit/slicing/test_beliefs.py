@@ -4,19 +4,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sliced_worlds import posteriors_of_all
 
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.sliced import Layout, Sliced
-from shoal.knowledge import sliced_joining
-from shoal.knowledge.sliced_beliefs import (
+from shoal.slicing import beliefs as beliefs_module
+from shoal.slicing.beliefs import (
     exact_sliced_beliefs,
     find_exceeding,
     largest_belief,
     sliced_beliefs,
 )
-from shoal.knowledge.sliced_worlds import posterior_of_one, posteriors_of_all
+from shoal.slicing.posteriors import posterior_of_one
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 DISEASE = Domain.of_texts("disease", ["cold", "flu"])
@@ -48,7 +49,7 @@ def test_beliefs_found_in_parts_are_those_found_at_once(monkeypatch):
     cells, sliced = one_bucket([(0, 0), (0, 1), (1, 0), (1, 1), (1, 1)])
     people = cells.select(["sex"])
     whole = sliced_beliefs(sliced, people)
-    monkeypatch.setattr(sliced_joining, "_MOST_TERMS", 1)
+    monkeypatch.setattr(beliefs_module, "_MOST_TERMS", 1)
     parts = sliced_beliefs(sliced, people)
     for name in ("tuple_", "bucket", "value", "amount"):
         assert getattr(parts, name).tolist() == getattr(whole, name).tolist()
@@ -72,7 +73,7 @@ def test_what_cannot_be_asked_is_refused():
     cells, sliced = one_bucket([(0, 0), (0, 1)])
     with pytest.raises(ParameterError, match="one of disease; got 'sex'"):
         sliced_beliefs(sliced, cells, "sex")
-    with pytest.raises(DataError, match="lack what is known: sex"):
+    with pytest.raises(DataError, match="lack known attributes: sex"):
         sliced_beliefs(sliced, cells.select(["disease"]))
 
 

@@ -6,9 +6,9 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import InfeasibleError, ParameterError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.tree import NO_GROUP, Level, grow_tree
-from shoal.knowledge.column_generalization import generalize_columns
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.slicing.column_generalization import generalize_columns
 
 WORK = Domain.of_texts("work", ["Federal", "Private", "State"])
 WORK_TREE = Hierarchy.from_rows(
@@ -176,7 +176,7 @@ def test_an_empty_table_needs_no_generalization():
 
 @pytest.mark.parametrize(("columns", "keep"), [([["age"]], ()), ([["sex"]], ["age"])])
 def test_columns_that_are_not_there_are_named(columns, keep):
-    with pytest.raises(ParameterError, match="'age' is none"):
+    with pytest.raises(ParameterError, match="'age' is not"):
         generalize_columns(cells_of((SEX, [0])), columns, 1, keep=keep)
 
 

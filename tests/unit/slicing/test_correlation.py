@@ -6,8 +6,8 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.rows import HIDDEN, Rows
-from shoal.knowledge.correlation import (
+from shoal.core.table import HIDDEN, Rows
+from shoal.slicing.correlation import (
     Correlations,
     correlations,
     correlations_of_rows,

@@ -10,18 +10,18 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.sliced import Layout
-from shoal.knowledge.column_generalization import apply_recode, generalize_columns
-from shoal.knowledge.membership import (
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.locating.separation import separate, tie_rounded
+from shoal.slicing.column_generalization import apply_recode, generalize_columns
+from shoal.slicing.membership import (
+    find_frequency,
     find_sliced_presence,
     fit_sliced,
     split_rows,
     tell_apart_sliced,
 )
-from shoal.knowledge.separation import separate, tie_rounded
-from shoal.methods.slicing_membership import find_frequency
-from shoal.methods.slicing_partition.grouping import random_buckets
+from shoal.slicing.partition import random_buckets
 
 LAYOUT = Layout([["age"], ["city", "disease"]], ["disease"])
 

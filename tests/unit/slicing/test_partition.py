@@ -8,15 +8,15 @@ import pytest
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError, InfeasibleError
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.sliced import Layout
-from shoal.methods.slicing_partition import signatures
-from shoal.methods.slicing_partition.grouping import (
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.slicing import relaxed
+from shoal.slicing.partition import (
     confirm_diverse,
     dissimilar_buckets,
+    partition_tuples,
     random_buckets,
 )
-from shoal.methods.slicing_partition.partition import partition_tuples
 
 AGE = Domain.of_texts(
     "age", [str(age) for age in range(8)], type=ColumnType.INTEGER, numbers=list(range(8))
@@ -115,6 +115,6 @@ def test_buckets_that_are_not_diverse_are_refused_with_what_they_reach():
 
 
 def test_relaxed_cuts_refuse_sums_that_fit_no_memory(monkeypatch):
-    monkeypatch.setattr(signatures, "_MOST_SUMS", 3)
+    monkeypatch.setattr(relaxed, "_MOST_SUMS", 3)
     with pytest.raises(DataError, match="16 sums"):
         partition_tuples(EIGHT, LAYOUT, ell=Fraction(2), cuts="relaxed")

@@ -6,24 +6,18 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.analyse import (
-    Analyst,
-    Bounds,
-    Estimate,
-    Linked,
-    LinkedColumn,
-    extremes,
-    moments,
-    tables,
-)
-from shoal.analyse.linked import columns_for
+from shoal.analyse import Analyst, Bounds, Estimate, Linked, LinkedColumn
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import ColumnType, Domain, NumberedDomain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.method import Shape
-from shoal.core.release import Manifest, Published
+from shoal.core.manifest import Manifest
+from shoal.core.release import Published
+from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
 from shoal.datasets import papers
+from shoal.utility import answers as extremes
+from shoal.utility import estimates as moments
+from shoal.utility.linked import columns_for
 
 MARK = "Zqxv"
 
@@ -315,7 +309,7 @@ def test_answers_do_not_depend_on_how_many_buckets_are_taken_at_once(monkeypatch
         )
 
     whole = answers()
-    monkeypatch.setattr(tables, "_MOST_COMBINATIONS", 1)
+    monkeypatch.setattr(moments, "_MOST_COMBINATIONS", 1)
     monkeypatch.setattr(moments, "_MOST_NUMBERS", 1)
     monkeypatch.setattr(extremes, "_MOST_NUMBERS", 1)
     assert answers() == whole

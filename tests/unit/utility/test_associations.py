@@ -153,7 +153,7 @@ def test_a_release_without_a_sensitive_column_needs_to_be_told_what_rules_are_ab
 
 
 def test_column_sets_with_too_many_combinations_are_left_out_and_counted(monkeypatch):
-    monkeypatch.setattr("shoal.measures.associations._MOST_CELLS", 16)
+    monkeypatch.setattr("shoal.utility.associations._MOST_CELLS", 16)
     headline = mine().run(bucketized(COLUMNS, ROWS, EACH), TRUTH).headline
     # Of four ages, three jobs and four diseases, only pairs are few enough.
     assert headline["column sets left out"] == 1

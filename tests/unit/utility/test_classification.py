@@ -13,13 +13,13 @@ from small_releases import HIDE, bucketized, cells_of, generalized, sliced, supp
 
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
+from shoal.core.manifest import Meaning
 from shoal.core.measure import Fold, draw_folds
-from shoal.core.release import Meaning
-from shoal.measures import Classification, classification
-from shoal.measures._estimated import Estimated, Grouping
-from shoal.measures._expected_tree import Tables
-from shoal.measures._learners import learn_rows, predict_by_tables
-from shoal.measures.classification import paired_difference
+from shoal.measures import Classification
+from shoal.utility import classification
+from shoal.utility.classification import paired_difference
+from shoal.utility.estimated import Estimated, Grouping
+from shoal.utility.expected_tree import Tables, learn_rows, predict_by_tables
 
 COLUMNS = ["age", "job", "disease"]
 GENERATOR = np.random.default_rng(11)
@@ -137,7 +137,7 @@ def test_targets_are_the_sensitive_column_and_another_by_default():
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"models": []}, {"models": ["oracle"]}, {"models": "tree"}, {"folds": 1}, {"seed": -1}],
+    [{"models": []}, {"models": ["oracle"]}, {"models": [["tree"]]}, {"folds": 1}, {"seed": -1}],
 )
 def test_parameters_out_of_range_are_refused(parameters):
     with pytest.raises(ParameterError):

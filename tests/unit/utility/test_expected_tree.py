@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_releases import HIDE, bucketized, cells_of, expected_rows, generalized, sliced
 
-from shoal.measures._estimated import Estimated
-from shoal.measures._expected_tree import Tables, grow_tree
+from shoal.utility.estimated import Estimated
+from shoal.utility.expected_tree import Tables, grow_tree
 
 COLUMNS = ["age", "job", "disease"]
 AGE = st.sampled_from([20, 30, 40, None])

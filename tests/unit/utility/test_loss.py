@@ -20,10 +20,10 @@ from small_releases import (
 )
 
 from shoal.core.errors import ParameterError
-from shoal.core.release import Meaning
+from shoal.core.manifest import Meaning
 from shoal.measures import Loss
-from shoal.measures._estimated import Estimated, Grouping
-from shoal.measures.loss import cramers_v, divergence, total_variation
+from shoal.utility.estimated import Estimated, Grouping
+from shoal.utility.loss import cramers_v, divergence, total_variation
 
 COLUMNS = ["age", "job", "disease"]
 ROWS = [

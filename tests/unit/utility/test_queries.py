@@ -19,11 +19,11 @@ from small_releases import (
 
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
-from shoal.core.release import Meaning
+from shoal.core.manifest import Meaning
 from shoal.measures import Queries
-from shoal.measures._estimated import Estimated
-from shoal.measures._intervals import mean_interval, median_interval
-from shoal.measures._workload import answer, answer_truly, draw_workloads
+from shoal.utility.estimated import Estimated
+from shoal.utility.estimates import mean_interval, median_interval
+from shoal.utility.workload import answer, answer_truly, draw_workloads
 
 COLUMNS = ["age", "job", "disease"]
 PLACES = {name: place for place, name in enumerate(COLUMNS)}
@@ -265,7 +265,7 @@ def test_weights_of_an_interval_are_repetitions():
 
 def test_many_values_are_asked_for_in_parts(monkeypatch):
     generator = np.random.default_rng(1)
-    monkeypatch.setattr("shoal.measures._workload._MOST_NUMBERS", 8)
+    monkeypatch.setattr("shoal.utility.workload._MOST_NUMBERS", 8)
     workloads = draw_workloads(TRUTH, ["age", "job"], ["disease"], 2, 0.1, 50, generator)
     # Four ages at a time leave room for two queries.
     assert {workload.n_queries for workload in workloads} == {2}

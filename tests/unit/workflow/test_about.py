@@ -7,8 +7,8 @@ from tampering import reseal, restate, stated_in
 
 import shoal
 from shoal.core.errors import ParameterError
-from shoal.pipeline.config import load
-from shoal.pipeline.publish import publish
+from shoal.workflow.config import load
+from shoal.workflow.publish import publish
 
 ABOUT = {
     "title": "Stays <of> 2024",
@@ -25,7 +25,7 @@ SCHEMA = shoal.Schema(quasi="age", sensitive="ill")
 @pytest.fixture
 def folder(tmp_path):
     release = shoal.anonymize(shoal.read(COLUMNS, SCHEMA), shoal.Anatomy(ell=2))
-    return release.write(tmp_path / "release", about=shoal.About(**ABOUT))
+    return release.write(tmp_path / "release", about=shoal.config.About(**ABOUT))
 
 
 def test_every_document_says_it(folder):
@@ -51,7 +51,7 @@ def test_an_unknown_entry_is_refused(folder):
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "\u202e", "x" * 2001, 5])
 def test_an_entry_is_one_line_of_text(text):
     with pytest.raises(ParameterError, match=r"\[about\] title"):
-        shoal.About(title=text)
+        shoal.config.About(title=text)
 
 
 def test_a_configuration_says_it_and_a_replay_repeats_it(tmp_path):
@@ -72,5 +72,5 @@ def test_a_configuration_with_an_unknown_entry_is_refused(tmp_path):
         '[table]\nsource = "people.csv"\n[columns]\nquasi = ["age"]\nsensitive = ["ill"]\n'
         '[method]\nname = "anatomy"\nell = 2\n[about]\nnote = "x"\n'
     )
-    with pytest.raises(shoal.ShoalError, match="note"):
+    with pytest.raises(shoal.errors.ShoalError, match="note"):
         load(tmp_path / "shoal.toml")

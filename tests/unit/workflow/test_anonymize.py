@@ -74,21 +74,21 @@ def test_types_survive_in_parquet(tmp_path: Path) -> None:
 def test_several_rows_a_person_are_refused() -> None:
     columns = {"who": ["a", "a", "b", "c"], "age": [1, 1, 2, 3], "d": ["x", "y", "x", "y"]}
     schema = shoal.Schema(quasi="age", sensitive="d", person="who")
-    with pytest.raises(shoal.DataError, match="4 rows belong to 3 people"):
+    with pytest.raises(shoal.errors.DataError, match="4 rows belong to 3 people"):
         shoal.anonymize(shoal.read(columns, schema), shoal.Anatomy(ell=2))
 
 
 def test_a_column_named_bucket_is_refused_where_it_would_collide() -> None:
     columns = {"Bucket": [1, 2, 3, 4], "d": ["x", "y", "x", "y"]}
     table = shoal.read(columns, shoal.Schema(quasi="Bucket", sensitive="d"))
-    with pytest.raises(shoal.SchemaError, match="bucket"):
+    with pytest.raises(shoal.errors.SchemaError, match="bucket"):
         shoal.anonymize(table, shoal.Anatomy(ell=2))
 
 
 def test_a_column_named_count_is_refused_only_where_it_would_collide() -> None:
     columns = {"age": [1, 2, 3, 4], "count": ["x", "y", "x", "y"]}
     table = shoal.read(columns, shoal.Schema(quasi="age", sensitive="count"))
-    with pytest.raises(shoal.SchemaError, match="count"):
+    with pytest.raises(shoal.errors.SchemaError, match="count"):
         shoal.anonymize(table, shoal.Anatomy(ell=2))
     assert shoal.anonymize(table, shoal.Mondrian(k=2)).manifest.n_rows == 4
 

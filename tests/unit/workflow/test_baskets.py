@@ -105,7 +105,7 @@ def test_baskets_are_sliced_published_and_asked(tmp_path):
     [
         ({"p": ["1"], "i": ["a"]}, {}, SchemaError, "Which column"),
         ({"p": ["1"], "i": ["a"]}, {"item": "x"}, SchemaError, "no column 'x'"),
-        ({"p": ["1"], "i": ["a"]}, {"item": "i"}, SchemaError, "one basket"),
+        ({"p": ["1"], "i": ["a"]}, {"item": "i"}, SchemaError, "the same basket"),
         ({"p": ["1", None], "i": ["a", "b"]}, BOTH, DataError, "1 items"),
         ({"items_1": ["1"], "i": ["a"]}, {**BOTH, "transaction": "items_1"}, SchemaError, "name"),
         ([["a"]], {"item": "i"}, ParameterError, "no columns to name"),

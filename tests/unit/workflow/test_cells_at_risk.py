@@ -8,13 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.core.cell_attack import CellAttack, Guesses
+from shoal.core.attack import View
+from shoal.core.calibration import share_interval
 from shoal.core.domain import Domain
-from shoal.core.method import Shape
-from shoal.core.proportion import share_interval
-from shoal.core.release import Manifest, Published
-from shoal.pipeline.cells_at_risk import attack_cells
-from shoal.pipeline.hidden_cells import Uncovered
+from shoal.core.findings import Guesses
+from shoal.core.manifest import Manifest
+from shoal.core.release import Published
+from shoal.core.shapes import Shape
+from shoal.hiding.attack_rules import CellAttack
+from shoal.release.people import Uncovered
+from shoal.workflow.cells_at_risk import cell_view, score_cells
 
 N_ROWS, N_PRIVATE = 60, 40
 DOMAIN = Domain.of_texts("sick", ["no", "yes"])
@@ -55,7 +58,9 @@ class Rivals(CellAttack):
 
 def found_by(*success):
     published = Published(MANIFEST, None, None, rows=truth().rows(blank_private_only=False))
-    return attack_cells(Rivals(success=success), published, truth())
+    view = View(published, None, cells=lambda: cell_view(MANIFEST, truth()))
+    found = Rivals(success=success).run(view)
+    return score_cells(found, found.guesses, truth())
 
 
 @pytest.mark.parametrize("order", [1, -1])

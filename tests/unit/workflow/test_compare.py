@@ -21,16 +21,16 @@ import pytest
 
 import shoal
 from shoal.core.calibration import Calibration, Estimate
-from shoal.core.frontier import Point
 from shoal.core.registry import names, snake_case
-from shoal.measures.classification import paired_difference
-from shoal.pipeline import compare_schedule, compare_trial
-from shoal.pipeline.anonymize import check_fits
-from shoal.pipeline.compare import RECOMMENDED, compare_as_configured, default_methods
-from shoal.pipeline.compare_methods import usual_left_out
-from shoal.pipeline.compare_trial import Tried, label_of
-from shoal.pipeline.comparison import Comparison
-from shoal.pipeline.config import configure
+from shoal.report.risk_picture import Point
+from shoal.utility.classification import paired_difference
+from shoal.workflow import compare_schedule, compare_trial
+from shoal.workflow.anonymize import check_fits
+from shoal.workflow.compare import RECOMMENDED, compare_as_configured
+from shoal.workflow.compare_methods import default_methods, usual_left_out
+from shoal.workflow.compare_trial import TrialResult, label_of
+from shoal.workflow.comparison import Comparison
+from shoal.workflow.config import configure
 
 METHODS = [shoal.Anatomy(ell=2), shoal.Mondrian(k=5), shoal.Mondrian(k=20), shoal.Anatomy(ell=99)]
 MEASURES = [shoal.measures.Loss(), shoal.measures.Queries(number=20)]
@@ -54,7 +54,7 @@ def tried(risk, loss, **judged):
     attack |= {"max_people": None, "is_tried": True} | judged
     figures = {"total variation, pairs": loss, "generalized loss": loss}
     measure = {"measure": "loss", "figures": figures}
-    return Tried(guarantees=("something",), attacks=(attack,), measures=(measure,))
+    return TrialResult(guarantees=("something",), attacks=(attack,), measures=(measure,))
 
 
 def comparison(points, max_risk=None):
@@ -152,7 +152,7 @@ def test_people_with_several_rows_are_refused_as_by_anonymize():
     ],
 )
 def test_mistakes_are_told_before_any_work(table, options, words):
-    with pytest.raises(shoal.ParameterError, match=words):
+    with pytest.raises(shoal.errors.ParameterError, match=words):
         shoal.compare(table, **{"methods": METHODS, **options})
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from shoal.core.declared import Declared, declared
 from shoal.core.errors import EngineError, ParameterError, SchemaError
-from shoal.pipeline.config import configure, load
-from shoal.pipeline.make import make
+from shoal.core.parameters import parameter
+from shoal.workflow.config import configure, load
+from shoal.workflow.make import make
 
 WHOLE = """
 [table]
@@ -217,7 +219,9 @@ def test_values_of_the_table_are_not_repeated(refused):
 
 def test_hierarchy_errors_name_the_column(given):
     given["hierarchies"] = {"age": {"intervals": [3, 1]}}
-    with pytest.raises(ParameterError, match=r"\[hierarchies\] age: cuts must be ascending"):
+    with pytest.raises(
+        ParameterError, match=r"\[hierarchies\] age: cuts must be strictly ascending"
+    ):
         configure(given, base=Path()).schema()
     given["hierarchies"] = {"age": "nowhere.csv"}
     with pytest.raises(EngineError, match=r"\[hierarchies\] age: .*nowhere"):
@@ -236,11 +240,16 @@ def test_missing_parameter_of_the_method():
 
 
 def test_values_of_a_wrong_kind_are_no_bug(monkeypatch):
-    def method(*, ell: int) -> int:
-        return ell + 1
+    def read(_, given):
+        return given + 1
 
-    monkeypatch.setattr("shoal.pipeline.make.find", lambda *_: method)
-    with pytest.raises(ParameterError, match=r"a kind that it does not take.*\n\n.*ell \(int\)"):
+    @declared
+    class Careless(Declared):
+        ell: int = parameter("A number.", read, takes="a number", schema={})
+
+    monkeypatch.setattr("shoal.workflow.make.find", lambda *_: Careless)
+    words = r"a kind that it does not take.*\n\n.*ell \(a number\)"
+    with pytest.raises(ParameterError, match=words):
         make("shoal.methods", "anatomy", {"ell": "two"})
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import shoal
 from shoal.core.errors import DataError, SchemaError
-from shoal.knowledge import insensitive_columns
-from shoal.pipeline.config import configure
+from shoal.locating import insensitive_columns
+from shoal.workflow.config import configure
 
 N = 600
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from shoal.core.errors import ParameterError
-from shoal.pipeline.demo import demo
-from shoal.pipeline.publish import Outcome
-from shoal.pipeline.verify import Status, verify
+from shoal.release.verify import Status, verify
+from shoal.workflow.demo import demo
+from shoal.workflow.gate import Outcome
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -46,7 +46,7 @@ def test_too_few_rows_are_refused(tmp_path):
 
 
 def test_failure_leaves_nothing(tmp_path, monkeypatch):
-    from shoal.pipeline import demo as module
+    from shoal.workflow import demo as module
 
     def fail(*_, **__):
         raise KeyboardInterrupt

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from two_releases import buckets_of, enumerate_worlds
 
 import shoal
-from shoal.pipeline import earlier as job
+from shoal.workflow import earlier as job
 
 N_ROWS = 200
 
@@ -92,7 +92,7 @@ def test_real_releases_say_what_all_worlds_say(drawn, tmp_path_factory):
         given_columns = {name: [row[name] for row in part] for name in rows[0]}
         try:
             release = shoal.anonymize(shoal.read(given_columns, SCHEMA), SMALL[shape], seed=seed)
-        except shoal.InfeasibleError:
+        except shoal.errors.InfeasibleError:
             return
         written.append(release.write(place / f"r{seed}"))
     found = intersect(*written)
@@ -227,7 +227,7 @@ def test_values_that_changed_in_between_are_not_reasoned_from(columns, folders, 
 def test_releases_of_other_people_are_refused(folders, columns, tmp_path):
     others = columns | {"no": [f"q{row}" for row in range(N_ROWS)]}
     folder = shoal.anonymize(shoal.read(others, SCHEMA), shoal.Anatomy(ell=2)).write(tmp_path / "o")
-    with pytest.raises(shoal.DataError, match="Nobody is in both"):
+    with pytest.raises(shoal.errors.DataError, match="Nobody is in both"):
         intersect(folders["anatomy", 1], folder)
 
 
@@ -236,7 +236,7 @@ def test_lines_are_no_key_between_different_tables(folders, columns, tmp_path):
     folder = shoal.anonymize(shoal.read(columns, schema), shoal.Anatomy(ell=2)).write(
         tmp_path / "o"
     )
-    with pytest.raises(shoal.DataError, match="same key") as caught:
+    with pytest.raises(shoal.errors.DataError, match="same key") as caught:
         intersect(folders["anatomy", 1], folder)
     assert "key" in caught.value.hint
 
@@ -246,14 +246,14 @@ def test_without_internal_folders_nothing_is_attacked(folders, columns, tmp_path
         tmp_path / "o"
     )
     (tmp_path / "o.internal").rename(tmp_path / "elsewhere")
-    with pytest.raises(shoal.DataError, match="internal folder"):
+    with pytest.raises(shoal.errors.DataError, match="internal folder"):
         intersect(folders["anatomy", 1], folder)
 
 
 def test_distorted_values_are_refused(folders, columns, tmp_path):
     method = shoal.Mask(lenders="any", m=4, k=4, protect=["i1"])
     folder = shoal.anonymize(shoal.read(columns, SCHEMA), method, seed=1).write(tmp_path / "m")
-    with pytest.raises(shoal.ParameterError, match="distorted"):
+    with pytest.raises(shoal.errors.ParameterError, match="distorted"):
         intersect(folders["anatomy", 1], folder)
 
 

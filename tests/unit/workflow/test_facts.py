@@ -81,8 +81,8 @@ def test_people_given_with_their_keys_are_named_by_facts(release, known, table, 
 
 def test_the_internal_report_tells_further_facts_and_what_was_not_resolved(release, tmp_path):
     lost = Knowledge("disease", facts=[*FACTS, Fact(person="p9", value="flu")])
-    shoal.attack(release, Background(rules=lost, ell=2))
-    release.write(tmp_path / "release")
+    report = shoal.attack(release, Background(rules=lost, ell=2))
+    release.write(tmp_path / "release", findings=report)
     report = (tmp_path / "release.internal" / "report.html").read_text()
     assert "fact 3: no row has that key" in report
     assert "Further facts that would make her certain" in report

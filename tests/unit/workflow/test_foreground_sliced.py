@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
 import shoal
-from shoal.attacks import Foreground, foreground
+from shoal.attacks import Foreground
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.knowledge.foreground import Exposed, Target, fit_additive
-from shoal.pipeline.foreground_truth import attack_and_score, locate_people
+from shoal.foreground import attack as foreground
+from shoal.foreground.additive import fit_additive
+from shoal.foreground.expectation_maximization import Target
+from shoal.locating.exposed import Exposed
+from shoal.workflow.truth import attack_and_score, locate_people
 
 N_ROWS = 240
 QUASI = ["town", "sex", "job"]
@@ -143,11 +147,10 @@ def test_people_who_are_given_are_any_of_those_like_them(written, placement):
 
 
 def test_without_the_internal_folder_buckets_are_not_known(written):
-    opened = shoal.open_release(written)
-    opened.internal = None
+    opened = replace(shoal.open_release(written), internal=None)
     people = {"town": ["a"], "sex": ["F"], "job": ["nurse"]}
     assert "foreground" not in {found.attack for found in shoal.attack(opened, people=people)}
-    with pytest.raises(ParameterError, match="a sliced release does not say"):
+    with pytest.raises(ParameterError, match="A sliced release does not say"):
         shoal.attack(opened, Foreground(), people=people)
 
 
@@ -160,9 +163,9 @@ def test_the_truth_is_joined_person_by_person(table, written, is_written):
     located = locate_people(release, table)
     found = attack_and_score(release, attack, table)
     flu = release.published.sliced.domain("disease").codes_of(["flu"])[0]
-    has = located.values[0] == flu
+    has = located.truth.values[0] == flu
     assert has.sum() == np.sum(COLUMNS["disease"] == "flu")
-    p = found.posterior[located.cell]
+    p = found.posterior[located.truth.cell]
     flagged = p > 0.5 + 1e-9
     assert found.headline["recall"] == pytest.approx((flagged & has).sum() / has.sum())
     assert found.headline["precision"] == pytest.approx((flagged & has).sum() / flagged.sum())
@@ -174,12 +177,12 @@ def test_the_truth_is_joined_person_by_person(table, written, is_written):
             domain.text(code)
             for domain, code in zip(quasi.domains, quasi.codes[cell].tolist(), strict=True)
         )
-        for cell in located.cell.tolist()
+        for cell in located.truth.cell.tolist()
     )
     wanted = zip(*(map(str, COLUMNS[name]) for name in quasi.columns), strict=True)
     assert shown == Counter(wanted)
     by_bucket = defaultdict(int)
-    for cell in located.cell.tolist():
+    for cell in located.truth.cell.tolist():
         by_bucket[int(located.people.bucket[cell])] += 1
     assert [by_bucket[number] for number in range(release.published.n_buckets)] == (
         release.published.sliced.sizes.tolist()

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.core.attack import Section
 from shoal.core.calibration import Calibration, Estimate
+from shoal.core.display import Section
 from shoal.core.errors import ParameterError
-from shoal.pipeline import gate
-from shoal.pipeline.config import configure
-from shoal.pipeline.gate import GateError, Judgement, Outcome, gate_warnings, pass_gate
-from shoal.pipeline.publish import publish
+from shoal.workflow import gate
+from shoal.workflow.config import configure
+from shoal.workflow.gate import GateError, Judgement, Outcome, gate_warnings, pass_gate
+from shoal.workflow.publish import publish
 
 SEALABLE = SimpleNamespace(is_test=False)
 SCALE = Calibration(
@@ -200,7 +200,7 @@ def test_an_attack_that_is_left_out_is_not_run(configured):
 
 
 def test_the_foreground_attack_says_what_it_did_not_look_at(configured, monkeypatch):
-    monkeypatch.setattr("shoal.attacks.foreground._MOST_WORK", 1)
+    monkeypatch.setattr("shoal.foreground.attack._MOST_WORK", 1)
     with pytest.raises(GateError, match="cut short, because 1 of 4 values were attacked"):
         publish(configured(attacks={"foreground": {"max_people": 60}}))
     publication = publish(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from shoal.core.errors import DataError, ParameterError, SchemaError
-from shoal.core.hierarchy import Hierarchy
-from shoal.pipeline.hierarchy import build, check, domain_of_column, domain_of_values, read_values
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.workflow.hierarchy import build, check, domain_of_column, domain_of_values, read_values
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tampering import reseal
 
 import shoal
-from shoal.core.schema import Role
+from shoal.core.domain import Role
 
 HOMES = ["a"] * 3 + ["b"] * 4 + ["c"] * 5
 DISEASES = ["HIV", "HIV", "flu", "HIV", "flu", "flu", "gout", *["flu"] * 5]

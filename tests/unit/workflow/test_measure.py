@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.core.measure import FoldedMeasure, Measured, draw_folds
-from shoal.pipeline.measure import measures_that_apply
+from shoal.workflow.measure import measures_that_apply
 
 
 class Recorder(FoldedMeasure):
@@ -54,7 +54,7 @@ def test_a_written_release_is_measured_with_its_table(table, tmp_path):
     folder = release.write(tmp_path / "release")
     written = shoal.measure(folder, loss, table=table)
     assert written.to_dict() == shoal.measure(release, loss).to_dict()
-    with pytest.raises(shoal.ParameterError, match="not at hand"):
+    with pytest.raises(shoal.errors.ParameterError, match="not at hand"):
         shoal.measure(folder, loss)
 
 
@@ -88,10 +88,10 @@ def test_a_method_that_no_part_suffices_for_is_tried_on_its_own_rows():
 
 def test_what_is_no_measure_and_what_is_no_table_of_the_release_is_refused(table):
     release = shoal.anonymize(table, shoal.Mondrian(k=10), seed=1)
-    with pytest.raises(shoal.ParameterError, match="must be an object such as"):
+    with pytest.raises(shoal.errors.ParameterError, match="must be an object such as"):
         shoal.measure(release, "loss")
     other = shoal.read(shoal.datasets.papers.injector_patients())
-    with pytest.raises(shoal.SchemaError, match="lacks the column"):
+    with pytest.raises(shoal.errors.SchemaError, match="lacks the column"):
         shoal.measure(release, shoal.measures.Loss(), table=other)
 
 

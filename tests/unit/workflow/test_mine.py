@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.core.discretisation import Discretisation
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import SchemaError
 from shoal.core.private_cells import PrivateCells
-from shoal.core.rows import Rows
 from shoal.core.schema import Schema
-from shoal.pipeline.mine_private import PrivateMining
+from shoal.core.table import Rows
+from shoal.hiding.discretisation import Discretisation
+from shoal.workflow.mine import PrivateMining
 
 
 def table_of(people) -> tuple[SimpleNamespace, np.ndarray]:

@@ -13,20 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from shoal.core.attack import Section
+from shoal.core.display import Section
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.papers import injector_patients
-from shoal.engines import coding
-from shoal.knowledge.correlation import correlations
-from shoal.methods.anatomy import Anatomy
-from shoal.pipeline import estimate as estimating
-from shoal.pipeline import profile_correlations
-from shoal.pipeline.config import load
-from shoal.pipeline.hints import naming_word
-from shoal.pipeline.profile import estimate, profile
-from shoal.pipeline.read import read
+from shoal.engines.sql import coding
+from shoal.grouping.anatomy import Anatomy
+from shoal.slicing.correlation import correlations
+from shoal.workflow import profile as estimating
+from shoal.workflow import profile_columns
+from shoal.workflow.config import load
+from shoal.workflow.hints import naming_word
+from shoal.workflow.profile import estimate, profile
+from shoal.workflow.read import read
 
 
 def column(values, name="a"):
@@ -217,7 +217,7 @@ def test_a_dataset_is_profiled():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("a,b\n", "no rows"), ("", "empty"), ("a,a\n1,2\n", "one name")]
+    ("text", "said"), [("a,b\n", "no rows"), ("", "empty"), ("a,a\n1,2\n", "same name")]
 )
 def test_what_is_no_table_is_refused(tmp_path, text, said):
     with pytest.raises(DataError, match=said):
@@ -428,7 +428,7 @@ def test_a_column_of_lone_values_is_not_correlated():
 
 
 def test_a_table_too_large_to_be_compared_says_so(monkeypatch):
-    monkeypatch.setattr(profile_correlations, "MOST_CODES", 7)
+    monkeypatch.setattr(profile_columns, "MOST_CODES", 7)
     found = profile({"a": [1, 2] * 2, "b": [1, 1, 2, 2]})
     assert found.correlations is None
     assert "4 rows of 2 columns" in found.to_dict()["left_out"][-1]

@@ -12,9 +12,10 @@ from shoal.attacks import Foreground
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.engines.engine import Scan
 from shoal.knowledge import Knowledge, NegativeRule
-from shoal.pipeline.config import configure
-from shoal.pipeline.publish import GateError, Outcome, produce, publish
-from shoal.pipeline.record import earlier_releases
+from shoal.release.record import earlier_releases
+from shoal.workflow.config import configure
+from shoal.workflow.gate import GateError, Outcome
+from shoal.workflow.publish import produce, publish
 
 
 @pytest.fixture

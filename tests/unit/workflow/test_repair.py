@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.core.adversary_guarantees import ForegroundSafety
 from shoal.core.errors import ParameterError
-from shoal.core.guarantees import ForegroundSafety
-from shoal.pipeline.config import configure
-from shoal.pipeline.verify import Status
+from shoal.release.verify import Status
+from shoal.workflow.config import configure
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_release_is_merged_until_the_foreground_attack_finds_nobody(table, tmp
 
 
 def test_a_value_that_too_many_have_cannot_be_repaired(table, release):
-    with pytest.raises(shoal.InfeasibleError) as caught:
+    with pytest.raises(shoal.errors.InfeasibleError) as caught:
         shoal.repair(release, foreground={"value": ["gout", "flu"], "r": 4, "epsilon": 0.1})
     assert 1 <= float(caught.value.best["r"]) < 4
 

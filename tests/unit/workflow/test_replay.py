@@ -15,12 +15,12 @@ import pytest
 import shoal
 from shoal.core import registry
 from shoal.core.errors import DataError, EngineError, ParameterError, ShoalError
-from shoal.core.method import Shape
+from shoal.core.shapes import Shape
 from shoal.knowledge import Knowledge, NegativeRule
-from shoal.pipeline import record as records
-from shoal.pipeline.config import configure
-from shoal.pipeline.publish import produce, publish
-from shoal.pipeline.replay import ReplayError
+from shoal.release import record as records
+from shoal.workflow.config import configure
+from shoal.workflow.publish import produce, publish
+from shoal.workflow.replay import ReplayError, method_of
 
 METHODS = [registry.find("shoal.methods", name) for name in registry.names("shoal.methods")]
 MARKER = "ÄRZTE中"
@@ -91,7 +91,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def assert_replayed(folder: Path, **options: object) -> shoal.pipeline.replay.Replay:
+def assert_replayed(folder: Path, **options: object) -> shoal.workflow.replay.Replay:
     """Replay a release, and compare every public file by its bytes."""
     made = shoal.replay(folder.with_name(f"{folder.name}.internal"), **options)
     assert bytes_of(made.folder) == bytes_of(folder)
@@ -132,7 +132,7 @@ def test_every_method_gives_the_same_bytes_again(files, tmp_path, method):
         _, record = records.read_record(folder.with_name(f"{source}.internal"))
         assert record.replay.columns.schema_of() == table.schema
         if method.private_cells is None:
-            again = record.replay.method.method_of()
+            again = method_of(record.replay.method)
             assert again.parameters() == method.parameters()
             assert not isinstance(method, shoal.Injector) or written(again) == written(method)
 
@@ -310,7 +310,7 @@ def test_options_and_limits_of_reading_are_on_record(tmp_path):
     path.write_text("age|sick\n" + "20|a\n21|'b'\n" * 9 + f"22|{'c' * 200}\n23|ö\n", "latin-1")
     schema = shoal.Schema(quasi=["age"], sensitive="sick")
     options = {"delimiter": "|", "quote": "'", "encoding": "latin-1"}
-    table = shoal.read(path, schema, limits=shoal.Limits(max_line=250), **options)
+    table = shoal.read(path, schema, limits=shoal.config.Limits(max_line=250), **options)
     folder = shoal.anonymize(table, shoal.Anatomy(ell=2)).write(tmp_path / "release")
     _, record = records.read_record(tmp_path / "release.internal")
     assert record.replay.table.options == options
@@ -414,7 +414,7 @@ def test_a_sealed_folder_that_was_changed_is_told(sealed, tmp_path):
 
 
 def test_what_comes_out_otherwise_is_not_left(sealed, tmp_path, monkeypatch):
-    from shoal.pipeline import documents
+    from shoal.release import documents
 
     before = left(tmp_path)
     written = documents.codebook

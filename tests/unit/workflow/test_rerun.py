@@ -11,12 +11,12 @@ import pytest
 
 import shoal
 from shoal.attacks import Membership
+from shoal.core.attack import HELD_OUT_TEST, View
 from shoal.core.errors import ParameterError
-from shoal.core.held_out import HELD_OUT_TEST
-from shoal.core.method import Shape
-from shoal.pipeline.config import configure
-from shoal.pipeline.held_out import run_trials
-from shoal.pipeline.publish import publish
+from shoal.core.shapes import Shape
+from shoal.workflow.config import configure
+from shoal.workflow.publish import publish
+from shoal.workflow.rerun import run_trials
 
 COLUMNS = [
     ["condition"],
@@ -133,8 +133,8 @@ def test_where_half_of_the_table_cannot_keep_the_promise_it_is_said(tmp_path):
     assert found.headline[HELD_OUT_TEST].startswith("left out: ")
     assert found.limit is None
     # What was not tried is not written down.
-    shoal.attack(release, shoal.attacks.Linkage())
-    release.write(tmp_path / "release")
+    (linked,) = shoal.attack(release, shoal.attacks.Linkage())
+    release.write(tmp_path / "release", findings=[found, linked])
     risk = parquet.read_table(tmp_path / "release.internal" / "risk.parquet").to_pylist()
     assert {line["attack"] for line in risk} == {"linkage"}
 
@@ -175,7 +175,9 @@ def test_types_hierarchies_missing_values_and_odd_names_go_with_the_part():
     part = {column.name: column.type for column in trial.published.manifest.columns}
     whole = {column.name: column.type for column in release.manifest.columns}
     assert part == whole
-    found = Membership().judge(release.published, trial.members, run_trials(release, Membership()))
+    found = Membership().run(
+        View(release.published, trial.members, trials=lambda _: run_trials(release, Membership()))
+    )
     assert found.headline["members who match"] == 1
 
 
@@ -289,7 +291,7 @@ def test_quasi_identifiers_as_they_are_fail_the_gate(tmp_path, census):
     method = {"name": "anatomy", "ell": 3}
     given = configuration(tmp_path, census, {"limit": 0.95, "max_people": 0}, method)
     with pytest.raises(
-        shoal.GuaranteeError, match=r"membership: AUC \d\.\d\d .*at most 0\.95 allowed"
+        shoal.errors.GuaranteeError, match=r"membership: AUC \d\.\d\d .*at most 0\.95 allowed"
     ):
         publish(given)
 

@@ -18,7 +18,7 @@ from tampering import reseal, state, stated_in
 import shoal
 from shoal.core.errors import InfeasibleError, ParameterError, SchemaError
 from shoal.datasets import papers
-from shoal.pipeline.verify import Status
+from shoal.release.verify import Status
 
 NAMES = ("a", "b", "c", "s", "r")
 TEXTS = ["", "x", "y", "ü", "東", None, "*x", "1"]
@@ -514,7 +514,7 @@ def test_without_its_internal_folder_nobody_is_known_to_be_in_it(folder):
     for path in internal_of(folder).iterdir():
         path.unlink()
     internal_of(folder).rmdir()
-    with pytest.raises(shoal.DataError, match="Who is in a sliced release"):
+    with pytest.raises(shoal.errors.DataError, match="Who is in a sliced release"):
         shoal.attack(folder)
     people = {name: papers.slicing_patients().to_dict()[name] for name in ("age", "sex", "zipcode")}
     (found,) = shoal.attack(folder, shoal.attacks.SlicedLinkage(), people=people)
@@ -536,7 +536,7 @@ def test_many_columns_are_linked_some_at_a_time(tmp_path, monkeypatch):
     table = shoal.read(columns, shoal.Schema(quasi=list(columns)))
     method = shoal.Slicing(columns="one_each", bucket_size=10)
     at_once = shoal.anonymize(table, method, seed=1).write(tmp_path / "at_once")
-    monkeypatch.setattr("shoal.engines.slicing._MOST_NESTED", 2)
+    monkeypatch.setattr("shoal.engines.sql.layout._MOST_NESTED", 2)
     by_parts = shoal.anonymize(table, method, seed=1).write(tmp_path / "by_parts")
     assert read_back(by_parts, "sliced") == read_back(at_once, "sliced")
 

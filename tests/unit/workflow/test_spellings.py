@@ -9,8 +9,8 @@ from tampering import reseal
 
 import shoal
 from shoal.core.errors import DataError, SchemaError
-from shoal.pipeline.config import load
-from shoal.pipeline.profile import profile
+from shoal.workflow.config import load
+from shoal.workflow.profile import profile
 
 DISEASES = ("HIV", "HIV ", "hiv", "flu", "gout", "cold")
 
@@ -34,7 +34,7 @@ def test_one_disease_in_three_spellings_is_no_diversity():
     with pytest.raises(DataError, match="3 different texts are spellings of 1 value"):
         shoal.read(ill, shoal.Schema(**schema))
     merged = shoal.read(ill, shoal.Schema(**schema, variants={"disease": "merge"}))
-    with pytest.raises(shoal.InfeasibleError):
+    with pytest.raises(shoal.errors.InfeasibleError):
         shoal.anonymize(merged, shoal.Anatomy(ell=2))
 
 

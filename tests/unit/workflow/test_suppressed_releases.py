@@ -14,10 +14,10 @@ from tampering import reseal, state
 
 import shoal
 from shoal.core.errors import ParameterError
-from shoal.pipeline.config import load
-from shoal.pipeline.preview import dry_run
-from shoal.pipeline.publish import publish
-from shoal.pipeline.verify import Status
+from shoal.release.verify import Status
+from shoal.workflow.config import load
+from shoal.workflow.preview import dry_run
+from shoal.workflow.publish import publish
 
 MODES = ("public", "paper", "oblivious")
 

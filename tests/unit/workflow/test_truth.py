@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import shoal
 from shoal.attacks import Foreground
 from shoal.core.errors import DataError, ParameterError
-from shoal.pipeline.foreground_truth import attack_and_score, locate_people
+from shoal.workflow.truth import attack_and_score, locate_people
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def test_everybody_is_put_into_their_own_bucket(method, is_written, table, tmp_p
     # Every bucket has as many of each value as the release says.
     buckets = published.buckets
     held = np.zeros((buckets.n_buckets, buckets.domain.size), dtype=int)
-    np.add.at(held, (people.bucket[located.cell], located.values[0]), 1)
+    np.add.at(held, (people.bucket[located.truth.cell], located.truth.values[0]), 1)
     stated = np.zeros_like(held)
     stated[buckets.bucket, buckets.value] = buckets.count
     assert np.array_equal(held, stated)
@@ -56,7 +58,9 @@ def test_everybody_is_put_into_their_own_bucket(method, is_written, table, tmp_p
         [label[code] for label, code in zip(labels, row, strict=True)]
         + [buckets.domain.text(value)]
         for row, value in zip(
-            people.quasi.codes[located.cell].tolist(), located.values[0].tolist(), strict=True
+            people.quasi.codes[located.truth.cell].tolist(),
+            located.truth.values[0].tolist(),
+            strict=True,
         )
     )
     schema = table.schema
@@ -72,8 +76,8 @@ def test_scores_are_what_the_truth_says(method, table):
     attack = Foreground(value=value, r=4, epsilon="1/8", adversary="paper")
     found = attack_and_score(release, attack)
     located = locate_people(release)
-    has = located.values[0] == domain.codes_of([value])[0]
-    p = found.posterior[located.cell]
+    has = located.truth.values[0] == domain.codes_of([value])[0]
+    p = found.posterior[located.truth.cell]
     flagged = p > 1 / 4 + 1e-9
     assert found.calibration.believed == flagged.sum()
     assert found.n_breached == found.calibration.exposed
@@ -92,8 +96,8 @@ def test_of_all_values_only_precision_and_calibration_are_said(table):
     release = shoal.anonymize(table, METHODS[0], seed=2)
     found = attack_and_score(release, Foreground(r=2, epsilon="1/8"))
     located = locate_people(release)
-    right = located.values[0] == found.value[located.cell]
-    flagged = found.posterior[located.cell] > 1 / 2 + 1e-9
+    right = located.truth.values[0] == found.value[located.truth.cell]
+    flagged = found.posterior[located.truth.cell] > 1 / 2 + 1e-9
     assert found.headline["precision"] == pytest.approx((right & flagged).sum() / flagged.sum())
     assert "recall" not in found.headline
 
@@ -103,6 +107,6 @@ def test_an_opened_release_needs_the_table_and_the_internal_folder(table, tmp_pa
     opened = shoal.open_release(folder)
     with pytest.raises(ParameterError, match="without the table"):
         locate_people(opened)
-    opened.internal = None
-    with pytest.raises(DataError, match="internal folder, which is not there"):
+    opened = replace(opened, internal=None)
+    with pytest.raises(DataError, match="internal folder, which has the places of people"):
         locate_people(opened, table)

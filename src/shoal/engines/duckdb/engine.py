@@ -15,49 +15,54 @@ import numpy.typing as npt
 
 from shoal.core.errors import DataError, ParameterError, ShoalError
 from shoal.core.log import internal_log
-from shoal.engines.csv_dialect import Dialect, check_kind, csv_relation, find_dialect
-from shoal.engines.duckdb_connection import connect, copy_view, find_table
-from shoal.engines.duckdb_errors import guarded
-from shoal.engines.duckdb_reals import text_of_real
+from shoal.engines.csv_files import (
+    Dialect,
+    copy_as_utf8,
+    csv_relation,
+    digest_of_lines,
+    find_dialect,
+    is_plain_utf8,
+)
+from shoal.engines.duckdb.connection import connect, copy_view, find_table, guarded, text_of_real
 from shoal.engines.engine import Columns, Scan
-from shoal.engines.limits import Limits
-from shoal.engines.memory import engine_memory, memory_beside
-from shoal.engines.orders import frame_orders, parquet_orders
-from shoal.engines.parquet_sources import ParquetFiles, find_parquet, schema_query
-from shoal.engines.paths import check_readable, digest, literal
+from shoal.engines.files import (
+    ParquetFiles,
+    WatchedFile,
+    check_kind,
+    check_readable,
+    digest,
+    find_parquet,
+    literal,
+    quoted,
+    schema_query,
+)
+from shoal.engines.limits import Limits, engine_memory, memory_beside
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sources import (
     SOURCES,
     as_registrable,
     check_column_names,
     column_names,
+    frame_orders,
+    parquet_orders,
     read_arrow,
     refuse_options,
     text_option,
 )
-from shoal.engines.transcoding import copy_as_utf8, digest_of_lines, is_plain_utf8
-from shoal.engines.watched_file import WatchedFile
-
-__all__ = ["DuckDB"]
 
 _CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 _DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
 _LONG_LIST = 500
 _PART = 1 << 20
-"""How many rows are fetched at a time."""
+"""The number of rows fetched at a time."""
 
 
 class DuckDB:
     """DuckDB as Shoal's engine.
 
-    Parameters
-    ----------
-    memory
-        The memory that a run is to stay within, such as ``"4GB"``; half of what is free where
-        none is given. DuckDB gets half of it, and spills the rest into a private directory.
-    limits
-        What a source may cost before it is refused; the usual limits where none are given.
+    `memory` is the memory limit of the run, such as ``"4GB"``. Default: half the free memory.
+    DuckDB gets half of it, and spills the rest into a private directory.
     """
 
     def __init__(self, memory: str | None = None, limits: Limits | None = None) -> None:
@@ -69,49 +74,41 @@ class DuckDB:
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
+        """The name and version of the engine."""
         return f"duckdb {duckdb.__version__}"
 
     @property
     def publisher(self) -> DuckDB:
-        """The engine that lays out and writes what is published: this one."""
+        """The engine that lays out and writes releases: this one."""
         return self
 
     def bring(self, query: str) -> str:
-        """Give what stands behind FROM: the rows are here already."""
+        """Return the query as a relation: the rows are here already."""
         return f"({query})"
 
     def close(self) -> None:
-        """Close the connection and remove what was spilled."""
+        """Close the connection and remove spilled files."""
         self._connection.close()
         self._directory.remove()
 
     def quote(self, identifier: str) -> str:
-        """Write an identifier so that any name is safe."""
-        return '"' + identifier.replace('"', '""') + '"'
+        """Return an identifier in quotes, so that any name is safe."""
+        return quoted(identifier)
 
     def hash(self, expression: str) -> str:
-        """Give the expression of a text's SHA-256 in hexadecimal."""
+        """Return the expression of a text's SHA-256 in hexadecimal."""
         return f"sha256({expression})"
 
     def hash_number(self, expression: str) -> str:
-        """Give the expression of the first 15 hexadecimal digits of a text's SHA-256, a BIGINT."""
+        """Return the expression of the first 15 hexadecimal digits of a SHA-256, as a BIGINT."""
         return f"CAST(concat('0x', left(sha256({expression}), 15)) AS BIGINT)"
 
     def cast(self, expression: str, kind: str) -> str:
-        """Give an expression as another type."""
+        """Return an expression cast to another type."""
         return f"CAST({expression} AS {kind})"
 
     def text(self, expression: str, kind: str) -> str:
-        """Give the canonical text of an expression: equal values have one text.
-
-        Examples
-        --------
-        >>> engine = DuckDB()
-        >>> engine.text("born", "DATE")
-        'CAST(born AS VARCHAR)'
-        >>> engine.close()
-        """
+        """Return the canonical text of an expression: equal values have one text."""
         if kind in ("DOUBLE", "FLOAT", "REAL"):
             return text_of_real(expression, is_short=kind != "DOUBLE")
         return expression if kind == "VARCHAR" else f"CAST({expression} AS VARCHAR)"
@@ -119,29 +116,21 @@ class DuckDB:
     def decode(
         self, dictionary: str, number: str, expression: str, n_texts: int
     ) -> tuple[str, str]:
-        """Give the expression of the text for a code, and the join that it takes.
+        """Return the expression of the text for a code, and the join that it takes.
 
-        Parameters
-        ----------
-        dictionary
-            A table that was pushed: texts (`v`) and their numbers, 0, 1, 2, ....
-        number
-            The name of the numbers there.
-        expression
-            The code; where the dictionary has no such number, the text is missing.
-        n_texts
-            How many texts the dictionary has.
+        The dictionary is a table of `n_texts` texts, `v`, with numbers 0, 1, 2, ... in the column
+        `number`. A code that it does not have means a missing text.
         """
         if n_texts > _LONG_LIST:
             alias = f"v_{dictionary}"
             join = f" LEFT JOIN {dictionary} {alias} ON {alias}.{number} = {expression}"
             return f"{alias}.v", join
-        # A place in a short list takes no join. One below 1 would count from the end of it.
+        # Indexing a short list takes no join. An index below 1 would count from its end.
         place = f"greatest({expression} + 1, 0)"
         return f"(SELECT list(v ORDER BY {number}) FROM {dictionary})[{place}]", ""
 
     def has_nul(self, expression: str) -> str:
-        """Give the test of a text for NUL characters."""
+        """Return the test of a text for NUL characters."""
         return f"contains({expression}, chr(0))"
 
     def stage(self, name: str, query: str) -> None:
@@ -149,7 +138,7 @@ class DuckDB:
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
 
     def push(self, name: str, columns: Columns) -> None:
-        """Keep arrays under a name, as columns."""
+        """Keep arrays as the columns of a table."""
         selected = ", ".join(
             f"CAST({column} AS VARCHAR) AS {column}" if array.dtype == object else column
             for column, array in columns.items()
@@ -159,44 +148,44 @@ class DuckDB:
 
     @contextlib.contextmanager
     def lent(self, columns: Columns) -> Iterator[str]:
-        """Let queries read arrays where they are, under the name given."""
+        """Let queries read arrays in place, under the name that is yielded."""
         with self._registered(dict(columns)) as view:
             yield view
 
     def drop(self, name: str) -> None:
-        """Forget what a name stands for."""
+        """Drop a table, if there is one of that name."""
         self._run(f"DROP TABLE IF EXISTS {name}")
         self._keep_limit()
 
     def make_room(self, n_bytes: int) -> None:
-        """Leave room for arrays of so many bytes, and spill what does not fit beside them."""
+        """Leave room for arrays of `n_bytes`; data that no longer fit are spilled."""
         if self._memory is not None:
             self._limit = memory_beside(self._memory, n_bytes)
         self._keep_limit()
 
     def _keep_limit(self) -> None:
-        """Set the limit: DuckDB spills what is above it, and only then gives back what is free."""
+        """Set the limit again: only then does DuckDB spill the excess and return free memory."""
         if self._limit is not None:
-            # It says so where it cannot spill that much; then it holds what it held.
+            # DuckDB raises an error if it cannot spill that much, and keeps what it holds.
             with guarded(), contextlib.suppress(duckdb.OutOfMemoryException):
                 self._connection.execute(f"SET memory_limit = '{self._limit}B'")
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
-        """Run a query and fetch its result by column."""
-        # What goes wrong late in a query is told when its rows are fetched.
+        """Run a query and return its result by column."""
+        # An error late in a query is raised when its rows are fetched.
         with guarded(query):
             return self._connection.execute(query).fetchnumpy()
 
     def types_of(self, query: str) -> dict[str, str]:
-        """Give the types of a query's columns."""
+        """Return the types of the columns of a query."""
         with guarded(query):
             described = self._connection.execute(f"DESCRIBE {query}").fetchall()
         return {str(row[0]): str(row[1]) for row in described}
 
     def arrays(self, query: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Run a query whose result may be as long as the table, and fetch columns of numbers.
+        """Run a query whose result may be as long as the table, and return columns of numbers.
 
-        In parts: DuckDB would hold all of it a second time, beyond its limit.
+        It is fetched in parts: otherwise DuckDB would hold it a second time, beyond its limit.
         """
         self.stage("fetched", query)
         arrays = self.columns("fetched", types)
@@ -204,7 +193,7 @@ class DuckDB:
         return arrays
 
     def columns(self, name: str, types: Mapping[str, npt.DTypeLike]) -> dict[str, npt.NDArray[Any]]:
-        """Fetch columns of numbers of a staged table, in its order."""
+        """Return columns of numbers of a staged table, in its order."""
         n_rows = int(self.rows(f"SELECT count(*) AS n FROM {name}")["n"][0])
         arrays = {column: np.empty(n_rows, dtype=kind) for column, kind in types.items()}
         listed = ", ".join(arrays)
@@ -220,19 +209,19 @@ class DuckDB:
         """Write the result of a query, in its order, to a CSV or Parquet file."""
         options = "FORMAT csv, HEADER true" if format == "csv" else "FORMAT parquet"
         if format == "parquet":
-            # Otherwise a column that is known to lack no value is written in another form.
+            # Otherwise a column without missing values would be written in another form.
             names = [self.quote(name) for name in self.types_of(query)]
             listed = ", ".join(f"CASE WHEN {n} IS NOT NULL THEN {n} END AS {n}" for n in names)
             query = f"SELECT {listed} FROM ({query}) w"
         self._run(f"COPY ({query}) TO {literal(path)} ({options})")
 
     def relation(self, query: str) -> duckdb.DuckDBPyRelation:
-        """Give a query as DuckDB's own relation, for conversion into frames."""
+        """Return a query as a DuckDB relation, for conversion into frames."""
         with guarded(query):
             return self._connection.sql(query)
 
     def from_arrow(self, table: Any) -> duckdb.DuckDBPyRelation:
-        """Give an Arrow table as DuckDB's own relation."""
+        """Return an Arrow table as a DuckDB relation."""
         return self._connection.from_arrow(table)
 
     def scan(self, source: object, **options: object) -> Scan:
@@ -263,15 +252,10 @@ class DuckDB:
         return replace(found, orders=frame_orders(frame))
 
     def scan_own(self, path: Path, *, is_trusted: bool) -> Scan:
-        """Make a file of a release readable; what stands in it is checked by others.
+        """Make a file of a release readable; its content is checked elsewhere.
 
-        Parameters
-        ----------
-        path
-            The file.
-        is_trusted
-            Whether it was just written here: a stranger's may hide lines that DuckDB reads past, or
-            burst.
+        Only a file that was just written here is trusted. Another may hide lines that DuckDB
+        skips, or expand without bounds.
         """
         check_readable(path)
         if path.suffix == ".csv":
@@ -309,7 +293,7 @@ class DuckDB:
             refuse_options(options, "DuckDB files")
             return self._scan_database(path, None if table is None else str(table))
         raise ParameterError(
-            f"{path.name} has an ending that Shoal does not know.", hint=f"it reads {SOURCES}."
+            f"Shoal does not know the file type of {path.name}.", hint=f"it reads {SOURCES}."
         )
 
     def _scan_csv(self, path: Path, ending: str, options: dict[str, object]) -> Scan:
@@ -369,10 +353,10 @@ class DuckDB:
     def _refuse_expanding(
         self, path: Path, files: ParquetFiles, *, is_release: bool = False
     ) -> None:
-        """Refuse Parquet files out of which too much would come, by what they say themselves.
+        """Refuse Parquet files that expand too much, according to their own metadata.
 
-        Cells count as well as bytes: a run of equal values takes no room in the file. How well a
-        release compresses, with its few labels, says nothing.
+        Cells count as well as bytes: a run of equal values takes no room in the file. The ratio
+        does not count for a release, which compresses well because it has few labels.
         """
         ((n_cells, n_bytes, n_columns),) = self._run(
             "SELECT sum(num_values), sum(total_uncompressed_size), "

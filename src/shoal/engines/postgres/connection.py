@@ -1,7 +1,7 @@
-"""A connection to Postgres: one transaction, errors without data, and no password anywhere.
+"""A connection to Postgres: one transaction, errors that show no data, and no password anywhere.
 
-Whatever Postgres says goes to the internal log only: its messages quote the values that they
-stumble over. Of an address nothing is ever shown but host, port and database.
+Messages of Postgres quote values, so they go to the internal log only. Of an address nothing but
+host, port and database is ever shown.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from urllib.parse import quote, urlencode
 
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.log import internal_log
+from shoal.engines.engine import SEE_LOG
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Connection", "public_address", "quoted", "without_password"]
-
 _CHUNK = 1 << 18
 _N_FETCHED = 50_000
 _LEAST_VERSION = 13
-_SEE_LOG = "run again with --log FILE (in Python: shoal.log_to(FILE)) to see its own words."
 
-# All for the transaction only, so that a pool of connections is left as it was found.
+# All of them hold for the transaction only, so that a pooled connection is left as it was found.
 _SETTINGS = {
-    # Our temporary tables come first, then Postgres' own names, and nobody else's functions.
+    # Finds our temporary tables first, then Postgres' own names, and nobody else's functions.
     "search_path": "",
     "TimeZone": "UTC",
     "DateStyle": "ISO, YMD",
@@ -38,11 +36,11 @@ _SETTINGS = {
     "default_table_access_method": "heap",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
-    # All of a result is fetched, not its first rows.
+    # Whole results are fetched, not their first rows.
     "cursor_tuple_fraction": "1",
-    # Compiling expressions takes longer than it saves in statements that run once.
+    # For statements that run once, compiling expressions costs more than it saves.
     "jit": "off",
-    # The server takes what is ranked for a handful of rows, and would go through a table for each.
+    # The server underestimates ranked results, and would scan a whole table for each of their rows.
     "enable_nestloop": "off",
 }
 
@@ -50,12 +48,8 @@ _SETTINGS = {
 class Connection:
     """A transaction of Postgres that is rolled back unless it is committed.
 
-    Parameters
-    ----------
-    address
-        ``postgresql://...``, in any form that libpq takes.
-    settings
-        What is set for the transaction beside Shoal's own settings.
+    `address` is ``postgresql://...`` in any form that libpq accepts; `settings` are added to
+    Shoal's own for the transaction.
     """
 
     def __init__(self, address: str, settings: Mapping[str, str] | None = None) -> None:
@@ -92,13 +86,13 @@ class Connection:
         return f"{number // 10_000}.{number % 10_000}"
 
     def run(self, statement: str, parameters: Sequence[object] | None = None) -> list[Any]:
-        """Run a statement; give the rows that it returns."""
+        """Run a statement and return its rows."""
         with self._guarded(statement):
             cursor = self._connection.execute(statement.encode(), parameters)
             return cursor.fetchall() if cursor.description else []
 
     def describe(self, query: str) -> list[tuple[str, str, int | None, int | None]]:
-        """Give name, type, precision and scale of every column of a query's result."""
+        """Return name, type, precision and scale of every column of a query."""
         statement = f"SELECT * FROM ({query}) described LIMIT 0"
         with self._guarded(statement):
             return self._described(self._connection.execute(statement.encode()))
@@ -112,7 +106,7 @@ class Connection:
         ]
 
     def fetch(self, query: str) -> Iterator[tuple[list[tuple[str, str]], list[Any]]]:
-        """Run a query and give its result in pieces, at least one: columns with types, rows."""
+        """Run a query and yield its result in pieces, at least one: columns with types, rows."""
         with (
             self._guarded(query),
             self._connection.cursor("shoal", binary=True) as cursor,
@@ -148,15 +142,15 @@ class Connection:
                 file.write(piece)
 
     def commit(self) -> None:
-        """Keep what was done; the transaction is over."""
+        """Commit, which ends the transaction."""
         self.run("COMMIT")
 
     def close(self) -> None:
-        """Roll back what was not committed, and leave."""
+        """Roll back an uncommitted transaction, and close the connection."""
         self._close()
 
     def literal(self, text: str) -> str:
-        """Write a text into a statement that takes no parameters; never a value of the table."""
+        """Return an SQL literal for statements without parameters; never for a value of a table."""
         from psycopg import sql  # noqa: PLC0415 - an extra
 
         return sql.Literal(text).as_string(self._connection)
@@ -175,16 +169,16 @@ class Connection:
         if self._connection.closed or state.startswith("57P"):
             return EngineError(
                 "The connection to the database was lost.",
-                hint="nothing is left in the database; run again when it can be reached.",
+                hint="nothing was left in the database; run again when it can be reached.",
             )
-        fact, hint = _REFUSALS.get(state) or _REFUSALS.get(state[:2]) or (None, _SEE_LOG)
+        fact, hint = _REFUSALS.get(state) or _REFUSALS.get(state[:2]) or (None, SEE_LOG)
         return EngineError(fact or f"Postgres refused (SQLSTATE {state or 'unknown'}).", hint=hint)
 
 
 _REFUSALS = {
     "25006": (
-        "The database can only be read.",
-        "is it a replica? Name the one that can be written.",
+        "The database is read-only.",
+        "is it a replica? Name the primary server.",
     ),
     "2BP01": (
         "Something in the database depends on a table that would be replaced.",
@@ -196,21 +190,16 @@ _REFUSALS = {
     ),
     "42501": (
         "The database does not permit what Shoal needs.",
-        "it reads with SELECT on the table and TEMPORARY on the database, and writes with CREATE.",
+        "reading takes SELECT on the table and TEMPORARY on the database; writing takes CREATE.",
     ),
     "53100": ("The disk of the database server is full.", "free some space there."),
     "53200": (
-        "The database server is out of memory or of locks.",
-        "give it less: [engine] memory; or let its administrator raise max_locks_per_transaction.",
+        "The database server is out of memory or locks.",
+        "lower [engine] memory, or ask its administrator to raise max_locks_per_transaction.",
     ),
-    "57014": ("The statement was cancelled by the database server.", _SEE_LOG),
-    "40": ("The database server gave the transaction up.", "run again."),
+    "57014": ("The statement was cancelled by the database server.", SEE_LOG),
+    "40": ("The database server aborted the transaction.", "run again."),
 }
-
-
-def quoted(identifier: str) -> str:
-    """Write an identifier so that any name is safe."""
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 def _library() -> Any:
@@ -245,9 +234,9 @@ def _parameters(library: Any, address: str) -> dict[str, Any]:
         return dict(library.conninfo.conninfo_to_dict(address))
     except library.Error:
         raise ParameterError(
-            "The address of the database cannot be read.",
-            hint="it is like postgresql://user@host:5432/database; in a user or a password "
-            "@ is written %40, / is %2F, : is %3A and % is %25.",
+            "The address of the database is not valid.",
+            hint="its form is postgresql://user@host:5432/database; in a user or a password "
+            "write @ as %40, / as %2F, : as %3A and % as %25.",
         ) from None
 
 
@@ -257,11 +246,11 @@ def _secrets(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def _unreachable(error: Any, text: str) -> EngineError:
-    """Say why there is no connection; the server's words may be in any language."""
+    """Return why there is no connection; the server's message may be in any language."""
     connection = getattr(error, "pgconn", None)
     if getattr(connection, "needs_password", False):
         return EngineError(
-            "The database wants a password, and none is given.",
+            "The database requires a password, and none is given.",
             hint="keep it in ~/.pgpass or in the environment variable PGPASSWORD.",
         )
     if getattr(connection, "used_password", False) and "password" in text:
@@ -275,7 +264,7 @@ def _unreachable(error: Any, text: str) -> EngineError:
         )
     return EngineError(
         "The database cannot be reached, or refused the connection.",
-        hint="are host, port, user and database right, and does the server run? " + _SEE_LOG,
+        hint="are host, port, user and database right, and is the server running? " + SEE_LOG,
     )
 
 
@@ -287,39 +276,42 @@ def _close(connection: Any) -> None:
         connection.close()
 
 
+def _readable_parameters(address: str) -> dict[str, Any] | None:
+    try:
+        return _parameters(_library(), address)
+    except ParameterError:
+        return None
+
+
 def public_address(address: str) -> str:
-    """Give an address without user, password and parameters.
+    """Return an address without user, password and parameters.
 
     Examples
     --------
     >>> public_address("postgresql://me:secret@db.example:5433/people?sslmode=require")
     'postgresql://db.example:5433/people'
     """
-    try:
-        library = _library()
-        parameters = _parameters(library, address)
-    except ParameterError:
+    parameters = _readable_parameters(address)
+    if parameters is None:
         return "postgresql:"
     host, port, database = (str(parameters.get(key, "")) for key in ("host", "port", "dbname"))
     port = port.strip(",")
-    # What looks like the rest of a password that was not written as it should be is not shown.
+    # With an unescaped @ in the password, its rest would be taken for a part of the database.
     shown = "" if "@" in database else quote(database)
     place = "" if host.startswith("/") else host + (f":{port}" if port else "")
     return f"postgresql://{place}/{shown}"
 
 
 def without_password(address: str) -> str:
-    """Give an address that leads to the same database, but without its password.
+    """Return an address of the same database without the password.
 
     Examples
     --------
     >>> without_password("postgresql://me:secret@db.example:5433/people?sslmode=require")
     'postgresql://me@db.example:5433/people?sslmode=require'
     """
-    try:
-        library = _library()
-        parameters = _parameters(library, address)
-    except ParameterError:
+    parameters = _readable_parameters(address)
+    if parameters is None:
         return "postgresql:"
     for key in ("password", "sslpassword"):
         parameters.pop(key, None)

@@ -1,9 +1,9 @@
 """Postgres as an engine: the table is read, counted and placed inside the database.
 
-All happens in one repeatable-read transaction, so that the table cannot change between two passes,
-and all that is staged is temporary. The transaction is rolled back at the end: nothing is left in
-the steward's database. What goes in or out (dictionaries, plans, the published lines) goes by COPY,
-never as literals in statements, which servers log; an embedded DuckDB converts it.
+Everything happens in one repeatable-read transaction, so that the table cannot change between two
+passes. Staged tables are temporary and the transaction is rolled back at the end, so nothing is
+left in the steward's database. Dictionaries, plans and published lines travel by COPY, never as
+literals in statements, which servers log; an embedded DuckDB converts them.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from typing import Any
 import numpy.typing as npt
 
 from shoal.core.errors import DataError, ParameterError, SchemaError
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.engine import Columns, Scan
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.engine import Columns, RemoteEngine, Scan, is_postgres_address
+from shoal.engines.files import literal, quoted
 from shoal.engines.limits import bytes_of
-from shoal.engines.opening import is_postgres_address
-from shoal.engines.postgres_connection import Connection, quoted
-from shoal.engines.postgres_copy import as_array, copy_into, is_loaded_as_text, joined
-from shoal.engines.postgres_types import (
+from shoal.engines.postgres.connection import Connection
+from shoal.engines.postgres.types import (
     PLAIN_TYPES,
     ServerColumn,
+    as_array,
+    copy_into,
     duckdb_type,
+    is_loaded_as_text,
+    joined,
     real_text,
     server_type,
 )
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.engines.remote import RemoteEngine
-from shoal.engines.sources import check_column_names
-
-__all__ = ["Postgres"]
+from shoal.engines.sources import check_column_names, refuse_options
 
 _MOST_BYTES_OF_NAME = 63
 _N_LISTED = 20
 _MOST_DIGITS = 38
 _FIRST_DATE, _LAST_DATE = "4713-11-25 (BC)", "5874897-12-30"
 _CASTS = {
-    # A text such as 1e3 is a whole number to DuckDB; by way of numeric it is one here too.
+    # DuckDB reads a text such as 1e3 as a whole number; a detour over numeric does so here.
     "BIGINT": "CAST(CAST({} AS numeric) AS bigint)",
     "DOUBLE": "CAST({} AS double precision)",
     "VARCHAR": 'CAST({} AS text) COLLATE "C"',
@@ -71,18 +71,11 @@ _COLUMNS = """
 class Postgres(RemoteEngine):
     """Postgres as Shoal's engine.
 
-    It holds one transaction for as long as it is open. Others can change the rows of the table
-    meanwhile, which it does not see, but they cannot alter the table itself, and the server does
-    not clean up what they delete.
-
-    Parameters
-    ----------
-    address
-        ``postgresql://...``, in any form that libpq takes. The password is best kept in
-        ``~/.pgpass`` or in the environment variable ``PGPASSWORD``.
-    memory
-        The memory that a statement may use before it spills, such as ``"4GB"``; the server's own
-        default where none is given.
+    It holds one transaction for as long as it is open. Others can change rows of the table in the
+    meantime, which it does not see, but they cannot alter the table itself, and the server cannot
+    vacuum the rows that they delete. The password is best kept in ``~/.pgpass`` or in the
+    environment variable ``PGPASSWORD``, not in the address. `memory` is the memory that a statement
+    may use before it spills. Default: that of the server.
     """
 
     def __init__(self, address: str, *, memory: str | None = None) -> None:
@@ -97,70 +90,70 @@ class Postgres(RemoteEngine):
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
+        """The name and version of the engine."""
         return f"postgres {self._connection.version}"
 
     def __repr__(self) -> str:
         return f"Postgres({self.name})"
 
     def close(self) -> None:
-        """Roll everything back, and remove what was kept on disk."""
+        """Roll everything back, and remove temporary files."""
         self._connection.close()
         self._embedded.close()
         self._directory.remove()
 
     def quote(self, identifier: str) -> str:
-        """Write an identifier so that any name is safe."""
+        """Return an identifier in quotes, so that any name is safe."""
         return quoted(identifier)
 
-    def has_nul(self, expression: str) -> str:  # noqa: ARG002 - no text of Postgres can
-        """Give the test of a text for NUL characters: there are none."""
+    def has_nul(self, expression: str) -> str:  # noqa: ARG002 - no text has any
+        """Return the test of a text for NUL characters, which Postgres does not allow."""
         return "FALSE"
 
     def hash(self, expression: str) -> str:
-        """Give the expression of a text's SHA-256 in hexadecimal."""
+        """Return the expression of a text's SHA-256 in hexadecimal."""
         return f"encode(sha256(convert_to({expression}, 'UTF8')), 'hex')"
 
     def hash_number(self, expression: str) -> str:
-        """Give the expression of the first 15 hexadecimal digits of a text's SHA-256, a BIGINT."""
+        """Return the expression of the first 15 hexadecimal digits of a SHA-256, as a BIGINT."""
         digits = f"left({self.hash(expression)}, 15)"
         return f"CAST(CAST(concat('x', {digits}) AS bit(60)) AS bigint)"
 
     def cast(self, expression: str, kind: str) -> str:
-        """Give an expression as another type; texts sort by code points."""
+        """Return an expression cast to another type; texts sort by code points."""
         return _CASTS.get(kind, f"CAST({{}} AS {kind})").format(expression)
 
     def text(self, expression: str, kind: str) -> str:
-        """Give the canonical text of an expression: equal values have one text."""
+        """Return the canonical text of an expression: equal values have one text."""
         if kind in ("FLOAT", "REAL"):
             return real_text(f"({expression} + CAST(0 AS real))", is_short=True)
         if kind == "DOUBLE":
-            # Adding 0 turns a negative zero into the zero that it equals.
+            # Adding 0 turns a negative zero into zero, which it equals.
             return real_text(f"({expression} + 0)", is_short=False)
         return self.cast(expression, "VARCHAR")
 
     def stage(self, name: str, query: str) -> None:
         """Keep the result of a query under a name."""
-        # The query may read what the name stood for.
+        # The query may read the table that it replaces.
         self._connection.run(f"CREATE TEMP TABLE shoal_staged ON COMMIT DROP AS {query}")
         self.drop(name)
         self._connection.run(f"ALTER TABLE pg_temp.shoal_staged RENAME TO {name}")
-        # Without knowing how large they are, Postgres joins large tables row by row.
+        # Without statistics, Postgres joins large tables row by row.
         self._connection.run(f"ANALYZE pg_temp.{name}")
 
     def push(self, name: str, columns: Columns) -> None:
-        """Keep arrays under a name, as columns."""
+        """Keep arrays as the columns of a table."""
         self._embedded.push("pushed", columns)
         self.drop(name)
         self._load(name, "SELECT * FROM pushed")
         self._embedded.drop("pushed")
 
     def drop(self, name: str) -> None:
-        """Forget what a name stands for."""
+        """Drop a table, if there is one of that name."""
         self._connection.run(f"DROP TABLE IF EXISTS pg_temp.{name}")
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
-        """Run a query and fetch its result by column."""
+        """Run a query and return its result by column."""
         pieces: list[list[npt.NDArray[Any]]] = []
         columns: list[tuple[str, str]] = []
         for columns, rows in self._connection.fetch(query):
@@ -178,15 +171,11 @@ class Postgres(RemoteEngine):
         return "brought"
 
     def scan(self, source: object, **options: object) -> Scan:
-        """Make a table or a view of the database readable, or whatever DuckDB can read."""
+        """Make a table or a view of the database readable, or any source that DuckDB reads."""
         if not is_postgres_address(source):
             return self._scan_elsewhere(source, options)
         table = options.pop("table", None)
-        given = [name for name, value in options.items() if value is not None]
-        if given:
-            raise ParameterError(
-                f"{', '.join(given)} has no meaning for a database.", hint="only table has."
-            )
+        refuse_options(options, "a database", "only table has.")
         schema, name, number = self._find_table(None if table is None else str(table))
         columns = self._columns(f"{quoted(schema)}.{quoted(name)}", number)
         check_column_names(f"{schema}.{name}", [column.name for column in columns])
@@ -210,7 +199,7 @@ class Postgres(RemoteEngine):
     def _find_table(self, table: str | None) -> tuple[str, str, int]:
         if table is not None and table.lower().startswith(("select ", "with ", "(", "table ")):
             raise ParameterError(
-                "table names a table or a view; it is no SQL.",
+                "table must be the name of a table or a view, not SQL.",
                 hint="make a view of what is to be published, and name that.",
             )
         found = self._connection.run(_TABLES)
@@ -247,7 +236,7 @@ class Postgres(RemoteEngine):
         ]
 
     def _measure(self, table: str, columns: Sequence[str]) -> dict[str, tuple[int, int] | None]:
-        """Count the digits that columns need whose type allows any number of them."""
+        """Count the digits that columns of type numeric need if their type sets no limit."""
         if not columns:
             return {}
         counted = ", ".join(
@@ -280,12 +269,12 @@ class Postgres(RemoteEngine):
         table = self._new_name()
         self._load(table, "SELECT * FROM loaded")
         self._embedded.drop("loaded")
-        # Rows stand in the order in which they were copied.
+        # Rows are in the order in which they were copied.
         line = "row_number() OVER (ORDER BY ctid)"
         return dataclasses.replace(scan, relation=table, line=line, watched=None)
 
     def _refuse_nul(self, scan: Scan) -> None:
-        """Refuse what Postgres cannot hold, and would write into its log with the line."""
+        """Refuse NUL characters, which Postgres cannot hold: it would log the whole line."""
         texts = [column for column, kind in scan.types.items() if is_loaded_as_text(kind)]
         if not texts:
             return
@@ -298,11 +287,11 @@ class Postgres(RemoteEngine):
             if found[f"n{place}"][0]:
                 raise DataError(
                     f"Column {column!r} holds NUL characters.",
-                    hint="take them out: most readers cut a text off there.",
+                    hint="remove them: most readers cut a text off there.",
                 )
 
     def _refuse_far_dates(self, scan: Scan) -> None:
-        """Refuse dates and moments that Postgres cannot hold, and would write into its log."""
+        """Refuse dates and times that Postgres cannot hold: it would log them."""
         for column, kind in scan.types.items():
             if not kind.startswith(("DATE", "TIMESTAMP")):
                 continue
@@ -330,7 +319,7 @@ class Postgres(RemoteEngine):
 
     @contextmanager
     def _fetched(self, query: str) -> Iterator[str]:
-        """Fetch a result into a private file; give what stands behind FROM in DuckDB."""
+        """Fetch a result into a private file; yield the relation that reads it in DuckDB."""
         columns = [
             (name, duckdb_type(base, precision, scale))
             for name, base, precision, scale in self._connection.describe(query)
@@ -342,9 +331,9 @@ class Postgres(RemoteEngine):
             self._connection.copy_out(
                 f"COPY ({query}) TO STDOUT (FORMAT csv, NULL '\\N'{quoting})", path
             )
-            listed = ", ".join(f"{_literal(name)}: '{kind}'" for name, kind in columns)
+            listed = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in columns)
             yield (
-                f"read_csv({_literal(str(path))}, auto_detect = false, header = false, "
+                f"read_csv({literal(str(path))}, auto_detect = false, header = false, "
                 "delim = ',', quote = '\"', escape = '\"', nullstr = '\\N', "
                 "allow_quoted_nulls = false, parallel = false, new_line = '\\n', "
                 "max_line_size = 268435456, "
@@ -358,7 +347,7 @@ class Postgres(RemoteEngine):
 
 
 def _memory_settings(memory: str | None) -> dict[str, str]:
-    """Share memory out: some statements sort and hash at the same time, and tables are kept."""
+    """Divide the memory: some statements sort and hash at the same time, beside staged tables."""
     if memory is None:
         return {}
     kilobytes = bytes_of(memory) // 1024
@@ -374,7 +363,7 @@ def _is_loose(modifier: int) -> bool:
 
 
 def _digits(base: str, modifier: int) -> tuple[int, int] | None:
-    """Read the digits before and behind the point off a numeric's type modifier."""
+    """Return the digits before and after the point from the type modifier of a numeric."""
     if base != "numeric" or _is_loose(modifier):
         return None
     precision = ((modifier - 4) >> 16) & 0xFFFF
@@ -382,7 +371,3 @@ def _digits(base: str, modifier: int) -> tuple[int, int] | None:
     scale = (((modifier - 4) & 0x7FF) ^ 1024) - 1024
     before, behind = max(precision - scale, 0), max(scale, 0)
     return (before, behind) if before + behind <= _MOST_DIGITS else None
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -1,16 +1,24 @@
-"""Types of Postgres in DuckDB's words, and canonical texts in Postgres' SQL.
+"""Types and values that cross between Postgres and DuckDB, and canonical texts in Postgres' SQL.
 
-Postgres writes reals in other words than Python and DuckDB do: without a point where they are
-whole, with an exponent from 15 digits on (6 for short ones), and with one digit more where the
-shortest text lies exactly between two reals. Here they are written as everywhere else in Shoal.
+Postgres does not write reals as Python and DuckDB do: whole numbers have no point, the exponent
+begins at 15 digits (6 for short ones), and there is one digit more if the shortest text lies
+exactly between two reals. Here they are written as everywhere else in Shoal.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-__all__ = ["PLAIN_TYPES", "ServerColumn", "duckdb_type", "real_text", "server_type"]
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from shoal.engines.files import quoted
+from shoal.engines.postgres.connection import Connection
 
 _INTEGERS = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "oid": "BIGINT"}
 _TEXTS = ("text", "varchar", "bpchar", "char", "name", "uuid", "citext")
@@ -25,7 +33,7 @@ _TYPES = {
     **dict.fromkeys(_TEXTS, "VARCHAR"),
 }
 PLAIN_TYPES = tuple(_TYPES)
-"""The types of Postgres, numeric aside, that hold plain values."""
+"""The types of Postgres, apart from numeric, that hold plain values."""
 
 _SERVER_TYPES = {
     "TINYINT": "smallint",
@@ -50,32 +58,19 @@ _MOST_DIGITS = 38
 
 @dataclass(frozen=True)
 class ServerColumn:
-    """A column of a table in Postgres.
-
-    Parameters
-    ----------
-    name
-        The column's name.
-    base
-        The name of its type in the catalog; of a domain that of the type below it.
-    stated
-        Its type as Postgres writes it.
-    is_enumeration
-        Whether the type is an enumeration.
-    digits
-        The digits before and behind the point that a numeric column needs; None of other columns
-        and where 38 digits do not suffice, or a value is infinite or no number.
-    """
+    """A column of a table in Postgres."""
 
     name: str
-    base: str
-    stated: str
+    base: str  # The type's name in the catalog; for a domain, that of the underlying type.
+    stated: str  # The type as Postgres writes it.
     is_enumeration: bool = False
+    # The digits before and after the point that a numeric column needs; None for other columns, if
+    # 38 digits do not suffice, or if a value is infinite or NaN.
     digits: tuple[int, int] | None = None
 
     @property
     def kind(self) -> str:
-        """The type in DuckDB's words; another word where the column holds no plain value."""
+        """The type under DuckDB's name; Postgres' own name if the column holds no plain values."""
         if self.base == "numeric":
             return "DECIMAL(any)" if self.digits is None else f"DECIMAL({self._precision})"
         if self.is_enumeration:
@@ -88,10 +83,10 @@ class ServerColumn:
         return f"{max(before + behind, 1)},{behind}"
 
     def expression(self, quoted: str) -> str:
-        """Give the column as a type that holds nothing but its value.
+        """Return the column cast to a type that holds nothing but its value.
 
-        Texts sort by code points. A type that holds no plain value is carried as its text: some
-        of them, such as json, cannot even be compared.
+        Texts sort by code points. A type without plain values becomes text: some of them, such as
+        json, cannot even be compared.
         """
         if self.base == "numeric":
             if self.digits is not None:
@@ -108,7 +103,7 @@ def _server_name(kind: str) -> str:
 
 
 def server_type(kind: str) -> str:
-    """Give the type of Postgres that holds values of a type of DuckDB; text where none does.
+    """Return the type of Postgres that holds values of a type of DuckDB; text if none does.
 
     Examples
     --------
@@ -123,7 +118,7 @@ def server_type(kind: str) -> str:
 
 
 def duckdb_type(base: str, precision: int | None, scale: int | None) -> str:
-    """Give the type of DuckDB that holds a column of a result.
+    """Return the type of DuckDB that holds a column of a result.
 
     Examples
     --------
@@ -132,20 +127,15 @@ def duckdb_type(base: str, precision: int | None, scale: int | None) -> str:
     """
     if base == "numeric":
         if precision is None:
-            return "DOUBLE"  # a sum, as DuckDB's own sums come out
+            return "DOUBLE"  # a sum; sums in DuckDB have this type too
         return f"DECIMAL({precision},{scale or 0})" if precision <= _MOST_DIGITS else "VARCHAR"
     return _TYPES.get(base, "VARCHAR")
 
 
 def real_text(number: str, *, is_short: bool) -> str:
-    """Give the expression of a real number's text, as Python's repr and DuckDB write it.
+    """Return the expression of a real number's text, as Python's repr and DuckDB write it.
 
-    Parameters
-    ----------
-    number
-        An expression of type double precision, or real where it is short.
-    is_short
-        Whether it is real, of 32 bits.
+    The number is of type double precision or, if it is short, real.
     """
     kind, n_plain = ("real", 6) if is_short else ("double precision", 15)
     least, most = ("1.6e7", "1e20") if is_short else ("9e15", "1e40")
@@ -166,7 +156,7 @@ def real_text(number: str, *, is_short: bool) -> str:
 
 
 def _plain(number: str) -> str:
-    """Write a number without an exponent."""
+    """Return a number written without an exponent."""
     return (
         f"CASE WHEN {number} = floor({number}) THEN concat(trunc({number}), '.0') "
         f"ELSE CAST({number} AS text) END"
@@ -174,10 +164,10 @@ def _plain(number: str) -> str:
 
 
 def _shortest(number: str, text: str, kind: str, is_plain: str) -> str:
-    """Search the fewest digits that are read as the number.
+    """Return the text with the fewest digits that read back as the number.
 
-    Postgres takes no text that lies exactly between two reals, where readers round to the even
-    one. Such texts with fewer digits are found only among whole numbers of this size.
+    Postgres does not choose a text that lies exactly between two reals, although readers round it
+    to the even one. Such texts are shorter only for whole numbers of this size.
     """
     mantissa = f"CAST(split_part({text}, 'e', 1) AS numeric)"
     exponent = f"CAST(split_part({text}, 'e', 2) AS integer)"
@@ -192,3 +182,80 @@ def _shortest(number: str, text: str, kind: str, is_plain: str) -> str:
         f"WHERE CAST(concat({rounded}, 'e', {exponent}) AS {kind}) = {number} "
         "ORDER BY digits LIMIT 1)"
     )
+
+
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), np.int64),
+    **dict.fromkeys(("float4", "float8", "numeric"), np.float64),
+    "bool": np.bool_,
+    **dict.fromkeys(("date", "timestamp"), np.dtype("datetime64[us]")),
+}
+
+
+def copy_into(
+    connection: Connection, table: str, relation: duckdb.DuckDBPyRelation, folder: Path
+) -> None:
+    """Copy a relation of DuckDB into a table of Postgres with the same columns.
+
+    The file between the two is written to `folder`, a private directory.
+    """
+    # In Postgres' text format: in CSV, a line with \. alone would mark the end of the data.
+    escaped = relation.project(
+        ", ".join(
+            f"{_escaped(quoted(column), str(kind))} AS c{place}"
+            for place, (column, kind) in enumerate(
+                zip(relation.columns, relation.types, strict=True)
+            )
+        )
+    )
+    path = folder / "copied"
+    try:
+        escaped.write_csv(
+            str(path), sep="\t", na_rep="\\N", header=False, quotechar="", escapechar=""
+        )
+        connection.copy_in(f"COPY {table} FROM STDIN", path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _escaped(column: str, kind: str) -> str:
+    if kind in ("DATE", "TIMESTAMP WITH TIME ZONE") or kind.startswith("TIMESTAMP"):
+        return f"replace(CAST({column} AS VARCHAR), ' (BC)', ' BC')"
+    if kind in ("DOUBLE", "FLOAT", "REAL"):
+        # DuckDB 2.0 writes three powers of two, among them 2**81, as other numbers.
+        return f"printf('%.17g', CAST({column} AS DOUBLE))"
+    if not is_loaded_as_text(kind):
+        return column
+    text = f"CAST({column} AS VARCHAR)"
+    for character, letter in (("'\\'", "\\\\"), ("chr(9)", "\\t"), ("chr(10)", "\\n")):
+        text = f"replace({text}, {character}, '{letter}')"
+    return f"replace({text}, chr(13), '\\r')"
+
+
+def is_loaded_as_text(kind: str) -> bool:
+    """Return whether Postgres holds values of a type of DuckDB as texts."""
+    return server_type(kind).startswith("text")
+
+
+def as_array(values: Sequence[Any], kind: str) -> npt.NDArray[Any]:
+    """Return fetched values of a type of Postgres as an array, masked if some are missing."""
+    dtype = _KINDS.get(kind, np.dtype(object))
+    if None not in values:
+        array = np.empty(len(values), dtype=dtype)
+        array[:] = values
+        return array
+    filler: Any = {"f": np.nan, "M": np.datetime64("NaT"), "O": None}.get(np.dtype(dtype).kind, 0)
+    masked: npt.NDArray[Any] = np.ma.empty(len(values), dtype=dtype)
+    masked[:] = [filler if value is None else value for value in values]
+    masked[[value is None for value in values]] = np.ma.masked
+    return masked
+
+
+def joined(pieces: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Concatenate arrays; the result is masked if one of them is."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if any(isinstance(piece, np.ma.MaskedArray) for piece in pieces):
+        masked: npt.NDArray[Any] = np.ma.concatenate(pieces)  # type: ignore[no-untyped-call]
+        return masked
+    return np.concatenate(pieces)

@@ -1,8 +1,8 @@
-"""Find a Spark session, or start a local one that tells nothing to anybody.
+"""Find a Spark session, or start a private local one.
 
-The session that Shoal starts binds no port beyond the machine, writes its log and whatever it
-spills into a private directory, and is shared by all engines of the process: a start takes
-seconds. The last one to leave stops it, and the Java process with it.
+The session that Shoal starts binds no port outside the machine and writes its log and spilled data
+into a private directory. All engines of the process share it, because a start takes seconds; the
+last one to be closed stops it, and the Java process with it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from typing import Any
 
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.log import internal_log
-from shoal.engines.limits import bytes_of
-from shoal.engines.memory import free_memory
+from shoal.engines.engine import SEE_LOG
+from shoal.engines.limits import bytes_of, free_memory
 from shoal.engines.private_directory import PrivateDirectory
-
-__all__ = ["find_session", "interruptible", "is_alive", "quiet", "release_session", "translated"]
 
 _JAVA_HINT = (
     "install Java 17 or later, for example with apt install openjdk-17-jre-headless or from "
@@ -40,8 +38,8 @@ _LEAST_MEMORY = 10**9
 _LATE_CANCELS = 20
 _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 _TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""PySpark's loggers that write the text of every error to the console, values and all; Py4J, which
-carries calls to Java, takes the root logger for its own."""
+"""PySpark's loggers that write the text of every error to the console, including values. Py4J,
+which forwards calls to Java, uses the root logger."""
 
 
 @dataclass
@@ -59,14 +57,10 @@ _started: list[_Local] = []
 
 
 def find_session(session: Any, memory: str | None) -> tuple[Any, bool]:
-    """Give a session and whether it is Shoal's own, to be handed back with `release_session`.
+    """Return a session and whether it is Shoal's own, to be given back with `release_session`.
 
-    Parameters
-    ----------
-    session
-        The user's; None for the active one or, where there is none, a local one.
-    memory
-        The memory of a run in the session that Shoal starts; Java gets half of it.
+    Without a session of the user, the active one is used or, if there is none, a local one is
+    started. Java gets half of `memory`, the memory limit of the run.
     """
     with quiet(), _lock:
         _require_pyspark()
@@ -81,18 +75,18 @@ def find_session(session: Any, memory: str | None) -> tuple[Any, bool]:
         raise ParameterError(
             f"Shoal needs a classic SparkSession, not a {type(active).__name__} of "
             f"{type(active).__module__}.",
-            hint="Spark Connect is not supported; make the session with a master.",
+            hint="Spark Connect is not supported; create the session with a master.",
         )
     if memory is not None:
         raise ParameterError(
-            "memory has no meaning for a Spark session that runs already.",
+            "memory has no meaning for a Spark session that is already running.",
             hint="its own configuration decides: spark.driver.memory, spark.executor.memory.",
         )
     return active, False
 
 
 def release_session() -> None:
-    """Hand Shoal's own session back; it stops when nobody uses it any more."""
+    """Release Shoal's own session; it stops when no engine uses it any more."""
     with _lock:
         if _started:
             _started[0].n_users -= 1
@@ -101,10 +95,10 @@ def release_session() -> None:
 
 
 def is_alive(session: Any) -> bool:
-    """Tell whether a session can still be asked."""
+    """Return whether a session still answers."""
     try:
         return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 - no public way
-    except Exception:  # noqa: BLE001 - what a dead one raises depends on how it died
+    except Exception:  # noqa: BLE001 - the error depends on how the session died
         return False
 
 
@@ -130,10 +124,10 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interruptible(session: Any) -> Iterator[None]:
-    """Let an interruption end the jobs that run within, also those that have yet to begin.
+    """Let an interruption cancel the jobs started within, including those yet to begin.
 
-    PySpark's own handler ends all jobs of the application that run already; it then waits for the
-    one that it did not know of.
+    PySpark's own handler cancels all running jobs of the application, and then waits for one that
+    had not begun.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -143,7 +137,7 @@ def interruptible(session: Any) -> Iterator[None]:
     is_stopped, has_ended = threading.Event(), threading.Event()
 
     def cancel() -> None:
-        # Again and again, and a while longer: a query may be about to begin its next job.
+        # Repeatedly, and for a while longer: a query may be about to begin its next job.
         n_after = 0
         while n_after < _LATE_CANCELS:
             with contextlib.suppress(Exception):
@@ -152,7 +146,7 @@ def interruptible(session: Any) -> Iterator[None]:
             n_after += has_ended.is_set()
 
     def stop(*_: object) -> None:
-        # In another thread: this one's line to Java may be waiting for an answer.
+        # In another thread: the connection of this one to Java may be waiting for an answer.
         if not is_stopped.is_set():
             is_stopped.set()
             threading.Thread(target=cancel, daemon=True).start()
@@ -169,7 +163,7 @@ def interruptible(session: Any) -> Iterator[None]:
                 for name, value in before.items():
                     context.setLocalProperty(name, value)
     except Exception:
-        # Jobs that were cancelled fail, and PySpark reports that instead.
+        # Cancelled jobs fail, and PySpark reports that instead of the interruption.
         if is_stopped.is_set():
             raise KeyboardInterrupt from None
         raise
@@ -213,7 +207,7 @@ def _local_session(memory: str | None) -> Any:
         _started.append(_start(memory))
     elif memory is not None and memory != _started[0].memory:
         raise ParameterError(
-            "Shoal runs Spark in this process already, with another amount of memory.",
+            "Shoal already runs Spark in this process with another memory limit.",
             hint="close the tables that use it first, or leave memory= out.",
         )
     _started[0].n_users += 1
@@ -233,21 +227,21 @@ def _start(memory: str | None) -> _Local:
     settings = _settings(directory.path, max(heap, _LEAST_MEMORY))
     for stated in _stated_catalogs() & settings.keys():
         del settings[stated]
-    # It is not annotated.
+    # PySpark does not annotate it.
     launch: Any = launch_gateway
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     try:
         with log.open("wb") as sink:
             gateway = launch(configuration, {"stdout": sink, "stderr": sink})
         context = SparkContext(conf=configuration, gateway=gateway)
-        # Functions of Python run where this one does, not in whatever Python the path leads to.
+        # Python functions run in this Python, not in whichever comes first on the path.
         context.pythonExec = sys.executable
         local = _Local(SparkSession(context), memory, directory)
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong, it did not start
+    except Exception as error:  # noqa: BLE001 - any error means that it did not start
         internal_log.info("%s\n%s", error, log.read_text("utf-8", "replace"))
         directory.remove()
         raise EngineError(
-            "Spark did not start.", hint=f"does Java run? If not, {_JAVA_HINT}"
+            "Spark did not start.", hint=f"does Java work? If not, {_JAVA_HINT}"
         ) from None
     atexit.register(_stop_started)
     return local
@@ -277,9 +271,9 @@ def _settings(directory: Path, heap: int) -> dict[str, str]:
 
 
 def _stated_catalogs() -> set[str]:
-    """Name the settings of catalogs in the user's own `spark-defaults.conf`, which Spark reads.
+    """Return the names of SQL settings in the user's `spark-defaults.conf`, which Spark reads.
 
-    Tables are found by name where it says that there are any: in a metastore, say.
+    They may name the catalog, such as a metastore, in which tables are found.
     """
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (home and str(Path(home) / "conf"))
@@ -302,25 +296,25 @@ def _require_java() -> None:
 
 
 def _stop_started() -> None:
-    """Stop at the end of the process what nobody handed back."""
+    """Stop the session at the end of the process, if it was not given back."""
     while _started:
         _stop(_started.pop())
 
 
 def _stop(local: _Local) -> None:
-    """Stop the session and its Java process, so that the user can start one of their own."""
+    """Stop the session and its Java process, so that the user can start their own."""
     from pyspark import SparkContext  # noqa: PLC0415 - an extra
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - nothing public ends the Java process
-    # Whatever is dead already need not be stopped.
+    # A session that is already dead need not be stopped.
     with quiet(), contextlib.suppress(Exception):
         local.session.stop()
     with contextlib.suppress(Exception):
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait(timeout=30)
-    # What died by itself has not been forgotten yet.
+    # PySpark still remembers a session that died by itself.
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001
@@ -328,12 +322,12 @@ def _stop(local: _Local) -> None:
 
 
 def translated(error: Exception, *, is_lost: bool) -> EngineError:
-    """Give the error of Shoal for an error of Spark, which quotes the data it stumbled over."""
+    """Return Shoal's error for an error of Spark, whose text may quote data."""
     if is_lost:
         return EngineError(
             "Spark lost its session.",
-            hint="was it stopped, or did its Java process run out of memory? Start again, with "
-            "less data at a time or more memory.",
+            hint="was it stopped, or did its Java process run out of memory? Start again with less "
+            "data or more memory.",
         )
     condition = getattr(error, "getCondition", lambda: None)()
     java = getattr(error, "java_exception", None)
@@ -342,7 +336,4 @@ def translated(error: Exception, *, is_lost: bool) -> EngineError:
             condition = java.getClass().getSimpleName()
     if not re.fullmatch(r"[A-Za-z_.0-9]{1,100}", str(condition or "")):
         condition = type(error).__name__
-    return EngineError(
-        f"Spark refused ({condition}).",
-        hint="run again with --log FILE (in Python: shoal.log_to(FILE)) to see its own words.",
-    )
+    return EngineError(f"Spark refused ({condition}).", hint=SEE_LOG)

@@ -1,10 +1,10 @@
 """Spark as an engine: the user's own session, or a local one, under the same portable SQL.
 
-What is staged is computed once and cut off from where it came from, so that neither a source that
-changes nor a task that is lost can mix two states of it. What is pushed travels as Arrow data: a
-plan that Spark writes into its logs names columns, never values. Files that Spark cannot read as
-Shoal means them (CSV, frames of Python, DuckDB's own) are read by the embedded DuckDB, which also
-writes what is published, so that a release has the same bytes whichever engine made it.
+A staged table is computed once and cut off from its origin, so that neither a source that changes
+nor a lost task can mix two states of it. Pushed data travel as Arrow data: the plans that Spark
+logs name columns, never values. Sources that Spark would read differently (CSV, Python frames,
+DuckDB files) are read by the embedded DuckDB, which also writes what is published, so that a
+release has the same bytes whichever engine made it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.errors import DataError, EngineError, ParameterError, ShoalError
+from shoal.core.errors import DataError, EngineError, ShoalError
 from shoal.core.log import internal_log
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.engine import Columns, Scan
-from shoal.engines.parquet_sources import LAKE_HINT, LAKE_MARKS
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.engine import Columns, RemoteEngine, Scan
+from shoal.engines.files import LAKE_HINT, LAKE_MARKS
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.engines.remote import RemoteEngine
-from shoal.engines.sources import check_column_names
-from shoal.engines.spark_session import (
+from shoal.engines.sources import check_column_names, refuse_options
+from shoal.engines.spark.connection import (
     find_session,
     interruptible,
     is_alive,
@@ -36,7 +35,7 @@ from shoal.engines.spark_session import (
     release_session,
     translated,
 )
-from shoal.engines.spark_types import (
+from shoal.engines.spark.types import (
     PLAIN,
     REFLECTION_PROBE,
     TEXT_FUNCTIONS,
@@ -46,25 +45,23 @@ from shoal.engines.spark_types import (
     word_of,
 )
 
-__all__ = ["Spark"]
-
 _SETTINGS = {
-    # A moment's date must not depend on where the machine stands, and one without a time zone
-    # stays without.
+    # The date of a timestamp must not depend on where the machine is, and a timestamp without a
+    # time zone stays without.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # Numbers that do not fit are errors, not something else; names need no quotes for being words
-    # of SQL, and nothing in them is replaced.
+    # Numbers that do not fit raise errors; keywords can be names without quotes; variables in
+    # statements are not substituted.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.caseSensitive": "false",
     "spark.sql.variable.substitute": "false",
-    # Pushed data never become a part of the plan: plans are logged.
+    # Pushed data never become part of a plan: plans are logged.
     "spark.sql.execution.arrow.localRelationThreshold": "0",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.selfDestruct.enabled": "true",
@@ -72,21 +69,17 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "lz4_raw",
 }
 _BROADCAST_BYTES = 64 * 2**20
-"""Pushed tables up to this size go to every task, so that the rows they are joined to stay."""
+"""Pushed tables up to this size are broadcast, so that the rows they join are not moved."""
 _SLICE_ROWS = 1_000_000
+_SPARK_READS = ("sources that Spark reads itself", "give the name of a table as the source.")
 
 
 class Spark(RemoteEngine):
     """Spark as Shoal's engine.
 
-    Parameters
-    ----------
-    session
-        The user's session; it is neither stopped nor configured otherwise. By default the active
-        one, or a local one where there is none.
-    memory
-        The memory that a run is to stay within where Shoal starts the session, such as ``"4GB"``;
-        by default half of what is free. Java gets half of it.
+    The user's session is neither stopped nor reconfigured. Default: the active one or, if there is
+    none, a local one. `memory` is the memory limit of the run if Shoal starts the session. Default:
+    half the free memory. Java gets half of it.
     """
 
     def __init__(self, session: Any = None, *, memory: str | None = None) -> None:
@@ -111,11 +104,11 @@ class Spark(RemoteEngine):
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
+        """The name and version of the engine."""
         return f"spark {self._version}"
 
     def close(self) -> None:
-        """Free what was staged, hand the session back and remove what was spilled."""
+        """Free staged tables, give the session back and remove spilled files."""
         if not self._is_open:
             return
         self._is_open = False
@@ -128,27 +121,27 @@ class Spark(RemoteEngine):
             release_session()
 
     def quote(self, identifier: str) -> str:
-        """Write an identifier so that any name is safe."""
+        """Return an identifier in quotes, so that any name is safe."""
         return "`" + identifier.replace("`", "``") + "`"
 
     def has_nul(self, expression: str) -> str:
-        """Give the test of a text for NUL characters."""
+        """Return the test of a text for NUL characters."""
         return f"instr({expression}, chr(0)) > 0"
 
     def hash(self, expression: str) -> str:
-        """Give the expression of a text's SHA-256 in hexadecimal."""
+        """Return the expression of a text's SHA-256 in hexadecimal."""
         return f"sha2({expression}, 256)"
 
     def hash_number(self, expression: str) -> str:
-        """Give the expression of the first 15 hexadecimal digits of a text's SHA-256, a BIGINT."""
+        """Return the expression of the first 15 hexadecimal digits of a SHA-256, as a BIGINT."""
         return f"CAST(conv(left(sha2({expression}, 256), 15), 16, 10) AS BIGINT)"
 
     def cast(self, expression: str, kind: str) -> str:
-        """Give an expression as another type."""
+        """Return an expression cast to another type."""
         return f"CAST({expression} AS {'STRING' if kind == 'VARCHAR' else kind})"
 
     def text(self, expression: str, kind: str) -> str:
-        """Give the canonical text of an expression: equal values have one text."""
+        """Return the canonical text of an expression: equal values have one text."""
         if kind in ("DOUBLE", "FLOAT"):
             if self._can_reflect is None:
                 self._can_reflect = self._try_reflection()
@@ -161,7 +154,7 @@ class Spark(RemoteEngine):
             self._keep(name, self._run(query))
 
     def push(self, name: str, columns: Columns) -> None:
-        """Keep arrays under a name, as columns."""
+        """Keep arrays as the columns of a table."""
         import pyarrow as pa  # noqa: PLC0415 - an extra
         from pyspark.sql.functions import broadcast  # noqa: PLC0415 - an extra
 
@@ -172,13 +165,13 @@ class Spark(RemoteEngine):
             self._replace(name, broadcast(frame) if is_small else frame, None)
 
     def drop(self, name: str) -> None:
-        """Forget what a name stands for."""
+        """Drop a table, if there is one of that name."""
         with self._guarded():
             self._session.catalog.dropTempView(name)
             self._free(self._kept.pop(name, None))
 
     def rows(self, query: str) -> dict[str, npt.NDArray[Any]]:
-        """Run a query and fetch its result by column."""
+        """Run a query and return its result by column."""
         with self._guarded(query):
             table = self._run(query).toArrow()
         return self._embedded.from_arrow(table).fetchnumpy()
@@ -191,7 +184,7 @@ class Spark(RemoteEngine):
 
     @contextlib.contextmanager
     def _parts(self, frame: Any) -> Iterator[str]:
-        """Bring a frame to the driver part by part; give what DuckDB reads it from."""
+        """Bring a frame to the driver part by part; yield the relation that DuckDB reads."""
         name = self._new_name()
         if self._is_local:
             folder = self._directory.path / name
@@ -218,7 +211,7 @@ class Spark(RemoteEngine):
             self._embedded.drop(name)
 
     def _slices(self, frame: Any) -> Iterator[Any]:
-        """Fetch a frame whose column `part` ascends, not too many rows at a time."""
+        """Yield a frame whose column `part` ascends, not too many rows at a time."""
         counted = frame.groupBy("part").count().toArrow().sort_by("part")
         parts, counts = counted["part"].to_numpy(), counted["count"].to_numpy()
         number = np.cumsum(counts) // _SLICE_ROWS
@@ -229,23 +222,20 @@ class Spark(RemoteEngine):
     def scan(self, source: object, **options: object) -> Scan:
         """Make a source readable.
 
-        Parameters
-        ----------
-        source
-            A frame of Spark, the name of a table or view, an address such as ``s3a://...`` of
-            Parquet files, or whatever the embedded DuckDB reads.
+        It may be a Spark frame, the name of a table or view, the address of Parquet files such as
+        ``s3a://...``, or any source of the embedded DuckDB.
         """
         if _is_frame(source):
-            _refuse_options(options)
+            refuse_options(options, *_SPARK_READS)
             return self._adopt(source, "Spark frame")
         if isinstance(source, str) and not _is_path(source):
             with self._guarded():
                 if "://" in source:
-                    _refuse_options(options)
+                    refuse_options(options, *_SPARK_READS)
                     self._refuse_lake_address(source)
                     return self._adopt(self._session.read.parquet(source), source)
                 if self._has_table(source):
-                    _refuse_options(options)
+                    refuse_options(options, *_SPARK_READS)
                     return self._adopt(self._base.table(source), source)
         scan = self._embedded.scan(source, **options)
         is_parquet = isinstance(source, (str, Path)) and scan.relation.startswith("read_parquet(")
@@ -254,9 +244,9 @@ class Spark(RemoteEngine):
         return self._convert(scan)
 
     def _refuse_lake_address(self, address: str) -> None:
-        """Refuse files of a table whose log Spark does not read when it is given files.
+        """Refuse files of a lake table: given files, Spark does not read the log of their table.
 
-        The folders above count too; a pattern stands for all that it matches.
+        The folders above count as well; a pattern stands for everything that it matches.
         """
         jvm: Any = self._base.sparkContext._jvm  # noqa: SLF001 - nothing public asks Hadoop
         settings = self._base.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
@@ -267,21 +257,21 @@ class Spark(RemoteEngine):
                 pattern = jvm.org.apache.hadoop.fs.Path(f"{place.toString().rstrip('/')}/{mark}")
                 if files.globStatus(pattern):
                     raise DataError(
-                        f"The address belongs to a table of {kind}, whose log says which of its "
-                        "files count; deleted rows would come back.",
+                        f"The address belongs to a {kind} table, whose log says which of its files "
+                        "count; deleted rows would come back.",
                         hint=LAKE_HINT,
                     )
             place = place.getParent()
 
     def _has_table(self, name: str) -> bool:
-        # A name that is none at all may still be a path, which DuckDB refuses in better words.
+        # An invalid name may still be a path, for which DuckDB has a better error.
         try:
             return bool(self._base.catalog.tableExists(name))
         except Exception:  # noqa: BLE001
             return False
 
     def _adopt(self, frame: Any, name: str) -> Scan:
-        """Take over a frame, of whichever session of the application it is."""
+        """Make a frame readable, whichever session of the application it belongs to."""
         view = self._new_name()
         with self._guarded():
             types = {field.name: word_of(field.dataType) for field in frame.schema.fields}
@@ -290,7 +280,7 @@ class Spark(RemoteEngine):
                 frame.createOrReplaceGlobalTempView(view)
                 frame = self._session.table(f"global_temp.{view}")
                 self._session.catalog.dropGlobalTempView(view)
-            # Texts that compare otherwise than by code points, or a column without a type.
+            # The cast is for texts with a collation, and for columns without a type.
             frame = frame.select(
                 *(
                     frame[self.quote(column)].cast("string").alias(column)
@@ -303,7 +293,7 @@ class Spark(RemoteEngine):
         return Scan(relation=view, types=types, line=None, is_text=False, name=name)
 
     def _read_parquet(self, path: Path, scan: Scan) -> Scan:
-        """Let Spark read a file itself; a link keeps its name from being taken for a pattern."""
+        """Let Spark read a file itself, through a link: its name might be taken for a pattern."""
         view = self._new_name()
         link = self._directory.path / f"{view}.parquet"
         link.symlink_to(path.resolve())
@@ -313,7 +303,7 @@ class Spark(RemoteEngine):
         return replace(scan, relation=view, line=None)
 
     def _convert(self, scan: Scan) -> Scan:
-        """Hand over what the embedded DuckDB reads, with the number of the line as a column."""
+        """Hand over a source that the embedded DuckDB reads, with the line number as a column."""
         line = "shoal_line"
         while line in map(str.lower, scan.types):
             line += "_"
@@ -341,12 +331,12 @@ class Spark(RemoteEngine):
         return replace(scan, relation=view, line=self.quote(line))
 
     def _try_reflection(self) -> bool:
-        """Tell whether Java's methods may be called; where not, Python's are registered."""
+        """Return whether SQL may call Java's methods; if not, Python functions are registered."""
         try:
             with quiet():
                 if self._session.sql(REFLECTION_PROBE).toArrow()["v"][0].as_py() == "0.002":
                     return True
-        except Exception as error:  # noqa: BLE001 - whatever the cluster forbids
+        except Exception as error:  # noqa: BLE001 - anything that a cluster may forbid
             internal_log.info("%s", error)
         self._register_texts()
         return False
@@ -379,7 +369,7 @@ class Spark(RemoteEngine):
 
     def _free(self, frame: Any) -> None:
         if frame is not None:
-            # What was checkpointed has no public handle.
+            # A checkpoint has no public handle.
             frame._jdf.logicalPlan().rdd().unpersist(False)  # noqa: SLF001
 
     def _new_name(self) -> str:
@@ -387,13 +377,13 @@ class Spark(RemoteEngine):
 
     @contextlib.contextmanager
     def _guarded(self, statement: str = "") -> Iterator[None]:
-        """Keep Spark's own errors, which quote the data they stumble over, to the internal log."""
+        """Turn errors of Spark, which may quote data, into Shoal's own; their text is logged."""
         try:
             with quiet(), interruptible(self._base):
                 yield
         except ShoalError:
             raise
-        except Exception as error:  # noqa: BLE001 - Spark, Py4J, sockets: all of them
+        except Exception as error:  # noqa: BLE001 - of Spark, Py4J, sockets
             internal_log.info("%s\n%s", error, statement)
             raise translated(error, is_lost=not is_alive(self._base)) from None
 
@@ -411,12 +401,3 @@ def _is_path(source: str | Path) -> bool:
         return Path(source).exists()
     except (OSError, ValueError):
         return False
-
-
-def _refuse_options(options: Mapping[str, object]) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise ParameterError(
-            f"{', '.join(given)} has no meaning for what Spark reads itself.",
-            hint="give the name of a table as the source.",
-        )

@@ -1,4 +1,4 @@
-"""The types and the canonical texts of Spark: the same as DuckDB's, digit for digit."""
+"""Types and canonical texts in Spark's SQL: the same texts as DuckDB's, digit for digit."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "PLAIN",
-    "REFLECTION_PROBE",
-    "TEXT_FUNCTIONS",
-    "as_arrow",
-    "text_of_plain",
-    "text_of_real",
-    "word_of",
-]
-
 PLAIN = re.compile(
     r"BOOLEAN|U?(TINY|SMALL|BIG)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|VARCHAR|DATE|"
     r"TIMESTAMP( WITH TIME ZONE)?"
 )
-"""What both engines hold alike; all else of DuckDB's reaches Spark as the text it has there."""
+"""The types that both engines have; values of all other types reach Spark as texts."""
 
 _WORDS = {
     "boolean": "BOOLEAN",
@@ -46,14 +36,14 @@ _TINY = {
     "1.4E-45": "1e-45", "2.8E-45": "3e-45", "4.2E-45": "4e-45", "5.6E-45": "6e-45",
     "8.4E-45": "8e-45", "9.8E-45": "1e-44", "9.9E-44": "1e-43",
 }  # fmt: skip
-"""The only numbers that one digit tells apart but for which Java insists on two."""
+"""The only numbers for which one digit suffices and Java insists on two."""
 
 REFLECTION_PROBE = f"SELECT reflect('{_SCHUBFACH}.DoubleToDecimal', 'toString', 2.0E-3D) AS v"
-"""Java 17 itself would write this number with a digit too many."""
+"""Tests whether Java's methods can be called; Java 17 itself writes one digit too many here."""
 
 
 def word_of(data_type: Any) -> str:
-    """Name a type of Spark's in DuckDB's words."""
+    """Return the name of a Spark type in DuckDB."""
     kind = str(data_type.simpleString())
     if kind.startswith("string"):
         return "VARCHAR"
@@ -61,7 +51,7 @@ def word_of(data_type: Any) -> str:
 
 
 def as_arrow(array: npt.NDArray[Any]) -> Any:
-    """Turn an array into one of Arrow's, missing where masked or None."""
+    """Return an array as an Arrow array, missing where it is masked or None."""
     import pyarrow as pa  # noqa: PLC0415 - an extra
 
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
@@ -70,13 +60,7 @@ def as_arrow(array: npt.NDArray[Any]) -> Any:
 
 
 def text_of_plain(expression: str, kind: str) -> str:
-    """Give the expression of the text of all but real numbers.
-
-    Examples
-    --------
-    >>> text_of_plain("age", "BIGINT")
-    'CAST(age AS STRING)'
-    """
+    """Return the expression of a value's text, for all types but real numbers."""
     if kind == "VARCHAR":
         return expression
     text = f"CAST({expression} AS STRING)"
@@ -86,23 +70,20 @@ def text_of_plain(expression: str, kind: str) -> str:
         return f"hex({expression})"
     numbers = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", kind)
     if numbers is not None and numbers.group(1) == numbers.group(2):
-        # DuckDB writes .50 where all digits stand behind the point.
+        # If all digits are after the point, DuckDB writes no zero before it: .50
         return f"regexp_replace({text}, '^(-?)0[.]', '$1.')"
     return text
 
 
 def text_of_real(expression: str, kind: str, *, can_reflect: bool) -> str:
-    """Give the expression of a real number's text: as few digits as tell it apart, as in Python.
+    """Return the expression of a real number's text: the fewest digits, as in Python.
 
-    Parameters
-    ----------
-    can_reflect
-        Whether Java's methods may be called from SQL; where not, `TEXT_FUNCTIONS` are.
+    It calls Java's methods if SQL may do so, and otherwise `TEXT_FUNCTIONS`.
     """
     word, zero = ("Double", "0D") if kind == "DOUBLE" else ("Float", "CAST(0 AS FLOAT)")
     if not can_reflect:
         return f"shoal_text_of_{word.lower()}({expression} + {zero})"
-    # Adding 0 turns a negative zero into the zero that it equals. Java takes no missing value.
+    # Adding 0 turns a negative zero into zero, which it equals. Java accepts no missing value.
     number = f"coalesce({expression}, {zero}) + {zero}"
     java = f"reflect('{_SCHUBFACH}.{word}ToDecimal', 'toString', {number})"
     text = f"transform(array({java}), j -> {_PYTHON_NOTATION})[0]"
@@ -110,7 +91,7 @@ def text_of_real(expression: str, kind: str, *, can_reflect: bool) -> str:
 
 
 def _python_notation() -> str:
-    """Give the expression that rewrites `j`, a number as Java writes it, as Python does."""
+    """Return the expression that rewrites `j`, a number in Java's notation, in Python's."""
     exponent = "CAST(substring_index(j, 'E', -1) AS INT)"
     named = (
         "CASE j WHEN 'NaN' THEN 'nan' WHEN 'Infinity' THEN 'inf' WHEN '-Infinity' THEN '-inf' "

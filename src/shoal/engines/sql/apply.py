@@ -1,7 +1,7 @@
-"""Give each row its place in a plan.
+"""Place every row as a plan says.
 
-The same statements serve every engine. Rows of a class are ranked by a keyed hash of their key;
-the plan's segments turn ranks into buckets.
+The same statements serve every engine. The rows of a class are ranked by a keyed hash of their key,
+and the segments of the plan turn ranks into buckets.
 """
 
 from __future__ import annotations
@@ -13,30 +13,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Counts
-from shoal.core.method import Shape
+from shoal.core.arrays import Counts
 from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
+from shoal.core.shapes import Shape
 from shoal.engines.engine import N_HASHES, Columns
-from shoal.engines.layout import Integers, lay_out
-from shoal.engines.table import EngineTable
-
-__all__ = ["apply_plan", "merge_buckets"]
+from shoal.engines.sql.layout import Integers, lay_out
+from shoal.engines.sql.table import EngineTable
 
 _KEY_DIGITS = 32
-"""128 bits: with them, most row keys still fit the one block that SHA-256 then takes."""
+"""128 bits; together with most row keys they still fit into one block of SHA-256."""
 _RANK_TEXT = "concat(s.rank_key, ':', t.row_key)"
-_ROWS_A_SLOT = 1 << 20
-"""How many rows of a class are ranked in one piece."""
+_ROWS_PER_SLOT = 1 << 20
+"""The number of rows of a class that are ranked in one piece."""
 _MOST_SLOTS = 1 << 14
-_SEGMENTS_A_ROW = 0.25
+_SEGMENTS_PER_ROW = 0.25
 
 
 def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> int:
-    """Place every row of the table as the plan says, and lay out what is published.
+    """Place every row of the table as the plan says, and lay out the release.
 
     Bucket numbers are a secret permutation of 1, ..., `plan.n_buckets`. Returns the number under
-    which the engine keeps what is published.
+    which the engine keeps the release.
     """
     release = table.next_release()
     engine = table.engine
@@ -45,7 +43,7 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
         label: np.array([secret.derive(label).hex()[:_KEY_DIGITS]], dtype=object)
         for label in ("rank", "redraw", "line")
     }
-    # Keys are staged, not written into statements: statements are logged.
+    # Keys are staged and not written into statements, because statements are logged.
     engine.push("secret", {f"{label}_key": key for label, key in keys.items()})
     placed = _placed(table, plan, bucket_id)
     if len(plan.redraw.bucket):
@@ -65,21 +63,16 @@ def merge_buckets(
     table: EngineTable,
     plan: Plan,
     secret: Secret,
+    shape: Shape,
     release: int,
-    target: npt.NDArray[np.int64],
+    target: Integers,
 ) -> int:
-    """Lay out a bucketized release anew with some of its buckets merged.
+    """Lay out a release with bucket numbers again, with some of its buckets merged.
 
-    Parameters
-    ----------
-    plan
-        The plan of the merged release; the places of rows are those of the first.
-    release
-        The number that `apply_plan` gave.
-    target
-        For each published bucket, 1, 2, 3, ..., the one that it becomes a part of, from 0.
-
-    Returns the number under which the engine keeps the merged release.
+    `plan` is that of the merged release; rows keep the places that they have in `release`, the
+    number that `apply_plan` returned. `target` is the merged bucket, counted from 0, of each
+    published bucket 1, 2, 3, ... Returns the number under which the engine keeps the merged
+    release.
     """
     number, engine = table.next_release(), table.engine.publisher
     bucket_id = _compact(secret.permutation("bucket numbers", plan.n_buckets) + 1)
@@ -93,28 +86,28 @@ def merge_buckets(
         f"(SELECT m.bucket, p.row_key, {', '.join(carried)} FROM published_{release} p "
         "JOIN merged m ON m.old = p.bucket)"
     )
-    lay_out(table, plan, Shape.BUCKETIZED, bucket_id, number, placed)
+    lay_out(table, plan, shape, bucket_id, number, placed)
     for name in ("merged", "secret"):
         engine.drop(name)
     return number
 
 
-def _compact(numbers: npt.NDArray[np.int64]) -> Integers:
-    """Halve what rows of a table take, where the numbers allow it."""
+def _compact(numbers: Integers) -> Integers:
+    """Return numbers as 32 bits, if they fit: a table then takes half the space."""
     fits = len(numbers) == 0 or int(numbers.max()) < 2**31
     return numbers.astype(np.int32) if fits else numbers
 
 
 def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
-    """Give the query of all rows that are not dropped, each with its bucket."""
+    """Return the query of all rows that are not dropped, each with its bucket."""
     engine = table.engine
     columns = plan.classes.columns
     names = [table.code_name(column) for column in columns]
     same = " AND ".join(f"t.{name} = k.{name}" for name in names) or "TRUE"
     classes = {name: _compact(plan.classes.codes[:, place]) for place, name in enumerate(names)}
-    carried = ", ".join(f"t.{name}" for name in ["row_key", *_carried_names(table)])
+    carried = ", ".join(f"t.{name}" for name in ["row_key", *table.value_names])
     if _keeps_classes_whole(plan):
-        # No class is parted, so there is nothing to rank.
+        # No class is divided between buckets, so there is nothing to rank.
         bucket = np.full(len(plan.class_counts), -1, dtype=bucket_id.dtype)
         bucket[plan.assign.group] = bucket_id[plan.assign.base]
         bucket = bucket[plan.class_of_cell]
@@ -133,7 +126,7 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
 
 
 def _rank_in_one(table: EngineTable, carried: str, rows: str) -> str:
-    """Give the query that ranks the rows of every class by a keyed hash, a class at a time."""
+    """Return the query that ranks the rows of every class by a keyed hash."""
     hashed = table.engine.hash_number(_RANK_TEXT)
     return (
         f"SELECT {carried}, k.class, k.block, k.first - 1 + row_number() "
@@ -142,13 +135,13 @@ def _rank_in_one(table: EngineTable, carried: str, rows: str) -> str:
 
 
 def _rank_in_slots(
-    table: EngineTable, carried: str, rows: str, *, n_slots: int, first: npt.NDArray[np.int64]
+    table: EngineTable, carried: str, rows: str, *, n_slots: int, first: Integers
 ) -> str:
-    """Give the query that ranks the rows of every class in two levels.
+    """Return the query that ranks the rows of every class in two levels.
 
-    A slot takes the hashes of a range. The rows of all slots are counted, which says at which rank
-    each begins; then the rows of each slot are ranked for themselves. The ranks are the same, and
-    no class, however large, has to be sorted in one piece.
+    A slot is a range of hashes. Counting the rows of every slot gives the rank at which it begins;
+    then the rows of each slot are ranked separately. The ranks are the same as in one level, and no
+    class, however large, has to be sorted in one piece.
     """
     engine = table.engine
     hashed = engine.hash_number(_RANK_TEXT)
@@ -168,15 +161,15 @@ def _rank_in_slots(
 
 def _n_slots(counts: Counts) -> int:
     n_slots = 1
-    while n_slots < _MOST_SLOTS and int(counts.max(initial=0)) > n_slots * _ROWS_A_SLOT:
+    while n_slots < _MOST_SLOTS and int(counts.max(initial=0)) > n_slots * _ROWS_PER_SLOT:
         n_slots *= 2
     return n_slots
 
 
 def _first_ranks(
-    slots: Mapping[str, npt.NDArray[Any]], first_of_class: npt.NDArray[np.int64]
+    slots: Mapping[str, npt.NDArray[Any]], first_of_class: Integers
 ) -> dict[str, npt.NDArray[Any]]:
-    """Give the rank at which every slot of every class begins."""
+    """Return the rank at which every slot of every class begins."""
     order = np.lexsort((slots["slot"], slots["class"]))
     group, n = slots["class"][order], slots["n"][order].astype(np.int64)
     before = np.cumsum(n) - n
@@ -189,22 +182,16 @@ def _first_ranks(
 
 def _push_buckets(
     table: EngineTable, plan: Plan, bucket_id: Integers
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], str]:
-    """Push what turns the rank of a row into its bucket.
+) -> tuple[Integers, Integers, str]:
+    """Push the tables that turn the rank of a row into its bucket.
 
-    Returns
-    -------
-    first
-        Where the ranks of each class begin.
-    block
-        How many ranks of each class share a join key.
-    joins
-        The joins that lead to the bucket, `b.bucket`.
+    Returns the first rank of each class, the number of ranks of each class that share a join key,
+    and the joins that lead to the bucket, `b.bucket`.
     """
     engine = table.engine
     counts = plan.class_counts
-    if _SEGMENTS_A_ROW * plan.classes.n_rows < len(plan.assign.group):
-        # Nearly as many segments as rows: the bucket of every rank takes less than they do.
+    if _SEGMENTS_PER_ROW * plan.classes.n_rows < len(plan.assign.group):
+        # With nearly as many segments as rows, a table of the bucket of every rank is smaller.
         first = np.cumsum(counts) - counts
         group, rank, bucket = plan.assign.expand()
         group = first[group]
@@ -215,6 +202,7 @@ def _push_buckets(
     block = _block_sizes(plan.assign, len(counts))
     engine.push("bucket_number", {"place": np.arange(plan.n_buckets), "bucket": bucket_id})
     engine.push("segment", _blocked(plan.assign, block))
+    # A segment deals its ranks to buckets in steps, cyclically if it has a modulus.
     within = "g.base + g.step * (t.place - g.first)"
     joins = (
         " JOIN segment g ON g.class = t.class AND g.block = t.place - t.place % t.block "
@@ -223,13 +211,6 @@ def _push_buckets(
         f"ELSE {within} END"
     )
     return np.zeros(len(counts), dtype=np.int64), block, joins
-
-
-def _carried_names(table: EngineTable) -> list[str]:
-    return [
-        *(f"c{place}" for place in range(len(table.schema.coded))),
-        *(f"x{place}" for place in range(len(table.schema.insensitive))),
-    ]
 
 
 def _keeps_classes_whole(plan: Plan) -> bool:
@@ -241,8 +222,8 @@ def _keeps_classes_whole(plan: Plan) -> bool:
     )
 
 
-def _block_sizes(segments: Segments, n_classes: int) -> npt.NDArray[np.int64]:
-    """Choose for each class how many ranks share a join key.
+def _block_sizes(segments: Segments, n_classes: int) -> Integers:
+    """Return for each class how many ranks share a join key.
 
     Joining ranks to segments by an equality on blocks keeps the work linear: with as many blocks
     as segments, rows times segments within a block add up to about twice the rows.
@@ -253,7 +234,7 @@ def _block_sizes(segments: Segments, n_classes: int) -> npt.NDArray[np.int64]:
     return np.maximum(n_ranks // np.maximum(n_segments, 1), 1).astype(np.int64)
 
 
-def _blocked(segments: Segments, blocks: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int64]]:
+def _blocked(segments: Segments, blocks: Integers) -> dict[str, Integers]:
     """Repeat each segment for every block that it touches."""
     size = blocks[segments.group]
     first_block = segments.first // size
@@ -272,11 +253,12 @@ def _blocked(segments: Segments, blocks: npt.NDArray[np.int64]) -> dict[str, npt
 
 
 def _redrawn(table: EngineTable, placed: str, redraw: Redraw, bucket_id: Integers) -> str:
-    """Give some rows of a bucket another sensitive value, chosen by a keyed hash."""
+    """Return the query with other sensitive values for some rows, chosen by a keyed hash."""
     engine = table.engine
     name = table.code_name(table.schema.sensitive[0])
     order = np.lexsort((redraw.old, redraw.bucket))
     bucket, old, count = (array[order] for array in (redraw.bucket, redraw.old, redraw.count))
+    # The rows with a bucket and an old value are ranked; each new value takes a range of ranks.
     total = np.cumsum(count) - count
     opens = np.r_[True, (bucket[1:] != bucket[:-1]) | (old[1:] != old[:-1])]
     first = total - np.maximum.accumulate(np.where(opens, total, 0))
@@ -293,7 +275,7 @@ def _redrawn(table: EngineTable, placed: str, redraw: Redraw, bucket_id: Integer
     hashed = engine.hash_number("concat(s.redraw_key, ':', p.row_key)")
     carried = ", ".join(
         f"coalesce(r.new, n.{name}) AS {name}" if column == name else f"n.{column}"
-        for column in ["bucket", "row_key", *_carried_names(table)]
+        for column in ["bucket", "row_key", *table.value_names]
     )
     engine.stage(
         "redrawn",

@@ -1,28 +1,18 @@
-"""Build the domain of a column from its distinct values."""
+"""The domain of a column: its type, and its distinct values in the order of that type."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.domain import SUPPRESSED, ColumnType, Domain, Texts
+from shoal.core.arrays import Floats, Integers, Texts
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain
 from shoal.core.errors import DataError, SchemaError
 
-__all__ = [
-    "SQL_TYPES",
-    "build_domain",
-    "infer_type",
-    "refuse_reserved",
-    "refuse_too_large",
-    "retype",
-    "type_of_engine",
-]
-
-# A number is read as one only where its text is the one way to write it: a postcode with a
+# A text is read as a number only if it is the only way to write that number: a postcode with a
 # leading zero is not a number.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _ANY_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -43,29 +33,43 @@ SQL_TYPES: Mapping[ColumnType, str] = {
     ColumnType.DATE: "DATE",
     ColumnType.BOOLEAN: "BOOLEAN",
 }
-"""The type that an engine casts the texts of a column to; others stay texts."""
+"""The type that an engine casts the texts of a column to; other types stay texts."""
+
+
+def texts_of(fetched: object) -> list[str | None]:
+    """Return fetched values as texts, None where missing."""
+    if isinstance(fetched, np.ma.MaskedArray):
+        return [
+            None if masked else str(v)
+            for v, masked in zip(
+                fetched.data.tolist(), np.ma.getmaskarray(fetched).tolist(), strict=True
+            )
+        ]
+    return [None if v is None else str(v) for v in np.asarray(fetched).tolist()]
+
+
+def text_array(texts: Iterable[str | None]) -> Texts:
+    """Return texts as an array of objects, None where missing."""
+    listed = list(texts)
+    array: Texts = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
 
 
 def type_of_engine(column: str, engine_type: str) -> ColumnType:
-    """Give the type of a column that the source itself types."""
+    """Return the type of a column by the type that the source gives it."""
     for pattern, column_type in _ENGINE_TYPES:
         if re.fullmatch(pattern, engine_type, flags=re.DOTALL):
             return column_type
     stem = engine_type.split("(", maxsplit=1)[0]
     raise DataError(
-        f"Column {column!r} has the type {stem}, which holds no plain value.",
+        f"Column {column!r} has the type {stem}, which does not hold plain values.",
         hint="make it text, a number, a date or a boolean, or give it the role identifying.",
     )
 
 
 def infer_type(texts: Texts) -> ColumnType:
-    """Read the type of a column off its texts; what is in doubt is categorical.
-
-    Examples
-    --------
-    >>> infer_type(np.array(["9", "10"], dtype=object)), infer_type(np.array(["01"], dtype=object))
-    (<ColumnType.INTEGER: 'integer'>, <ColumnType.CATEGORICAL: 'categorical'>)
-    """
+    """Return the type of a column by its texts; in doubt, categorical."""
     if len(texts) == 0:
         return ColumnType.CATEGORICAL
     if all(map(_INTEGER.fullmatch, texts)):
@@ -87,28 +91,15 @@ def build_domain(
     values: Sequence[str | None],
     *,
     order: Sequence[str] | None = None,
-) -> tuple[Domain, npt.NDArray[np.int64]]:
-    """Sort the distinct values of a column as its type demands.
+) -> tuple[Domain, Integers]:
+    """Return the domain of distinct values, sorted as their type demands, and the code of each.
 
-    Parameters
-    ----------
-    values
-        The distinct texts, in any order; None where missing.
-    order
-        For an ordered column its values from lowest to highest.
-
-    Returns
-    -------
-    domain
-        The domain.
-    codes
-        The code of each of `values`.
+    `order` lists the values of an ordered column from lowest to highest.
     """
-    given: Texts = np.empty(len(values), dtype=object)
-    given[:] = values
+    given = text_array(values)
     is_missing = np.array([value is None for value in values], dtype=bool)
     texts = given[~is_missing]
-    numbers: npt.NDArray[np.float64] | None = None
+    numbers: Floats | None = None
     if column_type is ColumnType.ORDERED and order is not None:
         place = {text: float(rank) for rank, text in enumerate(order)}
         ranks = _known(column, [place.get(text) for text in texts])
@@ -120,8 +111,7 @@ def build_domain(
     else:
         if column_type is ColumnType.BOOLEAN and not set(texts) <= {"true", "false"}:
             raise DataError(
-                f"Column {column!r} is declared boolean, but holds other values than true and "
-                "false.",
+                f"Column {column!r} is declared boolean, but has values other than true and false.",
                 hint="declare it categorical.",
             )
         ranking = np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
@@ -133,22 +123,11 @@ def build_domain(
     return domain, codes
 
 
-def retype(domain: Domain, column_type: ColumnType) -> tuple[Domain, npt.NDArray[np.int64]]:
-    """Read the values of a column as another type does, leniently: strangers' values.
+def retype(domain: Domain, column_type: ColumnType) -> tuple[Domain, Integers]:
+    """Return a domain read as another type, leniently, and the new code of each old one.
 
-    A value that is none of the type stays as it is; as a number it is not one, and comes last.
-
-    Returns
-    -------
-    domain
-        The domain; several spellings of a truth value are one value in it.
-    codes
-        The new code of each old one.
-
-    Raises
-    ------
-    DataError
-        Where the type has numbers and no value is one.
+    A value that is not of the type stays as it is; as a number it is NaN, and comes last. Several
+    spellings of a truth value become one value. A numeric type is refused if no value is a number.
 
     Examples
     --------
@@ -158,9 +137,9 @@ def retype(domain: Domain, column_type: ColumnType) -> tuple[Domain, npt.NDArray
     """
     texts = domain.texts
     if column_type is ColumnType.BOOLEAN:
-        texts = np.array([_truth(text) for text in texts.tolist()] + [None], dtype=object)[:-1]
+        texts = text_array(_truth(text) for text in texts.tolist())
     distinct = list(dict.fromkeys(texts.tolist()))
-    sortable: Texts = np.array([*distinct, None], dtype=object)[:-1]
+    sortable = text_array(distinct)
     numbers = None
     ranking = np.argsort(sortable, kind="stable")
     if column_type.is_numeric:
@@ -168,8 +147,8 @@ def retype(domain: Domain, column_type: ColumnType) -> tuple[Domain, npt.NDArray
         numbers = np.array([read(text) for text in distinct], dtype=np.float64)
         if len(numbers) and np.isnan(numbers).all():
             raise DataError(
-                f"Column {domain.column!r} is {column_type} in the release, but no value given "
-                "for it is.",
+                f"Column {domain.column!r} is {column_type} in the release, but none of the values "
+                "given for it is.",
                 hint="write numbers with a decimal point, and dates as year-month-day.",
             )
         ranking = np.argsort(numbers, kind="stable")
@@ -184,42 +163,41 @@ def _truth(text: str) -> str:
     return {"true": "true", "false": "false", "1": "true", "0": "false"}.get(text.lower(), text)
 
 
+def reserved_error(column: str) -> DataError:
+    """Return the error for a column that contains the text that marks suppressed values."""
+    return DataError(
+        f"Column {column!r} contains the literal value {SUPPRESSED!r}, which means suppressed in a "
+        "release.",
+        hint="replace it, or leave it empty if it means missing.",
+    )
+
+
 def refuse_reserved(column: str, texts: Texts) -> None:
-    """Refuse a table's column whose texts no release could hold."""
+    """Refuse a column with texts that no release can hold."""
     if SUPPRESSED in texts:
-        raise DataError(
-            f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means suppressed in "
-            "a release.",
-            hint="write it otherwise, or leave it empty where it means missing.",
-        )
+        raise reserved_error(column)
     n_broken = sum("\x00" in text for text in texts)
     if n_broken:
         raise DataError(
             f"Column {column!r} has {n_broken} different values with a NUL character.",
-            hint="take the NUL characters out: most readers cut a text off there.",
+            hint="remove the NUL characters: most readers cut a text off there.",
         )
 
 
 def refuse_too_large(column: str, texts: Texts) -> None:
-    """Refuse a column of numbers with one that no computer number can hold, such as 10**400.
-
-    Raises
-    ------
-    DataError
-        If all texts are written as numbers, and some are beyond 1.8e308.
-    """
+    """Refuse a column of numbers if some, such as 10**400, exceed the range of a float."""
     if not all(map(_ANY_NUMBER.fullmatch, texts)):
         return
     n_large = int(np.isinf([_number(text) for text in texts]).sum())
     if n_large:
         raise DataError(
-            f"Column {column!r} holds numbers that are too large: {n_large} of its different "
-            "values are beyond 1.8e308.",
+            f"Column {column!r} contains numbers that are too large: {n_large} of its different "
+            "values exceed 1.8e308.",
             hint="correct them, leave them empty, or declare the column categorical.",
         )
 
 
-def _known(column: str, ranks: list[float | None]) -> npt.NDArray[np.float64]:
+def _known(column: str, ranks: list[float | None]) -> Floats:
     n_unknown = sum(rank is None for rank in ranks)
     if n_unknown:
         raise SchemaError(
@@ -229,66 +207,64 @@ def _known(column: str, ranks: list[float | None]) -> npt.NDArray[np.float64]:
     return np.array(ranks, dtype=np.float64)
 
 
-def _numbers(column: str, column_type: ColumnType, texts: Texts) -> npt.NDArray[np.float64]:
+def _numbers(column: str, column_type: ColumnType, texts: Texts) -> Floats:
     if column_type is ColumnType.DATE:
         days = _days(texts)
         if days is None:
             raise DataError(
-                f"Column {column!r} is declared a date, but holds values that are none.",
-                hint="dates are written year-month-day, such as 1899-12-31.",
+                f"Column {column!r} is declared a date, but has values that are not dates.",
+                hint="write dates as year-month-day, such as 1899-12-31.",
             )
         return days
     numbers = np.array([_number(text) for text in texts], dtype=np.float64)
     n_broken = int(np.isnan(numbers).sum())
     if n_broken:
         raise DataError(
-            f"Column {column!r} is {column_type}, but {n_broken} of its different values are no "
+            f"Column {column!r} is {column_type}, but {n_broken} of its different values are not "
             "numbers.",
-            hint="leave them empty where they mean missing (NaN is not a number), or declare the "
+            hint="leave them empty if they mean missing (NaN is not a number), or declare the "
             "column categorical.",
         )
     refuse_too_large(column, texts)
     n_infinite = int(np.isinf(numbers).sum())
     if n_infinite:
         raise DataError(
-            f"Column {column!r} holds infinite numbers.",
-            hint="cap them, or leave them empty where they mean missing.",
+            f"Column {column!r} contains infinite numbers.",
+            hint="cap them, or leave them empty if they mean missing.",
         )
     if column_type is ColumnType.INTEGER and _exceed_64_bits(texts, numbers):
         raise DataError(
-            f"Column {column!r} holds whole numbers of more than 64 bits.",
+            f"Column {column!r} contains whole numbers of more than 64 bits.",
             hint="declare it categorical: numbers of that length are names.",
         )
     if column_type is ColumnType.INTEGER and np.any(numbers != np.floor(numbers)):
         raise DataError(
-            f"Column {column!r} is declared integer, but holds numbers that are not whole.",
+            f"Column {column!r} is declared integer, but has numbers that are not whole.",
             hint="declare it real.",
         )
     return numbers
 
 
-def _exceed_64_bits(texts: Texts, numbers: npt.NDArray[np.float64]) -> bool:
-    # 2**63 - 1, which fits, and 2**63, which does not, round to one float.
+def _exceed_64_bits(texts: Texts, numbers: Floats) -> bool:
+    # 2**63 - 1, which fits, and 2**63, which does not, round to the same float.
     large = texts[np.abs(numbers) >= 2.0**63]
     return any(not -(2**63) <= Decimal(text) < 2**63 for text in large)
 
 
-def _ranking(
-    column: str, column_type: ColumnType, texts: Texts, numbers: npt.NDArray[np.float64]
-) -> npt.NDArray[np.int64]:
+def _ranking(column: str, column_type: ColumnType, texts: Texts, numbers: Floats) -> Integers:
     if len(np.unique(numbers)) == len(numbers):
         return np.argsort(numbers)
-    # Several numbers round to one float: from 2**53 on, not every whole number has its own.
+    # Several numbers round to the same float: from 2**53 on, not every integer has its own.
     exact = [Decimal(text) for text in texts]
     if len(set(exact)) < len(exact):
         raise DataError(
-            f"Column {column!r} is {column_type}, but writes one number in several ways, such as "
-            "1.5 and 1.50.",
+            f"Column {column!r} is {column_type}, but has one number written in several ways, such "
+            "as 1.5 and 1.50.",
             hint="write each number in one way, or declare the column categorical.",
         )
     if column_type is ColumnType.REAL:
         raise DataError(
-            f"Column {column!r} is real, but holds numbers that differ only beyond the 17 digits "
+            f"Column {column!r} is real, but has numbers that differ only beyond the 17 digits "
             "that a real number keeps.",
             hint="round them, or declare the column categorical: numbers of that length are names.",
         )
@@ -296,7 +272,7 @@ def _ranking(
 
 
 def _number(text: str) -> float:
-    """Read a number as engines do: Python alone takes ``1_000`` and the digits of other scripts."""
+    """Read a number as engines do: only Python accepts ``1_000`` and digits of other scripts."""
     try:
         return float(text) if text.isascii() and "_" not in text else float("nan")
     except ValueError:
@@ -304,12 +280,12 @@ def _number(text: str) -> float:
 
 
 def _day(text: str) -> float:
-    days = _days(np.array([text, None], dtype=object)[:-1])
+    days = _days(text_array([text]))
     return float("nan") if days is None else float(days[0])
 
 
-def _days(texts: Texts) -> npt.NDArray[np.float64] | None:
-    # numpy has a year 0; nobody else does.
+def _days(texts: Texts) -> Floats | None:
+    # numpy has a year 0; no engine does.
     if not all(_DATE.fullmatch(text) and not text.startswith("0000") for text in texts):
         return None
     try:

@@ -1,8 +1,8 @@
 """Insensitive columns: carried along with the rows, and published as they are.
 
-They are neither coded nor planned for, so nothing that a method does hides them. Here they are
-refused where no release could hold them or where hardly two rows agree in one, and counted beside
-coded columns, so that `shoal.knowledge.insensitive_columns` finds what they tell.
+They are neither coded nor planned for, so no method hides them. Here they are refused if no release
+can hold them or if hardly two rows agree in one, and counted together with coded columns, so that
+`shoal.locating.insensitive_columns` finds what they reveal.
 """
 
 from __future__ import annotations
@@ -13,38 +13,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from shoal.core.arrays import Texts
 from shoal.core.cells import Cells
-from shoal.core.domain import SUPPRESSED, ColumnType, NumberedDomain, Texts
+from shoal.core.domain import SUPPRESSED, ColumnType, NumberedDomain
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
 from shoal.core.toml_text import text
-from shoal.engines.domains import build_domain, infer_type, type_of_engine
 from shoal.engines.engine import Engine, Scan
-from shoal.engines.texts import texts_of
+from shoal.engines.sql.domains import (
+    build_domain,
+    infer_type,
+    reserved_error,
+    text_array,
+    texts_of,
+    type_of_engine,
+)
 
 if TYPE_CHECKING:
-    from shoal.engines.table import EngineTable
-
-__all__ = [
-    "carried_expression",
-    "carried_kind",
-    "carried_type",
-    "check_declared",
-    "count_beside_carried",
-    "count_published",
-    "count_table",
-    "refuse_reserved_carried",
-    "refuse_unique",
-]
+    from shoal.engines.sql.table import EngineTable
 
 _FEW = 3
-"""A value that fewer rows than this share singles people out nearly as well as one of their own."""
+"""A value shared by fewer rows than this singles people out nearly as well as a unique one."""
 
 
 def carried_expression(engine: Engine, column: str, kind: str) -> str:
     """Return the expression of an insensitive column: itself, but without a list of categories.
 
-    An enumeration brings the categories of all rows that were ever in it, published or not.
+    An enumeration has the categories of all rows that were ever in it, published or not.
     """
     name = engine.quote(column)
     return engine.cast(name, "VARCHAR") if _is_enumeration(kind) else name
@@ -61,44 +56,25 @@ def _is_enumeration(engine_type: str) -> bool:
 
 
 def refuse_reserved_carried(engine: Engine, name: str, column: str, kind: str) -> None:
-    """Refuse an insensitive column of texts that no release could hold.
+    """Refuse an insensitive column with texts that no release can hold.
 
-    Parameters
-    ----------
-    engine
-        The engine, in which the column is staged.
-    name, column, kind
-        What the column is called there and in the table, and its type.
+    `name` is the name of the staged column, and `kind` its type.
     """
     if kind != "VARCHAR" and not _is_enumeration(kind):
         return
     query = f"SELECT count(*) AS n FROM source WHERE {name} = '{SUPPRESSED}'"
     if int(engine.rows(query)["n"][0]):
-        raise DataError(
-            f"Column {column!r} holds the literal value {SUPPRESSED!r}, which means "
-            "suppressed in a release.",
-            hint="write it otherwise, or leave it empty where it means missing.",
-        )
+        raise reserved_error(column)
     query = f"SELECT count(*) AS n FROM source WHERE {engine.has_nul(name)}"
     if int(engine.rows(query)["n"][0]):
         raise DataError(
-            f"Column {column!r} holds NUL characters.",
-            hint="take them out: most readers cut a text off there.",
+            f"Column {column!r} contains NUL characters.",
+            hint="remove them: most readers cut a text off there.",
         )
 
 
 def refuse_unique(engine: Engine, name: str, column: str, n_rows: int) -> None:
-    """Refuse an insensitive column in which hardly two rows agree.
-
-    Parameters
-    ----------
-    engine
-        The engine, in which the column is staged.
-    name, column
-        What the column is called there and in the table.
-    n_rows
-        The number of rows.
-    """
+    """Refuse an insensitive column, staged under `name`, in which hardly two rows agree."""
     fetched = engine.rows(
         f"SELECT {engine.cast('coalesce(sum(n), 0)', 'BIGINT')} AS n_rare, "
         "count(CASE WHEN n = 1 THEN 1 END) AS n_unique FROM "
@@ -110,29 +86,20 @@ def refuse_unique(engine: Engine, name: str, column: str, n_rows: int) -> None:
     found = (
         f"{n_unique} of {n_rows} rows have a value of their own there"
         if 2 * n_unique > n_rows
-        else f"{n_rare} of {n_rows} rows have a value there that fewer than {_FEW} share"
+        else f"{n_rare} of {n_rows} rows have a value there that fewer than {_FEW} rows share"
     )
     raise DataError(
         f"Column {column!r} is insensitive, so it would be published as it is, but {found}: "
         "it singles people out.",
-        hint="give it the role identifying or quasi; or, if nobody can know it of others, confirm "
-        f"it in [columns]: meant = [[{text(column)}]]",
+        hint="give it the role identifying or quasi; or, if nobody can know it about others, "
+        f"confirm it in [columns]: meant = [[{text(column)}]]",
     )
 
 
 def count_table(table: EngineTable, columns: Sequence[str]) -> Cells:
     """Count the combinations of some coded columns and all insensitive ones, in the whole table.
 
-    Parameters
-    ----------
-    table
-        The table.
-    columns
-        The coded columns, with their original values.
-
-    Returns
-    -------
-    The cells: the coded columns, then the insensitive ones by numbers that mean nothing.
+    The coded columns come first, then the insensitive ones; see `count_beside_carried`.
     """
     names = {column: table.code_name(column) for column in columns}
     return count_beside_carried(table.engine, "coded", names, _names(table))
@@ -141,39 +108,24 @@ def count_table(table: EngineTable, columns: Sequence[str]) -> Cells:
 def count_published(table: EngineTable, number: int, columns: Sequence[str]) -> Cells:
     """Count the combinations of some coded columns and all insensitive ones, as published.
 
-    Parameters
-    ----------
-    table
-        The table.
-    number
-        The number under which the engine keeps the release.
-    columns
-        The coded columns; equal numbers mean that the release shows the same.
+    `number` is the number of the release. Equal codes mean that the release shows the same.
     """
-    names = {column: f"p{table.schema.coded.index(column)}" for column in columns}
+    names = {column: table.shown_name(column) for column in columns}
     engine = table.engine.publisher
     return count_beside_carried(engine, f"published_{number}", names, _names(table))
 
 
 def _names(table: EngineTable) -> dict[str, str]:
-    return {column: f"x{place}" for place, column in enumerate(table.schema.insensitive)}
+    return {column: table.shown_name(column) for column in table.schema.insensitive}
 
 
 def count_beside_carried(
     engine: Engine, relation: str, coded: Mapping[str, str], carried: Mapping[str, str]
 ) -> Cells:
-    """Count the combinations of columns of whole numbers and of columns of anything.
+    """Count the combinations of coded columns and of columns of any type.
 
-    Parameters
-    ----------
-    engine, relation
-        Where they are staged.
-    coded, carried
-        The columns of codes and the others, each with its name there.
-
-    Returns
-    -------
-    The cells. Equal values of a column have equal numbers, which mean nothing else.
+    Columns are mapped to their names in the relation. The codes of carried columns are equal for
+    equal values, and otherwise arbitrary.
     """
     kinds: dict[str, npt.DTypeLike] = dict.fromkeys(coded.values(), np.int32)
     joins, selected = "", [f"t.{name}" for name in coded.values()]
@@ -205,18 +157,9 @@ def count_beside_carried(
 
 
 def check_declared(engine: Engine, name: str, column: str, kind: str, schema: Schema) -> None:
-    """Refuse an insensitive column whose values are not of the type that is declared.
+    """Refuse an insensitive column whose values are not of its declared type.
 
-    Parameters
-    ----------
-    engine
-        The engine that has staged the table as `source`.
-    name, column
-        The name of the column there, and its own.
-    kind
-        The type that it is staged with.
-    schema
-        The declared types of the columns.
+    `name` and `kind` are the name and the type of the column in the staged `source`.
     """
     declared = schema.types.get(column)
     if declared is None:
@@ -228,18 +171,8 @@ def check_declared(engine: Engine, name: str, column: str, kind: str, schema: Sc
 def carried_type(engine: Engine, scan: Scan, column: str, name: str, published: str) -> ColumnType:
     """Return the type of the values that a release shows of an undeclared insensitive column.
 
-    Rows that are left out do not count: the type must not tell that one of them had another.
-
-    Parameters
-    ----------
-    engine
-        The engine that has laid out what is published.
-    scan
-        The source, which may have types of its own.
-    column, name
-        The column, and its name in what is published.
-    published
-        What stands behind FROM.
+    Only published rows count: the type must not reveal a value of a dropped one. `name` is the name
+    of the column in the relation `published`.
     """
     if scan.is_text:
         values = _distinct(engine, f"SELECT DISTINCT {name} AS v FROM {published}")
@@ -248,7 +181,7 @@ def carried_type(engine: Engine, scan: Scan, column: str, name: str, published: 
     if kind.startswith("TIMESTAMP"):
         day = engine.cast(engine.cast(name, "DATE"), "TIMESTAMP")
         found = engine.rows(f"SELECT count(*) AS n FROM {published} WHERE {name} <> {day}")
-        # A moment of the day is more than a date, and Shoal has no type for it.
+        # Shoal has no type for a date with a time of day.
         return ColumnType.CATEGORICAL if int(found["n"][0]) else ColumnType.DATE
     try:
         return type_of_engine(column, kind)
@@ -257,5 +190,4 @@ def carried_type(engine: Engine, scan: Scan, column: str, name: str, published: 
 
 
 def _distinct(engine: Engine, query: str) -> Texts:
-    values: Texts = np.array([*texts_of(engine.rows(query)["v"]), None], dtype=object)[:-1]
-    return values
+    return text_array(texts_of(engine.rows(query)["v"]))

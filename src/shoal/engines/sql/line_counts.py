@@ -1,75 +1,53 @@
-"""Put together what was counted of a release: lines and buckets in the order of their codes."""
+"""Assemble the counts of a release: lines and buckets in the order of their codes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Buckets, Cells, Codes, Counts, group, lexicographic_order
-from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Buckets, Cells, group, lexicographic_order
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain, Role
 from shoal.core.errors import DataError
-from shoal.core.method import Shape
-from shoal.core.release import BUCKET, Manifest, Meaning, Published
-from shoal.core.rows import HIDDEN, Rows
-from shoal.core.schema import Role
+from shoal.core.manifest import Manifest, Meaning
+from shoal.core.release import Published
+from shoal.core.shapes import BUCKET, DataFile, Model
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
-from shoal.engines.domains import build_domain
-
-__all__ = [
-    "CHANGED",
-    "Coded",
-    "Counted",
-    "assemble",
-    "count_runs",
-    "domain_of",
-    "recoded",
-    "room_for",
-    "sliced_release",
-    "suppressed",
-]
+from shoal.core.table import HIDDEN, Rows
+from shoal.engines.sql.domains import build_domain
 
 CHANGED = "was it changed after it was sealed?"
-_BYTES_A_LINE = 110
-"""What counting, checking and attacking hold at most, for each line of a bucketized release."""
+_BYTES_PER_LINE = 110
+"""Memory for counting, checking and attacking, per line of a bucketized release."""
 _FEW_GAPS = 4
+_MOST_COUNTED = 2**62
+"""The most rows that a file with counts may state, so that their sum does not overflow 64 bits."""
 
-Coded = tuple[Domain, Codes]
-"""A column: its domain, and the code of every entry."""
+CodedColumn = tuple[Domain, Codes]
+"""The domain of a column, and the code of every entry."""
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """The distinct lines of a file.
+class LineCounts:
+    """The distinct lines of a file, and the number `n` of rows that each stands for."""
 
-    Parameters
-    ----------
-    bucket
-        The published number of the bucket of each, where the file has one.
-    columns
-        The columns that were counted; `assemble` takes them over.
-    n
-        How many rows each stands for.
-    first
-        The first of the lines that are alike; None where lines have no numbers.
-    """
-
+    # The published bucket number of each line; None if the file has no buckets.
     bucket: Codes | None
-    columns: list[Coded]
+    # A list, because the function that assembles the columns empties it to free memory.
+    columns: list[CodedColumn]
     n: Counts
+    # The number of the first of the equal lines; None if lines are not numbered.
     first: Codes | None = None
 
 
 def count_runs(lines: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Count equal lines that stand together.
+    """Count runs of equal lines.
 
-    Returns
-    -------
-    The lines without those that repeat the one before, how many each stands for (`n`), and the
-    number of the first of them (`first`), from 1.
+    Returns the first line of each run, its length (`n`), and its number (`first`), from 1.
 
     Examples
     --------
@@ -83,7 +61,7 @@ def count_runs(lines: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
     for column in lines.values():
         opens[1:] |= column[1:] != column[:-1]
     start = np.flatnonzero(opens)
-    # Nearly as many runs as lines: no array is held twice.
+    # There may be as many runs as lines, so no array is held twice.
     runs = {name: lines.pop(name)[start] for name in tuple(lines)}
     runs["n"] = np.empty_like(start)
     np.subtract(start[1:], start[:-1], out=runs["n"][:-1])
@@ -94,24 +72,27 @@ def count_runs(lines: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
 
 
 def room_for(manifest: Manifest) -> int:
-    """Give the bytes that counting a release, and what is done with the counts, will take.
+    """Return the bytes that counting a release, and using the counts, will take.
 
-    Rows that look alike are one line. In a generalized release most do; in a bucketized one few.
+    Equal rows are counted as one line: most rows of a generalized release, few of one whose lines
+    have bucket numbers.
     """
-    return _BYTES_A_LINE * manifest.n_rows if manifest.shape is Shape.BUCKETIZED else 0
+    return _BYTES_PER_LINE * manifest.n_rows if manifest.shape.model is Model.BUCKETS else 0
 
 
 def domain_of(manifest: Manifest, column: str, texts: Sequence[str | None]) -> tuple[Domain, Codes]:
-    """Give the domain of a published column's different texts, and the code of each."""
+    """Return the domain of a published column's distinct texts, and the code of each."""
     stated = next(entry for entry in manifest.columns if entry.name == column)
     if stated.is_recoded or (stated.type is ColumnType.ORDERED and stated.order is None):
-        # Labels are no numbers.
+        # Labels are not numbers.
         return build_domain(column, ColumnType.CATEGORICAL, texts)
     return build_domain(column, stated.type, texts, order=stated.order)
 
 
-def recoded(manifest: Manifest, column: str, codes: Codes, texts: Sequence[str | None]) -> Coded:
-    """Give a column by its published texts where the text of every code is known."""
+def recoded(
+    manifest: Manifest, column: str, codes: Codes, texts: Sequence[str | None]
+) -> CodedColumn:
+    """Return a column coded by its published texts, given the text of every code."""
     used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
     domain, code = domain_of(manifest, column, [texts[place] for place in used.tolist()])
     new_code = np.zeros(len(texts), dtype=codes.dtype)
@@ -119,40 +100,50 @@ def recoded(manifest: Manifest, column: str, codes: Codes, texts: Sequence[str |
     return domain, new_code[codes]
 
 
-def assemble(
-    manifest: Manifest,
-    meanings: Mapping[str, Mapping[str, Meaning]],
-    lines: Counted,
-    values: Counted | None = None,
-) -> tuple[Published, Codes | None]:
-    """Put together what was counted, in the order of cells.
+class Reader(Protocol):
+    """The data files of a release, whether on disk or still in an engine."""
 
-    Parameters
-    ----------
-    lines
-        The distinct lines: of `quasi` where the release is bucketized, of `table` where not, the
-        sensitive column last.
-    values
-        The lines of `sensitive` where the release is bucketized.
+    def count(self, manifest: Manifest, file: DataFile) -> LineCounts:
+        """Count the distinct lines of a file."""
 
-    Returns
-    -------
-    published
-        What any reader can count.
-    first
-        Of each entry of `published.lines` the first line that shows it, where that is known.
-    """
-    if values is None:
-        return _generalized(manifest, meanings, lines)
+    def lines(self, manifest: Manifest, file: DataFile) -> list[CodedColumn]:
+        """Return the columns of a file, line by line."""
+
+    def check_linking(self, linking: DataFile, files: Sequence[DataFile]) -> None:
+        """Refuse a linking that does not link the files beside it."""
+
+
+Meanings = Mapping[str, Mapping[str, Meaning]]
+Assembled = tuple[Published, Codes | None]
+"""The counts of a release, and the first line of each entry of its lines, if known."""
+
+
+def _count_classes(reader: Reader, manifest: Manifest, meanings: Meanings) -> Assembled:
+    (file,) = manifest.data_files
+    lines = reader.count(manifest, file)
+    if lines.n.sum(dtype=np.float64) > _MOST_COUNTED:
+        raise DataError(f"{file.name} counts more rows than there can be.", hint=CHANGED)
+    return _generalized(manifest, meanings, lines)
+
+
+def _count_buckets(reader: Reader, manifest: Manifest, meanings: Meanings) -> Assembled:
+    quasi, sensitive = manifest.data_files
+    lines, values = reader.count(manifest, quasi), reader.count(manifest, sensitive)
     assert lines.bucket is not None
     assert values.bucket is not None
+    if np.any(values.n > lines.n.sum()):
+        # With counts bounded like this, their sums cannot overflow 64 bits.
+        raise DataError(
+            f"{sensitive.name} counts a value more often than {quasi.name} has lines.",
+            hint=CHANGED,
+        )
     numbers = _numbers(lines.bucket)
     domains = (numbers, *(domain for domain, _ in lines.columns))
     columns = [_places(numbers, lines.bucket), *(codes for _, codes in lines.columns)]
     lines.columns.clear()
     sizes, counts, first = [domain.size for domain in domains], lines.n, lines.first
     if lexicographic_order(columns, sizes) is not None:
-        # Somebody sorted the lines otherwise: equal ones may stand apart.
+        # Somebody changed the order of lines, so equal ones may not be adjacent.
         start, inverse = group(columns, sizes, len(counts))
         columns = [column[start] for column in columns]
         counts = np.zeros(len(start), dtype=np.int64)
@@ -161,7 +152,9 @@ def assemble(
     cells = Cells(domains, _matrix(columns), counts)
     held = _places(numbers, values.bucket)
     if np.any(held < 0):
-        raise DataError("sensitive names buckets that quasi does not have.", hint=CHANGED)
+        raise DataError(
+            f"{sensitive.name} names buckets that {quasi.name} does not have.", hint=CHANGED
+        )
     ((domain, value),) = values.columns
     rank = lexicographic_order([held, value], [numbers.size, domain.size])
     n_buckets = int(held.max(initial=-1)) + 1
@@ -172,7 +165,7 @@ def assemble(
 
 
 def _numbers(bucket: Codes) -> NumberedDomain:
-    """Give the different numbers of buckets."""
+    """Return the distinct bucket numbers."""
     largest = int(bucket.max(initial=0))
     if largest <= _FEW_GAPS * len(bucket):
         is_used = np.zeros(largest + 1, dtype=bool)
@@ -182,10 +175,10 @@ def _numbers(bucket: Codes) -> NumberedDomain:
 
 
 def _places(numbers: NumberedDomain, bucket: Codes) -> Codes:
-    """Give the code of each bucket's number; -1 where there is no such bucket."""
+    """Return the code of each bucket number; -1 if there is no such bucket."""
     whole = numbers.whole
     if len(whole) and whole[0] == 1 and whole[-1] == len(whole):
-        # As in every release that Shoal makes: 1, 2, 3, ...
+        # 1, 2, 3, ..., as in every release that Shoal makes.
         places = bucket - 1
         places[bucket > len(whole)] = -1
     else:
@@ -199,16 +192,16 @@ def _taken(array: npt.NDArray[Any], order: Codes | None) -> npt.NDArray[Any]:
 
 
 def _least(numbers: Codes, group_of: Codes, n_groups: int) -> Codes:
-    """Give the least number of each group."""
+    """Return the smallest number of each group."""
     least = np.full(n_groups, np.iinfo(np.int64).max)
     np.minimum.at(least, group_of, numbers)
     return least
 
 
 def _matrix(columns: list[Codes]) -> Codes:
-    """Put columns beside one another, in half the room of 64 bits: there is one row a line.
+    """Return columns as a matrix of 32-bit codes, one row per line.
 
-    Each column is freed as soon as it is copied, for there may be as many lines as rows.
+    Each column is freed once it is copied, because there may be as many lines as rows.
     """
     codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32, order="F")
     for place in reversed(range(len(columns))):
@@ -216,9 +209,7 @@ def _matrix(columns: list[Codes]) -> Codes:
     return cast("Codes", codes)
 
 
-def _generalized(
-    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], counted: Counted
-) -> tuple[Published, Codes | None]:
+def _generalized(manifest: Manifest, meanings: Meanings, counted: LineCounts) -> Assembled:
     n_quasi = len(manifest.columns_of(Role.QUASI))
     quasi = counted.columns[:n_quasi]
     columns = [codes for _, codes in quasi]
@@ -239,57 +230,45 @@ def _generalized(
     return Published(manifest, Cells(domains, _matrix(looks), total), buckets, meanings), first
 
 
-def suppressed(
-    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], columns: Sequence[Coded]
-) -> tuple[Published, Codes]:
-    """Put together what a suppressed release shows, line by line.
+def _count_rows(reader: Reader, manifest: Manifest, meanings: Meanings) -> Assembled:
+    """Assemble the content of a release line by line.
 
-    Parameters
-    ----------
-    columns
-        The quasi-identifying columns, then the sensitive ones, with the code of every line.
-
-    Returns
-    -------
-    published
-        What any reader can count. Where several columns are sensitive, it has no buckets of values.
-    first
-        Of each entry of `published.lines` the first line that shows it.
+    The quasi-identifying columns come first, then the sensitive ones. With several sensitive
+    columns, the result has no buckets of values.
     """
+    (file,) = manifest.data_files
+    columns = reader.lines(manifest, file)
     n_quasi = len(manifest.columns_of(Role.QUASI))
-    # At most one sensitive column can be counted by bucket.
+    # Only a single sensitive column can be counted by bucket.
     counted = list(columns[: n_quasi + 1] if len(columns) == n_quasi + 1 else columns[:n_quasi])
     n_lines = len(columns[0][1])
-    lines = Counted(None, counted, np.ones(n_lines, dtype=np.int64), np.arange(1, n_lines + 1))
+    lines = LineCounts(None, counted, np.ones(n_lines, dtype=np.int64), np.arange(1, n_lines + 1))
     published, first = _generalized(manifest, meanings, lines)
-    assert first is not None
     without = [_without_blanks(domain, codes) for domain, codes in columns]
     codes = np.column_stack([codes for _, codes in without]).astype(np.int32)
     return replace(published, rows=Rows(tuple(domain for domain, _ in without), codes)), first
 
 
-def _without_blanks(domain: Domain, codes: Codes) -> Coded:
-    """Take `*` out of the values of a column; its code becomes that of hidden cells."""
+def _without_blanks(domain: Domain, codes: Codes) -> CodedColumn:
+    """Remove `*` from the values of a column; its code becomes that of hidden cells."""
     if SUPPRESSED not in domain.texts:
         return domain, codes
     place = domain.texts.tolist().index(SUPPRESSED)
     texts = np.delete(domain.texts, place)
     new_code = np.arange(domain.size) - (np.arange(domain.size) > place)
     new_code[place] = HIDDEN
-    # Labels are texts: none of them has a number.
+    # Labels are texts, without numbers.
     return Domain(domain.column, domain.type, texts, None, domain.has_missing), new_code[codes]
 
 
-def sliced_release(
-    manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]], slices: Sequence[Counted]
-) -> Published:
-    """Put together the counts of a sliced release's columns.
+def _count_slices(reader: Reader, manifest: Manifest, meanings: Meanings) -> Assembled:
+    """Assemble the counts of columns of attributes.
 
-    Raises
-    ------
-    DataError
-        Where a column names other buckets than the first, or not as many rows in one.
+    A column that names a bucket that the first one does not have is refused.
     """
+    *files, linking = manifest.data_files
+    slices = [reader.count(manifest, file) for file in files]
+    reader.check_linking(linking, files)
     first = slices[0].bucket
     assert first is not None
     numbers = _numbers(first)
@@ -306,10 +285,11 @@ def sliced_release(
     layout = Layout(manifest.slices, manifest.columns_of(Role.SENSITIVE), known)
     places = np.arange(numbers.size, dtype=np.int64)[:, np.newaxis]
     lines = Cells((numbers,), places, sizes)
-    return Published(manifest, lines, None, meanings, sliced=Sliced(layout, tuple(columns), sizes))
+    sliced = Sliced(layout, tuple(columns), sizes)
+    return Published(manifest, lines, None, meanings, sliced=sliced), None
 
 
-def _slice(counted: Counted, bucket: Codes) -> SlicedColumn:
+def _slice(counted: LineCounts, bucket: Codes) -> SlicedColumn:
     domains = tuple(domain for domain, _ in counted.columns)
     codes = [codes for _, codes in counted.columns]
     start, value = group(codes, [domain.size for domain in domains], len(bucket))
@@ -318,3 +298,12 @@ def _slice(counted: Counted, bucket: Codes) -> SlicedColumn:
     values = Cells(domains, np.column_stack([code[start] for code in codes]), n_rows)
     order = np.lexsort((value, bucket))
     return SlicedColumn(values, bucket[order], value[order], counted.n[order])
+
+
+COUNTERS: Mapping[Model, Callable[[Reader, Manifest, Meanings], Assembled]] = {
+    Model.CLASSES: _count_classes,
+    Model.BUCKETS: _count_buckets,
+    Model.SLICES: _count_slices,
+    Model.ROWS: _count_rows,
+}
+"""The functions that count the data files of a release, by the model that its shape names."""

@@ -1,7 +1,7 @@
-"""Find the cells of a table that somebody names: by position, by key, or by a condition.
+"""Find the private cells of a table, named by position, by key or by a condition.
 
-Filters read the source itself once more, so that they may go by columns that are never published,
-such as whether a person objected.
+Conditions read the source once more, so that they may use columns that are never published, such as
+whether a person objected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.core.domain import ColumnType, Texts
+from shoal.core.arrays import Flags, Texts
+from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.private_cells import (
     CellFile,
@@ -20,36 +21,24 @@ from shoal.core.private_cells import (
     CellMask,
     CellText,
     Condition,
-    Marks,
     PrivateCells,
 )
 from shoal.core.row_filter import RowFilter, rows_of_function
-from shoal.engines.domains import infer_type, type_of_engine
-from shoal.engines.texts import texts_of
+from shoal.engines.sql.domains import infer_type, text_array, texts_of, type_of_engine
 
 if TYPE_CHECKING:
-    from shoal.core.rows import Rows
-    from shoal.engines.table import EngineTable
-
-__all__ = ["mark_cells"]
+    from shoal.core.table import Rows
+    from shoal.engines.sql.table import EngineTable
 
 _KEY, _COLUMN = "key", "column"
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
-def mark_cells(table: EngineTable, cells: PrivateCells, rows: Rows) -> Marks:
-    """Mark the cells that are named.
+def mark_cells(table: EngineTable, cells: PrivateCells, rows: Rows) -> Flags:
+    """Return which cells of all rows of the table are private.
 
-    Parameters
-    ----------
-    rows
-        All rows of the table.
-
-    Raises
-    ------
-    ParameterError
-        Where a column, a key or a position is named that the table does not have, or a filter
-        cannot be evaluated.
+    A column, key or position that the table does not have is refused, and so is an entry that names
+    no cell at all.
     """
     marks = np.zeros(rows.codes.shape, dtype=bool)
     for number, part in enumerate(cells.parts, start=1):
@@ -57,11 +46,11 @@ def mark_cells(table: EngineTable, cells: PrivateCells, rows: Rows) -> Marks:
         marker = _Marker(table, rows, np.zeros_like(marks))
         marker.mark(read)
         if not marker.marks.any():
-            # Somebody meant cells: to publish them for a slip of the pen would be the worst.
+            # The steward meant some cells; a typing error must not publish them.
             raise ParameterError(
                 f"Entry {number} of {len(cells.parts)} of the private cells "
                 f"({_described(read)}) names no cell that is published.",
-                hint="correct it, or take it out.",
+                hint="correct it, or remove it.",
             )
         marks |= marker.marks
     return marks
@@ -77,9 +66,9 @@ def _described(part: CellMask | CellList | Condition | CellFile) -> str:
 
 
 class _Marker:
-    """Marks cells of one table, part by part."""
+    """Marks the private cells of one table, entry by entry."""
 
-    def __init__(self, table: EngineTable, rows: Rows, marks: Marks) -> None:
+    def __init__(self, table: EngineTable, rows: Rows, marks: Flags) -> None:
         self.table, self.rows, self.marks = table, rows, marks
         assert rows.keys is not None
         self.keys: Texts = rows.keys
@@ -96,7 +85,7 @@ class _Marker:
             self._mark_condition(part)
 
     def _place_of(self, column: str | int) -> int | None:
-        """Give the place of a column; None where it is never published, so hidden anyway."""
+        """Return the place of a column; None if it is never published, so hidden anyway."""
         known = tuple(self.table.scan.types)
         if isinstance(column, int) and 0 <= column < len(known):
             column = known[column]
@@ -107,10 +96,10 @@ class _Marker:
         if column in self.table.schema.insensitive:
             raise ParameterError(
                 f"Column {column!r} is insensitive and has private cells.",
-                hint="give it the role quasi: then its cells can be blanked.",
+                hint="give it the role quasi, so that its cells can be blanked.",
             )
         raise ParameterError(
-            f"Private cells are named in {str(column)!r}, a column that the table does not have.",
+            f"Private cells are named in {str(column)!r}, which is not a column of the table.",
             hint=f"its columns are {', '.join(known)}.",
         )
 
@@ -121,8 +110,8 @@ class _Marker:
             raise ParameterError(
                 f"The table that marks private cells has {mask.marks.shape[0]} rows and "
                 f"{mask.marks.shape[1]} columns; {expected[0]} and {expected[1]} are needed.",
-                hint="one row a row and one column a column of the source, in its order; or name "
-                "the columns.",
+                hint="give one row per row and one column per column of the source, in its order; "
+                "or name the columns.",
             )
         order = np.argsort(self._positions(), kind="stable")
         for column, marks in zip(columns, mask.marks.T, strict=True):
@@ -131,27 +120,29 @@ class _Marker:
                 self.marks[order[marks], place] = True
 
     def _positions(self) -> Any:
-        """Give the position in the source of each row, in the order of `rows`."""
+        """Return the position of each row in the source, in the order of `rows`."""
         table = self.table
         if table.scan.line is None:
             raise ParameterError(
-                "Private cells are given by position, and rows of a database have none.",
+                "Private cells are given by position, but rows of a database have no position.",
                 hint="name a key column and list (key, column), or give a condition.",
             )
         if table.schema.key is None:
             return self.keys.astype(np.int64)
         line = f"{table.scan.line} AS line"
-        fetched = table.engine.rows(
-            f"SELECT row_key, line FROM (SELECT {table.key_expression} AS row_key, {line} "
-            f"FROM {table.scan.relation}) f"
-        )
+        # A source that has changed since would lack keys.
+        with table.scan.unchanged():
+            fetched = table.engine.rows(
+                f"SELECT row_key, line FROM (SELECT {table.key_expression} AS row_key, {line} "
+                f"FROM {table.scan.relation}) f"
+            )
         by_key = dict(zip(texts_of(fetched["row_key"]), fetched["line"].tolist(), strict=True))
         return np.array([by_key[key] for key in self.keys.tolist()], dtype=np.int64)
 
     def _mark_keys(self, cells: CellList) -> None:
         if self.table.schema.key is None and self.table.scan.line is None:
             raise ParameterError(
-                "Private cells are given by the key of their row, and the table has no key column.",
+                "Private cells are given by the key of their row, but the table has no key column.",
                 hint="name it: key=...",
             )
         row_of = {key: row for row, key in enumerate(self.keys.tolist())}
@@ -161,9 +152,9 @@ class _Marker:
             raise ParameterError(
                 f"{n_stray} of {len(found)} private cells are in rows that the table does not "
                 "have.",
-                hint="a row is named by its value in the key column"
+                hint="name a row by its value in the key column."
                 if self.table.schema.key
-                else "without a key column a row is named by its line, counted from 1.",
+                else "without a key column, name a row by its line, counted from 1.",
             )
         places = {column: self._place_of(column) for column in dict.fromkeys(cells.columns)}
         for row, column in zip(found, cells.columns, strict=True):
@@ -183,7 +174,7 @@ class _Marker:
             chosen = np.ones(self.rows.n_rows, dtype=bool)
         self.marks[chosen, place] = True
 
-    def _chosen_by_sql(self, column: str, text: str) -> Marks:
+    def _chosen_by_sql(self, column: str, text: str) -> Flags:
         try:
             read = RowFilter.read(text)
             return read.rows(self._values(read.columns))
@@ -194,7 +185,7 @@ class _Marker:
             ) from None
 
     def _values(self, columns: Sequence[str]) -> dict[str, list[object]]:
-        """Give the values of columns of the source, row by row, as Python has them."""
+        """Return the values of columns of the source, row by row, as Python values."""
         values: dict[str, list[object]] = {}
         others = []
         for column in columns:
@@ -207,13 +198,13 @@ class _Marker:
                 others.append(column)
             else:
                 raise ParameterError(
-                    f"A condition names {column!r}, which is no column of the table.",
+                    f"A condition names {column!r}, which is not a column of the table.",
                     hint=f"its columns are {', '.join(self.table.scan.types)}.",
                 )
         return values | (self._unpublished(others) if others else {})
 
     def _unpublished(self, columns: Sequence[str]) -> dict[str, list[object]]:
-        """Give the values of columns that are not coded."""
+        """Return the values of columns that are not coded."""
         table = self.table
         quote, types = table.engine.quote, table.scan.types
         listed = ", ".join(
@@ -230,7 +221,7 @@ class _Marker:
         values: dict[str, list[object]] = {}
         for place, column in enumerate(columns):
             texts = texts_of(fetched[f"v{place}"])
-            present = np.array([text for text in texts if text is not None], dtype=object)
+            present = text_array(text for text in texts if text is not None)
             kind = infer_type(present) if table.scan.is_text else _kind_of(column, types)
             values[column] = [_value(texts[row], kind) for row in order]
         return values
@@ -258,18 +249,18 @@ _READERS: Mapping[ColumnType, Callable[[str], object]] = {
 
 
 def _value(text: str | None, kind: ColumnType) -> object:
-    """Give a canonical text as the value that it stands for."""
+    """Return the value that a canonical text stands for."""
     if text is None or kind not in _READERS:
         return text
     try:
         return _READERS[kind](text)
     except ValueError:
-        # A date with a time of day, or a number that Python writes otherwise.
+        # A date with a time of day, or a number that Python does not read.
         return text
 
 
 def _read_file(table: EngineTable, file: CellFile) -> CellMask | CellList:
-    """Read a file: a list where it has the columns `key` and `column`, else a mask."""
+    """Read a file: a list if it has the columns `key` and `column`, otherwise a mask."""
     engine = table.engine.publisher
     scan = engine.scan(file.path)
     quote, names = engine.quote, tuple(scan.types)
@@ -279,7 +270,7 @@ def _read_file(table: EngineTable, file: CellFile) -> CellMask | CellList:
         for place, name in enumerate(names)
     )
     with scan.unchanged():
-        # Positions count, so the lines must come in their order.
+        # Positions count, so the lines must be in order.
         line = f"ORDER BY {scan.line}" if scan.line is not None else ""
         fetched = engine.rows(f"SELECT {listed} FROM {scan.relation} {line}")
     texts = [texts_of(fetched[f"v{place}"]) for place in range(len(names))]
@@ -293,7 +284,7 @@ def _read_file(table: EngineTable, file: CellFile) -> CellMask | CellList:
     except KeyError:
         raise DataError(
             f"{file.path.name} does not say which cells are private.",
-            hint="it has the columns key and column, one line a cell; or the columns of the table, "
-            "with true or false for every row.",
+            hint="give it the columns key and column, with one line per cell, or the columns of "
+            "the table, with true or false in every row.",
         ) from None
     return CellMask(np.array(marks, dtype=bool).T, names)

@@ -1,6 +1,6 @@
-"""Count what is published, from any queries that give the lines of a release's files.
+"""Count the lines of a release, from queries that return the lines of its files.
 
-Texts are coded inside the engine, so that what is fetched is numbers, one line a distinct line.
+Texts are coded inside the engine, so that only numbers are fetched, one entry per distinct line.
 """
 
 from __future__ import annotations
@@ -13,42 +13,28 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.cells import Codes, Counts, smallest_type
-from shoal.core.domain import Domain
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import smallest_type
+from shoal.core.domain import Domain, Role
 from shoal.core.errors import DataError
-from shoal.core.method import Shape
-from shoal.core.people import Company
-from shoal.core.release import (
-    BUCKET,
-    COUNT,
-    FORMATS,
-    Manifest,
-    Meaning,
-    Published,
-    PublishedColumn,
-)
-from shoal.core.rows import MOST_ROWS
-from shoal.core.schema import Role
-from shoal.engines.assembling import (
+from shoal.core.manifest import FORMATS, Manifest, Meaning, PublishedColumn
+from shoal.core.release import Company, Published
+from shoal.core.shapes import BUCKET, COUNT, DataFile
+from shoal.core.table import MOST_ROWS
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.domains import SQL_TYPES, text_array, texts_of, type_of_engine
+from shoal.engines.sql.line_counts import (
     CHANGED,
-    Coded,
-    Counted,
-    assemble,
+    COUNTERS,
+    CodedColumn,
+    LineCounts,
     count_runs,
     domain_of,
     room_for,
-    sliced_release,
-    suppressed,
 )
-from shoal.engines.domains import SQL_TYPES, type_of_engine
-from shoal.engines.duckdb import DuckDB
-from shoal.engines.texts import texts_of
-
-__all__ = ["PublishedFiles", "open_files", "parquet_type"]
-
 
 _PLAIN_NUMBER = "[1-9][0-9]{0,17}"
-"""A positive whole number that fits 64 bits, in the one way that it is written."""
+"""A positive whole number of at most 64 bits in its only spelling."""
 
 
 _STABLE_TYPES = re.compile(
@@ -61,14 +47,8 @@ _STABLE_TYPES = re.compile(
 class PublishedFiles:
     """The data files of a release, readable by DuckDB.
 
-    Parameters
-    ----------
-    engine
-        The engine.
-    queries
-        For every data file, without its ending, the query that gives its lines in order.
-    is_on_disk
-        Whether they are files, whose lines are numbered as they stand there.
+    `queries` has, for every data file (without its extension), the query of its lines in order. If
+    `is_on_disk`, lines are numbered in the order of the file.
     """
 
     def __init__(
@@ -80,16 +60,17 @@ class PublishedFiles:
         self._first_lines: Codes | None = None
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """Name the columns of a file."""
+        """Return the names of the columns of a file."""
         return tuple(self._nothing(name))
 
     def _nothing(self, name: str) -> dict[str, npt.NDArray[Any]]:
         return self.engine.rows(f"SELECT * FROM ({self.queries[name]}) f LIMIT 0")
 
     def typed_query(self, name: str, manifest: Manifest) -> str:
-        """Give the query of a file with numbers, dates and booleans as such, not as texts."""
-        has_bucket = manifest.shape in (Shape.BUCKETIZED, Shape.SLICED)
-        kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"} if has_bucket else {}
+        """Return the query of a file with typed numbers, dates and booleans instead of texts."""
+        file = manifest.data_file(name)
+        own = [*[BUCKET] * file.has_bucket, *[COUNT] * file.has_count]
+        kinds = dict.fromkeys(own, "BIGINT")
         for column in manifest.columns:
             kind = SQL_TYPES.get(column.type)
             if kind and not column.is_recoded and self._has_type(column):
@@ -97,26 +78,30 @@ class PublishedFiles:
         return self._cast_query(self.queries[name], self.columns(name), kinds)
 
     def _cast_query(self, query: str, columns: Sequence[str], kinds: Mapping[str, str]) -> str:
+        quote, cast = self.engine.quote, self.engine.cast
+        casts = {column: cast(quote(column), kind) for column, kind in kinds.items()}
+        return self._select(query, columns, casts)
+
+    def _select(self, query: str, columns: Sequence[str], expressions: Mapping[str, str]) -> str:
+        """Return the query of all columns, with expressions in the place of some."""
         quote = self.engine.quote
         selected = ", ".join(
-            f"{self.engine.cast(quote(column), kinds[column])} AS {quote(column)}"
-            if column in kinds
-            else quote(column)
+            f"{expressions[column]} AS {quote(column)}" if column in expressions else quote(column)
             for column in columns
         )
         return f"SELECT {selected} FROM ({query}) f"
 
     def _has_type(self, column: PublishedColumn) -> bool:
-        """Tell whether the values of a column are given as its type has them.
+        """Return whether a column can be cast to its type.
 
         Insensitive columns have the type of the source, whatever that is.
         """
         return column.role is not Role.INSENSITIVE
 
     def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
-        """Return the query of a file as it is written in a format.
+        """Return the query of a file as written in a format.
 
-        In Parquet, types that are read otherwise than they are written become texts.
+        In Parquet, a type that would be read as another type becomes text.
         """
         if ending != "parquet":
             return self.queries[name]
@@ -130,43 +115,20 @@ class PublishedFiles:
         self, manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]
     ) -> Published:
         """Count lines and buckets as any reader of the files can."""
-        self._check_columns(manifest)
-        _check_sensitive(manifest)
+        self.confirm(manifest)
         self.engine.make_room(room_for(manifest))
-        if manifest.shape is Shape.SLICED:
-            slices = [
-                self._count(f"column_{number}", manifest, names, weight=COUNT)
-                for number, names in enumerate(manifest.slices, start=1)
-            ]
-            self._check_linking(manifest)
-            return sliced_release(manifest, meanings, slices)
-        quasi_columns = manifest.columns_of(Role.QUASI)
-        sensitive_columns = manifest.columns_of(Role.SENSITIVE)
-        if manifest.shape is Shape.BUCKETIZED:
-            quasi = self._count("quasi", manifest, quasi_columns)
-            values = self._count("sensitive", manifest, sensitive_columns, weight=COUNT)
-            # Sums of counts that are no larger than this cannot pass 64 bits unseen.
-            if np.any(values.n > quasi.n.sum()):
-                raise DataError(
-                    "sensitive counts a value more often than quasi has lines.", hint=CHANGED
-                )
-            published, self._first_lines = assemble(manifest, meanings, quasi, values)
-            return published
-        if manifest.shape is Shape.SUPPRESSED:
-            columns = self._lines("table", manifest, (*quasi_columns, *sensitive_columns))
-            published, self._first_lines = suppressed(manifest, meanings, columns)
-            return published
-        lines = self._count("table", manifest, (*quasi_columns, *sensitive_columns))
-        published, self._first_lines = assemble(manifest, meanings, lines)
+        published, self._first_lines = COUNTERS[manifest.shape.model](self, manifest, meanings)
         return published
 
-    def cell_of_lines(self, published: Published) -> Codes:
-        """Give for every line of the file, in its order, the cell of `published.lines` it shows.
+    def confirm(self, manifest: Manifest) -> None:
+        """Refuse files that do not have the columns that the manifest states."""
+        self._check_columns(manifest)
+        _check_sensitive(manifest)
 
-        Raises
-        ------
-        DataError
-            Where equal lines do not stand together, as they do in every release.
+    def cell_of_lines(self, published: Published) -> Codes:
+        """Return for every line of the file, in order, the cell of `published.lines` it shows.
+
+        A file in which equal lines are not adjacent, as in every release, is refused.
         """
         first, counts = self._first_lines, published.lines.counts
         assert first is not None
@@ -175,19 +137,17 @@ class PublishedFiles:
             order = np.argsort(first).astype(order.dtype)
             first, counts = first[order], counts[order]
         if not np.array_equal(first[1:], np.cumsum(counts[:-1]) + 1):
-            raise DataError("The lines are not sorted by what they hold.", hint=CHANGED)
+            raise DataError("The lines are not sorted by their content.", hint=CHANGED)
         return cast("Codes", np.repeat(order, counts))
 
     def company(self, manifest: Manifest) -> Company | None:
-        """Count for every line, in their order, those that look like it by insensitive columns.
+        """Count for every line, in order, the lines with the same insensitive values.
 
-        Returns
-        -------
-        The counts; None where the release shows no insensitive column line by line.
+        None if the release does not show insensitive columns line by line.
         """
         confirmed = {column for columns in manifest.meant for column in columns}
         insensitive = manifest.columns_of(Role.INSENSITIVE)
-        if not insensitive or manifest.shape is Shape.SLICED:
+        if not insensitive or not manifest.shape.has_lines:
             return None
         quasi = manifest.columns_of(Role.QUASI)
         known = [column for column in insensitive if column not in confirmed]
@@ -197,8 +157,8 @@ class PublishedFiles:
         return Company(self._count_alike(manifest, (*quasi, *known)) if known else None, whole)
 
     def _count_alike(self, manifest: Manifest, columns: Sequence[str]) -> Counts:
-        """Count for every line, in their order, those that agree with it in some columns."""
-        name = manifest.data_files[0]
+        """Count for every line, in order, the lines that agree with it in some columns."""
+        name = manifest.data_names[0]
         names = [f"v{place}" for place in range(len(columns))]
         selected = ", ".join(
             f"{self.engine.quote(column)} AS {short}"
@@ -212,29 +172,29 @@ class PublishedFiles:
         query = f"SELECT n FROM ({counted} FROM {relation}) a ORDER BY line"
         return self.engine.arrays(query, {"n": np.int64})["n"]
 
-    def _check_linking(self, manifest: Manifest) -> None:
-        """Refuse a linking that is none of the columns beside it."""
+    def check_linking(self, linking: DataFile, files: Sequence[DataFile]) -> None:
+        """Refuse a linking that does not link the files beside it."""
         quote = self.engine.quote
-        for number, names in enumerate(manifest.slices, start=1):
-            listed = ", ".join(map(quote, (BUCKET, *names)))
-            counted = f"SELECT {listed}, count(*) AS n FROM ({self.queries['sliced']}) f"
+        for file in files:
+            listed = ", ".join(map(quote, (BUCKET, *file.columns)))
+            counted = f"SELECT {listed}, count(*) AS n FROM ({self.queries[linking.name]}) f"
             linked = f"{counted} GROUP BY {listed}"
-            stated = (
-                f"SELECT {listed}, {quote(COUNT)} AS n FROM ({self.queries[f'column_{number}']}) f"
-            )
+            stated = f"SELECT {listed}, {quote(COUNT)} AS n FROM ({self.queries[file.name]}) f"
             for one, other in ((linked, stated), (stated, linked)):
                 found = self.engine.rows(f"SELECT count(*) AS n FROM ({one} EXCEPT {other}) e")
                 if int(found["n"][0]):
                     raise DataError(
-                        f"sliced does not link what column_{number} holds.", hint=CHANGED
+                        f"{linking.name} does not link what {file.name} holds.", hint=CHANGED
                     )
 
-    def _count(
-        self, name: str, manifest: Manifest, columns: Sequence[str], weight: str | None = None
-    ) -> Counted:
-        has_bucket = manifest.shape in (Shape.BUCKETIZED, Shape.SLICED)
-        numbers = ([(BUCKET, "b")] if has_bucket else []) + ([(weight, "w")] if weight else [])
-        self._stage_texts(name, columns, numbers, may_be_texts=manifest.format != "parquet")
+    def count(self, manifest: Manifest, file: DataFile) -> LineCounts:
+        """Count the distinct lines of a file by its quasi-identifying and sensitive columns."""
+        name, has_bucket, columns = file.name, file.has_bucket, _coded(manifest, file)
+        # The lines of a file with buckets and counts are of no further use.
+        has_line = self._is_on_disk and not (has_bucket and file.has_count)
+        numbers = [*[(BUCKET, "b")] * has_bucket, *[(COUNT, "w")] * file.has_count]
+        may_be_texts = manifest.format != "parquet"
+        self._stage_texts(name, columns, numbers, has_line=has_line, may_be_texts=may_be_texts)
         domains, codes, joins = [], [], []
         for place, column in enumerate(columns):
             domain, missing = self._push_dictionary(place, manifest, column)
@@ -242,19 +202,21 @@ class PublishedFiles:
             codes.append(f"coalesce(d{place}.code, {missing}) AS c{place}")
             joins.append(f" LEFT JOIN seen_{place} d{place} ON d{place}.v = t.v{place}")
         coded = ", ".join([*codes, *(f"t.{short}" for _, short in numbers)])
-        coded += ", t.line" if self._is_on_disk and not weight else ""
+        coded += ", t.line" if has_line else ""
         names = (["b"] if has_bucket else []) + [f"c{place}" for place in range(len(columns))]
         lines = f"(SELECT {coded} FROM file_text t{''.join(joins)}) g"
         listed = ", ".join(names)
         kinds: dict[str, npt.DTypeLike] = dict.fromkeys(names, np.int32)
         kinds |= {"b": self._type_of_buckets()} if has_bucket else {}
-        if weight:
-            # A value has one line a bucket, with its count.
-            query = f"SELECT {listed}, w AS n FROM {lines} ORDER BY {listed}"
-            fetched = self.engine.arrays(query, kinds | {"n": np.int64})
+        if file.has_count:
+            # Equal lines are one line, with their count.
+            first = ", sum(w) OVER (ORDER BY line) - w + 1 AS first" if has_line else ""
+            kinds |= {"n": np.int64} | ({"first": np.int64} if first else {})
+            query = f"SELECT {listed}, w AS n{first} FROM {lines} ORDER BY {listed}"
+            fetched = self.engine.arrays(query, kinds)
             _refuse_repeated(name, [fetched[short] for short in names])
         elif has_bucket and self._is_on_disk:
-            # Nearly as many different lines as lines, and equal ones stand together.
+            # Nearly all lines are different, and equal lines are adjacent.
             fetched = self.engine.arrays(f"SELECT {listed} FROM {lines} ORDER BY line", kinds)
             fetched = count_runs(fetched)
         else:
@@ -266,18 +228,19 @@ class PublishedFiles:
                 kinds,
             )
         self.engine.drop("file_text")
-        return Counted(
+        return LineCounts(
             bucket=fetched["b"] if has_bucket else None,
             columns=[(domain, fetched.pop(f"c{place}")) for place, domain in enumerate(domains)],
             n=fetched["n"],
             first=fetched.get("first"),
         )
 
-    def _lines(self, name: str, manifest: Manifest, columns: Sequence[str]) -> list[Coded]:
-        """Give some columns of a file, line by line."""
+    def lines(self, manifest: Manifest, file: DataFile) -> list[CodedColumn]:
+        """Return the quasi-identifying and sensitive columns of a file, line by line."""
         _refuse_many(manifest)
-        self._stage_texts(name, columns, (), may_be_texts=True)
-        coded: list[Coded] = []
+        columns = _coded(manifest, file)
+        self._stage_texts(file.name, columns, (), has_line=True, may_be_texts=True)
+        coded: list[CodedColumn] = []
         for place, column in enumerate(columns):
             domain, missing = self._push_dictionary(place, manifest, column)
             query = (
@@ -298,14 +261,14 @@ class PublishedFiles:
         columns: Sequence[str],
         numbers: Sequence[tuple[str, str]],
         *,
+        has_line: bool,
         may_be_texts: bool,
     ) -> None:
-        """Stage the columns of a file as texts, and those of positive whole numbers as such.
+        """Stage columns of a file as texts, and `numbers` as positive whole numbers.
 
-        What a cast would round, or what two readers could read differently, is refused.
+        A number that a cast would round, or that readers may read differently, is refused.
         """
         quote, cast = self.engine.quote, self.engine.cast
-        has_line = self._is_on_disk and COUNT not in dict(numbers)
         selected = ["row_number() OVER () AS line"] if has_line else []
         for place, column in enumerate(columns):
             selected.append(f"{self.text_of(name, column)} AS v{place}")
@@ -324,31 +287,31 @@ class PublishedFiles:
             found = self.engine.rows(f"SELECT count(*) - count({short}) AS n FROM file_text")
             if not is_plain or int(found["n"][0]):
                 raise DataError(
-                    f"The column {column!r} of {name} holds other than plain positive whole "
-                    "numbers.",
+                    f"The column {column!r} of {name} contains values other than plain positive "
+                    "whole numbers.",
                     hint=CHANGED,
                 )
 
     def text_of(self, name: str, column: str, alias: str = "") -> str:
-        """Return the canonical text of a column, so that different values have different texts."""
+        """Return the canonical text of a column: different values have different texts."""
         quoted = self.engine.quote(column)
         kind = self.engine.types_of(f"SELECT {quoted} FROM ({self.queries[name]}) f")[column]
         type_of_engine(column, kind)
         return self.engine.text(f"{alias}{quoted}", kind)
 
     def _push_dictionary(self, place: int, manifest: Manifest, column: str) -> tuple[Domain, int]:
-        """Push the codes of a column's texts; give its domain and the code of missing ones."""
+        """Push the codes of a column's texts; return its domain and the code of missing ones."""
         fetched = self.engine.rows(f"SELECT v{place} AS v FROM file_text GROUP BY v{place}")
-        domain, codes = domain_of(manifest, column, texts_of(fetched["v"]))
-        texts: npt.NDArray[np.object_] = np.array([*texts_of(fetched["v"]), None], dtype=object)
+        texts = texts_of(fetched["v"])
+        domain, codes = domain_of(manifest, column, texts)
         is_text = codes < len(domain.texts)
-        pushed = {"code": codes[is_text].astype(np.int32), "v": texts[:-1][is_text]}
+        pushed = {"code": codes[is_text].astype(np.int32), "v": text_array(texts)[is_text]}
         self.engine.push(f"seen_{place}", pushed)
         return domain, len(domain.texts)
 
     def _check_columns(self, manifest: Manifest) -> None:
         for name in self.queries:
-            expected = _expected_columns(manifest, name)
+            expected = manifest.data_file(name).header
             found = self.columns(name)
             if found != expected:
                 stray = [column for column in found if column not in expected]
@@ -360,7 +323,7 @@ class PublishedFiles:
 
 
 def parquet_type(kind: str) -> str:
-    """Return the type that a column has in a Parquet file, by the one that it has in DuckDB.
+    """Return the type of a column in a Parquet file, by its type in DuckDB.
 
     Examples
     --------
@@ -373,54 +336,40 @@ def parquet_type(kind: str) -> str:
 
 
 def _refuse_repeated(name: str, columns: Sequence[Codes]) -> None:
-    """Refuse sorted lines of which two say the same."""
+    """Refuse sorted lines of which two are equal."""
     if np.logical_and.reduce([column[1:] == column[:-1] for column in columns]).any():
         raise DataError(f"{name} has several lines for one value of one bucket.", hint=CHANGED)
 
 
-def _expected_columns(manifest: Manifest, name: str) -> tuple[str, ...]:
-    quasi = manifest.columns_of(Role.QUASI)
+def _coded(manifest: Manifest, file: DataFile) -> list[str]:
+    """Return the quasi-identifying and sensitive columns of a file."""
     insensitive = manifest.columns_of(Role.INSENSITIVE)
-    sensitive = manifest.columns_of(Role.SENSITIVE)
-    if name == "quasi":
-        return (BUCKET, *quasi, *insensitive)
-    if name == "sensitive":
-        return (BUCKET, *sensitive, COUNT)
-    if name == "sliced":
-        return (BUCKET, *dict.fromkeys(one for names in manifest.slices for one in names))
-    if name.startswith("column_"):
-        return (BUCKET, *manifest.slices[int(name.removeprefix("column_")) - 1], COUNT)
-    return (*quasi, *insensitive, *sensitive)
+    return [column for column in file.columns if column not in insensitive]
 
 
 def _refuse_many(manifest: Manifest) -> None:
     if manifest.n_rows > MOST_ROWS:
         raise DataError(
-            f"The release has {manifest.n_rows} rows; a suppressed one is read line by line, up to "
-            f"{MOST_ROWS}."
+            f"The release has {manifest.n_rows} rows; a suppressed release is read line by line, "
+            f"with at most {MOST_ROWS}."
         )
 
 
 def _check_sensitive(manifest: Manifest) -> None:
     sensitive = manifest.columns_of(Role.SENSITIVE)
-    if len(sensitive) > 1 and manifest.shape not in (Shape.SUPPRESSED, Shape.SLICED):
+    shape = manifest.shape
+    if shape.most_sensitive is not None and len(sensitive) > shape.most_sensitive:
         raise DataError(f"The release has {len(sensitive)} sensitive columns, not one.")
-    if not sensitive and manifest.shape is Shape.BUCKETIZED:
-        raise DataError("A bucketized release needs a sensitive column; this has none.")
+    if len(sensitive) < shape.least_sensitive:
+        raise DataError(f"A {shape} release needs a sensitive column; this one has none.")
 
 
 def open_files(
     engine: DuckDB, folder: Path, names: Sequence[str], ending: str, *, is_trusted: bool = False
 ) -> PublishedFiles:
-    """Make the data files of a release folder readable.
-
-    Parameters
-    ----------
-    is_trusted
-        Whether they were just written here.
-    """
+    """Make the data files of a release folder readable; trusted if they were just written here."""
     if ending not in FORMATS:
-        raise DataError(f"The data files of a release are {' or '.join(FORMATS)}, nothing else.")
+        raise DataError(f"The data files of a release must be {' or '.join(FORMATS)}.")
     queries = {}
     for name in names:
         path = folder / f"{name}.{ending}"

@@ -1,8 +1,13 @@
-"""Write the data files of a release again, from what they hold: they must come out byte for byte.
+"""The order of published lines, and the test that files were written in it, byte by byte.
 
-A file can hold what no count sees: the order of its lines, a byte order mark, blank lines, the
-metadata, unused dictionary entries and gaps of a Parquet file. Lines have one order and files one
-form, so a file that was written from its content alone is the file that was published.
+The order follows from the content of the lines, so that any reader can find it. Numbers, dates and
+truth values are sorted by value. Labels are sorted by the lower bound of their interval, then as
+texts. Everything else is sorted as text, including ordered values, whose order is not always
+published. Missing values come last.
+
+A file can hold information that no count shows: the order of its lines, a byte order mark, blank
+lines, and in Parquet metadata, unused dictionary entries and gaps. Lines have one order and files
+one form, so a file that equals the one written from its content is the file that was published.
 """
 
 from __future__ import annotations
@@ -14,18 +19,110 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.core.domain import ColumnType
-from shoal.core.method import Shape
-from shoal.core.release import BUCKET, Manifest, Meaning, PublishedColumn
-from shoal.core.schema import Role
-from shoal.engines.assembling import domain_of
-from shoal.engines.paths import pattern
+from shoal.core.arrays import Small
+from shoal.core.domain import SUPPRESSED, ColumnType, Role
+from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.plan import Plan, Recode
+from shoal.core.shapes import BUCKET, Shape
+from shoal.engines.engine import Engine
+from shoal.engines.files import pattern
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.engines.published import PublishedFiles
-from shoal.engines.sorting import carried_text, label_place
-from shoal.engines.texts import texts_of
+from shoal.engines.sql.domains import text_array, texts_of
+from shoal.engines.sql.line_counts import domain_of
+from shoal.engines.sql.published_files import PublishedFiles
+from shoal.engines.sql.table import EngineTable
 
-__all__ = ["are_written_alike", "parquet_faults", "rewritten_digest", "write_again"]
+
+def text_place(text: str | None) -> tuple[bool, str]:
+    """Return the sort key of a text: by code points, the missing value last."""
+    return (text is None, text or "")
+
+
+def label_place(text: str | None, interval: tuple[str, str] | None) -> tuple[bool, float, str]:
+    """Return the sort key of a label: by the lower bound of its interval, then as text.
+
+    Examples
+    --------
+    >>> label_place("[9, 10[", ("9", "10")) < label_place("[10, 20[", ("10", "20"))
+    True
+    """
+    low = float("inf") if interval is None else _beginning(interval[0])
+    return (text is None, low, text or "")
+
+
+def _beginning(bound: str) -> float:
+    try:
+        return float(bound)
+    except ValueError:
+        # A date. Dates sort as texts, after an interval without a lower bound.
+        return 0.0
+
+
+def carried_text(engine: Engine, expression: str, kind: str) -> str:
+    """Return the expression of the text that a CSV file holds for an insensitive value."""
+    if kind in ("DOUBLE", "FLOAT"):
+        return engine.text(expression, kind)
+    return engine.cast(expression, "VARCHAR")
+
+
+def rank_of_labels(recode: Recode) -> Small:
+    """Return the rank of each label by its content; equal texts have equal ranks."""
+    places = [label_place(label.text, label.interval) for label in recode.labels]
+    rank = {place: number for number, place in enumerate(sorted(set(places)))}
+    return np.array([rank[place] for place in places], dtype=np.int32)
+
+
+def shown_texts(table: EngineTable, plan: Plan, column: str) -> list[str | None]:
+    """Return the text of every code of a column in `published_N`; the last is that of -1."""
+    recode = next((recode for recode in plan.recode if recode.column == column), None)
+    if recode is None:
+        return [*table.domains[column].labels(), SUPPRESSED]
+    rank = rank_of_labels(recode)
+    texts: list[str | None] = [None] * (int(rank.max(initial=-1)) + 1)
+    for label, number in zip(recode.labels, rank.tolist(), strict=True):
+        texts[number] = label.text
+    return [*texts, SUPPRESSED]
+
+
+def push_text_orders(table: EngineTable, plan: Plan, shape: Shape, release: int) -> None:
+    """Push the text order of the columns that are sorted as text and not by code."""
+    for place, column in enumerate(table.schema.coded):
+        if not _is_sorted_as_text(table, plan, shape, column):
+            continue
+        texts = shown_texts(table, plan, column)
+        order = sorted(range(len(texts)), key=lambda code: text_place(texts[code]))
+        rank = np.empty(len(texts), dtype=np.int64)
+        rank[order] = np.arange(len(texts))
+        # The code of a blank is -1, and its text the last.
+        code = np.append(np.arange(len(texts) - 1, dtype=np.int64), -1)
+        table.engine.publisher.push(_order_table(release, place), {"code": code, "rank": rank})
+
+
+def _is_sorted_as_text(table: EngineTable, plan: Plan, shape: Shape, column: str) -> bool:
+    if shape.hides_cells:
+        return True
+    is_recoded = any(recode.column == column for recode in plan.recode)
+    return table.domains[column].type is ColumnType.ORDERED and not is_recoded
+
+
+def sort_keys(
+    table: EngineTable, plan: Plan, shape: Shape, release: int, columns: Sequence[str]
+) -> tuple[list[str], str]:
+    """Return the sort keys of some columns of a relation `p`, and the joins that they take."""
+    keys, joins = [], ""
+    for column in columns:
+        place = table.schema.coded.index(column)
+        if _is_sorted_as_text(table, plan, shape, column):
+            keys.append(f"o{place}.rank")
+            joins += f" JOIN {_order_table(release, place)} o{place} ON o{place}.code = p.p{place}"
+        else:
+            keys.append(f"p.p{place}")
+    return keys, joins
+
+
+def _order_table(release: int, place: int) -> str:
+    return f"text_order_{release}_{place}"
+
 
 _DUCKDB = re.compile(r"DuckDB version v[0-9A-Za-z.+-]{1,30} \(build [0-9a-f]{1,40}\)")
 
@@ -35,16 +132,9 @@ Meanings = Mapping[str, Mapping[str, Meaning]]
 def rewritten_digest(
     files: PublishedFiles, name: str, manifest: Manifest, meanings: Meanings
 ) -> str:
-    """Return the SHA-256 of a data file as it is written from its own content.
+    """Return the SHA-256 of a data file written again from its own content.
 
-    Parameters
-    ----------
-    files
-        The data files.
-    name
-        The file, without its ending.
-    manifest, meanings
-        What the release says of itself, and of its labels: the order of lines follows from both.
+    `name` has no extension. The order of lines follows from the manifest and the label meanings.
     """
     directory = PrivateDirectory()
     path = directory.path / f"{name}.{manifest.format}"
@@ -59,7 +149,7 @@ def rewritten_digest(
 def write_again(
     files: PublishedFiles, name: str, manifest: Manifest, meanings: Meanings, path: Path
 ) -> None:
-    """Write a data file to a path, from its own content; see `rewritten_digest`."""
+    """Write a data file again, from its own content, to a path."""
     order = _Order(files, name, manifest, meanings)
     keys = ", ".join(f"{key} NULLS LAST" for key in order.keys)
     listed = ", ".join(f"f.{files.engine.quote(column)}" for column in files.columns(name))
@@ -70,13 +160,7 @@ def write_again(
 
 
 class _Order:
-    """What the lines of a file are sorted by.
-
-    Parameters
-    ----------
-    files, name, manifest, meanings
-        As for `rewritten_digest`.
-    """
+    """The sort keys of the lines of a file, and the joins and staged tables that they take."""
 
     def __init__(
         self, files: PublishedFiles, name: str, manifest: Manifest, meanings: Meanings
@@ -87,7 +171,7 @@ class _Order:
         self.joins = ""
         self.tables: list[str] = []
         held = files.columns(name)
-        if manifest.shape in (Shape.BUCKETIZED, Shape.SLICED):
+        if manifest.data_file(name).has_bucket:
             self.keys.append(files.engine.cast(self._quoted(BUCKET), "BIGINT"))
         stated = {column.name: column for column in manifest.columns}
         coded = [one for one in held if one in stated and stated[one].role is not Role.INSENSITIVE]
@@ -102,7 +186,7 @@ class _Order:
         return f"f.{self._files.engine.quote(column)}"
 
     def _add_coded(self, place: int, column: PublishedColumn) -> None:
-        """Sort by a column: as text, or by the places of its texts where their order is another."""
+        """Add a column to the sort keys: as text, or by the rank of its text."""
         text = self._files.text_of(self._name, column.name, "f.")
         if self._is_sorted_as_text(column):
             self.keys.append(text)
@@ -112,14 +196,16 @@ class _Order:
             f"SELECT DISTINCT {text} AS v FROM ({self._files.queries[self._name]}) f"
         )
         texts = [one for one in texts_of(found["v"]) if one is not None]
-        given = np.array([*texts, None], dtype=object)[:-1]
-        engine.push(table, {"v": given, "place": np.array(self._places(column, texts), np.int64)})
+        engine.push(
+            table,
+            {"v": text_array(texts), "place": np.array(self._places(column, texts), np.int64)},
+        )
         self.keys.append(f"o{place}.place")
         self.joins += f" LEFT JOIN {table} o{place} ON o{place}.v = {text}"
         self.tables.append(table)
 
     def _is_sorted_as_text(self, column: PublishedColumn) -> bool:
-        if self._manifest.shape is Shape.SUPPRESSED:
+        if self._manifest.shape.hides_cells:
             return True
         is_text = column.type in (ColumnType.CATEGORICAL, ColumnType.ORDERED)
         return is_text and not column.is_recoded
@@ -135,18 +221,18 @@ class _Order:
 
 
 def parquet_faults(files: PublishedFiles, path: Path) -> list[str]:
-    """Return what a Parquet file holds beside its columns, whichever DuckDB wrote it."""
+    """Return the flaws of a Parquet file outside its columns."""
     query = f"SELECT count(*) AS n FROM parquet_kv_metadata({pattern(path)})"
     faults = []
     if int(files.engine.rows(query)["n"][0]):
         faults.append(f"{path.name} has metadata beside its columns")
     if not _DUCKDB.fullmatch(_writer_of(files, path)):
-        faults.append(f"{path.name} was not written by DuckDB, which Shoal writes with")
+        faults.append(f"{path.name} was not written by DuckDB, which Shoal uses")
     return faults
 
 
 def are_written_alike(files: PublishedFiles, paths: Sequence[Path]) -> bool:
-    """Whether Parquet files were written by the version of DuckDB that runs here."""
+    """Return whether Parquet files were written by the version of DuckDB that runs here."""
     directory = PrivateDirectory()
     own = directory.path / "own.parquet"
     try:
@@ -157,6 +243,6 @@ def are_written_alike(files: PublishedFiles, paths: Sequence[Path]) -> bool:
 
 
 def _writer_of(files: PublishedFiles, path: Path) -> str:
-    """Return what a Parquet file says that it was written by."""
+    """Return the writer that a Parquet file names."""
     query = f"SELECT created_by AS c FROM parquet_file_metadata({pattern(path)})"
     return str(files.engine.rows(query)["c"][0])

@@ -1,9 +1,9 @@
 """The steward's table, staged and coded inside an engine.
 
 The source is read once, into the engine. Every quasi-identifying and sensitive column gets a
-dictionary (`dictionary_0`, ...: code, text); the table `coded` holds, for every row, its key, the
-codes (`c0`, ...) and the insensitive values (`x0`, ...) as they are. Identifying columns are never
-staged, but for the key.
+dictionary (`dictionary_0`, ...: code, text). The table `coded` holds for every row its key, the
+codes (`c0`, ...), and the insensitive values (`x0`, ...) as they are. Of the identifying columns
+only the key is staged.
 """
 
 from __future__ import annotations
@@ -13,57 +13,50 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.cells import Cells, Codes, Counts
-from shoal.core.domain import ColumnType, Domain, Texts
+from shoal.core.arrays import Codes, Counts, Flags, Texts
+from shoal.core.cells import Cells
+from shoal.core.display import Displayed, Section
+from shoal.core.domain import (
+    ColumnType,
+    Domain,
+    group_variants,
+    most_frequent_spellings,
+    variants_error,
+)
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.private_cells import Marks, PrivateCells
-from shoal.core.rows import Rows
+from shoal.core.private_cells import PrivateCells
 from shoal.core.schema import ColumnDeclaration, Schema
-from shoal.core.spelling import group_variants, most_frequent_spellings, variants_error
+from shoal.core.table import Rows
 from shoal.core.tree import Tree
-from shoal.engines.carried import (
+from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
+from shoal.engines.sql.coding import (
+    PART,
+    canonical_text,
+    count_times_of_day,
+    stage_coded,
+    whole_row,
+)
+from shoal.engines.sql.domains import (
+    build_domain,
+    infer_type,
+    refuse_reserved,
+    refuse_too_large,
+    text_array,
+    texts_of,
+    type_of_engine,
+)
+from shoal.engines.sql.insensitive import (
     carried_expression,
     carried_kind,
     check_declared,
     refuse_reserved_carried,
     refuse_unique,
 )
-from shoal.engines.coding import count_times_of_day, stage_coded
-from shoal.engines.domains import (
-    build_domain,
-    infer_type,
-    refuse_reserved,
-    refuse_too_large,
-    type_of_engine,
-)
-from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
-from shoal.engines.marking import mark_cells
-from shoal.engines.texts import texts_of
-
-__all__ = [
-    "PART",
-    "EngineTable",
-    "canonical_text",
-    "long_text",
-    "whole_row",
-]
-
-PART = "\x00part"
-"""The name of the column that says which part of the table a row is in; no other can have it."""
+from shoal.engines.sql.marking import mark_cells
 
 
-class EngineTable:
-    """A table held by an engine; implements `shoal.core.table.Table`.
-
-    Parameters
-    ----------
-    engine
-        The engine.
-    scan
-        The source, as the engine can read it.
-    schema
-        The roles of its columns.
-    """
+class EngineTable(Displayed):
+    """A table held by an engine; implements `shoal.core.table.Table`."""
 
     def __init__(self, engine: Engine, scan: Scan, schema: Schema) -> None:
         schema.check_columns(tuple(scan.types))
@@ -83,7 +76,7 @@ class EngineTable:
         self._stage_coded()
         self._n_releases = 0
         self.parts: Domain | None = None
-        """The parts of the table, where its rows are in some; see `shoal.engines.parting`."""
+        """The parts of the table, if it is divided; see `shoal.engines.sql.coding.part_rows`."""
 
     @property
     def schema(self) -> Schema:
@@ -97,17 +90,17 @@ class EngineTable:
 
     @property
     def domains(self) -> Mapping[str, Domain]:
-        """The values of every quasi-identifying and sensitive column."""
+        """The domain of every quasi-identifying and sensitive column."""
         return self._domains
 
     @property
     def variants(self) -> Mapping[str, str]:
-        """What was made of spellings, by sensitive column: merge or distinct, if there were any."""
+        """The treatment of spelling variants, merge or distinct, of sensitive columns with any."""
         return self._variants
 
     @cached_property
     def trees(self) -> Mapping[str, Tree]:
-        """The hierarchies of the schema, laid over the values of their columns."""
+        """The hierarchies of the schema over the domains of their columns."""
         return {
             column: hierarchy.over(self._domains[column], self.counts([column]).counts)
             for column, hierarchy in self._schema.hierarchies.items()
@@ -115,9 +108,9 @@ class EngineTable:
         }
 
     def counts(self, columns: Sequence[str]) -> Cells:
-        """Count the distinct cells of some quasi-identifying or sensitive columns."""
+        """Count the distinct combinations of some coded columns."""
         if len(columns) == 1 and columns[0] != PART:
-            # Counted already, when its values were coded.
+            # It was counted when its values were coded.
             domain = self._domains[columns[0]]
             codes = np.arange(domain.size, dtype=np.int64)[:, np.newaxis]
             return Cells((domain,), codes, self._n_rows_of[columns[0]].copy())
@@ -135,22 +128,16 @@ class EngineTable:
         return Cells(tuple(known[column] for column in columns), codes, fetched["n"])
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
-        """Give the texts of some coded columns, row by row, in the order of their keys."""
+        """Return the texts of some coded columns, row by row, in the order of their keys."""
         rows = self.row_codes(cap)
-        labels = {
-            column: np.array([*self._domains[column].labels(), None], dtype=object)[:-1]
-            for column in columns
-        }
+        labels = {column: text_array(self._domains[column].labels()) for column in columns}
         place = {column: place for place, column in enumerate(rows.columns)}
         return {column: labels[column][rows.codes[:, place[column]]] for column in columns}
 
     def row_codes(self, cap: int) -> Rows:
-        """Give the codes of all coded columns, row by row, in the order of their keys.
+        """Return the codes of all coded columns, row by row, in the order of their keys.
 
-        Raises
-        ------
-        ParameterError
-            Where the table has more than `cap` rows, whichever engine holds it.
+        A table with more than `cap` rows is refused, whichever engine holds it.
         """
         if self._n_rows > cap:
             raise ParameterError(
@@ -161,14 +148,9 @@ class EngineTable:
         return self._fetch_codes("coded")
 
     def sampled_codes(self, n_rows: int, key: bytes) -> Rows:
-        """Do as `row_codes` does, with about `n_rows` of the rows where there are more.
+        """Return the codes of a sample of about `n_rows` rows, which `key` decides.
 
-        Parameters
-        ----------
-        n_rows
-            About how many rows to give.
-        key
-            What decides which rows these are.
+        If the table has no more rows than that, all are returned.
         """
         if self._n_rows <= n_rows:
             return self.row_codes(n_rows)
@@ -188,17 +170,16 @@ class EngineTable:
         codes = np.empty((len(fetched["row_key"]), len(names)), dtype=np.int32)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        keys: Texts = np.array([*texts_of(fetched["row_key"]), None], dtype=object)[:-1]
+        keys = text_array(texts_of(fetched["row_key"]))
         return Rows(tuple(self._domains.values()), codes, keys, is_typed=not self.scan.is_text)
 
-    def marked(self, cells: PrivateCells, cap: int) -> Marks:
-        """Mark the cells that are named: one row a row of `row_codes`, in its order."""
+    def marked(self, cells: PrivateCells, cap: int) -> Flags:
+        """Return which cells are private: one row per row of `row_codes`, in its order."""
         return mark_cells(self, cells, self.row_codes(cap))
 
     def codes_of_keys(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
-        """Give the codes of the rows with some keys, by key and column."""
-        asked: Texts = np.array([*dict.fromkeys(keys), None], dtype=object)[:-1]
-        self.engine.push("asked", {"row_key": asked})
+        """Return the codes of the rows with some keys, by key and column."""
+        self.engine.push("asked", {"row_key": text_array(dict.fromkeys(keys))})
         names = {column: self.code_name(column) for column in self._schema.coded}
         listed = ", ".join(f"t.{name}" for name in names.values())
         fetched = self.engine.rows(
@@ -214,8 +195,7 @@ class EngineTable:
     def key_expression(self) -> str:
         """The expression of a row's key, over the source.
 
-        Rows that nothing in the source tells apart have the same; their keys in the table have a
-        number beside it.
+        Rows with the same content may share it; their keys in the table then have a number added.
         """
         if self._schema.key is not None:
             return self._text(self._schema.key)
@@ -223,11 +203,32 @@ class EngineTable:
             return self.engine.cast(self.scan.line, "VARCHAR")
         return self.engine.hash(whole_row(self.engine, self.scan))
 
+    @property
+    def value_names(self) -> list[str]:
+        """The names in `coded` of all codes, then of all insensitive values."""
+        return [
+            *(f"c{place}" for place in range(len(self._schema.coded))),
+            *(f"x{place}" for place in range(len(self._schema.insensitive))),
+        ]
+
     def code_name(self, column: str) -> str:
-        """Give the name of a column's codes in the table `coded`."""
+        """Return the name of a column's codes in the table `coded`."""
         if column == PART:
             return "part"
         return f"c{self._schema.coded.index(column)}"
+
+    def shown_name(self, column: str) -> str:
+        """Return the name in `published_N` of a column's codes, or of its insensitive values."""
+        if column in self._schema.insensitive:
+            return f"x{self._schema.insensitive.index(column)}"
+        return f"p{self._schema.coded.index(column)}"
+
+    def _overview(self) -> Section:
+        rows = tuple(
+            (name, str(role), str(self._types[name]) if name in self._types else None)
+            for name, role in self._schema.roles.items()
+        )
+        return Section(repr(self), ("column", "role", "type"), rows, holds_values=False)
 
     def __repr__(self) -> str:
         return f"Table({self.scan.name}: {self._n_rows} rows, {len(self.scan.types)} columns)"
@@ -267,15 +268,11 @@ class EngineTable:
         return self.engine.text(self.engine.quote(column), self.scan.types[column])
 
     def _tell_equal_rows_apart(self) -> None:
-        """Number the rows that are equal in all columns: they are interchangeable."""
+        """Add a number to the keys of rows that are equal in all columns."""
         found = self.engine.rows("SELECT count(*) - count(DISTINCT row_key) AS n FROM source")
         if int(found["n"][0]) == 0:
             return
-        names = ", ".join(
-            (["person"] if self._schema.person else [])
-            + [f"c{place}" for place in range(len(self._schema.coded))]
-            + [f"x{place}" for place in range(len(self._schema.insensitive))]
-        )
+        names = ", ".join((["person"] if self._schema.person else []) + self.value_names)
         number = self.engine.cast(
             "row_number() OVER (PARTITION BY row_key ORDER BY row_key)", "VARCHAR"
         )
@@ -290,8 +287,8 @@ class EngineTable:
         n_timed = count_times_of_day(self.engine, self.scan, column)
         if n_timed:
             raise DataError(
-                f"Column {column!r} holds {n_timed} times of day, not dates.",
-                hint="cut it to the date: a time of day is nearly unique.",
+                f"Column {column!r} has {n_timed} values with a time of day, not only a date.",
+                hint="truncate it to the date: a time of day is nearly unique.",
             )
         return canonical_text(self.engine, column, self.scan.types[column])
 
@@ -304,9 +301,9 @@ class EngineTable:
         if n_missing or n_repeated:
             what = f"{n_missing} rows have none" if n_missing else f"{n_repeated} rows repeat one"
             raise DataError(
-                f"The key {self._schema.key!r} does not tell rows apart: {what}.",
-                hint="name a column whose values are all there and all different, or leave key= "
-                "out: the line then serves.",
+                f"The key {self._schema.key!r} does not identify rows: {what}.",
+                hint="name a column with a different value in every row, or leave key= out: the "
+                "line number then serves.",
             )
 
     def _count_people(self) -> int:
@@ -322,10 +319,10 @@ class EngineTable:
             f"SELECT c{place} AS v, count(*) AS n FROM source GROUP BY c{place}"
         )
         read, counts = texts_of(fetched["v"]), fetched["n"].astype(np.int64)
-        refuse_reserved(column, np.array([v for v in read if v is not None], dtype=object))
+        refuse_reserved(column, text_array(v for v in read if v is not None))
         values = self._spelled(column, read, counts)
         distinct = values if values is read else list(dict.fromkeys(values))
-        present = np.array([v for v in distinct if v is not None], dtype=object)
+        present = text_array(v for v in distinct if v is not None)
         declared = self._schema.types.get(column)
         if declared is None:
             column_type = infer_type(present) if self.scan.is_text else self._types[column]
@@ -338,7 +335,7 @@ class EngineTable:
             codes = np.array([code_of[value] for value in values], dtype=np.int64)
         self._n_rows_of[column] = np.zeros(domain.size, dtype=np.int64)
         np.add.at(self._n_rows_of[column], codes, counts)
-        # A code has as many entries as the value has spellings: rows find theirs by any of them.
+        # A merged value has one entry per spelling, so that rows are found under each of them.
         self.engine.push(f"dictionary_{place}", _dictionary(domain, read, codes))
         return domain
 
@@ -347,10 +344,7 @@ class EngineTable:
     ) -> Sequence[str | None]:
         """Return how each text of a column is spelled in the release.
 
-        Raises
-        ------
-        DataError
-            Where a sensitive column has variants, and the steward does not say what they are.
+        A sensitive column with spelling variants is refused unless the steward decides on them.
         """
         kind = self._types[column]
         if column not in self._schema.sensitive or kind is not ColumnType.CATEGORICAL:
@@ -374,7 +368,7 @@ class EngineTable:
         return merged
 
     def _stage_coded(self) -> None:
-        # A missing value finds no text; its code is the one behind those of all texts.
+        # A missing value has no text; its code comes after those of all texts.
         codes = {
             place: f"coalesce(d{place}.code, {len(self._domains[column].texts)})"
             for place, column in enumerate(self._schema.coded)
@@ -385,7 +379,7 @@ class EngineTable:
         for place, column in enumerate(self._schema.coded):
             is_merged = self._variants.get(column) == "merge"
             if is_merged or self.engine.publisher is not self.engine:
-                # What is published is found by its code, so that a code has one text there.
+                # The publisher finds texts by code, so a code must have only one text there.
                 domain = self._domains[column]
                 codes_of_texts = np.arange(len(domain.texts))
                 shown = _dictionary(domain, domain.texts.tolist(), codes_of_texts)
@@ -397,7 +391,7 @@ class EngineTable:
         return self._n_releases
 
     def type_of(self, column: str) -> ColumnType:
-        """Give the type of a published column."""
+        """Return the type of a published column."""
         if column in self._domains:
             return self._domains[column].type
         try:
@@ -407,35 +401,7 @@ class EngineTable:
 
 
 def _dictionary(domain: Domain, texts: Sequence[str | None], codes: Codes) -> Columns:
-    """Return texts with their codes, as engines hold them; missing ones aside."""
-    listed: Texts = np.array([*texts, None], dtype=object)[:-1]
+    """Return texts with their codes, as engines hold them, without missing ones."""
     is_text = codes < len(domain.texts)
     code_type = np.int16 if domain.size < 2**15 else np.int32
-    return {"code": codes[is_text].astype(code_type), "v": listed[is_text]}
-
-
-def canonical_text(engine: Engine, column: str, kind: str) -> str:
-    """Give the expression of a column's canonical text; of a moment that of its date."""
-    name = engine.quote(column)
-    if kind.startswith("TIMESTAMP"):
-        return engine.text(engine.cast(name, "DATE"), "DATE")
-    return engine.text(name, kind)
-
-
-def whole_row(engine: Engine, scan: Scan) -> str:
-    """Give the expression of a text that tells rows of different content apart.
-
-    Every value has its length before it, so that no two rows run into the same text.
-    """
-    parts = [
-        long_text(engine, engine.text(engine.quote(column), kind))
-        for column, kind in scan.types.items()
-    ]
-    return f"concat({', '.join(parts)})"
-
-
-def long_text(engine: Engine, text: str) -> str:
-    """Give the expression of a text with its length before it; of a missing one a dash."""
-    length = engine.cast(f"length({text})", "VARCHAR")
-    # Engines differ in what they make of a missing value in a concatenation.
-    return f"CASE WHEN {text} IS NULL THEN '-' ELSE concat({length}, ':', {text}) END"
+    return {"code": codes[is_text].astype(code_type), "v": text_array(texts)[is_text]}

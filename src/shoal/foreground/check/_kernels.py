@@ -1,7 +1,7 @@
 """Expected carriers of each class in a bucket, given how many rows of it carry a value.
 
-Written for Cython's pure Python mode: compiled where the package is built, the same file as plain
-Python elsewhere. Arrays are contiguous, and allocated by the caller.
+Written in Cython's pure Python mode: compiled when the package is built, and otherwise run as plain
+Python. Arrays are contiguous, and allocated by the caller.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ def share_out(
     before: cython.double[::1],
     after: cython.double[:, ::1],
 ) -> None:
-    """Find the expected carriers of each class of each bucket, at several points.
+    """Compute the expected carriers of each class of each bucket, at several points.
 
     The classes of bucket b are the entries `start[b], ..., start[b + 1] - 1`, of `rows` rows each;
-    a point is a row of `logs`, the logarithms of the odds of every class. The carriers of a class
-    are binomial, and `carriers[b]` of them are given in all, which is more than none and fewer than
-    the rows. `expected` becomes a number per point and entry, `height` per point and bucket the
-    logarithm of the sum, over all worlds, of the products of the odds of those who carry the value.
-    `factorials` are the logarithms of 0!, 1!, ... up to the most rows of an entry. `law` and
-    `after` are room for w + 1 numbers per class of a bucket and one more class, `before` for w + 1,
-    where w is the largest number of carriers. The plain twin is `Mixed`.
+    a point is a row of `logs`, the log odds of every class. The carriers of a class are binomial,
+    given that they sum to `carriers[b]`, which is at least 1 and less than the number of rows.
+    `expected` receives a number per point and entry; `height`, per point and bucket, the logarithm
+    of the sum, over all worlds, of the product of the odds of the carriers. The invariant is that
+    `expected` sums to `carriers[b]` in every bucket; the plain twin is `Mixed`.
+
+    `factorials` are the logarithms of 0!, 1!, ... up to the most rows of an entry. Work space:
+    `law` and `after` have w + 1 numbers per class of a bucket and for one more class, `before` has
+    w + 1, where w is the largest number of carriers.
     """
     n_points: cython.Py_ssize_t = logs.shape[0]
     n_buckets: cython.Py_ssize_t = carriers.shape[0]
@@ -72,7 +74,7 @@ def share_out(
             for c in range(n_classes):
                 e = start[b] + c
                 one = logs[p, which[e]] + shift
-                # The logarithms of the chances to carry the value and to lack it.
+                # The logarithms of the probabilities of carrying the value and of lacking it.
                 if one < 0:
                     no = -log1p(exp(one))
                     yes = one + no
@@ -110,7 +112,7 @@ def share_out(
                     total += weight
                     mean += k * weight
                 expected[p, start[b] + c] = mean / total
-                # From the end, so that what is read is what was before this class.
+                # From the end, so that the values read do not yet include this class.
                 for i in range(n, -1, -1):
                     weight = 0.0
                     for k in range(min(most, i) + 1):
@@ -129,9 +131,9 @@ def find_shift(
     logs: cython.double[:, ::1],
     p: cython.Py_ssize_t,
 ) -> cython.double:
-    """Return what to add to the logarithms so that about as many carriers are expected as are.
+    """Return what to add to the log odds so that the expected number of carriers is about right.
 
-    It changes nothing but how small the terms are, so halving an interval a few times is enough.
+    It changes only how small the terms are, so halving an interval a few times is enough.
     """
     e: cython.Py_ssize_t
     n_rows: cython.double = 0.0

@@ -1,9 +1,9 @@
-"""Expected carriers of each class in buckets, given how many rows of the bucket carry a value.
+"""The likelihood of the probabilities of one attribute set, from the published lines and values.
 
-The number of carriers of each class is binomial, given that they add up to n, and the binomial laws
-are added up class by class: by a kernel, or by Fourier transform where there are many carriers. A
-bucket whose rows are all of one class needs neither: whatever the chance, everybody in it is a
-carrier with n/N.
+The number of carriers of each class in a bucket is binomial, given that they sum to n. The binomial
+laws are added class by class: by a kernel, or by Fourier transform if there are many carriers. A
+bucket whose rows are all of one class needs neither: whatever the probability, each of its rows is
+a carrier with n/N.
 """
 
 from __future__ import annotations
@@ -13,66 +13,114 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from shoal.checks._kernels import share_out
-from shoal.core.cells import Codes, Counts
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.cells import Cells
+from shoal.foreground.check._kernels import share_out
 
-__all__ = ["Floats", "Mixed", "Part", "Small"]
-
-Floats = npt.NDArray[np.float64]
-
+_MANY = 512
+"""Buckets with more carriers are added by Fourier transform."""
 _MOST_HALVINGS = 60
 _NEAR = 0.5
 _SHORT = 48
-"""Sums of so few carriers are added up one by one; longer ones by Fourier transform."""
+"""Sums of this few carriers are added one by one; longer ones by Fourier transform."""
 _MOST_ENTRIES = 2_000_000
-"""How many entries of buckets are held at once."""
+"""How many entries of buckets are held in memory at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The likelihood of the probabilities of one attribute set.
+
+    `parts` are the buckets of several classes that hold a carrier; `known` are the carriers of each
+    class in other buckets. `rows` is the number of rows of each class, and `total` that of all
+    carriers, in the whole release.
+    """
+
+    parts: list[Part]
+    known: Floats
+    rows: Counts
+    total: float
+
+    @classmethod
+    def of(cls, lines: Cells, classes: Codes, carriers: Counts, n_classes: int) -> Model:
+        """Find the buckets with rows of several classes; buckets of similar size are kept together.
+
+        `lines` are the published lines, the column of buckets first, and `classes` their classes.
+        `carriers` is the number of rows of each bucket that carry the value.
+        """
+        pairs, inverse = np.unique(lines.codes[:, 0] * n_classes + classes, return_inverse=True)
+        rows = np.bincount(inverse, lines.counts).astype(np.int64)
+        owner, which = pairs // n_classes, pairs % n_classes
+        n_own = np.bincount(owner, minlength=len(carriers))
+        is_full = carriers == np.bincount(owner, rows, len(carriers))
+        is_mixed = (n_own > 1) & (carriers > 0) & ~is_full
+        is_large = carriers > _MANY
+        small: list[Mixed] = []
+        parts: list[Part] = []
+        for n_there, large in np.unique(np.column_stack([n_own, is_large])[is_mixed], axis=0):
+            chosen = np.flatnonzero(is_mixed & (n_own == n_there) & (is_large == large))
+            entry = np.isin(owner, chosen)
+            held = which[entry].reshape(len(chosen), n_there)
+            kinds = Mixed.of(held, rows[entry].reshape(held.shape), carriers[chosen], chosen)
+            (parts if large else small).append(kinds)
+        if small:
+            parts.append(Small.of(small, n_classes))
+        # Carriers are known in buckets of one class, and in those where every row is a carrier.
+        pure = np.flatnonzero((n_own == 1) & (carriers > 0) & ~is_full)
+        only = np.zeros(len(carriers), dtype=np.int64)
+        only[owner] = which
+        known = np.bincount(only[pure], carriers[pure], n_classes).astype(np.float64)
+        sure = is_full[owner]
+        known += np.bincount(which[sure], rows[sure], n_classes)
+        n_rows = np.bincount(classes, lines.counts, n_classes).astype(np.int64)
+        return cls(parts, known, n_rows, float(carriers.sum()))
+
+    @cached_property
+    def n_operations(self) -> int:
+        """About how many operations one step takes, for one point."""
+        return sum(part.n_operations for part in self.parts) + len(self.rows)
+
+    def step(self, chances: Floats) -> tuple[Floats, Floats]:
+        """Apply the equations once, from several points.
+
+        Returns the expected share of carriers among the rows of each class, one row per point, and
+        the log-likelihood of each point, up to a constant.
+        """
+        logs = np.log(chances) - np.log1p(-chances)
+        expected = np.repeat(self.known[np.newaxis], len(chances), axis=0)
+        log = (self.known * logs).sum(axis=1) + (self.rows * np.log1p(-chances)).sum(axis=1)
+        for part in self.parts:
+            found, weight = part.expect(logs)
+            expected += found
+            log += weight
+        return expected / np.maximum(self.rows, 1), log
 
 
 class Part(Protocol):
-    """Some of the buckets of a release that hold a carrier and rows of several classes."""
+    """Some of the buckets of a release that hold a carrier and rows of several classes.
+
+    `logs` are log odds: one row per point, one column per class.
+    """
 
     @property
     def n_operations(self) -> int:
         """About how many operations one call of `expect` takes, for one point."""
 
     def expect(self, logs: Floats) -> tuple[Floats, Floats]:
-        """Return the expected carriers of each class over all buckets, and their log-likelihood.
-
-        Parameters
-        ----------
-        logs
-            The logarithms of the odds: one row per point, one column per class.
-        """
+        """Return the expected carriers of each class over all buckets, and their log-likelihood."""
 
     def beliefs(self, logs: Floats, weights: Floats) -> tuple[Codes, Floats]:
-        """Return buckets, and the largest belief about a row of each.
-
-        Parameters
-        ----------
-        logs
-            The logarithms of the odds: one row per point, one column per class.
-        weights
-            The weights of the points.
-        """
+        """Return buckets, and the largest belief about a row of each, by weighted points."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Buckets with carriers and rows of equally many classes.
+    """Buckets with a carrier and with the same number of classes.
 
-    Parameters
-    ----------
-    which, rows
-        One line per kind of bucket: its classes, and how many rows of each it has.
-    carriers
-        How many rows of each carry the value.
-    alike
-        How many buckets are of each kind.
-    bucket, kind
-        The buckets, and the kind of each.
+    There is one line of `which` and `rows` per kind of bucket: its classes, and the number of rows
+    of each. `alike` is the number of buckets of each kind, and `kind` the kind of each of `bucket`.
     """
 
     which: Codes
@@ -84,7 +132,7 @@ class Mixed:
 
     @classmethod
     def of(cls, which: Codes, rows: Counts, carriers: Counts, bucket: Codes) -> Mixed:
-        """Take together buckets with the same rows of the same classes and as many carriers."""
+        """Combine buckets with the same rows of the same classes and as many carriers."""
         width = which.shape[1]
         kinds, kind, alike = np.unique(
             np.column_stack([which, rows, carriers]),
@@ -104,13 +152,8 @@ class Mixed:
     def each(self, logs: Floats) -> tuple[Floats, Floats]:
         """Return the expected carriers of each class, and the logarithm of the sum over worlds.
 
-        Returns
-        -------
-        expected
-            By point, kind of bucket and class.
-        log
-            By point and kind, the logarithm of the sum of the products of the odds of those who
-            carry the value, over all worlds.
+        The first is by point, kind of bucket and class. The second is by point and kind; the weight
+        of a world is the product of the odds of its carriers.
         """
         own = logs[:, self.which]
         shape = own.shape
@@ -177,9 +220,9 @@ class Mixed:
 
 
 def _shift(logs: Floats, rows: Counts, carriers: Counts) -> Floats:
-    """Return what to add to the logarithms so that as many carriers are expected as there are.
+    """Return what to add to the log odds so that the expected number of carriers is about right.
 
-    Near is enough: the number itself changes nothing but how small the terms are.
+    Being close is enough: the number changes only how small the terms are.
     """
     even = np.log(carriers / (rows.sum(axis=1) - carriers + 0.5))
     low, high = even - logs.max(axis=1), even - logs.min(axis=1)
@@ -195,7 +238,7 @@ def _shift(logs: Floats, rows: Counts, carriers: Counts) -> Floats:
 
 
 def _add(one: Floats, other: Floats) -> Floats:
-    """Return the distribution of the sum of two numbers, as far as it is kept."""
+    """Return the distribution of the sum of two numbers, up to the width that is kept."""
     width = one.shape[1]
     if width <= _SHORT:
         total = np.zeros_like(one)
@@ -211,20 +254,8 @@ def _add(one: Floats, other: Floats) -> Floats:
 class Small:
     """Buckets with carriers and rows of several classes, for the kernel.
 
-    Parameters
-    ----------
-    start
-        The first entry of each kind of bucket, and the number of entries.
-    which, rows
-        The class of each entry, and how many rows of the bucket are of it.
-    carriers
-        How many rows of each kind carry the value.
-    alike
-        How many buckets are of each kind.
-    bucket, kind
-        The buckets, and the kind of each.
-    n_classes
-        How many classes there are.
+    The entries of each kind of bucket begin at `start`: a class, and its number of rows. The other
+    fields are as in `Mixed`.
     """
 
     start: Codes
@@ -255,7 +286,7 @@ class Small:
     @cached_property
     def n_operations(self) -> int:
         """About how many operations one call of `expect` takes, for one point."""
-        # One for six multiplications of the kernel: that is about what others take for one.
+        # Six multiplications of the kernel count as one: it is that much faster.
         n_ways = np.minimum(self.rows, np.repeat(self.carriers, np.diff(self.start))) + 1
         pairs = np.add.reduceat(n_ways, self.start[:-1]) * (self.carriers + 1)
         return len(self.which) + int(pairs.sum()) // 2
@@ -266,7 +297,7 @@ class Small:
 
     @cached_property
     def _to_classes(self) -> sparse.csr_array:
-        """The matrix that adds entries up by class, over all buckets of a kind."""
+        """The matrix that sums entries by class, over all buckets of a kind."""
         alike = np.repeat(self.alike, np.diff(self.start)).astype(np.float64)
         place = (np.arange(len(self.which)), self.which)
         return sparse.csr_array((alike, place), shape=(len(self.which), self.n_classes))

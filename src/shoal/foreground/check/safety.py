@@ -1,16 +1,16 @@
-"""Foreground safety: what the release says of kinds of people links nobody to a value.
+"""Foreground safety: what the release shows about kinds of people links nobody to a value.
 
 The checker mines the release anew. For every set of quasi-identifiers with enough rows it solves
-the equations: the chance of a signature is the expected share of carriers among its rows, given the
-buckets. Where they have several solutions, the belief about a person is the mean over the maxima
-that are reached from the published list of starts, weighted by their likelihood. A bucket whose
-rows are all of one class needs none of that: whatever the chance, everybody is a carrier with n/N,
-which is compared with 1/r in whole numbers.
+the equations: the probability of a signature is the expected share of carriers among its rows,
+given the buckets. If they have several solutions, the belief about a person is the mean over the
+maxima that are reached from the published list of starts, weighted by their likelihood. A bucket
+whose rows are all of one class needs none of that: whatever the probability, each row is a carrier
+with n/N, which is compared with 1/r in whole numbers.
 
 References
 ----------
-R. Wong, A. Fu, K. Wang, Y. Xu, P. Yu, Can the utility of anonymized data be used for privacy
-breaches?, 2011: Equations (2) to (4), Algorithm 1.
+[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data be
+used for Privacy Breaches? TKDD 5(3), 2011: Equations (2) to (4), Algorithm 1.
 """
 
 from __future__ import annotations
@@ -23,30 +23,26 @@ from itertools import combinations
 
 import numpy as np
 
-from shoal.checks._entries import confirm_occupied
-from shoal.checks._foreground_buckets import Floats
-from shoal.checks._foreground_model import Model
-from shoal.checks._foreground_solutions import solve
-from shoal.checks._foreground_starts import seed_numbers
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.cells import Buckets, Cells, Codes, Counts
+from shoal.core.adversary_guarantees import ForegroundSafety
+from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.cells import Buckets, Cells
 from shoal.core.exact import as_text
-from shoal.core.guarantees import ForegroundSafety
-from shoal.core.work import Work
-
-__all__ = ["check", "largest_link"]
+from shoal.core.progress import Work
+from shoal.core.verdict import Evidence, Verdict, confirm_occupied
+from shoal.foreground.check.model import Model
+from shoal.foreground.check.solutions import seed_numbers, solve
 
 _TIE = 1e-9
-"""Beliefs are floats: what exceeds 1/r by no more is rounding."""
+"""Beliefs are floats: an excess over 1/r by no more is rounding."""
 _MILLION = 10**6
 _PER_SET = 10**6
-"""What it takes to begin with a set of columns, in operations."""
+"""The overhead of a set of columns, in operations."""
 
 
 def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
-    """Check that nobody is linked to a protected value with more than 1/r.
+    """Check that nobody is linked to a protected value with a probability above 1/r.
 
-    Without the published rows of the buckets only the share of the values in each is checked.
+    Without the published rows of the buckets, only the share of the values in each is checked.
 
     Examples
     --------
@@ -101,7 +97,7 @@ def largest_link(
     n_enough
         The fewest rows with a signature that are relied on.
     policy
-        What is assumed of signatures with fewer.
+        What is assumed of signatures with fewer rows; default ``"pool"``.
 
     Examples
     --------
@@ -114,12 +110,12 @@ def largest_link(
     """
     buckets = confirm_occupied(buckets)
     links = _links(buckets, lines, [values], n_enough, policy, Work())
-    # The mean belief of a bucket is the share, by whichever set.
+    # By any set, the mean belief in a bucket is its share.
     return float(np.maximum(links.mean, _shares(buckets, [values])).max(initial=0.0))
 
 
 def _reached(worst: float, kept: Fraction | None) -> str:
-    """Write the largest r that everybody keeps, rounded down, but no less than one that holds."""
+    """Return the largest r that everybody keeps, rounded down, but no less than one that holds."""
     best = Fraction(math.floor(_MILLION / worst * (1 + 1e-9)), _MILLION)
     return as_text(best if kept is None else max(best, kept))
 
@@ -150,12 +146,8 @@ def _shares(buckets: Buckets, aims: list[tuple[int, ...]]) -> Floats:
 class _Links:
     """What is believed about the rows of each bucket that differ by some attribute set.
 
-    Parameters
-    ----------
-    mean
-        The largest belief: the mean over all solutions.
-    alone
-        The largest by a single solution that is about as likely as the best.
+    `mean` is the largest belief, averaged over all solutions; `alone` is the largest by a single
+    solution that is about as likely as the best.
     """
 
     mean: Floats
@@ -174,13 +166,7 @@ def _links(
     policy: str,
     work: Work,
 ) -> _Links:
-    """Mine every usable set for every aim.
-
-    Raises
-    ------
-    TooMuchWork
-        If that takes more operations than `work` has left.
-    """
+    """Mine every usable set for every aim; raises `TooMuchWork` if `work` does not suffice."""
     links = _Links.none(buckets.n_buckets)
     for one in _usable_sets(lines, n_enough, work):
         for values in aims:
@@ -227,14 +213,8 @@ def _mine(
 class _UsableSet:
     """A set of quasi-identifiers with a signature of enough rows.
 
-    Parameters
-    ----------
-    columns
-        Their names.
-    classes
-        The class of each line: its signature.
-    signatures
-        The texts of the signatures; None, the last, stands for all that are too rare.
+    `classes` is the signature of each line. `signatures` are the texts of the signatures; None, the
+    last, stands for all that are too rare.
     """
 
     columns: list[str]
@@ -261,7 +241,7 @@ def _usable_sets(lines: Cells, n_enough: int, work: Work) -> Iterator[_UsableSet
 
 
 def _signatures(lines: Cells, chosen: tuple[int, ...], n_enough: int) -> _UsableSet | None:
-    """Number the lines by their signatures; None where no signature has enough rows."""
+    """Number the lines by their signatures; None if no signature has enough rows."""
     signature = np.zeros(len(lines.counts), dtype=np.int64)
     for place in chosen:
         key = signature * lines.domains[place + 1].size + lines.codes[:, place + 1]

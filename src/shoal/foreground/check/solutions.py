@@ -1,34 +1,35 @@
-"""The solutions of the foreground equations, by a checker's own search.
+"""The solutions of the foreground equations, by a search of the checker's own.
 
-Which of several solutions a search finds depends on where it begins, so the starts are published,
-and `_foreground_starts` makes them anew from the names and values in the release. Every start is
-climbed from by iterating the equations, and Newton's method finds the last digits. An end that is
-no maximum is left; distinct maxima are weighed by their likelihood.
+Which of several solutions a search finds depends on where it starts, so the starts are published
+and are computed here from the names and values in the release: equal probabilities, each class
+raised in turn, and eight pseudo-random points from SHA-256. From every start the search iterates
+the equations, and Newton's method finds the last digits. An end that is not a maximum is left;
+distinct maxima are weighted by their likelihood.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checks._foreground_buckets import Floats
-from shoal.checks._foreground_model import Model
-from shoal.checks._foreground_starts import starting_chances
-from shoal.core.cells import Counts
-from shoal.core.work import Work
+from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.progress import Work
+from shoal.foreground.check.model import Model
 
-__all__ = ["Solutions", "solve"]
-
-Flags = npt.NDArray[np.bool_]
-
+_N_WORDS = 8
+_N_RAISED = 32
+_TENFOLD = 10.0
+_HUNDREDTH = 0.01
 _LEAST = 1e-9
-"""The least chance, and the least chance of the contrary, that the search goes to."""
+"""Probabilities stay this far from 0 and 1."""
 _SETTLED = 1e-7
 _MOST_STEPS = 400
 _LONGEST, _FARTHEST = 32.0, 0.25
-"""A stride is at most so many times what one step changes, and this far in log-odds."""
+"""The most steps that a stride covers, and the farthest it goes in log odds."""
 _DISTINCT = 1e-6
 _SAME_RIDGE = 1e-2
 _HIGHER = 1e-7
@@ -43,21 +44,58 @@ _NEAR_BOUND = 1e-4
 _OFTEN, _EVERY, _SLOW = 8, 32, 5e-3
 _CLOSE_CALL = 2.0
 _PER_STEP = 20_000
-"""What it takes to begin a step, however small the release is."""
+"""The overhead of a step, however small the release is, in operations."""
+
+
+def seed_numbers(
+    columns: list[str], values: list[str | None], signatures: list[list[str | None] | None]
+) -> Floats:
+    """Return the eight published pseudo-random numbers of each class.
+
+    `values` count as one. `signatures` are the texts of each signature, in the order of `columns`;
+    None for all that are too rare.
+    """
+    order = sorted(range(len(columns)), key=lambda place: columns[place])
+    by_name = [columns[place] for place in order]
+    ordered = sorted(values, key=lambda text: (text is not None, text or ""))
+    numbers = []
+    for texts in signatures:
+        own = None if texts is None else [texts[place] for place in order]
+        stated = json.dumps(
+            ["shoal foreground start", by_name, ordered, own],
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        digest = hashlib.sha256(stated.encode("utf-8")).digest()
+        numbers.append(
+            [
+                (int.from_bytes(digest[4 * word : 4 * word + 4], "big") + 0.5) / 2**32
+                for word in range(_N_WORDS)
+            ]
+        )
+    return np.array(numbers)
+
+
+def starting_chances(numbers: Floats, rows: Counts, rate: float) -> Floats:
+    """Return the starts, one row each."""
+    level = np.log(rate / (1 - rate))
+    alike = level + _HUNDREDTH * (2 * numbers[:, 0] - 1)
+    logs = [alike]
+    fewest = sorted(range(len(rows)), key=lambda place: (rows[place], numbers[place, 0]))
+    for place in fewest[:_N_RAISED]:
+        raised = alike.copy()
+        raised[place] += np.log(_TENFOLD)
+        logs.append(raised)
+    chances = [1 / (1 + np.exp(-one)) for one in logs]
+    return np.array([*chances, *(numbers[:, word] for word in range(_N_WORDS))])
 
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """The distinct maxima.
+    """The distinct maxima, one row of `chances` each.
 
-    Parameters
-    ----------
-    chances
-        One row per maximum, one column per class.
-    weights
-        Their likelihoods, as shares of the sum.
-    is_close
-        Whether the log-likelihood is within 2 of the highest.
+    `weights` are their likelihoods, as shares of the sum; `is_close` says that the log-likelihood
+    is within 2 of the highest.
     """
 
     chances: Floats
@@ -66,23 +104,10 @@ class Solutions:
 
 
 def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions:
-    """Search from every listed start.
+    """Search from every listed start; raises `TooMuchWork` if that takes more than `work` has.
 
-    Parameters
-    ----------
-    model
-        The likelihood.
-    numbers
-        The published numbers of each class; see `seed_numbers`.
-    fixed
-        The chances that are given; not a number for those that are sought.
-    work
-        What may be spent.
-
-    Raises
-    ------
-    TooMuchWork
-        If the search would take more.
+    `numbers` are those of `seed_numbers`, and `fixed` the probabilities that are given; NaN for
+    those that are sought.
     """
     rate = model.total / float(model.rows.sum())
     search = _Search.of(model, fixed, rate, work)
@@ -104,17 +129,11 @@ def solve(model: Model, numbers: Floats, fixed: Floats, work: Work) -> Solutions
 
 @dataclass(frozen=True, eq=False)
 class _Maximum:
-    """A maximum.
+    """A maximum and its log-likelihood.
 
-    Parameters
-    ----------
-    chances, height
-        The point and its log-likelihood.
-    is_certain
-        Whether its curvature leaves no doubt.
-    slope, moving, bends
-        The slopes there, the classes that none of them holds at a bound, and minus the second
-        derivatives along these; none for a maximum that is not certain.
+    `is_certain` says that its curvature is clear. Only then are there `slope`, the slopes there,
+    `moving`, the classes that no slope holds at a bound, and `bends`, minus the second derivatives
+    along these.
     """
 
     chances: Floats
@@ -131,7 +150,7 @@ class _Maximum:
         return cls(chances, height, False, np.zeros(0), nothing, np.zeros((0, 0)))
 
     def fall(self, points: Floats) -> Floats:
-        """Return by how much the likelihood should fall from here to other points."""
+        """Return how far the likelihood should fall from here to other points."""
         away = points - self.chances
         found: Floats = -(away * self.slope).sum(axis=1)
         inner = away[:, self.moving]
@@ -144,22 +163,8 @@ class _Maximum:
 class _Search:
     """Climbs, and the maxima that they ended at.
 
-    Parameters
-    ----------
-    model
-        The likelihood.
-    fixed
-        The chances that are given.
-    rate
-        The share of carriers in the whole release.
-    work
-        What may be spent.
-    maxima
-        The maxima so far.
-    reached
-        The heights of known maxima that climbs came to.
-    doubtful
-        The ends so far whose curvature leaves doubts.
+    `rate` is the share of carriers in the whole release. `reached` are the heights of known maxima
+    that climbs arrived at, `doubtful` the ends so far whose curvature is not clear.
     """
 
     model: Model
@@ -172,7 +177,10 @@ class _Search:
 
     @classmethod
     def of(cls, model: Model, fixed: Floats, rate: float, work: Work) -> _Search:
-        """Set the search up: classes that are never beside a carrier, or always one, are known."""
+        """Set the search up; the probabilities of some classes follow from the release at once.
+
+        Those classes never share a bucket with a carrier, or all their rows are carriers.
+        """
         work.spend(model.n_operations)
         share = model.step(np.full((1, len(fixed)), 0.5))[0][0]
         is_known = np.isnan(fixed) & ((share <= 0) | (share >= 1 - 1e-12) | (model.rows == 0))
@@ -180,16 +188,16 @@ class _Search:
 
     @property
     def sought(self) -> npt.NDArray[np.intp]:
-        """The classes whose chances are sought."""
+        """The classes whose probabilities are sought."""
         return np.flatnonzero(np.isnan(self.fixed))
 
     def inside(self, chances: Floats) -> Floats:
-        """Keep chances off the bounds, and those that are given as they are."""
+        """Keep probabilities off the bounds, and those that are given as they are."""
         found: Floats = np.where(np.isnan(self.fixed), chances, self.fixed)
         return np.clip(found, _LEAST, 1 - _LEAST)
 
     def step(self, chances: Floats) -> tuple[Floats, Floats]:
-        """Apply the equations once, and count it."""
+        """Apply the equations once, and count the work."""
         self.work.spend(_PER_STEP + len(chances) * self.model.n_operations)
         return self.model.step(chances)
 
@@ -216,7 +224,7 @@ class _Search:
         return any(np.abs(point - one.chances).max() <= _DISTINCT for one in self.maxima)
 
     def _rises(self, point: Floats) -> bool:
-        """Whether the likelihood curves upwards in some direction, so that a climb can leave it."""
+        """Return whether the likelihood curves upwards in some direction."""
         slope = self._slopes(point[np.newaxis])[0][0]
         moving = self.sought[~self._held(point, slope)[self.sought]]
         bends = self._bends(point, moving)
@@ -225,12 +233,8 @@ class _Search:
     def _leave(self, point: Floats, height: float) -> tuple[bool, list[Floats]]:
         """Climb from beside a point, class by class.
 
-        Returns
-        -------
-        is_left
-            Whether some climb ended higher, so that the point is no maximum.
-        ends
-            The higher ends that are not known yet.
+        Returns whether some climb ended higher, so that the point is not a maximum, and the higher
+        ends that are not known yet.
         """
         sought = self.sought
         rate = float(point[sought].mean())
@@ -276,9 +280,9 @@ class _Search:
     def _stride(
         self, now: Floats, share: Floats, height: Floats, stride: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Go on along the last change of the log-odds, farther as long as that leads up.
+        """Continue along the last change of the log odds, farther as long as that leads up.
 
-        Nothing moves by more than a quarter in log-odds: the path is that of single steps.
+        Nothing moves by more than a quarter in log odds: the path is that of single steps.
         """
         sought = self.sought
         odds = np.log(now[:, sought] / (1 - now[:, sought]))
@@ -297,14 +301,14 @@ class _Search:
         return ahead, following, above, np.where(is_lower, 1.0, np.minimum(2 * stride, _LONGEST))
 
     def _goes_on(self, now: Floats, share: Floats, height: Floats, ends: list[Floats]) -> Flags:
-        """Say which climbs go on; those that ended somewhere new are added to the ends."""
+        """Return which climbs go on; those that ended somewhere new are added to the ends."""
         room = np.minimum(now, 1 - now)
         is_still = np.all(np.abs(share - now) <= _SETTLED * room, axis=1)
         ends.extend(now[is_still])
         goes_on: Flags = ~is_still
         for one in self.maxima:
             if one.is_certain:
-                # In the bowl of a maximum the likelihood is as much lower as curvature says.
+                # In the bowl of a maximum the likelihood is lower by what curvature predicts.
                 fall = one.fall(now)
                 is_there = (fall <= _BOWL) & (
                     np.abs(one.height - height - fall) <= fall / 10 + 1e-9
@@ -314,7 +318,7 @@ class _Search:
         return goes_on
 
     def _arrive(self, now: Floats, share: Floats, goes_on: Flags) -> Flags:
-        """Refine climbs that have become slow; say which of them were at a maximum."""
+        """Refine climbs that have become slow; return which of them were at a maximum."""
         has_arrived = np.zeros(len(now), dtype=bool)
         own, after = now[:, self.sought], share[:, self.sought]
         room = np.maximum(np.minimum(own, 1 - own), 0.1 * own.mean(axis=1, keepdims=True))
@@ -329,7 +333,7 @@ class _Search:
         return has_arrived
 
     def _slopes(self, points: Floats) -> tuple[Floats, Floats]:
-        """Return the slope of the log-likelihood along every chance, and the height."""
+        """Return the slope of the log-likelihood along every probability, and the height."""
         share, height = self.step(points)
         return self.model.rows * (share - points) / (points * (1 - points)), height
 
@@ -356,7 +360,7 @@ class _Search:
         return _Maximum.doubtful(point, height)
 
     def _held(self, point: Floats, slope: Floats) -> Flags:
-        """Say which chances are near a bound that their slope leads to."""
+        """Return which probabilities are near a bound that their slope leads to."""
         steep = _FALLING * self.model.rows
         held = (point <= _NEAR_BOUND) & (slope < -steep)
         held |= (1 - point <= _NEAR_BOUND) & (slope > steep)
@@ -400,7 +404,7 @@ class _Search:
 
 
 def _is_curved(chances: Floats, bends: Floats, rows: Counts) -> bool:
-    """Whether the likelihood falls in every direction, beyond what rounding could feign."""
+    """Return whether the likelihood clearly falls in every direction."""
     return _least_curved(chances, bends, rows) > _CURVED
 
 

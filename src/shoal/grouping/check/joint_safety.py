@@ -1,6 +1,6 @@
-"""Joint safety: the buckets of a release lie within those of earlier releases.
+"""Joint safety: every bucket of a release lies within one bucket of each earlier release.
 
-The proof that this suffices stands with the guarantee, `shoal.core.joint_safety`.
+The proof that this suffices is with the guarantee, `shoal.core.adversary_guarantees`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.core.adversary_guarantees import JointSafety
+from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import Buckets
 from shoal.core.errors import DataError
 from shoal.core.guarantees import (
     AlphaK,
@@ -20,39 +21,29 @@ from shoal.core.guarantees import (
     EntropyDiversity,
     FrequencyDiversity,
     Guarantee,
-    JointSafety,
     KAnonymity,
     RecursiveDiversity,
 )
+from shoal.core.verdict import Evidence, Verdict
+from shoal.grouping.check import k_anonymity, l_diversity
 
-__all__ = ["EarlierBuckets", "check"]
-
-_OF_BUCKETS = (
-    AlphaK,
+_DIVERSITIES = (
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,
     RecursiveDiversity,
 )
-"""Guarantees that a bucket keeps or breaks by its values alone."""
+"""The guarantees that depend on the values of a bucket alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class EarlierBuckets:
-    """Where people are in earlier releases: the witness of joint safety.
+    """The places of people in earlier releases: the witness of joint safety.
 
-    Parameters
-    ----------
-    own
-        For each person the bucket of this release; -1 for those who are not in it.
-    places
-        For each person, one column per earlier release, the bucket there; -1 for those who are
-        not in it.
-    release, place, value, count
-        What the earlier releases publish: this release has this value, as a code of the sensitive
-        domain or beyond it, so many times in this bucket.
-    others
-        The other guarantees of the release.
+    `own` has the bucket of each person in this release, `places` those in the earlier releases,
+    with one column per release; -1 for a person who is not in it. `release`, `place`, `value` and
+    `count` are the published entries of the earlier releases; a value is a code of the sensitive
+    domain, or beyond it. `others` are the other guarantees of this release.
     """
 
     own: Codes
@@ -97,7 +88,7 @@ def check(guarantee: JointSafety, evidence: Evidence) -> Verdict:
             reached={},
             n_buckets=buckets.n_buckets,
             n_failing=0,
-            detail="not checked: who is where in the earlier releases is internal",
+            detail="not checked: the places of people in the earlier releases are internal",
             is_partial=True,
         )
     _confirm(guarantee, witness, buckets)
@@ -106,7 +97,7 @@ def check(guarantee: JointSafety, evidence: Evidence) -> Verdict:
     for which in range(witness.n_releases):
         parted = _parted(witness.own, witness.places[:, which], buckets.n_buckets)
         split |= parted
-        # What is left of earlier buckets means something only where they are unions.
+        # An earlier bucket has a remainder only if it is a union of buckets of this release.
         wrong += [] if parted.any() else _left_over(witness, which, buckets)
     if witness.n_releases > 1 and not split.any() and _crosses(witness):
         wrong.append("people who left the table are in different remainders of earlier buckets")
@@ -123,7 +114,7 @@ def check(guarantee: JointSafety, evidence: Evidence) -> Verdict:
 
 
 def _confirm(guarantee: JointSafety, witness: EarlierBuckets, buckets: Buckets) -> None:
-    """Refuse a witness of other releases or other people."""
+    """Reject a witness of other releases or other people."""
     inside = witness.own[witness.own >= 0]
     sizes = np.bincount(inside, minlength=buckets.n_buckets)
     # A sliced release counts once for every column of attributes that holds the sensitive one.
@@ -142,7 +133,7 @@ def _parted(own: Codes, place: Codes, n_buckets: int) -> np.ndarray[tuple[int], 
 
 
 def _left_over(witness: EarlierBuckets, which: int, buckets: Buckets) -> list[str]:
-    """Say what is wrong with the people of earlier buckets who are not in this release."""
+    """Return the faults of the remainders: people of earlier buckets who left the table."""
     place = witness.places[:, which]
     n_places = int(max(place.max(initial=-1), witness.place.max(initial=-1))) + 1
     n_values = int(max(witness.value.max(initial=-1), buckets.domain.size - 1)) + 1
@@ -159,7 +150,7 @@ def _left_over(witness: EarlierBuckets, which: int, buckets: Buckets) -> list[st
     n_outside = np.bincount(place[outside], minlength=n_places)
     n_changed = int(np.count_nonzero((held < 0).any(axis=1) | (held.sum(axis=1) != n_outside)))
     if n_changed:
-        return [f"{n_changed} earlier buckets hold other values of the same people"]
+        return [f"{n_changed} earlier buckets hold different values for the same people"]
     is_partly = np.zeros(n_places, dtype=bool)
     is_partly[within[within >= 0]] = True
     is_partly &= n_outside > 0
@@ -167,21 +158,19 @@ def _left_over(witness: EarlierBuckets, which: int, buckets: Buckets) -> list[st
 
 
 def _faults_of_rest(others: Sequence[Guarantee], held: Counts, buckets: Buckets) -> list[str]:
-    """Check the other guarantees on the people whom this release leaves of earlier buckets."""
-    from shoal.checks import check as check_other  # noqa: PLC0415 - the package imports this module
-
+    """Check the other guarantees on the remainders of earlier buckets."""
     if held[:, buckets.domain.size :].any():
-        return ["people whom this release leaves out have values that nobody in it has"]
+        return ["people who are not in this release have values that nobody in it has"]
     bucket, value = np.nonzero(held)
     rest = Buckets(len(held), bucket, value, held[bucket, value], buckets.domain)
     faults = []
     for one in others:
-        if isinstance(one, BucketSize | KAnonymity):
-            n_failing = int(np.count_nonzero(rest.sizes < one.k))
-        elif isinstance(one, _OF_BUCKETS):
-            n_failing = check_other(one, Evidence.of_buckets(rest)).n_failing
+        if isinstance(one, BucketSize | KAnonymity | AlphaK):
+            n_failing = k_anonymity.check(one, Evidence.of_buckets(rest)).n_failing
+        elif isinstance(one, _DIVERSITIES):
+            n_failing = l_diversity.check(one, Evidence.of_buckets(rest)).n_failing
         else:
-            # It cannot be checked on a few people by themselves.
+            # No other guarantee can be checked on these people alone.
             n_failing = len(held)
         if n_failing:
             faults.append(
@@ -192,11 +181,11 @@ def _faults_of_rest(others: Sequence[Guarantee], held: Counts, buckets: Buckets)
 
 
 def _crosses(witness: EarlierBuckets) -> bool:
-    """Say whether people outside are together in one earlier release and apart in another."""
+    """Return whether people outside are together in one earlier release and apart in another."""
     outside = witness.places[(witness.own < 0)]
     inside = witness.places[(witness.own >= 0)]
     for one in range(witness.n_releases):
-        # Only buckets of which this release has a part leave a remainder.
+        # A bucket has a remainder only if part of it is in this release.
         partly = np.isin(outside[:, one], inside[:, one]) & (outside[:, one] >= 0)
         for other in range(witness.n_releases):
             if (

@@ -1,26 +1,26 @@
 """t-closeness: the values of every bucket are distributed as in the whole release, within t.
 
-The distance of two distributions is the earth mover's, with one of three ground distances. Write p
-for the shares of the values in a bucket, q for those in the whole release:
+The distance between two distributions is the earth mover's distance, with one of three ground
+distances. Let p be the shares of the values in a bucket and q those in the whole release:
 
 equal
     All values are equally far apart. The distance is half the sum of |p_i - q_i|, which is the sum
-    of those p_i - q_i that are positive: values that a bucket does not hold need no look.
+    of the positive p_i - q_i, so values that a bucket lacks need not be visited.
 ordered
     Values i and j are |i - j| / (m - 1) apart, where m is the size of the domain. The distance is
     the sum of |(p_1 - q_1) + ... + (p_i - q_i)| over i, divided by m - 1.
 hierarchical
-    Values are as far apart as the level of their lowest common ancestor, divided by the height.
+    The distance between values is the level of their lowest common ancestor, divided by the height.
 
-All distances are computed as whole numbers over one denominator, so that a tie at t is a tie.
+All distances are computed as integers over one denominator, so a tie at t is a tie.
 
 Notes
 -----
 The paper gives the hierarchical distance as a sum over inner nodes N of level(N) / height times
 min(pos(N), neg(N)), where pos and neg add up the positive and the negative surpluses p - q of its
-children. As min(pos, neg) is half of what the children's absolute surpluses have over that of N,
-the sum telescopes: what is left is, for each level below the root, the equal distance of the
-values generalized to that level, and of these distances the mean.
+children. Since min(pos, neg) is half the excess of the children's absolute surpluses over that of
+N, the sum telescopes to the mean, over the levels below the root, of the equal distance of the
+values generalized to that level.
 
 References
 ----------
@@ -38,23 +38,20 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checks._entries import Marks, confirm_occupied, mark_protected
-from shoal.checks._ratios import Numerators, greatest, is_at_most
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.cells import Buckets
 from shoal.core.errors import ParameterError
-from shoal.core.exact import as_text
+from shoal.core.exact import Numerators, as_text, greatest, is_at_most
 from shoal.core.guarantees import TCloseness
 from shoal.core.tree import Tree
-
-__all__ = ["check", "closeness"]
+from shoal.core.verdict import Evidence, Verdict, confirm_occupied, mark_protected
 
 _FITS = 2**62
-"""Products up to here are safe in 64 bits, and so are their sums and differences in pairs."""
+"""Products up to this bound fit into 64 bits, and so do the sum and difference of two of them."""
 
 
 def check(guarantee: TCloseness, evidence: Evidence) -> Verdict:
-    """Check the distance of every bucket from the whole release.
+    """Check the distance between every bucket and the whole release.
 
     Examples
     --------
@@ -65,7 +62,7 @@ def check(guarantee: TCloseness, evidence: Evidence) -> Verdict:
     Verdict(t-closeness fails in 2 of 2 buckets, reached t=0.25)
     """
     buckets = evidence.buckets_for(guarantee)
-    # The hierarchical distance goes over all entries once for every level.
+    # The hierarchical distance visits all entries once per level.
     n_levels = evidence.tree.height if evidence.tree is not None else 1
     evidence.work.spend(n_levels * (len(buckets.value) + buckets.domain.size))
     distances = _distances(buckets, guarantee.distance, evidence.tree, guarantee.protect)
@@ -85,18 +82,19 @@ def closeness(
     tree: Tree | None = None,
     protect: Sequence[str | None] = (),
 ) -> Fraction:
-    """Give the least t: the largest distance of a bucket from the whole release.
+    """Return the smallest t: the largest distance between a bucket and the whole release.
 
     Parameters
     ----------
     buckets
         The sensitive values of each bucket.
     distance
-        The ground distance: equal, ordered or hierarchical.
+        The ground distance: equal (default), ordered or hierarchical.
     tree
-        The hierarchy over the sensitive values, for the hierarchical distance.
+        The hierarchy over the sensitive values, for the hierarchical distance. Default: none.
     protect
-        Values to be counted as one, and the others as another; None is the missing one.
+        Values to be counted as one, and all others as another; None is the missing value.
+        Default: none.
 
     Examples
     --------
@@ -106,7 +104,7 @@ def closeness(
     >>> closeness(buckets), closeness(buckets, "ordered"), closeness(buckets, protect=["5k"])
     (Fraction(1, 4), Fraction(1, 4), Fraction(1, 4))
     """
-    # The guarantee refuses what has no meaning.
+    # The guarantee validates the parameters.
     asked = TCloseness(t=0, distance=distance, protect=protect)
     return _distances(confirm_occupied(buckets), asked.distance, tree, asked.protect).largest()
 
@@ -135,7 +133,7 @@ class _Entries:
     totals: Counts
     n_rows: int
 
-    def only(self, chosen: Marks) -> _Entries:
+    def only(self, chosen: Flags) -> _Entries:
         """Keep the chosen buckets."""
         kept = chosen[self.bucket]
         bucket = (np.cumsum(chosen) - 1)[self.bucket[kept]]
@@ -152,13 +150,13 @@ class _Entries:
         """Sort the entries of each bucket by the position of their value."""
         if np.all(position[1:] >= position[:-1]):
             return self
-        # One sort of numbers is several times faster than one of pairs.
+        # Sorting numbers is several times faster than sorting pairs.
         key = self.bucket.astype(np.int64) * (position.max() + 1) + position[self.value]
         order = np.argsort(key, kind="stable")
         return replace(self, value=self.value[order], count=self.count[order])
 
     def grouped(self, group: Codes, n_groups: int) -> _Entries:
-        """Replace each value by its group; in a bucket, values of a group stand side by side."""
+        """Replace each value by its group; in a bucket, values of a group are already adjacent."""
         groups = group[self.value]
         opens = np.ones(len(groups), dtype=bool)
         opens[1:] = (groups[1:] != groups[:-1]) | (self.bucket[1:] != self.bucket[:-1])
@@ -176,7 +174,7 @@ class _Entries:
 
 
 _Kernel = Callable[[_Entries, npt.DTypeLike], Numerators]
-"""What computes the numerators of distances in numbers of a given type."""
+"""Computes the numerators of distances in numbers of a given type."""
 
 
 def _distances(
@@ -212,24 +210,17 @@ def _fitting_tree(buckets: Buckets, tree: Tree | None) -> Tree:
         )
     if tree.n_leaves != buckets.domain.size:
         raise ParameterError(
-            f"The hierarchy must be laid over the {buckets.domain.size} published values of column "
+            f"The hierarchy must cover the {buckets.domain.size} published values of column "
             f"{column!r}; it has {tree.n_leaves} leaves."
         )
     return tree
 
 
 def _without_overflow(kernel: _Kernel, entries: _Entries, growth: int) -> Numerators:
-    """Compute numerators in 64 bits, and with Python's integers where a bucket is too large.
+    """Compute numerators in 64 bits, and with Python's integers if a bucket is too large.
 
-    Parameters
-    ----------
-    kernel
-        What computes them.
-    entries
-        The entries of all buckets.
-    growth
-        No number that the kernel meets is larger than this times the rows of the bucket times the
-        rows of the release.
+    No intermediate number of the kernel exceeds `growth` times the rows of the bucket times the
+    rows of the release.
     """
     is_large = entries.sizes > _FITS // max(growth * entries.n_rows, 1)
     if not is_large.any():
@@ -252,9 +243,9 @@ def _equal(entries: _Entries, dtype: npt.DTypeLike) -> Numerators:
 def _ordered(entries: _Entries, dtype: npt.DTypeLike) -> Numerators:
     """Sum the absolute running surpluses, times the rows of bucket and release.
 
-    From one value of a bucket to the next its running count C stays, while that of the release, S,
-    grows: the surplus C - S, each over its rows, changes sign once at most. Prefix sums of S on
-    both sides of the turn stand for the values in between, so none of them is visited.
+    Between one value of a bucket and the next, its running count C is constant, while that of the
+    release, S, grows: the surplus C - S, each over its rows, changes sign at most once. Prefix sums
+    of S on both sides of that turn replace the values in between, so none of them is visited.
     """
     running = np.cumsum(entries.totals)
     below = np.concatenate(([0], np.cumsum(running.astype(dtype))))
@@ -270,14 +261,14 @@ def _ordered(entries: _Entries, dtype: npt.DTypeLike) -> Numerators:
 
 
 def _running_counts(entries: _Entries) -> Counts:
-    """Give the number of rows of a bucket up to each of its values."""
+    """Return the number of rows of a bucket up to each of its values."""
     running = np.cumsum(entries.count)
     before = running[entries.starts] - entries.count[entries.starts]
     return running - before[entries.bucket]
 
 
 def _next_values(entries: _Entries) -> Codes:
-    """Give the value that follows each one in its bucket; for the last, that of the domain."""
+    """Return the value that follows each one in its bucket; for the last, that of the domain."""
     following = np.full(len(entries.value), len(entries.totals) - 1)
     is_followed = entries.bucket[1:] == entries.bucket[:-1]
     following[:-1][is_followed] = entries.value[1:][is_followed]
@@ -296,6 +287,6 @@ def _hierarchical(tree: Tree, entries: _Entries, dtype: npt.DTypeLike) -> Numera
 
 
 def _raised(tree: Tree, level: int) -> Codes:
-    """Give for each node its parent where that is of the level or below it, else the node."""
-    # The parent of the root, -1, happens to index the root, whose level is above all asked for.
+    """Return the parent of each node if it is not above the level, otherwise the node itself."""
+    # The root's parent, -1, happens to index the root itself, whose level is above all others.
     return np.where(tree.level[tree.parent] <= level, tree.parent, np.arange(tree.n_nodes))

@@ -1,11 +1,11 @@
-"""What the rules and facts of a knowledge file forbid, read by code of the checkers' own.
+"""The values that the rules and facts of a knowledge file forbid, read by the checkers' own code.
 
 Methods and attacks resolve knowledge elsewhere. A mistake there would plan a release against less
 than is known, and a checker that shared the code would repeat it. So the witness is read again
 here, entry by entry, with nothing but the file and the published values.
 
-The values that a label stands for are those that the file lists: it was written for this table.
-Rules and statistics that only make values more or less likely forbid nothing.
+A label stands for the values that the file lists, because the file was written for this table.
+Positive rules and statistics forbid nothing.
 """
 
 from __future__ import annotations
@@ -16,48 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from shoal.checks._entries import Marks
+from shoal.core.arrays import Flags
 from shoal.core.cells import Cells
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.documents import parse_toml
+from shoal.core.domain import ColumnType, Domain, day_of_date, iso_date
 from shoal.core.errors import DataError
-from shoal.core.hierarchy_rules import day_of_date, iso_date
-from shoal.core.reading import parse_toml
-
-__all__ = ["excluded_by_facts", "forbidden_by_rules"]
 
 
-def forbidden_by_rules(content: bytes, people: Cells, domain: Domain) -> Marks:
-    r"""Say which sensitive values the negative rules of a knowledge file forbid to whom.
+def forbidden_by_rules(content: bytes, people: Cells, domain: Domain) -> Flags:
+    """Mark the sensitive values (columns) that negative rules forbid to people (rows).
 
-    Parameters
-    ----------
-    content
-        The knowledge file.
-    people
-        The distinct combinations of quasi-identifiers, published as they are.
-    domain
-        The sensitive values.
-
-    Returns
-    -------
-    One row for each combination, one column for each value; true where it is forbidden.
-
-    Raises
-    ------
-    DataError
-        If the file is no knowledge, or a rule speaks of a column that the release does not have.
-
-    Examples
-    --------
-    >>> sex, disease = Domain.of_texts("sex", ["F", "M"]), Domain.of_texts("disease", ["a", "b"])
-    >>> people = Cells.of_rows([sex], np.array([[0], [1]]))
-    >>> rules = b'sensitive = "disease"\n[[negative]]\nwhen = { sex = "M" }\nnever = "a"'
-    >>> forbidden_by_rules(rules, people, disease).tolist()
-    [[False, False], [True, False]]
+    `people` are the distinct combinations of quasi-identifiers, published unchanged. Raises
+    `DataError` if `content` is no knowledge file, or a rule names a column that the release does
+    not have.
     """
     stated = _read(content)
     marks = np.zeros((people.n_cells, domain.size), dtype=bool)
-    seen: dict[tuple[str, str | None], Marks] = {}
+    seen: dict[tuple[str, str | None], Flags] = {}
     codes = {text: _code_of(domain, text) for text in _excluded(stated)}
     for entry in stated.get("negative", []):
         value = codes[_text(entry["never"])]
@@ -107,23 +82,23 @@ def _text(given: object) -> str | None:
     return str(given).lower() if isinstance(given, bool) else str(given)
 
 
-def _holds(stated: Mapping[str, Any], key: tuple[str, str | None], people: Cells) -> Marks:
-    """Mark the people of whom one part of an antecedent is true."""
+def _holds(stated: Mapping[str, Any], key: tuple[str, str | None], people: Cells) -> Flags:
+    """Mark the people for whom one part of an antecedent is true."""
     column, label = key
     if column not in people.columns:
         raise DataError(
-            f"The knowledge speaks of column {column!r}, which is no quasi-identifier of the "
+            f"The knowledge names column {column!r}, which is not a quasi-identifier of the "
             "release."
         )
     domain = people.domain(column)
     node = stated.get("nodes", {}).get(column, {}).get(label) if label is not None else None
     is_in = np.array([_is_in(domain, code, label, node) for code in range(domain.size)], dtype=bool)
-    marks: Marks = is_in[people.column(column)]
+    marks: Flags = is_in[people.column(column)]
     return marks
 
 
 def _is_in(domain: Domain, code: int, label: str | None, node: Any) -> bool:
-    """Tell whether one value of a column belongs to what a label stands for."""
+    """Return whether one value of a column belongs to the node with a label."""
     text = domain.text(code)
     if node is None:
         return _is_same(domain, text, label)
@@ -137,7 +112,7 @@ def _is_in(domain: Domain, code: int, label: str | None, node: Any) -> bool:
 
 
 def _is_same(domain: Domain, text: str | None, other: str | None) -> bool:
-    """Compare texts, and numbers however they are spelled."""
+    """Compare texts, and numbers in any spelling."""
     if text == other or text is None or other is None:
         return text == other
     if domain.numbers is None or domain.type is ColumnType.DATE:
@@ -161,7 +136,7 @@ def _is_between(domain: Domain, code: int, node: Mapping[str, Any]) -> bool:
 
 
 def _number(text: str | None, *, is_date: bool) -> float | None:
-    """Read a bound as a number, or as the day of a date, whichever the column has."""
+    """Read a bound as a number, or as the day of a date, as the column requires."""
     date = iso_date(text or "")
     if date is not None:
         return float(day_of_date(date)) if is_date else None

@@ -1,66 +1,66 @@
-"""Matching l-diversity: whoever knows what people cannot have is left with ell values for each.
+"""Matching l-diversity: ell values stay valid for every row, whatever is known to be impossible.
 
 An assignment gives every row of a bucket one of its values, each value as often as the bucket holds
 it, and no row a value that it is known not to have. A value is valid for a row if some assignment
-gives it to the row. It is found in two ways, neither of which asks who really has which value:
+gives it to the row. Valid values are found in two ways, neither of which uses the true assignment:
 
 few values
-    By Hall's theorem there is an assignment unless some set of values is all that more rows can
-    have than it has copies. Where it has just as many (a tight set), nobody else gets one of them:
-    a value is valid for a row if every tight set with the value has all that the row can have.
+    By Hall's theorem there is an assignment unless more rows are confined to a set of values than
+    the set has copies. If there are exactly as many (a tight set), no other row gets one of them: a
+    value is valid for a row if every tight set with the value contains all that the row can have.
 many values
-    One assignment is looked for. A row can have another value if whoever holds that can take a
-    third, and so on, until somebody can take the row's own.
+    One assignment is found by chains of swaps. A row can have another value if a holder of that
+    value can take a third, and so on, until someone can take the row's own.
 
 References
 ----------
 [Li08] T. Li, N. Li, Injector: mining background knowledge for data anonymization, 2008, Section
-V-A, Definition 1. Figure 1 as printed neither tests whether t_i can have s_j nor, where j = i, ever
-counts the own value of t_i; what is checked here is the definition.
+V-A, Definition 1. Figure 1 as printed neither tests whether t_i can have s_j nor, for j = i, ever
+counts the own value of t_i; the definition is checked here.
 P. Hall, On representatives of subsets, 1935.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.checks._entries import Marks, confirm_occupied, count_values
-from shoal.checks._valid_values import find_valid, valid_values
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.cells import Buckets, Codes, Counts
+from shoal.core.adversary_guarantees import MatchingDiversity
+from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.cells import Buckets
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import MatchingDiversity
-from shoal.core.work import Work
-
-__all__ = ["Witness", "check", "fewest_valid_values", "valid_values"]
+from shoal.core.progress import Work
+from shoal.core.verdict import Evidence, Verdict, confirm_occupied, count_values
 
 _FEW = 14
-"""Up to so many values in a bucket, all their sets are looked at."""
+"""Buckets with at most this many values are solved by all sets of their values."""
+
+_STEP = 50
+"""Approximate number of operations per step of a chain."""
 
 _ROOM = 1 << 18
-"""For how many sets of values, of one bucket or of many, numbers are held at once."""
+"""The number of sets of values, of one bucket or of many, that are held in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What rows cannot have: the witness that matching l-diversity needs, named "forbidden".
+    """The values that rows cannot have: the witness "forbidden" of matching l-diversity.
 
     Parameters
     ----------
     bucket, which, count
-        One entry a kind of row, in any order: this bucket has so many rows, at least one, with the
-        set of forbidden values at this place.
+        One entry per kind of row, in any order: the bucket has `count` rows, at least one, with
+        the set of forbidden values `which`.
     sets
-        One row a set, one column a code of the sensitive domain; true where it is forbidden.
+        One row per set, one column per code of the sensitive domain; true if it is forbidden.
 
     Raises
     ------
     DataError
-        Where entries are not of one length, refer to sets that are not there, or count no row.
+        If entries differ in length, refer to sets that do not exist, or count no row.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Witness:
     bucket: Codes
     which: Codes
     count: Counts
-    sets: Marks
+    sets: Flags
 
     def __post_init__(self) -> None:
         columns = [np.asarray(column) for column in (self.bucket, self.which, self.count)]
@@ -80,8 +80,8 @@ class Witness:
         lengths = {len(column) for column in columns} if is_whole else set()
         if len(lengths) != 1 or self.sets.ndim != 2 or self.sets.dtype != np.bool_:
             raise DataError(
-                "Forbidden values must be given as whole numbers, a bucket, a set and a count for "
-                "each kind of row, and as a matrix of marks, one row a set."
+                "Forbidden values must be given as integers, a bucket, a set and a count for each "
+                "kind of row, and as a matrix of marks with one row per set."
             )
         least = (self.bucket.min(initial=0), self.which.min(initial=0), self.count.min(initial=1))
         if min(least) < 0 or least[2] < 1 or self.which.max(initial=-1) >= len(self.sets):
@@ -91,20 +91,14 @@ class Witness:
             )
 
     def confirm(self, buckets: Buckets) -> None:
-        """Refuse buckets that are not those of these rows.
-
-        Raises
-        ------
-        DataError
-            Where a bucket has not as many values as rows, or the sets are of other values.
-        """
+        """Raise `DataError` unless the buckets have these rows, and the sets these values."""
         sizes = np.zeros(buckets.n_buckets, dtype=np.int64)
         if self.bucket.max(initial=-1) < buckets.n_buckets:
             np.add.at(sizes, self.bucket, self.count)
         if not np.array_equal(sizes, buckets.sizes):
             raise DataError(
-                "Every bucket must have as many rows with forbidden values as it has rows; there "
-                f"are {self.count.sum()} of them, and {buckets.n_rows} rows in "
+                "Every row of every bucket needs a set of forbidden values; there are "
+                f"{self.count.sum()} rows with one, and {buckets.n_rows} rows in "
                 f"{buckets.n_buckets} buckets."
             )
         if self.sets.shape[1] != buckets.domain.size:
@@ -120,22 +114,9 @@ class Witness:
 def check(guarantee: MatchingDiversity, evidence: Evidence) -> Verdict:
     """Check that every row has ell valid values.
 
-    Without the witness "forbidden" it is checked in part: that every bucket holds ell different
-    values, without which nobody in it can have ell valid ones.
-
-    Parameters
-    ----------
-    guarantee
-        What the release claims.
-    evidence
-        What its published files hold, and a `Witness` named "forbidden".
-
-    Raises
-    ------
-    ParameterError
-        Where the witness is something else.
-    DataError
-        Where the witness is of other rows or values.
+    Without the witness "forbidden", a `Witness`, the check is partial: every bucket must hold ell
+    different values, since otherwise none of its rows can have ell valid ones. `DataError` is
+    raised if the witness is about other rows or values.
 
     Examples
     --------
@@ -154,12 +135,7 @@ def check(guarantee: MatchingDiversity, evidence: Evidence) -> Verdict:
     witness = evidence.witnesses.get(guarantee.needs_witness)
     if witness is None:
         return _check_in_part(guarantee, buckets)
-    if not isinstance(witness, Witness):
-        raise ParameterError(
-            f"The witness {guarantee.needs_witness!r} must be a Witness, not a "
-            f"{type(witness).__name__}."
-        )
-    fewest = _fewest_by_bucket(buckets, witness, evidence.work)
+    fewest = _fewest_by_bucket(buckets, confirmed(witness), evidence.work)
     return Verdict.of_failures(
         guarantee,
         fewest < guarantee.ell,
@@ -168,31 +144,40 @@ def check(guarantee: MatchingDiversity, evidence: Evidence) -> Verdict:
     )
 
 
+def confirmed(witness: object) -> Witness:
+    """Return a witness of forbidden values; raise `ParameterError` if it is something else."""
+    if not isinstance(witness, Witness):
+        raise ParameterError(
+            f"The witness 'forbidden' must be a Witness, not a {type(witness).__name__}."
+        )
+    return witness
+
+
 def _check_in_part(guarantee: MatchingDiversity, buckets: Buckets) -> Verdict:
     n_values = count_values(buckets)
     return Verdict.of_failures(
         guarantee,
         n_values < guarantee.ell,
         f"hold fewer than {guarantee.ell} different values; which of them are valid was not "
-        "checked, since what people cannot have was not given",
+        "checked, because the knowledge was not given",
         {"ell_at_most": int(n_values.min())} if buckets.n_buckets else {},
         is_partial=True,
     )
 
 
 def fewest_valid_values(buckets: Buckets, witness: Witness) -> int:
-    """Give the largest ell such that every row of every bucket has ell valid values.
+    """Return the largest ell such that every row of every bucket has ell valid values.
 
     Parameters
     ----------
     buckets
         The sensitive values of each bucket.
     witness
-        What the rows of each bucket cannot have.
+        The values that the rows of each bucket cannot have.
 
     Returns
     -------
-    The largest ell; 0 where a bucket has no assignment.
+    The largest ell; 0 if a bucket has no assignment.
 
     Examples
     --------
@@ -211,7 +196,7 @@ def _fewest_by_bucket(buckets: Buckets, witness: Witness, work: Work) -> Counts:
     """Return the smallest number of valid values of a row, bucket by bucket."""
     witness.confirm(buckets)
     n_values = count_values(buckets)
-    # Buckets with as many values stand side by side, and so do the rows of each.
+    # Buckets with equally many values are adjacent, and so are the rows of each.
     order = np.argsort(n_values, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
@@ -233,7 +218,7 @@ def _fewest_by_bucket(buckets: Buckets, witness: Witness, work: Work) -> Counts:
 
 
 def _parts(n_values: Counts) -> Iterator[tuple[int, int]]:
-    """Cut buckets, sorted by their number of values, into parts of as many values and some size."""
+    """Split buckets, sorted by number of values, into parts of equal number and bounded size."""
     first = 0
     while first < len(n_values):
         size = max(_ROOM >> int(n_values[first]), 1)
@@ -244,26 +229,21 @@ def _parts(n_values: Counts) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Some buckets with as many different values.
+    """Some buckets with the same number of different values.
 
-    Parameters
-    ----------
-    n_copies
-        How many rows have each value: one row a bucket, one column a value of it.
-    bucket, count
-        The kinds of rows: the bucket, by its place here, and the number of rows.
-    is_allowed
-        Which of the bucket's values each kind can have.
+    `n_copies` has one row per bucket and one column per value: how many rows have it. `bucket`, by
+    its place here, and `count` are those of each kind of row; `is_allowed` marks the values it can
+    have.
     """
 
     n_copies: Counts
     bucket: Codes
     count: Counts
-    is_allowed: Marks
+    is_allowed: Flags
 
     @classmethod
     def of(cls, buckets: Buckets, witness: Witness, values: Codes, kinds: Codes) -> _Part:
-        """Take some places of values, one row a bucket, and the kinds of rows there."""
+        """Take some places of values, one row per bucket, and the kinds of rows there."""
         bucket = np.searchsorted(buckets.bucket[values[:, 0]], witness.bucket[kinds])
         which = witness.which[kinds, np.newaxis]
         is_allowed = ~witness.sets[which, buckets.value[values][bucket]]
@@ -274,10 +254,10 @@ class _Part:
         return int(self.n_copies.shape[1])
 
     def count_by_sets(self) -> Counts:
-        """Count the valid values of each kind, by tight sets; bit v of a set is value v."""
+        """Count the valid values of each kind by tight sets; bit v of a set is value v."""
         bits = 1 << np.arange(self.n_values)
         allowed = self.is_allowed @ bits
-        # How many more copies a set of values has than there are rows that need one of them.
+        # How many more copies a set of values has than there are rows confined to it.
         spare = np.zeros((1 << self.n_values, len(self.n_copies)), dtype=np.int64)
         spare[bits] = self.n_copies.T
         np.subtract.at(spare, (allowed, self.bucket), self.count)
@@ -286,7 +266,7 @@ class _Part:
         tight, place = np.nonzero(spare == 0)
         for value, bit in enumerate(bits):
             has_value = tight & bit != 0
-            # What all tight sets with this value have in common.
+            # The intersection of all tight sets with this value.
             common = np.full(spare.shape[1], bits.sum())
             np.bitwise_and.at(common, place[has_value], tight[has_value])
             is_valid[:, value] &= allowed & ~common[self.bucket] == 0
@@ -303,14 +283,154 @@ class _Part:
             n_rows: Counter[int] = Counter()
             for kind, count in zip(kinds, self.count[here].tolist(), strict=True):
                 n_rows[kind] += count
-            valid = find_valid(n_rows, n_copies, work)
+            valid = _find_valid(n_rows, n_copies, work)
             counts[here] = [valid[kind].bit_count() for kind in kinds]
         return counts
 
 
 def _sum_over_subsets(numbers: Counts) -> None:
-    """Replace the numbers of every set, a row, by the sum over its subsets."""
+    """Replace the numbers of every set (row) by the sum over its subsets."""
     n_sets, n_buckets = numbers.shape
     for bit in range(n_sets.bit_length() - 1):
         halves = numbers.reshape(-1, 2, 1 << bit, n_buckets)
         halves[:, 1] += halves[:, 0]
+
+
+def valid_values(
+    values: Sequence[Hashable], forbidden: Sequence[Iterable[Hashable]]
+) -> list[frozenset[Hashable]]:
+    """Find the valid values of each row of one bucket.
+
+    Parameters
+    ----------
+    values
+        The bucket's sensitive values, one per row, in any order; None is the missing value.
+    forbidden
+        For each row the values that it is known not to have.
+
+    Returns
+    -------
+    For each row its valid values; all empty if there is no assignment.
+
+    Raises
+    ------
+    ParameterError
+        If there are more or fewer values than rows, or a text is given instead of a set.
+
+    Examples
+    --------
+    Two women and a man; two of them have ovarian cancer, so the man has prostate cancer
+    [Li08, Section II].
+
+    >>> found = valid_values(["ovarian", "ovarian", "prostate"], [(), (), ["ovarian"]])
+    >>> sorted(found[2])
+    ['prostate']
+    """
+    if len(values) != len(forbidden):
+        raise ParameterError(
+            f"A bucket must have as many values as rows, not {len(values)} values for "
+            f"{len(forbidden)} rows."
+        )
+    if any(isinstance(one, str) for one in forbidden):
+        raise ParameterError("forbidden must hold a set of values for each row, not one text.")
+    n_copies = Counter(values)
+    bits = {value: 1 << place for place, value in enumerate(n_copies)}
+    full = (1 << len(bits)) - 1
+    kinds = [full & ~sum(bits.get(value, 0) for value in set(one)) for one in forbidden]
+    valid = {
+        kind: frozenset(value for value, bit in bits.items() if found & bit)
+        for kind, found in _find_valid(Counter(kinds), list(n_copies.values()), Work()).items()
+    }
+    return [valid[kind] for kind in kinds]
+
+
+def _find_valid(n_rows: Mapping[int, int], n_copies: Sequence[int], work: Work) -> dict[int, int]:
+    """Return the valid values of each kind of row; a kind is the set it can have, as bits."""
+    holders = _assign(n_rows, n_copies, work)
+    if holders is None:
+        return dict.fromkeys(n_rows, 0)
+    held = dict.fromkeys(n_rows, 0)
+    swaps = [0] * len(n_copies)
+    for value, kinds in enumerate(holders):
+        for kind in kinds:
+            held[kind] |= 1 << value
+            swaps[value] |= kind
+    work.spend(_STEP * len(n_copies) * (len(n_copies) + len(n_rows)))
+    ends = [_reach(value, swaps) for value in range(len(n_copies))]
+    return {
+        kind: sum(1 << value for value in _members(kind) if ends[value] & held[kind])
+        for kind in n_rows
+    }
+
+
+def _reach(value: int, swaps: Sequence[int]) -> int:
+    """Return all values in which a chain of swaps can end that begins with a holder of this one."""
+    reached = waiting = 1 << value
+    while waiting:
+        new = swaps[waiting.bit_length() - 1] & ~reached
+        waiting ^= 1 << (waiting.bit_length() - 1)
+        reached |= new
+        waiting |= new
+    return reached
+
+
+def _assign(
+    n_rows: Mapping[int, int], n_copies: Sequence[int], work: Work
+) -> list[dict[int, int]] | None:
+    """Return for each value how many rows of each kind have it; None if there is no assignment."""
+    holders: list[dict[int, int]] = [{} for _ in n_copies]
+    room = list(n_copies)
+    for kind in sorted(n_rows, key=int.bit_count):
+        left = n_rows[kind]
+        while left:
+            # A chain passes every value and every kind of its holders at most once.
+            work.spend(_STEP * (len(n_copies) + sum(map(len, holders))))
+            chain = _find_chain(kind, holders, room)
+            if chain is None:
+                return None
+            limits = [holders[old][taker] for taker, _, old in chain if old is not None]
+            amount = min(left, room[chain[0][1]], *limits)
+            left -= amount
+            room[chain[0][1]] -= amount
+            for taker, new, old in chain:
+                holders[new][taker] = holders[new].get(taker, 0) + amount
+                if old is not None:
+                    holders[old][taker] -= amount
+                    if not holders[old][taker]:
+                        del holders[old][taker]
+    return holders
+
+
+def _find_chain(
+    kind: int, holders: Sequence[Mapping[int, int]], room: Sequence[int]
+) -> list[tuple[int, int, int | None]] | None:
+    """Find who takes which value for which, so that one more row of a kind has a value.
+
+    The chain begins with a value that has room and ends with the new row, which gives up nothing.
+    """
+    came: dict[int, tuple[int, int, int | None]] = {}
+    waiting: deque[int] = deque()
+    found, takers, old = 0, [kind], None
+    while True:
+        for taker in takers:
+            for value in _members(taker & ~found):
+                came[value] = (taker, value, old)
+                waiting.append(value)
+            found |= taker
+        if not waiting:
+            return None
+        old = waiting.popleft()
+        if room[old]:
+            break
+        takers = list(holders[old])
+    chain = [came[old]]
+    while (given_up := chain[-1][2]) is not None:
+        chain.append(came[given_up])
+    return chain
+
+
+def _members(values: int) -> Iterator[int]:
+    """Yield the values of a set in ascending order."""
+    while values:
+        yield (values & -values).bit_length() - 1
+        values &= values - 1

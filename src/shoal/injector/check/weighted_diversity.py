@@ -1,13 +1,13 @@
 """Weighted matching l-diversity: no value is more likely than 1/ell, over all assignments.
 
 An assignment gives every row of a bucket one of its values, each value as often as the bucket holds
-it, and no row a value that it is known not to have. All of them are equally likely. The
+it, and no row a value that it is known not to have. All assignments are equally likely. The
 probability that a row has a value is therefore the number of assignments of the other rows to the
 other values, divided by the number of all assignments.
 
 Assignments are counted kind by kind: the rows of one kind, which can have the same values, take
-theirs from what is left. The number of ways depends on what is left alone, so it is kept for every
-state. It is a whole number of any size, and a tie at 1/ell is a tie.
+theirs from the values left. The number of ways depends only on the values left, so it is kept for
+every state. Counts are exact integers, and a tie at 1/ell is a tie.
 
 References
 ----------
@@ -24,43 +24,26 @@ from math import comb
 
 import numpy as np
 
-from shoal.checks._entries import confirm_occupied
-from shoal.checks.matching_diversity import Witness
-from shoal.checks.verdict import Evidence, Verdict
+from shoal.core.adversary_guarantees import WeightedMatchingDiversity
 from shoal.core.cells import Buckets
-from shoal.core.errors import ParameterError
 from shoal.core.exact import as_text
-from shoal.core.guarantees import WeightedMatchingDiversity
-from shoal.core.work import Work
-
-__all__ = ["check", "largest_posterior"]
+from shoal.core.progress import Work
+from shoal.core.verdict import Evidence, Verdict, confirm_occupied
+from shoal.injector.check.matching_diversity import Witness, confirmed
 
 _COST = 100
-"""The operations that one choice of values for the rows of a kind counts for."""
+"""Operations counted for one choice of values for the rows of a kind."""
 
 _Kind = tuple[int, int]
-"""What rows of a kind can have, as the bits of a number, and how many they are."""
+"""The values that rows of a kind can have, as bits, and the number of rows."""
 
 
 def check(guarantee: WeightedMatchingDiversity, evidence: Evidence) -> Verdict:
-    """Check that nobody has a value with a probability above 1/ell.
+    """Check that no row has a value with a probability above 1/ell.
 
-    Without the witness "forbidden" it is checked in part: a value that more than one row in ell
-    has is too likely for somebody, whatever is known.
-
-    Parameters
-    ----------
-    guarantee
-        What the release claims.
-    evidence
-        What its published files hold, and a `Witness` named "forbidden".
-
-    Raises
-    ------
-    ParameterError
-        If the witness is something else.
-    DataError
-        If the witness is of other rows or values.
+    Without the witness "forbidden", a `Witness`, the check is partial: a value that more than one
+    row in ell has is too likely for some row, whatever is known. `DataError` is raised if the
+    witness is about other rows or values.
 
     Examples
     --------
@@ -76,12 +59,7 @@ def check(guarantee: WeightedMatchingDiversity, evidence: Evidence) -> Verdict:
     witness = evidence.witnesses.get(guarantee.needs_witness)
     if witness is None:
         return _check_in_part(guarantee, buckets)
-    if not isinstance(witness, Witness):
-        raise ParameterError(
-            f"The witness {guarantee.needs_witness!r} must be a Witness, not a "
-            f"{type(witness).__name__}."
-        )
-    largest = _largest_by_bucket(buckets, witness, evidence.work)
+    largest = _largest_by_bucket(buckets, confirmed(witness), evidence.work)
     bound = Fraction(1, guarantee.ell)
     return Verdict.of_failures(
         guarantee,
@@ -98,23 +76,23 @@ def _check_in_part(guarantee: WeightedMatchingDiversity, buckets: Buckets) -> Ve
         guarantee,
         largest * guarantee.ell > buckets.sizes,
         f"hold a value that more than one row in {guarantee.ell} has; how likely values are for "
-        "single people was not checked, since what people cannot have was not given",
+        "single people was not checked, because the knowledge was not given",
         {"ell_at_most": fewest} if buckets.n_buckets else {},
         is_partial=True,
     )
 
 
 def largest_posterior(buckets: Buckets, witness: Witness, work: Work | None = None) -> str:
-    """Return the largest probability with which anybody has a value, over all assignments.
+    """Return the largest probability of a value for any row, over all assignments.
 
     Parameters
     ----------
     buckets
         The sensitive values of each bucket.
     witness
-        What the rows of each bucket cannot have.
+        The values that the rows of each bucket cannot have.
     work
-        What counting may cost; default 2e9 operations.
+        The budget for counting; default 2e9 operations.
 
     Returns
     -------
@@ -123,7 +101,7 @@ def largest_posterior(buckets: Buckets, witness: Witness, work: Work | None = No
     Raises
     ------
     TooMuchWork
-        If there are too many assignments to be counted.
+        If there are too many assignments to count.
 
     Examples
     --------
@@ -166,7 +144,7 @@ def _largest_by_bucket(buckets: Buckets, witness: Witness, work: Work) -> list[F
 def _largest(kinds: Sequence[_Kind], copies: tuple[int, ...], work: Work) -> Fraction:
     """Return the largest probability of a value for a row of one bucket."""
     if len(kinds) == 1 and kinds[0][0] == (1 << len(copies)) - 1:
-        # Nobody is forbidden anything: everybody has each value by its share.
+        # Nothing is forbidden, so each row has each value with the probability of its share.
         return Fraction(max(copies), sum(copies))
     n_all = _count(kinds, copies, work)
     if not n_all:
@@ -182,8 +160,8 @@ def _largest(kinds: Sequence[_Kind], copies: tuple[int, ...], work: Work) -> Fra
 
 
 def _count(kinds: Sequence[_Kind], copies: tuple[int, ...], work: Work) -> int:
-    """Count the assignments of values, of which there are so many copies, to rows of some kinds."""
-    # Values that the same kinds can have are one class; within it, copies go in any order.
+    """Count the assignments of values, with `copies` of each, to rows of some kinds."""
+    # Values that the same kinds can have form one class, within which any order is possible.
     takers = [tuple(allowed >> value & 1 for allowed, _ in kinds) for value in range(len(copies))]
     classes = {taker: place for place, taker in enumerate(dict.fromkeys(takers))}
     sizes = [0] * len(classes)
@@ -207,7 +185,7 @@ def _taken(
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Let rows of one kind take values of the classes open to them, in every possible way.
 
-    Yields what is left of all classes, and in how many ways the rows can be shared out.
+    Yields the values then left of all classes, and the number of ways to distribute the rows.
     """
     if not open_to:
         if not n_rows:

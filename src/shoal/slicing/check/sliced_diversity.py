@@ -1,17 +1,16 @@
-"""Sliced l-diversity: what a sliced release lets one believe of anyone stays below 1/l.
+"""Sliced l-diversity: no belief that a sliced release supports about anyone exceeds 1/l.
 
-Judged from counts of (bucket, column value), in fractions, by one of three ways:
+Judged from counts of (bucket, column value), in fractions, in one of three ways:
 
-- ``values``: where no combination of published values matches two buckets, as after strict cuts,
-  every row with u in bucket B is believed to have s with n_B(u, s) / n_B(u), whoever it is. Public
-  files alone decide.
-- ``tuples``: else p(t, s) of the people's own tuples decides, over all buckets they match.
-- ``bound``: without these the largest share in any one bucket bounds p(t, s) of every tuple that
+- ``values``: if no combination of published values matches two buckets, as after strict cuts, then
+  every row with u in bucket B has s with probability n_B(u, s) / n_B(u). Public files alone decide.
+- ``tuples``: otherwise p(t, s) of the people's own tuples decides, over all buckets they match.
+- ``bound``: without these, the largest share in any one bucket bounds p(t, s) of every tuple that
   could match, since p(t, s) is a mean over buckets. A bound that is too large proves nothing.
 
 References
 ----------
-[Slicing] Sections 3 and 4.3; of overlapping columns, 7.
+[Slicing] (see `shoal.core.sliced`) Sections 3 and 4.3 and, for overlapping columns, 7.
 """
 
 from __future__ import annotations
@@ -26,44 +25,37 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.checks._ratios import greatest, is_at_most
-from shoal.checks._sliced_matches import is_matched_once, is_matched_twice
-from shoal.checks._sliced_shares import estimate_shares
-from shoal.checks.verdict import Evidence, Verdict
-from shoal.core.cells import Cells, Codes, Counts, group
+from shoal.core.adversary_guarantees import SlicedDiversity
+from shoal.core.arrays import Codes
+from shoal.core.cells import Cells, group
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.exact import Number, as_text, exact
-from shoal.core.guarantees import Guarantee, SlicedDiversity
+from shoal.core.exact import Number, as_text, exact, greatest, is_at_most
+from shoal.core.guarantees import Guarantee
+from shoal.core.progress import Work
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
-from shoal.core.work import Work
-
-__all__ = ["SlicedFinding", "check", "check_sliced", "is_matched_once", "is_matched_twice"]
+from shoal.core.verdict import Evidence, Verdict
+from shoal.slicing.check.matching import (
+    estimate_shares,
+    is_matched_once,
+    total_by,
+)
 
 Diversity = Literal["frequency", "distinct"]
 Basis = Literal["values", "tuples", "bound"]
 Part = tuple[int, ...]
 
 _COMBINATION = 1_000
-"""About how many operations a combination of values takes: fractions are slow."""
+"""The approximate number of operations per combination of values; fractions are slow."""
 _NO_MATCH = "A person's tuple matches no bucket of the release."
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlicedFinding:
-    """Whether a sliced release is l-diverse in one or all sensitive attributes.
+    """The result of checking sliced l-diversity in one or all sensitive attributes.
 
-    Parameters
-    ----------
-    ell, diversity
-        What was asked for.
-    basis
-        What decided: published values, the people's tuples, or a bound.
-    holds
-        Whether it is kept. Of a bound, False says only that it is not proved.
-    reached
-        The largest l that is kept, or proved to be.
-    n_judged, n_failing
-        How many were judged, and how many of these fail: pairs of a bucket and a u, or tuples.
+    `basis` is the evidence that decided: published values, the people's tuples, or a bound. With a
+    bound, `holds` is False if the requirement is not proved. `reached` is the largest l that is
+    met, or proved to be. `n_judged` and `n_failing` count pairs of a bucket and a u, or tuples.
     """
 
     ell: Fraction
@@ -75,7 +67,7 @@ class SlicedFinding:
     n_failing: int
 
     def to_dict(self) -> dict[str, object]:
-        """Give the finding as JSON holds it."""
+        """Return the finding as JSON holds it."""
         return {
             "ell": as_text(self.ell),
             "diversity": self.diversity,
@@ -95,18 +87,18 @@ class SlicedFinding:
 
 
 def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
-    """Decide from the published counts, and from what is known of people where that is given.
+    """Decide from the published counts, and from the people's known values if they are available.
 
-    Where people match several buckets, published counts alone give a bound: where that does not
-    prove the guarantee, it is confirmed in part only.
+    If people match several buckets, published counts alone yield a bound; if that does not prove
+    the guarantee, it is only partly verified.
 
     Raises
     ------
     ParameterError
-        Where the guarantee is another, or the release is not sliced.
+        If the guarantee is another one, or the release is not sliced.
     """
     if not isinstance(guarantee, SlicedDiversity) or evidence.sliced is None:
-        raise ParameterError(f"{guarantee.name} is about a sliced release; this is none.")
+        raise ParameterError(f"{guarantee.name} applies to sliced releases only.")
     tuples = evidence.witnesses.get(str(guarantee.needs_witness))
     known = tuples if isinstance(tuples, Cells) else None
     diversity: Diversity = "distinct" if guarantee.diversity == "distinct" else "frequency"
@@ -136,32 +128,20 @@ def check_sliced(
     diversity: Diversity = "frequency",
     work: Work | None = None,
 ) -> SlicedFinding:
-    """Check sliced l-diversity of every sensitive attribute.
+    """Check sliced l-diversity of every sensitive attribute; return the worst finding.
 
-    Parameters
-    ----------
-    sliced
-        The release.
-    ell, diversity
-        No p(t, s) is above 1/ell (``frequency``), or at least `ell` values have one above 0
-        (``distinct``).
-    tuples
-        What is known of the people in the release, where that may be looked at.
-    work
-        What may be spent; default 2e9 operations.
-
-    Returns
-    -------
-    The finding about the attribute that is worst off.
+    No p(t, s) may be above 1/ell (``frequency``), or at least `ell` values must have one above 0
+    (``distinct``). `tuples` are the known values of the people in the release, if they may be used.
+    `work` limits the operations; default 2e9.
 
     Raises
     ------
     ParameterError
-        Where no attribute is sensitive.
+        If no attribute is sensitive.
     TooMuchWork
         If the release is too large, or a bound would need too many combinations.
     DataError
-        Where the release is empty, or a tuple is not in it.
+        If the release is empty, or a tuple is not in it.
 
     Examples
     --------
@@ -178,7 +158,7 @@ def check_sliced(
     if bound < 1:
         raise ParameterError(f"ell must be at least 1, not {ell!r}.")
     if not sliced.layout.sensitive:
-        raise ParameterError("Sliced l-diversity is about a sensitive attribute; there is none.")
+        raise ParameterError("Sliced l-diversity needs a sensitive attribute; there is none.")
     if not sliced.n_buckets:
         raise DataError("A release without rows has no strongest parameter.")
     findings = [
@@ -221,8 +201,8 @@ def _by_bucket(
     n_pairs = int(pair.max()) + 1
     owner_of_pair = np.empty(n_pairs, dtype=np.int64)
     owner_of_pair[pair] = owner
-    in_pair = _total(pair, column.count, n_pairs)
-    in_owner = _total(owner, column.count, n_owners)
+    in_pair = total_by(pair, column.count, n_pairs)
+    in_owner = total_by(owner, column.count, n_owners)
     largest = np.zeros(n_owners, dtype=np.int64)
     np.maximum.at(largest, owner_of_pair, in_pair)
     n_values = np.bincount(owner_of_pair, minlength=n_owners)
@@ -232,16 +212,7 @@ def _by_bucket(
     else:
         fails = ~is_at_most(largest, in_owner, 1 / ell)
         reached = 1 / greatest(largest, in_owner)
-    n_failing = int(np.count_nonzero(fails))
-    return SlicedFinding(
-        ell=ell,
-        diversity=diversity,
-        basis=basis,
-        holds=n_failing == 0,
-        reached=reached,
-        n_judged=n_owners,
-        n_failing=n_failing,
-    )
+    return _finding(ell, diversity, basis, reached, n_owners, int(np.count_nonzero(fails)))
 
 
 def _number(column: SlicedColumn, names: Sequence[str], n_buckets: int) -> tuple[int, Codes]:
@@ -250,12 +221,6 @@ def _number(column: SlicedColumn, names: Sequence[str], n_buckets: int) -> tuple
     sizes = [n_buckets, *(column.values.domain(name).size for name in names)]
     first, inverse = group(codes, sizes, len(column.bucket))
     return len(first), inverse
-
-
-def _total(owner: Codes, counts: Counts, n_owners: int) -> Counts:
-    totals = np.zeros(n_owners, dtype=np.int64)
-    np.add.at(totals, owner, counts)
-    return totals
 
 
 # --- by tuple -----------------------------------------------------------------------------------
@@ -269,7 +234,7 @@ def _by_tuples(
     sensitive: str,
     work: Work,
 ) -> SlicedFinding:
-    """Judge people: floats decide what is clear, fractions what is near a limit."""
+    """Judge people: floats decide clear cases, fractions those near a limit."""
     names, people = sliced.layout.known_for(sensitive), people_of(sliced, tuples, sensitive)
     if sliced.layout.is_overlapping:
         judged = _Lookup.of_release(sliced, sensitive, work).judge(names, people)
@@ -289,20 +254,11 @@ def _by_tuples(
         shares = [share for share, _ in judged]
         fails[near] = [share * ell > 1 for share in shares]
         reached = 1 / max(shares)
-    n_failing = int(np.count_nonzero(fails))
-    return SlicedFinding(
-        ell=ell,
-        diversity=diversity,
-        basis="tuples",
-        holds=n_failing == 0,
-        reached=reached,
-        n_judged=len(people),
-        n_failing=n_failing,
-    )
+    return _finding(ell, diversity, "tuples", reached, len(people), int(np.count_nonzero(fails)))
 
 
 def people_of(sliced: Sliced, tuples: Cells, sensitive: str) -> Codes:
-    """Give what is known of people as codes of the release; -1 where it has not the value."""
+    """Return the known values of people as codes of the release; -1 for a value that it lacks."""
     names = sliced.layout.known_for(sensitive)
     people = tuples.select(names)
     codes = np.empty_like(people.codes, dtype=np.int64)
@@ -313,7 +269,7 @@ def people_of(sliced: Sliced, tuples: Cells, sensitive: str) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One column for looking up: by its known part, then bucket, what is hidden and how often."""
+    """One column as a lookup: by known part, then bucket, the hidden values and their counts."""
 
     known: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -324,7 +280,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Lookup:
-    """All columns for looking up one tuple after the other."""
+    """All columns, for looking up one tuple after the other."""
 
     sensitive: str
     sizes: Sequence[int]
@@ -341,7 +297,7 @@ class _Lookup:
         return cls(sensitive, sliced.sizes.tolist(), sides, work)
 
     def judge(self, names: Sequence[str], people: Codes) -> Iterator[tuple[Fraction, int]]:
-        """Give of each tuple its largest p(t, s) and how many values have one above 0."""
+        """Yield each tuple's largest p(t, s) and its number of values with one above 0."""
         for row in people.tolist():
             amounts = self._amounts(dict(zip(names, row, strict=True)))
             if not amounts:
@@ -349,12 +305,12 @@ class _Lookup:
             yield max(amounts.values()) / sum(amounts.values()), len(amounts)
 
     def judge_combinations(self) -> Iterator[tuple[Fraction, int]]:
-        """Give the same of every combination of known values within one bucket."""
+        """Yield the same for every combination of known values within one bucket."""
         for bucket in range(len(self.sizes)):
             parts = [
                 [part for part, found in side.found.items() if bucket in found]
                 for side in self.sides
-                # The other columns say nothing about what is hidden.
+                # The other columns say nothing about hidden attributes.
                 if side.hidden
             ]
             self.work.spend(_COMBINATION * math.prod(map(len, parts)))
@@ -374,7 +330,7 @@ class _Lookup:
         return self._amounts_in(bucket, known, sides)
 
     def _amounts(self, known: Mapping[str, int]) -> dict[int, Fraction]:
-        """Give for each value the mean number of rows with the tuple and the value."""
+        """Return the mean number of rows with the tuple and each value."""
         found = [side.found.get(_part(known, side.known), {}) for side in self.sides]
         amounts: dict[int, Fraction] = defaultdict(Fraction)
         for bucket in set.intersection(*(set(buckets) for buckets in found)):
@@ -385,7 +341,7 @@ class _Lookup:
     def _amounts_in(
         self, bucket: int, known: Mapping[str, int], sides: Sequence[_Side]
     ) -> dict[int, Fraction]:
-        """Link the columns of one bucket: counts multiplied, those of shared values divided by."""
+        """Link the columns of one bucket: multiply counts, divide by those of shared values."""
         rows = [(dict(known), Fraction(1))]
         for place, side in enumerate(sides):
             entries = side.found.get(_part(known, side.known), {}).get(bucket, {})
@@ -435,12 +391,23 @@ def _sum_up(
     is_distinct = diversity == "distinct"
     reached = [Fraction(n_values) if is_distinct else 1 / share for share, n_values in judged]
     n_failing = sum(one < ell for one in reached)
+    return _finding(ell, diversity, basis, min(reached), len(reached), n_failing)
+
+
+def _finding(
+    ell: Fraction,
+    diversity: Diversity,
+    basis: Basis,
+    reached: Fraction,
+    n_judged: int,
+    n_failing: int,
+) -> SlicedFinding:
     return SlicedFinding(
         ell=ell,
         diversity=diversity,
         basis=basis,
         holds=n_failing == 0,
-        reached=min(reached),
-        n_judged=len(reached),
+        reached=reached,
+        n_judged=n_judged,
         n_failing=n_failing,
     )

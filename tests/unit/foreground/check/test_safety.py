@@ -10,20 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import checks
-from shoal.checks import _foreground_buckets as module
-from shoal.checks._foreground_buckets import Mixed, Small
-from shoal.checks.foreground_safety import largest_link
+from shoal.core.adversary_guarantees import ForegroundSafety
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
-from shoal.core.guarantees import ForegroundSafety
 from shoal.core.kernels import load_plain
-from shoal.knowledge.foreground import Exposed, Target, expose, usable_sets
+from shoal.foreground.attribute_sets import usable_sets
+from shoal.foreground.check import model as module
+from shoal.foreground.check.model import Mixed, Small
+from shoal.foreground.check.safety import largest_link
+from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.mining import expose
+from shoal.locating.exposed import Exposed
 
 DISEASE = Domain.of_texts("disease", ["cold", "flu"])
 
 
 def release(rows, bucket, value):
-    """Give the buckets and the lines of a release, one row a person."""
+    """Return the buckets and the lines of a release, one row per person."""
     columns = [Domain.of_texts(f"q{place}", ["a", "b", "c"]) for place in range(rows.shape[1])]
     numbers = Domain.of_texts("bucket", [f"{n:03}" for n in range(bucket.max() + 1)])
     lines = Cells.of_rows([numbers, *columns], np.column_stack([bucket, rows]))
@@ -31,7 +34,7 @@ def release(rows, bucket, value):
 
 
 def enumerated(rows, carriers, odds):
-    """Give the expected carriers of each class of one bucket, world by world."""
+    """Return the expected carriers of each class of one bucket, world by world."""
     people = np.repeat(np.arange(len(rows)), rows)
     expected, total = np.zeros(len(rows)), 0.0
     for world in combinations(range(len(people)), carriers):
@@ -77,7 +80,7 @@ def test_the_kernel_finds_what_fourier_transforms_find(buckets, seed):
         one = Mixed.of(which, np.array([rows]), np.array([carriers]), np.array([number]))
         mixed.append(one)
     small = Small.of(mixed, 5)
-    plain = load_plain("shoal.checks._kernels").share_out
+    plain = load_plain("shoal.foreground.check._kernels").share_out
     for kernel in (module.share_out, plain):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "share_out", kernel)
@@ -92,7 +95,7 @@ def test_the_kernel_finds_what_fourier_transforms_find(buckets, seed):
 
 
 def weight_of_worlds(rows, carriers, odds):
-    """Give the sum of the products of the odds of those who carry the value, over all worlds."""
+    """Return the sum of the products of the odds of those who carry the value, over all worlds."""
     people = np.repeat(np.arange(len(rows)), rows)
     worlds = combinations(range(len(people)), carriers)
     return sum(float(np.prod(odds[people[list(world)]])) for world in worlds)

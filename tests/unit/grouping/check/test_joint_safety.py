@@ -11,17 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.checks import Evidence, check
-from shoal.checks.joint_safety import EarlierBuckets
+from shoal.core.adversary_guarantees import JointSafety
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import (
-    FrequencyDiversity,
-    JointSafety,
-    KAnonymity,
-    TCloseness,
-    guarantee_from_dict,
-)
+from shoal.core.guarantees import FrequencyDiversity, KAnonymity, TCloseness
+from shoal.core.manifest import guarantee_from_dict
+from shoal.grouping.check.joint_safety import EarlierBuckets
 
 ILLNESS = Domain.of_texts("illness", ["cold", "flu", "gout"])
 HALF = FrequencyDiversity(ell=2)
@@ -144,7 +140,7 @@ def test_values_that_changed_fail():
     evidence = witness_of([0, 0, 1, 1], [[0]] * 4, [0, 1, 0, 1], earlier_values=[0, 1, 0, 2])
     verdict = check(claim(1), evidence)
     assert not verdict.holds
-    assert "other values of the same people" in verdict.detail
+    assert "different values for the same people" in verdict.detail
 
 
 def test_without_the_witness_it_is_partly_checked():

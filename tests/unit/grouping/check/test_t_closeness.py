@@ -8,8 +8,8 @@ from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.guarantees import TCloseness
-from shoal.core.hierarchy import Hierarchy
 from shoal.core.tree import NO_GROUP, Level, grow_tree
+from shoal.hierarchies.hierarchy import Hierarchy
 
 SALARIES = [f"{thousands}k" for thousands in range(3, 12)]
 
@@ -184,7 +184,7 @@ def test_the_hierarchical_distance_needs_a_hierarchy():
     with pytest.raises(ParameterError, match="needs a hierarchy of column 'salary'"):
         closeness(buckets, "hierarchical")
     other = grow_tree(Domain.of_texts("salary", ["a"]), [])
-    with pytest.raises(ParameterError, match="laid over the 2 published values"):
+    with pytest.raises(ParameterError, match="cover the 2 published values"):
         closeness(buckets, "hierarchical", tree=other)
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from shoal.checks import Evidence, Witness, check, fewest_valid_values, valid_values
+from shoal.core.adversary_guarantees import MatchingDiversity
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.guarantees import MatchingDiversity, guarantee_from_dict
+from shoal.core.manifest import guarantee_from_dict
 
 
 @pytest.fixture
@@ -226,7 +227,7 @@ def test_the_witness_must_be_of_the_same_rows_and_values(buckets_of):
 
     assert judge([1, 0, 1], [1, 2, 1]).holds
     for bucket, count in [([0, 1], [2, 1]), ([0, 1], [3, 1]), ([0], [4]), ([0, 1, 2], [2, 2, 1])]:
-        with pytest.raises(DataError, match="as many rows with forbidden values"):
+        with pytest.raises(DataError, match="needs a set of forbidden values"):
             judge(bucket, count)
     with pytest.raises(DataError, match="among the 2 values of column 'disease', not among 3"):
         judge([0, 1], [2, 2], np.zeros((1, 3), dtype=bool))

@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.checks import _sliced_matches
-from shoal.checks.sliced_diversity import check_sliced, is_matched_once
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
+from shoal.core.progress import TooMuchWork, Work
 from shoal.core.sliced import Layout, Sliced
-from shoal.core.work import TooMuchWork, Work
+from shoal.slicing.check import matching
+from shoal.slicing.check.matching import is_matched_once
+from shoal.slicing.check.sliced_diversity import check_sliced
 
 SEX = Domain.of_texts("sex", ["F", "M"])
 DISEASE = Domain.of_texts("disease", ["cold", "flu"])
@@ -52,14 +53,14 @@ def test_the_attribute_that_is_worst_off_is_found():
 def test_too_many_pairs_of_buckets_are_not_compared(monkeypatch):
     crossed = release([0, 1, 0, 1])
     assert not is_matched_once(crossed, "disease")
-    monkeypatch.setattr(_sliced_matches, "_MOST_PAIRS", 0)
+    monkeypatch.setattr(matching, "_MOST_BUCKET_PAIRS", 0)
     assert not is_matched_once(crossed, "disease")
     assert is_matched_once(release([0, 0, 1, 1]), "disease")
 
 
 def test_pairs_are_compared_in_parts(monkeypatch):
     layout = Layout([["sex"], ["disease"]], ["disease"], ["sex", "disease"])
-    monkeypatch.setattr(_sliced_matches, "_ENTRIES_A_TIME", 1)
+    monkeypatch.setattr(matching, "_ENTRIES_A_TIME", 1)
     assert not is_matched_once(release([0, 1, 0, 1], layout), "disease")
 
 

@@ -1,0 +1,1 @@
+"""Tables in the user's own Spark session."""

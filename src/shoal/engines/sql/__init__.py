@@ -1,0 +1,1 @@
+"""The portable part of every engine: one set of SQL."""

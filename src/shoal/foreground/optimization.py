@@ -1,0 +1,363 @@
+"""Minimize a smooth function of few numbers, and tell maxima of a likelihood from saddle points.
+
+`descend` is the limited-memory BFGS method, written out here because libraries run their linear
+algebra in threads, which for a few hundred numbers costs many times what it saves and rounds
+differently with the number of threads. The method divides slopes by a matrix that should be close
+to the second derivatives. `information` computes one for an additive logit. A bucket says only how
+many of its rows carry the value, so what it tells about two parameters is the product of their
+covariances with that sum, over its variance. Steps divided by that matrix lead almost straight to
+the minimum; steps that take parameters one by one zigzag for hundreds of steps, since buckets tell
+far less about a parameter than their rows would.
+
+A point where the equations hold may still be a saddle point of the likelihood. The second
+derivatives tell, and are computed as differences of the slopes that one step of the equations
+gives. Newton's steps by them (`refine`) also find the digits that the iteration would take very
+long to reach, above all if a probability tends to a bound and the slope there is zero.
+
+References
+----------
+[Nocedal06] J. Nocedal, S. J. Wright: Numerical Optimization, 2nd edition, 2006: Algorithms 3.1, 7.4
+and 7.5; Section 7.2 on the choice of the first matrix.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.core.arrays import Codes, Flags, Floats
+from shoal.foreground.expectation_maximization import Likelihood
+from shoal.foreground.shapes import Shapes
+
+Objective = Callable[[Floats], tuple[float, Floats]]
+Divide = Callable[[Floats], Floats]
+"""Divides a slope by about how fast slopes grow."""
+
+_MEMORY = 12
+_ENOUGH = 1e-4
+"""The fraction of the promised descent that a step must achieve."""
+_MAX_HALVINGS = 40
+_MOST_PARAMETERS = 400
+_MOST_PRODUCTS = 50_000_000
+_STEPS_SAVED = 400
+"""The matrix may cost about as much as this many passes over the rows."""
+
+
+def descend(
+    objective: Objective,
+    start: Floats,
+    divide: Divide,
+    *,
+    tolerance: float,
+    max_steps: int,
+    enough: float = 0.0,
+) -> tuple[Floats, int, bool]:
+    """Find the minimum of a function; return the point, the number of steps, and convergence.
+
+    `objective` returns the height and its gradient. `divide` divides a slope by about how fast
+    slopes grow with the numbers: by a positive definite matrix. A slope up to `tolerance` counts as
+    flat. A step must promise a descent of `enough` to be worth taking; default 0, so that only the
+    slope counts.
+    """
+    point = start
+    height, slope = objective(point)
+    moves: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
+    for n_steps in range(max_steps):
+        if np.abs(slope).max() <= tolerance:
+            return point, n_steps, True
+        direction = -_scaled(slope, moves, divide)
+        promised = _product(slope, direction)
+        if promised >= 0:
+            moves.clear()
+            direction = -divide(slope)
+            promised = _product(slope, direction)
+        if -promised < enough:
+            return point, n_steps, True
+        following = _search(objective, point, height, direction, promised)
+        if following is None:
+            # No step leads down: the remaining slope is rounding.
+            return point, n_steps, bool(-promised <= 1e-9 * max(abs(height), 1.0))
+        length, height, grown = following
+        move, turn = length * direction, grown - slope
+        if _product(move, turn) > 1e-12 * _product(move, move):
+            moves.append((move, turn, _product(move, turn)))
+        point, slope = point + move, grown
+    return point, max_steps, bool(np.abs(slope).max() <= tolerance)
+
+
+def _product(first: Floats, second: Floats) -> float:
+    return float((first * second).sum())
+
+
+def _scaled(slope: Floats, moves: deque[tuple[Floats, Floats, float]], divide: Divide) -> Floats:
+    """Divide a slope by the curvature that the latest moves have shown ([Nocedal06] 7.4)."""
+    rest = slope.copy()
+    parts = []
+    for move, turn, product in reversed(moves):
+        part = _product(move, rest) / product
+        parts.append(part)
+        rest = rest - part * turn
+    rest = divide(rest)
+    if moves:
+        _, turn, product = moves[-1]
+        rest *= product / _product(turn, divide(turn))
+    for (move, turn, product), part in zip(moves, reversed(parts), strict=True):
+        rest = rest + (part - _product(turn, rest) / product) * move
+    return rest
+
+
+def _search(
+    objective: Objective, point: Floats, height: float, direction: Floats, promised: float
+) -> tuple[float, float, Floats] | None:
+    """Halve a step until it lowers the height enough ([Nocedal06] 3.1)."""
+    length = 1.0
+    for _ in range(_MAX_HALVINGS):
+        reached, slope = objective(point + length * direction)
+        if reached <= height + _ENOUGH * length * promised:
+            return length, reached, slope
+        length /= 2
+    return None
+
+
+def is_worthwhile(shapes: Shapes, place: Codes, n_parameters: int) -> bool:
+    """Return whether the matrix costs less than the steps that it saves."""
+    if n_parameters > _MOST_PARAMETERS or n_parameters**3 > _STEPS_SAVED * place.size:
+        return False
+    width = np.minimum(np.diff(shapes.start) * place.shape[1], n_parameters).astype(np.float64)
+    return float((width**2).sum()) <= _MOST_PRODUCTS
+
+
+def information(shapes: Shapes, place: Codes, f: Floats, n_rows: Floats, size: int) -> Floats:
+    """Return the information matrix of an additive logit with `size` parameters.
+
+    In `shapes`, rows that cannot be carriers have the class after the last. `place` has one row per
+    class: the places of its parameters beside the first, the level, which all classes share.
+    """
+    # No product of dense matrices: its rounding depends on the number of threads.
+    from scipy import sparse  # noqa: PLC0415 - it takes long to import
+
+    n_classes, width = len(f), place.shape[1] + 1
+    whole = np.column_stack([np.zeros(n_classes, dtype=np.int64), place])
+    variance = f * (1 - f)
+    is_able = shapes.which < n_classes
+    which, shape = shapes.which[is_able], shapes.shape[is_able]
+    own = variance[which] * shapes.count[is_able]
+    total = np.bincount(shape, own, shapes.n_shapes)
+    rows, columns = np.repeat(shape, width), whole[which].ravel()
+    bound = (shapes.n_shapes, size)
+    covariance = sparse.coo_array((np.repeat(own, width), (rows, columns)), shape=bound).tocsr()
+    weight = shapes.multiplicity / np.maximum(total, np.finfo(np.float64).tiny)
+    found = covariance.T @ sparse.diags_array(weight) @ covariance
+    # The values of rows in buckets without a carrier are known.
+    seen = shapes.multiplicity[shape] * shapes.count[is_able]
+    rest = (n_rows - np.bincount(which, seen, n_classes)) * variance
+    starts = np.arange(0, width * n_classes + 1, width)
+    ones = np.ones(width * n_classes)
+    design = sparse.csr_array((ones, whole.ravel(), starts), shape=(n_classes, size))
+    found = found + design.T @ sparse.diags_array(rest) @ design
+    dense: Floats = np.asarray(found.todense(), dtype=np.float64)
+    return dense
+
+
+def invert(matrix: Floats) -> Floats:
+    """Invert a positive definite matrix, with the same rounding on every machine."""
+    inverse = matrix.copy()
+    for place in range(len(inverse)):
+        pivot = inverse[place, place]
+        inverse[place, place] = 1.0
+        inverse[place] /= pivot
+        factor = inverse[:, place].copy()
+        factor[place] = 0.0
+        inverse[:, place] = np.where(factor == 0.0, inverse[:, place], 0.0)
+        inverse -= factor[:, np.newaxis] * inverse[place]
+    return inverse
+
+
+# --- maxima and saddle points ---------------------------------------------------------------------
+
+
+FLOOR = 1e-12
+"""Free probabilities stay this far from 0 and 1: no step would lead away from a bound itself."""
+_EDGE = 1e-9
+"""Newton's steps stay this far from the bounds, where slopes still have seven digits."""
+_AT_EDGE, _NEAR_EDGE = 1e-8, 1e-4
+"""Probabilities this close to a bound are at it; this close, they go there if the slope says so."""
+_STEEP = 1e-5
+"""A probability is held at a bound if a step brings it closer by this fraction of itself."""
+_DEFINITE = 1e-6
+"""The least curvature of a clear maximum, relative to that of rows whose values are known."""
+_LITTLE = 0.01
+_DIFFERENCE = 1e-4
+_N_NEWTON = 30
+_LONGEST_NEWTON = 0.05
+_EXACT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The shape of the likelihood around a point.
+
+    `slope` is 0 for classes that are not free. Free classes are held at a bound by their slope, or
+    open. `matrix` holds minus the second derivatives along the open classes.
+    """
+
+    f: Floats
+    slope: Floats
+    is_held: Flags
+    is_open: Flags
+    matrix: Floats
+    n_rows: Floats
+
+    @classmethod
+    def at(cls, likelihood: Likelihood, f: Floats, is_free: Flags) -> Curvature:
+        """Compute differences of slopes around a point."""
+        inner = np.where(is_free, np.clip(f, _EDGE, 1 - _EDGE), f)
+        slope = _slopes(likelihood, inner[np.newaxis], is_free)[0]
+        n_rows = likelihood.n_at_least_one.astype(np.float64)
+        low = (f <= _NEAR_EDGE) & (slope < -_STEEP * n_rows)
+        high = (1 - f <= _NEAR_EDGE) & (slope > _STEEP * n_rows)
+        is_held = is_free & (low | high)
+        is_open = is_free & ~is_held
+        matrix = _second(likelihood, inner, is_free, np.flatnonzero(is_open))
+        return cls(inner, slope, is_held, is_open, matrix, n_rows)
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether the point is clearly a maximum, as far as curvature tells."""
+        return self.least > _DEFINITE
+
+    @property
+    def bends_up(self) -> bool:
+        """Whether the likelihood clearly curves upwards in some direction, as at no maximum."""
+        return self.least < -_DEFINITE
+
+    @cached_property
+    def least(self) -> float:
+        """The fall of the likelihood in the direction in which it falls least."""
+        if not self.is_open.any():
+            return 1.0
+        spread = _spread(self.f)[self.is_open]
+        # A probability at a bound would otherwise not count at all.
+        scale = np.sqrt(np.maximum(spread, _LITTLE * spread.max()) / self.n_rows[self.is_open])
+        values = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
+        return float(values.min())
+
+    def fall(self, points: Floats) -> Floats:
+        """Return how far the log-likelihood falls to each point, by curvature and slopes."""
+        away = points - self.f
+        inner = away[:, self.is_open]
+        bent = ((inner @ self.matrix) * inner).sum(axis=1) / 2
+        held = (np.abs(away) * np.abs(self.slope))[:, self.is_held].sum(axis=1)
+        found: Floats = bent + held
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """The result of Newton's steps: the point, its log-likelihood, and the curvature there.
+
+    `is_exact` says that the last step changed nothing. If the curvature was in doubt, the point is
+    the one that was given.
+    """
+
+    f: Floats
+    height: float
+    curvature: Curvature
+    is_exact: bool
+
+
+def refine(likelihood: Likelihood, f: Floats, is_free: Flags) -> Refinement:
+    """Take Newton's steps to the maximum near a point, while the curvature is that of a maximum."""
+    curvature = Curvature.at(likelihood, f, is_free)
+    height = float(likelihood.steps(curvature.f[np.newaxis])[1][0])
+    is_exact = False
+    for _ in range(_N_NEWTON):
+        if not curvature.is_definite:
+            break
+        following, above = _newton_step(likelihood, curvature, height)
+        if following is None:
+            break
+        is_exact = float(np.abs(following - curvature.f).max()) <= _EXACT
+        f, height = following, above
+        if is_exact:
+            break
+        curvature = Curvature.at(likelihood, following, is_free)
+    found = np.where(is_free, _to_floor(f), f)
+    height = float(likelihood.steps(found[np.newaxis])[1][0])
+    return Refinement(found, height, curvature, is_exact)
+
+
+def _newton_step(
+    likelihood: Likelihood, curvature: Curvature, height: float
+) -> tuple[Floats | None, float]:
+    """Take one short step within the bounds that does not lead down; None if there is none."""
+    step, is_open = _newton_direction(curvature)
+    longest = float(np.abs(step).max(initial=0.0))
+    step *= min(1.0, _LONGEST_NEWTON / max(longest, _LONGEST_NEWTON))
+    tried = np.where(is_open, np.clip(curvature.f + step, _EDGE, 1 - _EDGE), curvature.f)
+    tried = np.where(curvature.is_held, np.where(tried < 0.5, _EDGE, 1 - _EDGE), tried)
+    above = float(likelihood.steps(tried[np.newaxis])[1][0])
+    if not above >= height - 1e-9 * (1 + abs(height) * 1e-3):
+        return None, height
+    return tried, above
+
+
+def _newton_direction(curvature: Curvature) -> tuple[Floats, Flags]:
+    """Solve for the step; open classes that it would push beyond a bound stay at the bound."""
+    step = np.zeros_like(curvature.f)
+    is_open = curvature.is_open.copy()
+    while is_open.any():
+        chosen = is_open[curvature.is_open]
+        step[:] = 0.0
+        matrix = curvature.matrix[np.ix_(chosen, chosen)]
+        step[is_open] = np.linalg.solve(matrix, curvature.slope[is_open])
+        outward = (curvature.f <= _AT_EDGE) & (step < 0)
+        outward |= (1 - curvature.f <= _AT_EDGE) & (step > 0)
+        if not (outward & is_open).any():
+            break
+        is_open &= ~outward
+        step[:] = 0.0
+    return step, is_open
+
+
+def _to_floor(f: Floats) -> Floats:
+    low = np.where(f <= 2 * _EDGE, FLOOR, f)
+    found: Floats = np.where(1 - low <= 2 * _EDGE, 1 - FLOOR, low)
+    return found
+
+
+def _spread(f: Floats) -> Floats:
+    spread: Floats = f * (1 - f)
+    return spread
+
+
+def _slopes(likelihood: Likelihood, points: Floats, is_free: Flags) -> Floats:
+    """Return the slope of the log-likelihood along each free class, at each point."""
+    following = likelihood.steps(points)[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = likelihood.n_at_least_one * (following - points) / _spread(points)
+    return np.where(is_free, slopes, 0.0)
+
+
+def _second(
+    likelihood: Likelihood, f: Floats, is_free: Flags, along: npt.NDArray[np.intp]
+) -> Floats:
+    """Return minus the second derivatives, as differences of slopes."""
+    if not len(along):
+        return np.zeros((0, 0))
+    room = np.maximum(np.minimum(f, 1 - f), 0.01 * float(np.mean(f[along])) * (1 - f.mean()))
+    width = _DIFFERENCE * room[along]
+    points = np.repeat(f[np.newaxis], 2 * len(along), axis=0)
+    number = np.arange(len(along))
+    points[2 * number, along] = np.minimum(f[along] + width, 1 - _EDGE)
+    points[2 * number + 1, along] = np.maximum(f[along] - width, _EDGE)
+    apart = points[2 * number, along] - points[2 * number + 1, along]
+    slopes = _slopes(likelihood, points, is_free)[:, along]
+    second = -(slopes[0::2] - slopes[1::2]) / apart[:, np.newaxis]
+    matrix: Floats = (second + second.T) / 2
+    return matrix

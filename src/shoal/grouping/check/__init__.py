@@ -1,0 +1,1 @@
+"""Checks of guarantees about buckets; they share no code with the methods."""

@@ -1,0 +1,421 @@
+"""The bucketization of [Li08] Figure 2, fast, on classes with counts.
+
+Rows with the same value and the same forbidden values are interchangeable, so planning works on
+classes of such rows. Buckets of `ell` mutually compatible rows are formed first: every value of
+such a bucket is valid for every row. Rows left over join the bucket they clash with least, and
+buckets are merged while a row lacks valid values. Every bucket is checked again at the end.
+
+`shoal.injector.plain_bucketization` states the same algorithm row by row; read that first.
+
+If no value may be too likely for any row, over all assignments, buckets are merged further. Buckets
+of `ell` compatible rows keep this bound by themselves: none of their values is forbidden to any of
+their rows, so each row has every value with probability 1/ell. Rows that joined later may break the
+bound. A failing bucket is merged with the candidate that lowers its largest posterior most. Merging
+does not always lower a posterior, so this is a heuristic; its failure proves nothing.
+
+References
+----------
+[Li08] T. Li, N. Li: Injector: Mining Background Knowledge for Data Anonymization. ICDE 2008,
+Section V-C.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from shoal.core.arrays import Codes, Counts, Flags, Words
+from shoal.core.cells import Buckets, group
+from shoal.core.domain import Domain
+from shoal.core.errors import InternalError
+from shoal.core.prior_knowledge import ForbiddenSets
+from shoal.core.progress import Work
+from shoal.injector._bucketization_kernels import group_by_value, group_printed
+from shoal.injector.matching import (
+    Occupants,
+    count_values,
+    largest_posteriors,
+    matching_values,
+    valid_of_bucket,
+    words_of,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Interchangeable rows: the same value and the same forbidden values.
+
+    Classes are sorted by `value`. `which` is the row of `sets` (one column per code) with the
+    forbidden values of the class, and `counts` is its number of rows.
+    """
+
+    value: Codes
+    which: Codes
+    counts: Counts
+    sets: Flags
+    domain: Domain
+
+    @classmethod
+    def of_cells(
+        cls, value: Codes, forbidden: ForbiddenSets, counts: Counts, domain: Domain
+    ) -> tuple[Classes, Codes]:
+        """Group cells into classes; also return the class of each cell."""
+        sizes = [domain.size, len(forbidden.sets)]
+        first, inverse = group([value, forbidden.which], sizes, len(value))
+        total = np.zeros(len(first), dtype=np.int64)
+        np.add.at(total, inverse, counts)
+        which = forbidden.which[first]
+        return cls(value[first], which, total, forbidden.sets, domain), inverse
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.value)
+
+    @property
+    def words(self) -> Words:
+        """The forbidden values of each class, in words of 64 bits."""
+        words: Words = np.ascontiguousarray(words_of(self.sets)[self.which])
+        return words
+
+    @property
+    def forbids_own(self) -> Flags:
+        """Whether a class forbids its own value: the knowledge is wrong about its rows."""
+        return self.sets[self.which, self.value]
+
+    def clash(self, one: int) -> Flags:
+        """Mark the classes that are incompatible with a class [Li08, Definition 2]."""
+        marks: Flags = (
+            (self.value == self.value[one])
+            | self.sets[self.which[one], self.value]
+            | self.sets[self.which, self.value[one]]
+        )
+        return marks
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """The bucket and the class of every placed row; no bucket is empty."""
+
+    n_buckets: int
+    bucket: Codes
+    row_class: Codes
+
+    def valid_values(self, classes: Classes) -> tuple[Occupants, Words]:
+        """Return the occupants of the buckets and their valid values by matching."""
+        values = Buckets.of_pairs(self.bucket, classes.value[self.row_class], classes.domain)
+        occupants = Occupants.of_rows(
+            self.bucket, classes.which[self.row_class], self.n_buckets, len(classes.sets)
+        )
+        return occupants, matching_values(occupants, classes.sets, values)
+
+    def failing(self, classes: Classes, ell: int) -> Codes:
+        """Return the buckets that hold a row with fewer than `ell` valid values."""
+        occupants, words = self.valid_values(classes)
+        return np.unique(occupants.bucket[count_values(words) < ell])
+
+    def merged(self, into: Codes) -> Grouping:
+        """Return the grouping after each bucket has moved into another, numbered without gaps."""
+        while not np.array_equal(into, into[into]):
+            into = into[into]
+        alive, number = np.unique(into, return_inverse=True)
+        return Grouping(len(alive), number[self.bucket], self.row_class)
+
+
+Choose = Literal["balanced", "similar", "printed"]
+
+
+def bucketize(classes: Classes, ell: int, choose: Choose) -> Grouping:
+    """Group the rows of classes so that every row has `ell` valid values ([Li08] Figure 2).
+
+    Every class must be feasible: its rows have `ell` valid values in one bucket of all rows.
+    """
+    n_buckets, member, residue = _form(classes, ell, choose)
+    if not n_buckets:
+        return _in_one(classes)
+    bucket = np.repeat(np.arange(n_buckets, dtype=np.int64), ell)
+    joined = _join_residue(classes, Grouping(n_buckets, bucket, member), residue)
+    grouping = _merge_failing(classes, joined, ell)
+    if len(grouping.failing(classes, ell)):
+        # Nothing was left to merge, and some row is still short of values.
+        grouping = _in_one(classes)
+    if len(grouping.failing(classes, ell)):
+        raise InternalError("Injector's buckets do not keep matching l-diversity.")
+    return grouping
+
+
+def _in_one(classes: Classes) -> Grouping:
+    rows = np.repeat(np.arange(classes.n_classes), classes.counts)
+    return Grouping(1, np.zeros(len(rows), dtype=np.int64), rows)
+
+
+def feasible_sets(classes: Classes) -> Counts:
+    """Count for each set the values valid for its rows in one bucket of all rows."""
+    n_of_set = np.zeros(len(classes.sets), dtype=np.int64)
+    np.add.at(n_of_set, classes.which, classes.counts)
+    which = np.flatnonzero(n_of_set)
+    n_of_value = np.zeros(classes.domain.size, dtype=np.int64)
+    np.add.at(n_of_value, classes.value, classes.counts)
+    value = np.flatnonzero(n_of_value)
+    words = valid_of_bucket(which, n_of_set[which], value, n_of_value[value], classes.sets)
+    valid = np.zeros(len(classes.sets), dtype=np.int64)
+    valid[which] = count_values(words)
+    return valid
+
+
+# --- forming buckets -------------------------------------------------------------------------
+
+
+def _form(classes: Classes, ell: int, choose: Choose) -> tuple[int, Codes, Counts]:
+    """Form buckets of `ell` mutually compatible rows ([Li08] Figure 2, lines 2 to 17).
+
+    Returns the number of buckets, the classes of their rows (`ell` per bucket), and how many rows
+    of each class are left over.
+    """
+    words = classes.words
+    residue = np.zeros(classes.n_classes, dtype=np.int64)
+    left = classes.counts.copy()
+    # A row whose own value is forbidden clashes with itself.
+    residue[classes.forbids_own] = left[classes.forbids_own]
+    left[classes.forbids_own] = 0
+    value = np.ascontiguousarray(classes.value)
+    member = np.zeros(int(left.sum()) + ell, dtype=np.int64)
+    clashing = np.array(
+        [left[classes.clash(one)].sum() for one in range(classes.n_classes)], dtype=np.int64
+    )
+    if choose == "printed":
+        fits = np.zeros(classes.n_classes, dtype=np.uint8)
+        n_buckets = group_printed(ell, left, value, words, clashing, fits, member, residue)
+    else:
+        n_of_value = np.zeros(classes.domain.size, dtype=np.int64)
+        np.add.at(n_of_value, value, left)
+        starts = np.searchsorted(value, np.arange(classes.domain.size + 1)).astype(np.int64)
+        order = np.argsort(-n_of_value, kind="stable").astype(np.int64)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        sen, barred, shared = (np.zeros(words.shape[1], dtype=np.uint64) for _ in range(3))
+        n_buckets = group_by_value(
+            ell, choose == "similar", left, value, words, clashing, starts, n_of_value, order,
+            place, sen, barred, shared, member, residue,
+        )  # fmt: skip
+    return n_buckets, member[: n_buckets * ell], residue
+
+
+# --- the residue -----------------------------------------------------------------------------
+
+
+def _join_residue(classes: Classes, grouping: Grouping, residue: Counts) -> Grouping:
+    """Add each row left over to the bucket with the fewest rows that it clashes with.
+
+    [Li08] Figure 2, lines 18 to 20. Ties go to the smallest bucket.
+    """
+    buckets, members = [grouping.bucket], [grouping.row_class]
+    sizes = np.bincount(grouping.bucket, minlength=grouping.n_buckets)
+    for one in np.flatnonzero(residue).tolist():
+        clashes = classes.clash(one).astype(np.float64)
+        n_clashing = np.zeros(grouping.n_buckets)
+        for bucket, member in zip(buckets, members, strict=True):
+            n_clashing += np.bincount(bucket, clashes[member], grouping.n_buckets)
+        chosen = _fill(n_clashing.astype(np.int64), sizes, int(residue[one]))
+        sizes += np.bincount(chosen, minlength=grouping.n_buckets)
+        buckets.append(chosen)
+        members.append(np.full(len(chosen), one, dtype=np.int64))
+    return Grouping(grouping.n_buckets, np.concatenate(buckets), np.concatenate(members))
+
+
+def _fill(n_clashing: Counts, sizes: Counts, n_rows: int) -> Codes:
+    """Choose buckets for some rows of one class, which clash with each other."""
+    # Only the best n_rows buckets can ever be chosen.
+    best = np.lexsort((sizes, n_clashing))[:n_rows]
+    heap = [(int(n_clashing[b]), int(sizes[b]), int(b)) for b in best]
+    heapq.heapify(heap)
+    chosen = np.empty(n_rows, dtype=np.int64)
+    for row in range(n_rows):
+        clashing, size, bucket = heap[0]
+        chosen[row] = bucket
+        # Further rows of the class have the same value, so they clash with this one.
+        heapq.heapreplace(heap, (clashing + 1, size + 1, bucket))
+    return chosen
+
+
+# --- merging ---------------------------------------------------------------------------------
+
+
+def _merge_failing(classes: Classes, grouping: Grouping, ell: int) -> Grouping:
+    """Merge buckets until every row has `ell` valid values or one bucket is left.
+
+    [Li08] Figure 2, lines 21 to 23. The figure takes the bucket with the most values that this one
+    lacks; values that the row cannot take would not help it, so only the others count.
+    """
+    failing = grouping.failing(classes, ell)
+    if not len(failing):
+        return grouping
+    merging = _Merging(classes, grouping)
+    for bucket in failing.tolist():
+        if merging.is_alive[bucket]:
+            merging.mend(bucket, ell)
+    return grouping.merged(merging.into)
+
+
+class _Merging:
+    """Buckets that are merged into one another."""
+
+    def __init__(self, classes: Classes, grouping: Grouping) -> None:
+        self._classes = classes
+        order = np.argsort(grouping.bucket, kind="stable")
+        self._rows = grouping.row_class[order]
+        self._starts = np.searchsorted(grouping.bucket[order], np.arange(grouping.n_buckets + 1))
+        self.into = np.arange(grouping.n_buckets)
+        self.is_alive = np.ones(grouping.n_buckets, dtype=bool)
+        self._held: dict[int, list[int]] = {}
+        marks = np.zeros((grouping.n_buckets, classes.domain.size), dtype=bool)
+        marks[grouping.bucket, classes.value[grouping.row_class]] = True
+        self._values: Flags = marks
+        self._sizes = np.bincount(grouping.bucket, minlength=grouping.n_buckets)
+
+    def mend(self, bucket: int, ell: int) -> None:
+        """Merge other buckets into a bucket until all its rows have `ell` valid values."""
+        while True:
+            short = self._short_of_values(bucket, ell)
+            if short is None:
+                return
+            # Line 22: the most values that this bucket lacks and that the row can take.
+            wanted = ~self._values[bucket] & ~self._classes.sets[short]
+            n_new = np.where(self.is_alive, self._values @ wanted.astype(np.int64), -1)
+            n_new[bucket] = -1
+            best = np.flatnonzero(n_new == n_new.max())
+            other = int(best[np.argmin(self._sizes[best])])
+            if n_new[other] < 0:
+                return
+            self._merge(bucket, other)
+
+    def _members(self, bucket: int) -> Codes:
+        parts = [
+            self._rows[self._starts[part] : self._starts[part + 1]]
+            for part in self._held.get(bucket, [bucket])
+        ]
+        return np.concatenate(parts)
+
+    def _short_of_values(self, bucket: int, ell: int) -> int | None:
+        """Return the set of the rows with the fewest valid values, if below `ell`."""
+        members = self._members(bucket)
+        which, n_of_set = np.unique(self._classes.which[members], return_counts=True)
+        value, n_of_value = np.unique(self._classes.value[members], return_counts=True)
+        words = valid_of_bucket(which, n_of_set, value, n_of_value, self._classes.sets)
+        n_valid = count_values(words)
+        worst = int(np.argmin(n_valid))
+        return None if n_valid[worst] >= ell else int(which[worst])
+
+    def _merge(self, bucket: int, other: int) -> None:
+        self._held[bucket] = self._held.get(bucket, [bucket]) + self._held.pop(other, [other])
+        self._values[bucket] |= self._values[other]
+        self._sizes[bucket] += self._sizes[other]
+        self.is_alive[other] = False
+        self.into[other] = bucket
+
+
+_N_CANDIDATES = 8
+"""The number of buckets that are tried for a failing one at each step."""
+
+
+def largest_reachable(classes: Classes) -> int:
+    """Return the largest ell that the frequencies of values allow.
+
+    Within a bucket, the posteriors of one value add up to the number of rows that have it, so a
+    value held by more than one row in ell is too likely for some row in any release.
+    """
+    n_of_value = np.zeros(classes.domain.size, dtype=np.int64)
+    np.add.at(n_of_value, classes.value, classes.counts)
+    return int(classes.counts.sum()) // max(int(n_of_value.max(initial=0)), 1)
+
+
+def merge_weighted(classes: Classes, grouping: Grouping, ell: int, work: Work) -> Grouping | None:
+    """Merge buckets until no posterior exceeds 1/ell; None if that is not reached.
+
+    Every row must have `ell` valid values beforehand. Raises `TooMuchWork` if there are too many
+    assignments to count.
+    """
+    search = _Search(classes, grouping, Fraction(1, ell), work)
+    for bucket in range(grouping.n_buckets):
+        if bucket in search.members and not search.mend(bucket):
+            return None
+    return grouping.merged(search.into)
+
+
+@dataclass(eq=False)
+class _Search:
+    """Buckets that are merged into one another until no posterior exceeds `bound`."""
+
+    classes: Classes
+    start: Grouping
+    bound: Fraction
+    work: Work
+    members: dict[int, Codes] = field(init=False)
+    into: Codes = field(init=False)
+    _known: dict[bytes, Fraction] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        order = np.argsort(self.start.bucket, kind="stable")
+        borders = np.searchsorted(self.start.bucket[order], np.arange(1, self.start.n_buckets))
+        parts = np.split(self.start.row_class[order], borders)
+        self.members = dict(enumerate(parts))
+        self.into = np.arange(self.start.n_buckets)
+
+    def mend(self, bucket: int) -> bool:
+        """Merge other buckets into a bucket until it keeps the bound; False if none is left."""
+        while self._largest(self.members[bucket]) > self.bound:
+            best, lowest = None, Fraction(2)
+            for other in self._candidates(bucket):
+                largest = self._largest(self._together(bucket, other))
+                if largest < lowest:
+                    best, lowest = other, largest
+                if lowest <= self.bound:
+                    break
+            if best is None:
+                return False
+            self.members[bucket] = self._together(bucket, best)
+            del self.members[best]
+            self.into[best] = bucket
+        return True
+
+    def _together(self, bucket: int, other: int) -> Codes:
+        return np.concatenate([self.members[bucket], self.members[other]])
+
+    def _candidates(self, bucket: int) -> list[int]:
+        """Return the buckets that share and forbid the fewest values, small ones first.
+
+        A value that both have stays as likely as it was. The fewer values are forbidden, the more
+        alike all rows are, which keeps posteriors and the work of counting them low.
+        """
+        counts, forbidden = self._n_of_value(self.members[bucket]), self._forbidden(bucket)
+        scored = []
+        for other, members in self.members.items():
+            if other == bucket:
+                continue
+            theirs = self._n_of_value(members)
+            clashes = int(forbidden @ theirs) + int(self._forbidden(other) @ counts)
+            scored.append((int(counts @ theirs) + clashes, len(members), other))
+        return [other for *_, other in sorted(scored)[:_N_CANDIDATES]]
+
+    def _forbidden(self, bucket: int) -> Counts:
+        """Count for each value the rows of a bucket that cannot have it."""
+        counts: Counts = self.classes.sets[self.classes.which[self.members[bucket]]].sum(axis=0)
+        return counts
+
+    def _n_of_value(self, members: Codes) -> Counts:
+        return np.bincount(self.classes.value[members], minlength=self.classes.domain.size)
+
+    def _largest(self, members: Codes) -> Fraction:
+        """Return the largest posterior of a bucket; equal buckets are counted once."""
+        key = np.sort(members).tobytes()
+        if key not in self._known:
+            classes = self.classes
+            which, n_of_set = np.unique(classes.which[members], return_counts=True)
+            value, n_of_value = np.unique(classes.value[members], return_counts=True)
+            found = largest_posteriors(which, n_of_set, value, n_of_value, classes.sets, self.work)
+            self._known[key] = max(found)
+        return self._known[key]

@@ -1,0 +1,1 @@
+"""Checks of matching diversity; they share no code with the methods."""

@@ -1,0 +1,1 @@
+"""What several releases of one table reveal together."""

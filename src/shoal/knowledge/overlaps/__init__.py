@@ -1,1 +1,0 @@
-"""Counting the tuples that a few buckets have in common, compiled where the package is built."""

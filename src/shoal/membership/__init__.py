@@ -1,0 +1,1 @@
+"""Membership disclosure: how well a release tells who is in the table."""

@@ -1,1 +1,0 @@
-"""Bucketization of classes with counts, as Injector does it."""

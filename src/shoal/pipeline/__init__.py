@@ -1,1 +1,0 @@
-"""One module a verb: what a steward does with a table, from reading it to checking a release."""

@@ -1,0 +1,1 @@
+"""A release on disk: open, write, seal, verify and export it."""

@@ -1,0 +1,1 @@
+"""Slicing: split a table into columns of correlated attributes and buckets of rows."""

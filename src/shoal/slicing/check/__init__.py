@@ -1,0 +1,1 @@
+"""Checks of sliced diversity; they share no code with the methods."""

@@ -1,0 +1,1 @@
+"""Utility measures of a release, and the analyst's kit of queries."""

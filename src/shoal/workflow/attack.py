@@ -1,0 +1,382 @@
+"""Attack a release as an adversary would, and record the people at risk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from shoal import attacks as all_attacks
+from shoal.core.attack import Attack, CellView, Need, View
+from shoal.core.calibration import exact_threshold, find_excess
+from shoal.core.display import Section, Tabular
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.findings import Findings, about_everybody, overview_of
+from shoal.core.method import Algorithm
+from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
+from shoal.core.registry import snake_case
+from shoal.core.release import People, Published
+from shoal.core.shapes import Shape
+from shoal.engines.sql.table import EngineTable
+from shoal.injector.known import Knowledge
+from shoal.release.opened import Release, open_release, with_words_of
+from shoal.release.people import Uncovered, place_kinds
+from shoal.release.people_at_risk import write_risk
+from shoal.release.witnesses import kinds_of_release, known_to_maker
+from shoal.workflow.cells_at_risk import cell_view, score_cells, uncovered
+from shoal.workflow.config import load
+from shoal.workflow.earlier import attack_with_earlier
+from shoal.workflow.people import everybody_in, read_people, with_keys
+from shoal.workflow.rerun import algorithm_of, run_trials
+from shoal.workflow.truth import LocatedPeople, by_line, join_truth, locate_people
+
+_MOST_SCORED = 1_000_000
+"""Scoring takes people one by one, so larger tables are scored only if `truth` is given."""
+
+
+@dataclass(frozen=True)
+class AttackReport(Tabular):
+    """The findings of each attack, in the order in which the attacks ran.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> report = shoal.attack(release, shoal.attacks.Homogeneity())
+    >>> report["homogeneity"].n_at_risk
+    0
+    >>> report.to_pandas()["attack"].tolist()
+    ['homogeneity']
+    """
+
+    findings: tuple[Findings, ...]
+
+    def __iter__(self) -> Any:
+        """Iterate over the findings."""
+        return iter(self.findings)
+
+    def __getitem__(self, name: str) -> Findings:
+        """Return the findings of an attack by its name."""
+        for findings in self.findings:
+            if findings.attack == name:
+                return findings
+        raise KeyError(name)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as JSON holds it."""
+        return {"attacks": [findings.to_dict() for findings in self.findings]}
+
+    def _overview(self) -> Section:
+        return overview_of(self.findings, "Attacks")
+
+    def __repr__(self) -> str:
+        return f"AttackReport({'; '.join(f'{one.attack}: {one.line}' for one in self.findings)})"
+
+
+def attack(
+    release: Release | str | os.PathLike[str],
+    *attacks: Attack,
+    knowledge: object = None,
+    people: Any = None,
+    key: str | None = None,
+    earlier: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    max_work: int = DEFAULT_MAX_WORK,
+    truth: EngineTable | None = None,
+    progress: Progress = silent,
+) -> AttackReport:
+    """Attack a release.
+
+    Parameters
+    ----------
+    release
+        A release, or the path of its public folder.
+    attacks
+        The attacks to run. Default: every attack that fits the shape of the release.
+    knowledge
+        What the adversary knows beside the release, such as `shoal.knowledge.Knowledge`. Default:
+        the knowledge that the release was made against, if it is available.
+    people
+        The people attacked: a table, frame or file with their quasi-identifiers. Default: everybody
+        in the release, found in their own line, which is the worst case; one line per person then
+        goes to `risk.parquet` in the internal folder.
+    key
+        The column of `people` with the keys by which facts name them. Default: its schema's key.
+    earlier
+        Public folders of other releases of the table, beside their internal folders, to be attacked
+        together with this one. Default: none.
+    max_work
+        The number of operations that counting the worlds of several releases may take.
+        Default: 2e9.
+    truth
+        The table that the release was made from: beliefs are compared with it, and people are
+        found by exact values. Default: the table of a release just made, if it has at most a
+        million rows.
+    progress
+        Called with the name of each step. Default: nothing is reported.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> shoal.attack(release, shoal.attacks.Homogeneity())
+    AttackReport(homogeneity: 0 of 9 people at risk)
+    """
+    if not isinstance(release, Release):
+        release = open_release(release)
+    if truth is not None and release.making is None:
+        release = with_words_of(release, truth)
+    published = release.published
+    if is_own := knowledge is None:
+        knowledge = known_to_maker(release)
+    external = _external(release, people)
+    attacks = _chosen(release, attacks, external, knowledge, is_everybody=people is None)
+    attacked = everybody_in(release) if people is None else read_people(people, published)
+    if people is None and any(Need.INSENSITIVE in one.needs for one in attacks):
+        attacked = replace(attacked, company=release.files.company(release.manifest))
+    told = (knowledge, *(getattr(one, "rules", None) for one in attacks))
+    attacked = with_keys(release, attacked, (people, key), told, is_own=is_own)
+    placed = _placed(release, attacks)
+    if people is not None and placed is not None:
+        attacked, placed = replace(attacked, everybody=placed), None
+    truth = _truth(release, truth, is_everybody=people is None)
+    stage = _Stage(release, knowledge, attacked, placed, external, truth)
+    findings = []
+    for one in attacks:
+        progress(f"attack: {type(one).__name__}")
+        found = stage.findings_of(one)
+        findings.append(found if people is None else replace(found, is_apart=True))
+    _write_risk_anew(release, about_everybody(findings))
+    if earlier is not None:
+        progress("compare with earlier releases")
+        findings += attack_with_earlier(release, earlier, max_work=max_work)
+    return AttackReport(tuple(findings))
+
+
+def _chosen(
+    release: Release,
+    attacks: tuple[Attack, ...],
+    external: EngineTable | None,
+    knowledge: object,
+    *,
+    is_everybody: bool,
+) -> tuple[Attack, ...]:
+    """Return the attacks to run: those given, if they can be run, or all that apply."""
+    published = release.published
+    if attacks:
+        for one in attacks:
+            _check_chosen(
+                one, published, is_everybody=is_everybody, has_external=external is not None
+            )
+        return attacks
+    return tuple(
+        one
+        for one in attacks_that_apply(published, has_knowledge=knowledge is not None)
+        if is_everybody or (Need.ROWS not in one.needs and _is_placed(release, one))
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """A release with everything that its attacks may ask for, each made when first needed."""
+
+    release: Release
+    knowledge: object
+    people: People
+    # Everybody in a sliced release by their own bucket, if known.
+    placed: People | None
+    # The table of everybody's quasi-identifiers, on which the algorithm is run again.
+    external: EngineTable | None
+    # The table by which beliefs are scored.
+    table: EngineTable | None
+
+    @cached_property
+    def located(self) -> LocatedPeople | None:
+        """Everybody by exact values in their own bucket, with the truth kept apart."""
+        return None if self.table is None else locate_people(self.release, self.table)
+
+    @cached_property
+    def uncovered(self) -> Uncovered | None:
+        """The cells that a suppressed release hides."""
+        return uncovered(self.release, self.release.published)
+
+    def findings_of(self, one: Attack) -> Findings:
+        """Run an attack on its view, and join the truth to its answer."""
+        published = self.release.published
+        located = self.located if Need.TRUTH in one.needs else None
+        placed = self.placed if located is None and Need.PLACES in one.needs else None
+        found = one.run(
+            View(
+                published,
+                located.people if located is not None else placed or self.people,
+                self.knowledge,
+                algorithm=self._algorithm,
+                cells=lambda: self.cells,
+                trials=partial(run_trials, self.release),
+            )
+        )
+        if located is not None:
+            found = by_line(join_truth(found, located, published), located)
+        elif placed is not None:
+            found = replace(found, is_by_place=True)
+        if found.guesses is not None and self.uncovered is not None:
+            found = score_cells(found, found.guesses, self.uncovered)
+        return _with_meaning(one, found, published)
+
+    def _algorithm(self) -> Algorithm | None:
+        return None if self.external is None else algorithm_of(self.release, self.external)
+
+    @cached_property
+    def cells(self) -> CellView | None:
+        """What attacks on the cells of a suppressed release see."""
+        hidden = self.uncovered
+        return None if hidden is None else cell_view(self.release.manifest, hidden)
+
+
+def _with_meaning(one: Attack, found: Findings, published: Published) -> Findings:
+    """Add the kind of risk, and whether any release of this table could keep the attack's limit."""
+    found = replace(found, risks=one.risks)
+    aimed = one.aims(published) if one.fits(published) else None
+    held = one.buckets_of(published)
+    if aimed is None or held is None:
+        return found
+    aims, bound = aimed
+    is_calibrated = found.calibration is not None and found.calibration.is_calibrated
+    excess = find_excess(
+        held,
+        aims,
+        bound,
+        is_belief=found.is_belief,
+        counted_from=exact_threshold(bound) if is_calibrated else None,
+    )
+    return replace(found, meaningless=excess.reason, n_above_anyway=excess.n_people)
+
+
+def _is_placed(release: Release, one: Attack) -> bool:
+    """Return whether the release tells every place that an attack relies on."""
+    is_known = release.published.sliced is None or release.making or release.internal
+    return bool(is_known) or Need.PLACES not in one.needs
+
+
+def _placed(release: Release, attacks: Sequence[Attack]) -> People | None:
+    """Return everybody in a sliced release by their buckets, if an attack relies on them."""
+    published = release.published
+    is_needed = any(Need.PLACES in one.needs and _is_placed(release, one) for one in attacks)
+    if published.sliced is None or not is_needed:
+        return None
+    kinds = kinds_of_release(release, published.sliced)
+    return place_kinds(release, published, kinds).people
+
+
+def _external(release: Release, people: Any) -> EngineTable | None:
+    """Return the table of everybody's quasi-identifiers: as given, or the one just published."""
+    if people is None:
+        return None if release.making is None else release.making.table
+    return people if isinstance(people, EngineTable) else None
+
+
+def _truth(
+    release: Release, truth: EngineTable | None, *, is_everybody: bool
+) -> EngineTable | None:
+    """Return the table by which attacks on everybody are scored; None if they are not scored."""
+    if truth is not None and not is_everybody:
+        raise ParameterError(
+            "An attack can be scored on everybody in the release, not on other people.",
+            hint="leave out people, or truth.",
+        )
+    if truth is not None or release.making is None or not is_everybody:
+        return truth
+    table = release.making.table
+    return table if table.n_rows <= _MOST_SCORED else None
+
+
+@contextlib.contextmanager
+def table_of(configuration: Path | None) -> Iterator[EngineTable | None]:
+    """Open the table that a configuration names, and close it afterwards; None if there is none."""
+    if configuration is None:
+        yield None
+        return
+    table = load(configuration).read()
+    try:
+        yield table
+    finally:
+        table.engine.close()
+
+
+def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:
+    """Read an adversary's knowledge from a file that `shoal mine` wrote, edited or not."""
+    return Knowledge.from_file(path)
+
+
+def _write_risk_anew(attacked: Release, findings: Sequence[Findings]) -> None:
+    """Write the findings beside a release on disk, if it is still the same release."""
+    if not findings or attacked.folder is None or attacked.internal is None:
+        return
+    release = open_release(attacked.folder, internal=attacked.internal)
+    try:
+        if release.manifest.files != attacked.manifest.files:
+            raise DataError(
+                "The release was replaced while it was attacked.", hint="open and attack it again."
+            )
+        write_risk(release, attacked.internal, findings)
+    finally:
+        release.files.engine.close()
+
+
+def attacks_that_apply(published: Published, *, has_knowledge: bool) -> list[Attack]:
+    """Return every attack that is run on a release by default, with default parameters."""
+    known: list[Attack] = [getattr(all_attacks, name)() for name in all_attacks.__all__]
+    return [
+        one
+        for one in known
+        if one.fits(published)
+        and (has_knowledge or Need.KNOWLEDGE not in one.needs)
+        and one.is_installed()
+    ]
+
+
+def unfit_error(attack: type[Attack], shape: Shape) -> ParameterError:
+    """Return the error for an attack that does not apply to a release."""
+    return ParameterError(
+        f"{attack.__name__} does not apply to this {shape} release.",
+        hint="give the table of everybody's quasi-identifiers: people=shoal.read(...)."
+        if Need.ALGORITHM in attack.needs
+        else "leave it out; without any named attack, all that apply are run.",
+    )
+
+
+def attacks_left_out(shape: Shape) -> list[str]:
+    """Return the names of the attacks on a shape that lack a library."""
+    known = {snake_case(name): getattr(all_attacks, name) for name in all_attacks.__all__}
+    return [
+        name for name, one in known.items() if shape.model in one.reads and not one.is_installed()
+    ]
+
+
+def _check_chosen(
+    one: Attack, published: Published, *, is_everybody: bool, has_external: bool
+) -> None:
+    """Refuse an attack that cannot be run.
+
+    An attack that runs the algorithm again needs the table of everybody's quasi-identifiers
+    (`has_external`), and then fits any release.
+    """
+    if not isinstance(one, Attack):
+        raise ParameterError(
+            "An attack must be an object such as shoal.attacks.Linkage(), not a "
+            f"{type(one).__name__}."
+        )
+    runs_algorithm = Need.ALGORITHM in one.needs
+    if not one.fits(published) and not (runs_algorithm and has_external):
+        raise unfit_error(type(one), published.manifest.shape)
+    if Need.ROWS in one.needs and not is_everybody:
+        raise ParameterError(
+            f"{type(one).__name__} attacks the cells of a release, not people who are to be "
+            "found in it.",
+            hint="leave people out.",
+        )

@@ -1,0 +1,252 @@
+"""Join the truth to an adversary's beliefs.
+
+An attack sees the release and the people, each in their own bucket, with the exact values of their
+quasi-identifiers. Only here are its beliefs compared with the people's true values: they are
+calibrated, and the gate judges the number of people who are exposed after that.
+
+References
+----------
+[Wong11] (see `shoal.foreground.attack`) Section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.calibration.calibrate import calibrate
+from shoal.core.arrays import Codes
+from shoal.core.attack import Attack, View
+from shoal.core.cells import Cells, group
+from shoal.core.domain import Domain
+from shoal.core.errors import DataError, ParameterError
+from shoal.core.findings import Findings, Truth
+from shoal.core.release import People, Published
+from shoal.core.shapes import BUCKET
+from shoal.core.table import Rows
+from shoal.engines.sql.staged_files import StagedFiles
+from shoal.engines.sql.table import EngineTable
+from shoal.release.opened import PLACEMENT, Release
+from shoal.release.people import place_kinds, placement_relation
+from shoal.release.witnesses import kinds_of_release
+
+_MOST_ROWS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedPeople:
+    """Everybody in a release, each in their own bucket, with the truth kept apart."""
+
+    # Exact quasi-identifiers and buckets: what an adversary may know.
+    people: People
+    # Sensitive values: what only the steward knows.
+    truth: Truth
+    # The line of each person, from 0; None in a sliced release, which has no lines.
+    line: Codes | None = None
+
+
+def locate_people(release: Release, table: EngineTable | None = None) -> LocatedPeople:
+    """Put the people of a table into the buckets of its release.
+
+    The release is in memory, or opened with its internal folder; an opened one needs the table.
+    Raises ParameterError without a table, and DataError if nothing tells where people are, or the
+    table does not have them all.
+    """
+    table = release.making.table if table is None and release.making is not None else table
+    if table is None:
+        raise ParameterError(
+            "An attack cannot be scored without the table.",
+            hint="give the table that the release was made from.",
+        )
+    published = release.published
+    rows = table.row_codes(_MOST_ROWS)
+    assert rows.keys is not None
+    keys = [str(key) for key in rows.keys.tolist()]
+    if published.sliced is not None:
+        people, place_of = _people_of_slices(release, published)
+    else:
+        place_of = _buckets_of_keys(release, published, keys)
+    # People who were left out of the release are not attacked.
+    is_there = np.array([key in place_of for key in keys], dtype=bool)
+    if np.count_nonzero(is_there) < published.lines.n_rows:
+        raise DataError("The table is not the one that the release was made from.")
+    place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
+    codes = rows.codes[is_there].astype(np.int64)
+    values = tuple(_numbered(rows, codes, *one) for one in _sensitive(published))
+    # Hierarchies are assumed to be common knowledge: the digits of a postcode, a classification.
+    trees = {column: table.trees[column] for column in table.schema.quasi if column in table.trees}
+    if published.sliced is not None:
+        truth = Truth(place, values, people.quasi.n_cells)
+        return LocatedPeople(replace(people, trees=trees), truth)
+    people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
+    line_of = _fetched(release, "line")
+    line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
+    truth = Truth(cell, values, people.quasi.n_cells)
+    return LocatedPeople(replace(people, trees=trees), truth, line - 1)
+
+
+def _sensitive(published: Published) -> list[tuple[Domain, int]]:
+    """Return the sensitive columns, and the number of the first value of each in findings."""
+    sizes = [len(domain.labels()) for domain in published.sensitive]
+    return list(zip(published.sensitive, np.cumsum([0, *sizes]).tolist(), strict=False))
+
+
+def _numbered(rows: Rows, codes: Codes, domain: Domain, first: int) -> Codes:
+    """Return the value of each row in a column, as findings number it; -1 if it is not there."""
+    place = rows.columns.index(domain.column)
+    translated = domain.codes_of(rows.domains[place].labels())
+    return np.where(translated < 0, -1, translated + first)[codes[:, place]]
+
+
+def _by_bucket(
+    table: EngineTable, rows: Rows, codes: Codes, bucket: Codes, n_buckets: int
+) -> tuple[People, Codes]:
+    """Group rows by bucket and quasi-identifiers; return the people, and the cell of each row."""
+    places = [rows.columns.index(column) for column in table.schema.quasi]
+    domains = tuple(rows.domains[place] for place in places)
+    columns = [bucket, *(codes[:, place] for place in places)]
+    sizes = [n_buckets, *(domain.size for domain in domains)]
+    first, cell = group(columns, sizes, len(bucket))
+    quasi = np.column_stack([column[first] for column in columns[1:]])
+    counts = np.bincount(cell, minlength=len(first)).astype(np.int64)
+    return People(Cells(domains, quasi, counts), bucket[first]), cell
+
+
+def _people_of_slices(release: Release, published: Published) -> tuple[People, dict[str, int]]:
+    """Return everybody in a sliced release by bucket, and the cell of each row key."""
+    assert published.sliced is not None
+    placed = place_kinds(release, published, kinds_of_release(release, published.sliced))
+    kind, bucket = _fetched(release, "kind"), _fetched(release, "bucket")
+    entry = placed.entry_of(
+        np.array(list(kind.values()), dtype=np.int64),
+        np.array([bucket[key] for key in kind], dtype=np.int64),
+    )
+    return placed.people, dict(zip(kind, entry.tolist(), strict=True))
+
+
+def _fetched(release: Release, column: str) -> dict[str, int]:
+    """Return a column of the placement by the keys of rows."""
+    query = f"SELECT row_key, {column} FROM {placement_relation(release)} p"
+    fetched = release.files.engine.rows(query)
+    numbers = fetched[column].astype(np.int64).tolist()
+    return dict(zip(map(str, fetched["row_key"].tolist()), numbers, strict=True))
+
+
+def _buckets_of_keys(release: Release, published: Published, keys: Sequence[str]) -> dict[str, int]:
+    """Return everybody's bucket, as the release is counted, by the keys of rows."""
+    files, lines = release.files, published.lines
+    if not isinstance(files, StagedFiles):
+        return _buckets_on_disk(release, published)
+    shown = files.shown_of_keys(keys)
+    texts = list(shown.values())
+    if published.manifest.shape.numbers_buckets:
+        codes = lines.domains[0].codes_of([row[BUCKET] for row in texts])
+        return dict(zip(shown, codes.tolist(), strict=True))
+    # A bucket of a generalized release consists of the rows with the same labels.
+    looks = [
+        np.concatenate([codes, domain.codes_of([row[domain.column] for row in texts])])
+        for domain, codes in zip(lines.domains[1:], lines.codes[:, 1:].T, strict=True)
+    ]
+    first, number = group(looks, [domain.size for domain in published.quasi], len(looks[0]))
+    bucket = np.full(len(first), -1, dtype=np.int64)
+    bucket[number[: lines.n_cells]] = lines.codes[:, 0]
+    return dict(zip(shown, bucket[number[lines.n_cells :]].tolist(), strict=True))
+
+
+def _buckets_on_disk(release: Release, published: Published) -> dict[str, int]:
+    line_of = _fetched(release, "line")
+    cell = release.files.cell_of_lines(published)
+    line = np.array(list(line_of.values()), dtype=np.int64)
+    if not np.all((line >= 1) & (line <= len(cell))):
+        raise DataError(
+            f"{PLACEMENT} names lines that the release does not have.",
+            hint="is it the internal folder of this release, and was nothing changed in it?",
+        )
+    bucket = published.lines.codes[cell[line - 1], 0]
+    return dict(zip(line_of, bucket.tolist(), strict=True))
+
+
+def by_line(found: Findings, located: LocatedPeople) -> Findings:
+    """Return findings about located people with one entry per line.
+
+    In a sliced release, which has no lines, there is one entry per kind of people and bucket.
+    """
+    if located.line is None:
+        return replace(found, is_by_place=True)
+    cell = np.empty(len(located.line), dtype=np.int64)
+    cell[located.line] = located.truth.cell
+    return replace(
+        found,
+        counts=np.ones(len(cell), dtype=np.int64),
+        value=found.value[cell],
+        posterior=found.posterior[cell],
+        breached=found.breached[cell],
+        is_by_line=True,
+    )
+
+
+def attack_and_score(
+    release: Release,
+    attack: Attack,
+    table: EngineTable | None = None,
+    knowledge: object = None,
+) -> Findings:
+    """Run an attack on everybody in a release, and score it by the truth.
+
+    The findings carry a calibration and further figures; they are internal, like everything that
+    tells the truth. See `locate_people` for the table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.census(rows=500, seed=1))
+    >>> release = shoal.anonymize(table, shoal.Mondrian(k=5), seed=1)
+    >>> value = release.published.buckets.domain.text(0)
+    >>> attack = shoal.attacks.Foreground(value=value, r=4, epsilon=0.1)
+    >>> found = attack_and_score(release, attack)
+    >>> {"recall", "precision", "false flags"} <= set(found.headline)
+    True
+    >>> found.calibration.exposed == found.n_breached
+    True
+    """
+    located = locate_people(release, table)
+    view = View(release.published, located.people, knowledge)
+    return join_truth(attack.run(view), located, release.published)
+
+
+def join_truth(found: Findings, located: LocatedPeople, published: Published) -> Findings:
+    """Calibrate the beliefs about located people, and add the attack's own figures."""
+    found = _checked(found, located, published)
+    if found.score is None:
+        return found
+    headline, further = found.score(located.truth)
+    return replace(
+        found,
+        headline=dict(found.headline) | dict(headline),
+        sections=(*found.sections, *further),
+    )
+
+
+def _checked(found: Findings, located: LocatedPeople, published: Published) -> Findings:
+    """Calibrate beliefs against the truth; the people breached are those exposed after that."""
+    if found.suspicions is None:
+        return found
+    carriers = [located.truth.carriers(one.values) for one in found.suspicions.about]
+    names = [_name(one.values, published) for one in found.suspicions.about]
+    calibration, is_exposed = calibrate(
+        found.suspicions, found.counts, carriers, names, located.people.quasi
+    )
+    return replace(found, calibration=calibration, breached=is_exposed)
+
+
+def _name(values: tuple[int, ...], published: Published) -> str:
+    """Return the name of values that count as one; it contains values of the table."""
+    texts = [
+        domain.text(value - first)
+        for domain, first in _sensitive(published)
+        for value in values
+        if first <= value < first + domain.size
+    ]
+    return " or ".join("missing" if text is None else text for text in texts)
