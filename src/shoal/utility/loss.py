@@ -59,10 +59,13 @@ class Loss(Measure):
       The mean over all quasi-identifying cells.
     - *entropy lost*: the bits needed to recover the value from its label, with values weighted as
       in the table, as a share of the entropy of the column. The mean over quasi-identifiers.
-    - *discernibility*: the sum, over all rows, of the size of the row's class. As a share, 0 means
-      the classes of the table itself and 1 a single class. Rows are in one class if their
-      quasi-identifiers are equal. If quasi-identifiers are published unchanged, the classes are
-      the buckets, and every row of the table is a class of its own.
+    - *discernibility*: the sum, over all rows, of the size of the row's class; for a row that is
+      left out, the size of the table. As a share, 0 means the classes of the table itself and 1 a
+      single class. Rows are in one class if their quasi-identifiers are equal. If
+      quasi-identifiers are published unchanged, the classes are the buckets, and every row of the
+      table is a class of its own.
+    - *class size*: the mean size of the published classes. Rows that are left out are in none of
+      them, as in ARX's average class size; [LeFevre06] leaves out no row.
     - *total variation*, *divergence*: the distance between the true and the estimated distribution,
       as the mean over columns and over pairs of columns. For the divergence, half a row is added
       to every combination on both sides; otherwise it would be infinite if the release rules a
@@ -301,12 +304,13 @@ def _class_figures(estimated: Estimated) -> dict[str, object]:
     n_rows = estimated.truth.n_rows
     n_left_out = n_rows - int(sizes.sum())
     # Python's own integers: squares of large tables exceed 64 bits.
+    # [Bayardo05] charges a row that is left out with the size of the whole table.
     hidden = sum(size * size for size in sizes.tolist()) + n_left_out * n_rows
     most = n_rows * n_rows
     return {
         "discernibility": hidden,
         "discernibility, share": max(0.0, (hidden - least) / (most - least)) if most > least else 0,
-        "class size": n_rows / max(len(sizes), 1),
+        "class size": int(sizes.sum()) / max(len(sizes), 1),
     }
 
 

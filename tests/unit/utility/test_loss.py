@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -136,7 +137,22 @@ def test_rows_that_are_left_out_count_as_suppressed():
     assert part["rows left out"] == 2
     assert [part["generalized loss"], part["entropy lost"]] == pytest.approx([2 / 6, 2 / 6])
     assert part["discernibility"] == 4 * 1 + 2 * 6
-    assert part["class size"] == 6 / 4
+    assert part["class size"] == 4 / 4
+
+
+@pytest.mark.parametrize("n_kept", range(1, len(ROWS) + 1))
+def test_the_class_size_is_the_mean_over_published_classes(n_kept):
+    hidden_jobs = [(age, HIDE, ill) for age, _, ill in ROWS[:n_kept]]
+    classes = Counter(age for age, _, _ in hidden_jobs).values()
+    found = Loss().run(generalized(COLUMNS, hidden_jobs), TRUTH).headline
+    assert found["class size"] == sum(classes) / len(classes)
+    buckets = Counter(NUMBERED[:n_kept]).values()
+    found = Loss().run(bucketized(COLUMNS, ROWS[:n_kept], NUMBERED[:n_kept]), TRUTH).headline
+    assert found["class size"] == sum(buckets) / len(buckets)
+
+
+def test_a_release_without_rows_has_no_classes():
+    assert Loss().run(suppressed(COLUMNS, [], TRUTH), TRUTH).headline["class size"] == 0
 
 
 def test_discernibility_of_buckets_adds_up_the_squares_of_their_sizes():
