@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,25 +100,27 @@ def register(app: typer.Typer) -> None:
         from shoal.release.opened import open_release  # noqa: PLC0415
         from shoal.workflow import attack as job  # noqa: PLC0415 - help imports no engine
 
-        release = open_release(folder, memory=memory)
         chosen = _configured(attack or [], parsing.read_parameters(parameter), population, prior)
-        with output.progress() as progress:
+        release = open_release(folder, memory=memory)
+        with (
+            contextlib.closing(release.files.engine),
+            output.progress() as progress,
+            job.table_of(truth) as table,
+        ):
             for entry in chosen:
                 entry.check()
             made = [entry.make(release.published) for entry in chosen]
-            known = None if knowledge is None else job.read_knowledge(knowledge)
-            with job.table_of(truth) as table:
-                report = job.attack(
-                    release,
-                    *made,
-                    knowledge=known,
-                    people=people,
-                    key=people_key,
-                    earlier=earlier or None,
-                    max_work=max_work,
-                    truth=table,
-                    progress=progress,
-                )
+            report = job.attack(
+                release,
+                *made,
+                knowledge=None if knowledge is None else job.read_knowledge(knowledge),
+                people=people,
+                key=people_key,
+                earlier=earlier or None,
+                max_work=max_work,
+                truth=table,
+                progress=progress,
+            )
         output.document({"notice": SHOWS_VALUES, **report.to_dict()})
         _show(output, report)
         if people is None and release.internal is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -322,6 +322,17 @@ def _words_of(release: Release) -> Vocabulary:
             if hierarchy is not None:
                 trees[domain.column] = hierarchy.over(domain)
     return Vocabulary(trees=trees)
+
+
+@contextlib.contextmanager
+def opened(release: Release | str | os.PathLike[str]) -> Iterator[Release]:
+    """Yield a release; one that is given by its folder is opened, and closed afterwards."""
+    if isinstance(release, Release):
+        yield release
+        return
+    found = open_release(release)
+    with contextlib.closing(found.files.engine):
+        yield found
 
 
 def open_release(

@@ -23,7 +23,7 @@ from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
-from shoal.release.opened import Release, open_release, with_words_of
+from shoal.release.opened import Release, open_release, opened, with_words_of
 from shoal.release.people import Uncovered, place_kinds
 from shoal.release.people_at_risk import write_risk
 from shoal.release.witnesses import kinds_of_release, known_to_maker
@@ -127,8 +127,21 @@ def attack(
     >>> shoal.attack(release, shoal.attacks.Homogeneity())
     AttackReport(homogeneity: 0 of 9 people at risk)
     """
-    if not isinstance(release, Release):
-        release = open_release(release)
+    with opened(release) as held:
+        return _attack(held, attacks, knowledge, (people, key), earlier, max_work, truth, progress)
+
+
+def _attack(
+    release: Release,
+    attacks: tuple[Attack, ...],
+    knowledge: object,
+    others: tuple[Any, str | None],
+    earlier: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
+    max_work: int,
+    truth: EngineTable | None,
+    progress: Progress,
+) -> AttackReport:
+    people, _ = others
     if truth is not None and release.making is None:
         release = with_words_of(release, truth)
     published = release.published
@@ -140,7 +153,7 @@ def attack(
     if people is None and any(Need.INSENSITIVE in one.needs for one in attacks):
         attacked = replace(attacked, company=release.files.company(release.manifest))
     told = (knowledge, *(getattr(one, "rules", None) for one in attacks))
-    attacked = with_keys(release, attacked, (people, key), told, is_own=is_own)
+    attacked = with_keys(release, attacked, others, told, is_own=is_own)
     placed = _placed(release, attacks)
     if people is not None and placed is not None:
         attacked, placed = replace(attacked, everybody=placed), None
@@ -302,10 +315,8 @@ def table_of(configuration: Path | None) -> Iterator[EngineTable | None]:
         yield None
         return
     table = load(configuration).read()
-    try:
+    with contextlib.closing(table.engine):
         yield table
-    finally:
-        table.engine.close()
 
 
 def read_knowledge(path: str | os.PathLike[str]) -> Knowledge:
@@ -318,14 +329,12 @@ def _write_risk_anew(attacked: Release, findings: Sequence[Findings]) -> None:
     if not findings or attacked.folder is None or attacked.internal is None:
         return
     release = open_release(attacked.folder, internal=attacked.internal)
-    try:
+    with contextlib.closing(release.files.engine):
         if release.manifest.files != attacked.manifest.files:
             raise DataError(
                 "The release was replaced while it was attacked.", hint="open and attack it again."
             )
         write_risk(release, attacked.internal, findings)
-    finally:
-        release.files.engine.close()
 
 
 def attacks_that_apply(published: Published, *, has_knowledge: bool) -> list[Attack]:

@@ -6,6 +6,7 @@ other attacks on everybody in a release.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from shoal.core.progress import DEFAULT_MAX_WORK, Work
 from shoal.intersection.beliefs import JointBeliefs, believe_jointly
 from shoal.intersection.worlds import JointWorlds, Partition
 from shoal.locating.random_worlds import Claim, claims_of, limit_text
-from shoal.release.opened import Release, open_release
+from shoal.release.opened import Release, opened
 from shoal.workflow.joint_people import (
     common_sensitive,
     join_placements,
@@ -56,19 +57,20 @@ def attack_with_earlier(
     people in common; and ParameterError if they share no sensitive column, or one suppresses cells.
     """
     folders = [earlier] if isinstance(earlier, str | os.PathLike) else list(earlier)
-    releases = [release, *(open_release(folder) for folder in folders)]
-    columns = common_sensitive(releases)
-    sources = [source_of_release(one) for one in releases]
-    for source in sources[1:]:
-        refuse_other_keys(sources[0], source)
-    found = join_placements(release.files.engine, releases)
-    work = Work(max_work)
-    return [
-        _attack_column(
-            _Column.of(column, releases, found), releases, work, is_only=len(columns) < 2
-        )
-        for column in columns
-    ]
+    with contextlib.ExitStack() as stack:
+        releases = [release, *(stack.enter_context(opened(folder)) for folder in folders)]
+        columns = common_sensitive(releases)
+        sources = [source_of_release(one) for one in releases]
+        for source in sources[1:]:
+            refuse_other_keys(sources[0], source)
+        found = join_placements(release.files.engine, releases)
+        work = Work(max_work)
+        return [
+            _attack_column(
+                _Column.of(column, releases, found), releases, work, is_only=len(columns) < 2
+            )
+            for column in columns
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from shoal.engines.sql.domains import texts_of
 from shoal.engines.sql.table import EngineTable
 from shoal.grouping.parts import plan_parts, plan_whole_parts
 from shoal.release.earlier_places import EarlierPlaces
-from shoal.release.opened import Release, open_release
+from shoal.release.opened import Release, opened
 from shoal.workflow.anonymize import check_fits, made_release
 from shoal.workflow.joint_people import (
     Source,
@@ -59,10 +59,8 @@ def places_in(folders: Sequence[str | os.PathLike[str]], table: EngineTable) -> 
     Raises DataError if an internal folder is missing or the keys of rows are not comparable, and
     ParameterError if the sensitive column of the table is not that of the releases.
     """
-    releases = [open_release(folder) for folder in folders]
     with contextlib.ExitStack() as stack:
-        for release in releases:
-            stack.callback(release.files.engine.close)
+        releases = [stack.enter_context(opened(folder)) for folder in folders]
         sensitive = _sensitive(releases, table)
         own = Source(table.schema.key, table.scan.digest)
         for release in releases:

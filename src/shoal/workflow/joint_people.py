@@ -21,7 +21,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.sliced import Sliced, SlicedColumn
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.intersection.worlds import Partition
-from shoal.release.opened import PLACEMENT, Release, open_release
+from shoal.release.opened import PLACEMENT, Release, opened
 from shoal.release.witnesses import kinds_of_release
 
 _OTHER_FOLDER = "is it the internal folder of this release, and was nothing changed in it?"
@@ -160,11 +160,11 @@ def partitions_of(
         return _sliced_partitions(release, published.sliced, found, sensitive, labels)
     buckets = published.buckets
     assert buckets is not None
-    opened = release
-    if release.making is not None:
-        assert release.folder is not None
-        opened = open_release(release.folder)
-    bucket = published.lines.codes[opened.files.cell_of_lines(opened.published), 0]
+    # The lines of a release that was just written are those of its files.
+    written = release if release.making is None else release.folder
+    assert written is not None
+    with opened(written) as on_disk:
+        bucket = published.lines.codes[on_disk.files.cell_of_lines(on_disk.published), 0]
     line = found[:, 0]
     if np.any(line > len(bucket)):
         raise DataError(f"{PLACEMENT} is not about this release.", hint=_OTHER_FOLDER)

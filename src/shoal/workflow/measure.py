@@ -18,7 +18,7 @@ from shoal.core.registry import snake_case
 from shoal.core.release import Published
 from shoal.core.table import MOST_ROWS, Table
 from shoal.engines.sql.table import EngineTable
-from shoal.release.opened import Making, Release, open_release
+from shoal.release.opened import Making, Release, opened
 from shoal.workflow.rerun import publish_part
 
 _MOST_ROWS = 100_000
@@ -95,8 +95,13 @@ def measure(
     >>> shoal.measure(release, shoal.measures.Loss())
     MeasureReport(loss: generalized loss 0)
     """
-    if not isinstance(release, Release):
-        release = open_release(release)
+    with opened(release) as held:
+        return _measure(held, measures, table, progress)
+
+
+def _measure(
+    release: Release, measures: tuple[Measure, ...], table: Table | None, progress: Progress
+) -> MeasureReport:
     published = release.published
     for one in measures:
         _confirm_measure(one, published)

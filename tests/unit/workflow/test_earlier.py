@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from two_releases import buckets_of, enumerate_worlds
+from typer.testing import CliRunner
 
 import shoal
+from shoal.cli.app import app
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.workflow import earlier as job
 
 N_ROWS = 200
@@ -52,6 +56,51 @@ def intersect(release, *earlier, **more):
     found = job.attack_with_earlier(shoal.open_release(release), earlier, **more)
     assert len(found) == 1
     return found[0]
+
+
+@pytest.fixture
+def engines(monkeypatch):
+    """Return the engines that are open."""
+    still_open = set()
+    begin, end = DuckDB.__init__, DuckDB.close
+
+    def start(self, *given, **named):
+        begin(self, *given, **named)
+        still_open.add(self)
+
+    def close(self):
+        end(self)
+        still_open.discard(self)
+
+    monkeypatch.setattr(DuckDB, "__init__", start)
+    monkeypatch.setattr(DuckDB, "close", close)
+    return still_open
+
+
+def test_every_engine_is_closed_that_was_opened_for_other_releases(folders, engines):
+    new, old = folders["anatomy", 1], [folders["anatomy", 2], folders["generalized", 1]]
+    report = shoal.attack(new, shoal.attacks.Homogeneity(), earlier=old)
+    assert [found.attack for found in report] == ["homogeneity", "intersection"]
+    assert not engines
+
+
+def test_the_command_line_leaves_no_engine_open(folders, engines):
+    old, new = str(folders["anatomy", 2]), str(folders["anatomy", 1])
+    result = CliRunner().invoke(app, ["attack", new, "-a", "homogeneity", "--earlier", old])
+    assert result.exit_code == 0
+    assert "intersection" in result.stdout
+    assert not engines
+
+
+def test_a_release_just_written_leaves_its_own_engine_open_alone(
+    columns, folders, engines, tmp_path
+):
+    release = shoal.anonymize(shoal.read(columns, SCHEMA), METHODS["generalized"], seed=5)
+    written = replace(release, folder=release.write(tmp_path / "new"))
+    written = replace(written, internal=tmp_path / "new.internal")
+    (found,) = job.attack_with_earlier(written, folders["generalized", 1])
+    assert found.attack == "intersection"
+    assert engines == {release.files.engine}
 
 
 SMALL = {
