@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 from attrs.exceptions import FrozenInstanceError
@@ -380,7 +381,7 @@ def evidence():
     cells = Cells.of_rows([domain], value[:, np.newaxis])
     layout = Layout([["disease"]], ["disease"])
     sliced = Sliced.of_pieces(cells, layout, value, bucket, np.ones(5, dtype=int))
-    return replace(made, rows=Rows((domain, domain), codes), sliced=sliced)
+    return attrs.evolve(made, rows=Rows((domain, domain), codes), sliced=sliced)
 
 
 each_guarantee = pytest.mark.parametrize("cls", GUARANTEES.values())

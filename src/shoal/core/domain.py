@@ -310,9 +310,8 @@ class NumberedDomain(Domain):
     """
 
     def __init__(self, column: str, whole: Integers) -> None:
-        for field, value in (("column", column), ("type", ColumnType.INTEGER), ("whole", whole)):
-            object.__setattr__(self, field, value)
-        object.__setattr__(self, "has_missing", False)
+        # The dataclass is frozen, and its texts and numbers are properties here.
+        vars(self).update(column=column, type=ColumnType.INTEGER, whole=whole)
 
     whole: Integers
 

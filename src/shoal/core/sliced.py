@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import attrs
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
@@ -37,7 +38,15 @@ class Link:
     separator: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+def _tuples(columns: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(tuple, columns))
+
+
+def _texts(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names)
+
+
+@attrs.frozen
 class Layout:
     """The attributes of each column, and which attributes are sensitive and which are known.
 
@@ -54,23 +63,15 @@ class Layout:
     (('age', 'sex', 'zipcode'), (1,), ('age', 'sex'))
     """
 
-    columns: tuple[tuple[str, ...], ...]
-    sensitive: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    columns: tuple[tuple[str, ...], ...] = attrs.field(converter=_tuples)
+    sensitive: tuple[str, ...] = attrs.field(default=(), converter=_texts)
+    known: tuple[str, ...] = attrs.field(converter=_texts)
 
-    def __init__(
-        self,
-        columns: Sequence[Sequence[str]],
-        sensitive: Sequence[str] = (),
-        known: Sequence[str] | None = None,
-    ) -> None:
-        object.__setattr__(self, "columns", tuple(tuple(column) for column in columns))
-        object.__setattr__(self, "sensitive", tuple(sensitive))
-        rest = tuple(name for name in self.attributes if name not in self.sensitive)
-        object.__setattr__(self, "known", rest if known is None else tuple(known))
-        self._confirm()
+    @known.default
+    def _not_sensitive(self) -> Sequence[str]:
+        return [name for name in self.attributes if name not in self.sensitive]
 
-    def _confirm(self) -> None:
+    def __attrs_post_init__(self) -> None:
         empty = [str(number) for number, column in enumerate(self.columns, start=1) if not column]
         if empty or not self.columns:
             which = f"column {', '.join(empty)} is empty" if empty else "there is none"

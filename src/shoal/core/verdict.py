@@ -7,9 +7,10 @@ are sorted and no pair occurs twice, so this is confirmed before anything is con
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
+import attrs
 import numpy as np
 
 from shoal.core.arrays import Counts, Flags
@@ -123,7 +124,11 @@ def _marked_counts(buckets: Buckets, marks: Flags) -> Counts:
     return np.where(marks[buckets.value], buckets.count, 0)
 
 
-@dataclass(frozen=True, eq=False)
+def _read_only(witnesses: Mapping[str, object]) -> Mapping[str, object]:
+    return MappingProxyType(dict(witnesses))
+
+
+@attrs.frozen(eq=False, repr=False)
 class Evidence:
     """The counts of the published files by which a guarantee is judged.
 
@@ -163,20 +168,18 @@ class Evidence:
     """
 
     buckets: Buckets | None
-    sizes: Counts
+    sizes: Counts = attrs.field(converter=confirm_sizes)
     tree: Tree | None = None
-    witnesses: Mapping[str, object] = field(default_factory=dict)
+    witnesses: Mapping[str, object] = attrs.field(factory=dict, converter=_read_only)
     alike: Counts | None = None
     rows: Rows | None = None
     sliced: Sliced | None = None
     lines: Cells | None = None
-    work: Work = field(default_factory=Work, repr=False)
+    work: Work = attrs.field(factory=Work)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", confirm_sizes(self.sizes))
+    def __attrs_post_init__(self) -> None:
         if self.alike is not None and len(confirm_sizes(self.alike)) != len(self.sizes):
             raise DataError("The numbers of rows that look alike must be given, one per bucket.")
-        object.__setattr__(self, "witnesses", MappingProxyType(dict(self.witnesses)))
         if self.buckets is not None:
             confirm(self.buckets)
             self._confirm_agreement(self.buckets)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -71,7 +72,14 @@ Column: TypeAlias = Texts | Integers | Floats | Encoded
 """Texts (None where missing), integers, reals (NaN where missing), or codes with labels."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+Given: TypeAlias = Column | Sequence[int] | Sequence[float] | Sequence[str | None]
+
+
+def _read_columns(columns: Mapping[str, Given]) -> Mapping[str, Column]:
+    return MappingProxyType({name: _column(name, values) for name, values in columns.items()})
+
+
+@attrs.frozen(eq=False, repr=False)
 class Dataset:
     """Columns of equal length with their schema.
 
@@ -105,26 +113,17 @@ class Dataset:
     """
 
     name: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, Column] = attrs.field(converter=_read_columns)
     schema: Schema
 
-    def __init__(
-        self,
-        name: str,
-        columns: Mapping[str, Column | Sequence[int] | Sequence[float] | Sequence[str | None]],
-        schema: Schema,
-    ) -> None:
-        arrays = {column: _column(column, values) for column, values in columns.items()}
-        lengths = {len(values) for values in arrays.values()}
+    def __attrs_post_init__(self) -> None:
+        lengths = {len(values) for values in self.columns.values()}
         if len(lengths) > 1:
             raise DataError(
-                f"The columns of dataset {name!r} have {len(lengths)} different lengths.",
+                f"The columns of dataset {self.name!r} have {len(lengths)} different lengths.",
                 hint="give every column one value per row.",
             )
-        schema.check_columns(list(arrays))
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "columns", MappingProxyType(arrays))
-        object.__setattr__(self, "schema", schema)
+        self.schema.check_columns(list(self.columns))
 
     @property
     def n_rows(self) -> int:

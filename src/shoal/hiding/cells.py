@@ -22,6 +22,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -38,7 +39,27 @@ NO_ITEM = -1
 _LARGEST = 2**31
 
 
-@dataclass(frozen=True, eq=False)
+def _read_codes(codes: npt.NDArray[np.integer[Any]]) -> Small:
+    if codes.ndim and len(codes) >= _LARGEST:
+        raise DataError(
+            f"The table has {len(codes)} rows; adversarial rules are mined from fewer than "
+            f"{_LARGEST}.",
+            hint="mine a sample of it.",
+        )
+    if codes.size and (codes.min() < 0 or codes.max() >= _LARGEST - 1):
+        raise ParameterError(f"Codes must be whole numbers from 0 to {_LARGEST - 2}.")
+    return codes.astype(np.int32, copy=False)
+
+
+def _read_state(state: npt.NDArray[np.integer[Any]]) -> Bytes:
+    if state.size and not np.isin(state, (VISIBLE, PRIVATE, BLANKED)).all():
+        raise ParameterError(
+            f"States must be {VISIBLE} (visible), {PRIVATE} (private) or {BLANKED} (blanked)."
+        )
+    return state.astype(np.uint8, copy=False)
+
+
+@attrs.frozen(eq=False, repr=False)
 class HiddenTable:
     """The codes of a table and the state of each cell: `VISIBLE`, `PRIVATE` or `BLANKED`.
 
@@ -58,31 +79,15 @@ class HiddenTable:
     HiddenTable(2 rows, 2 columns, 1 private and 0 blanked cells)
     """
 
-    codes: Small
-    state: Bytes
+    codes: Small = attrs.field(converter=_read_codes)
+    state: Bytes = attrs.field(converter=_read_state)
 
-    def __init__(
-        self, codes: npt.NDArray[np.integer[Any]], state: npt.NDArray[np.integer[Any]]
-    ) -> None:
-        if codes.ndim != 2 or codes.shape != state.shape:
+    def __attrs_post_init__(self) -> None:
+        if self.codes.ndim != 2 or self.codes.shape != self.state.shape:
             raise ParameterError(
                 "Codes and states must have one row per row, one column per column, and the same "
-                f"shape; they have {codes.shape} and {state.shape}."
+                f"shape; they have {self.codes.shape} and {self.state.shape}."
             )
-        if len(codes) >= _LARGEST:
-            raise DataError(
-                f"The table has {len(codes)} rows; adversarial rules are mined from fewer than "
-                f"{_LARGEST}.",
-                hint="mine a sample of it.",
-            )
-        if codes.size and (codes.min() < 0 or codes.max() >= _LARGEST - 1):
-            raise ParameterError(f"Codes must be whole numbers from 0 to {_LARGEST - 2}.")
-        if state.size and not np.isin(state, (VISIBLE, PRIVATE, BLANKED)).all():
-            raise ParameterError(
-                f"States must be {VISIBLE} (visible), {PRIVATE} (private) or {BLANKED} (blanked)."
-            )
-        object.__setattr__(self, "codes", codes.astype(np.int32, copy=False))
-        object.__setattr__(self, "state", state.astype(np.uint8, copy=False))
 
     @property
     def n_rows(self) -> int:

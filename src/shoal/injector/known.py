@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
 import numpy as np
 
 from shoal.core.documents import read_whole_text, write_whole
@@ -61,7 +62,7 @@ class Fact:
     why: str = ""
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@attrs.frozen(eq=False, init=False, repr=False)
 class Knowledge:
     """A frozen set of rules, statistics and facts; iterating yields its negative rules.
 
@@ -116,17 +117,15 @@ class Knowledge:
         struck = tuple({rule.key: rule for rule in struck}.values())
         if not isinstance(negative, NegativeRules):
             negative = NegativeRules.of(negative, defined)
-        fields = {
-            "sensitive": sensitive,
-            "negative": negative.defined(defined).without(struck, defined),
-            "positive": tuple(positive),
-            "statistics": tuple(statistics),
-            "facts": tuple(facts),
-            "struck": struck,
-            "definitions": defined,
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        self.__attrs_init__(
+            sensitive=sensitive,
+            negative=negative.defined(defined).without(struck, defined),
+            positive=tuple(positive),
+            statistics=tuple(statistics),
+            facts=tuple(facts),
+            struck=struck,
+            definitions=defined,
+        )
 
     def __len__(self) -> int:
         return len(self.negative)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 
+import attrs
 import numpy as np
 import pytest
 
@@ -97,7 +97,7 @@ def keeps(guarantee, counts):
     cells = Cells((buckets.domain,), buckets.value[:, np.newaxis], buckets.count)
     layout = Layout([[buckets.domain.column]], [buckets.domain.column])
     sliced = Sliced.of_pieces(cells, layout, buckets.value, buckets.bucket, buckets.count)
-    evidence = replace(checks.Evidence.of_buckets(buckets), sliced=sliced)
+    evidence = attrs.evolve(checks.Evidence.of_buckets(buckets), sliced=sliced)
     return checks.check(guarantee, evidence).holds
 
 
