@@ -149,11 +149,8 @@ class Published:
     @property
     def domains(self) -> tuple[Domain, ...]:
         """The published values of the quasi-identifying and sensitive columns."""
-        if self.rows is not None:
-            return self.rows.domains
-        if self.sliced is not None:
-            return tuple(map(self.sliced.domain, self.sliced.layout.attributes))
-        return (*self.quasi, *(() if self.buckets is None else (self.buckets.domain,)))
+        counted = self.rows or self.sliced
+        return (*self.quasi, *self.sensitive) if counted is None else counted.domains
 
     @property
     def sensitive(self) -> tuple[Domain, ...]:
@@ -169,6 +166,10 @@ class Published:
             return self.sliced.sensitive_texts
         return [None] if self.buckets is None else self.buckets.domain.labels()
 
+    def first_value(self, column: str) -> int:
+        """Return the place of the first value of a sensitive column in `sensitive_texts`."""
+        return 0 if self.sliced is None else self.sliced.first_sensitive(column)
+
     @property
     def known(self) -> tuple[str, ...]:
         """The columns that an adversary may know about people."""
@@ -181,19 +182,14 @@ class Published:
 
         Suppressed cells are left out.
         """
-        if self.rows is not None:
-            for domain, codes in zip(self.rows.domains, self.rows.codes.T, strict=True):
-                shown = codes[codes >= 0]
-                yield domain, shown, np.ones(len(shown), dtype=np.int64)
-        elif self.sliced is not None:
-            for column in self.sliced.columns:
-                for domain in column.values.domains:
-                    yield domain, column.values.column(domain.column), column.values.counts
-        else:
-            for domain in self.quasi:
-                yield domain, self.lines.column(domain.column), self.lines.counts
-            if self.buckets is not None:
-                yield self.buckets.domain, self.buckets.value, self.buckets.count
+        counted = self.rows or self.sliced
+        if counted is not None:
+            yield from counted.shown()
+            return
+        for domain in self.quasi:
+            yield domain, self.lines.column(domain.column), self.lines.counts
+        if self.buckets is not None:
+            yield self.buckets.domain, self.buckets.value, self.buckets.count
 
     @property
     def n_buckets(self) -> int:

@@ -14,7 +14,7 @@ J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publish
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -264,6 +264,17 @@ class Sliced:
                 )
             )
         return Sliced(self.layout, tuple(columns), self.sizes[buckets])
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The values of every attribute, each once, in the order of the columns."""
+        return tuple(map(self.domain, self.layout.attributes))
+
+    def shown(self) -> Iterator[tuple[Domain, Codes, Counts]]:
+        """Yield each attribute's domain with codes and the number of rows that show each."""
+        for column in self.columns:
+            for domain in column.values.domains:
+                yield domain, column.values.column(domain.column), column.values.counts
 
     @property
     def n_buckets(self) -> int:

@@ -6,13 +6,13 @@ function states the largest number of rows that it accepts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from shoal.core.arrays import Flags, Small, Texts
+from shoal.core.arrays import Codes, Counts, Flags, Small, Texts
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.private_cells import PrivateCells
@@ -60,6 +60,12 @@ class Rows:
         """Whether each cell is suppressed."""
         hidden: Flags = self.codes == HIDDEN
         return hidden
+
+    def shown(self) -> Iterator[tuple[Domain, Codes, Counts]]:
+        """Yield each column's domain with the codes that it shows, each counted once."""
+        for domain, codes in zip(self.domains, self.codes.T, strict=True):
+            shown = codes[codes != HIDDEN]
+            yield domain, shown, np.ones(len(shown), dtype=np.int64)
 
     def __repr__(self) -> str:
         return (

@@ -23,7 +23,6 @@ import numpy as np
 
 from shoal.beliefs.beliefs import Beliefs
 from shoal.core.adversary_guarantees import epsilon_parameter, policy_parameter, sigma_parameter
-from shoal.core.arrays import Codes
 from shoal.core.attack import Attack, Need, View
 from shoal.core.cells import Buckets
 from shoal.core.declared import declared
@@ -203,7 +202,8 @@ class Foreground(Attack):
         views = [self._look_at(scene, sets, values) for values in following(attacked)]
         views = weigh_together(scene, views)
         judged = Judgement.of(scene, views, self.adversary, float(bound))
-        value, first = _numbered(judged.value, published, buckets), _first(published, buckets)
+        first = published.first_value(buckets.domain.column)
+        value = np.where(judged.value < 0, judged.value, judged.value + first)
         answer = Answer(
             published=published,
             buckets=buckets,
@@ -265,15 +265,3 @@ def _cut_short(n_sets_left_out: int, n_attacked: int, n_values: int) -> str:
     if n_sets_left_out:
         said.append(f"{n_sets_left_out} attribute sets were left out")
     return " and ".join(said)
-
-
-def _numbered(value: Codes, published: Published, buckets: Buckets) -> Codes:
-    """Number values as findings do: in a sliced release those of all sensitive columns."""
-    return np.where(value < 0, value, value + _first(published, buckets))
-
-
-def _first(published: Published, buckets: Buckets) -> int:
-    """Return the number that findings have for the first value of the column attacked."""
-    if published.sliced is None:
-        return 0
-    return published.sliced.first_sensitive(buckets.domain.column)

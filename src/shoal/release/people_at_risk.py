@@ -31,8 +31,8 @@ from shoal.core.shapes import BUCKET
 from shoal.core.table import HIDDEN, Rows
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.release.opened import PLACEMENT, Release, forget_counts
-from shoal.release.people import Placed, place_kinds
-from shoal.release.witnesses import kinds_of_release
+from shoal.release.people import Placed
+from shoal.release.witnesses import kinds_of_release, place_people
 from shoal.report.risk import WITHOUT_COLUMN, Attacked, risk_sections
 
 _FILE = "risk.parquet"
@@ -76,9 +76,7 @@ def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, 
     if not findings:
         return {}
     published = release.published
-    placed = None
-    if published.sliced is not None:
-        placed = place_kinds(release, published, kinds_of_release(release, published.sliced))
+    placed = place_people(release)
     # Findings about the same people share the grouping of these people.
     known: dict[tuple[bool, tuple[int, ...]], Attacked] = {}
     told = {}
@@ -134,7 +132,7 @@ def _of_lines(found: Findings, release: Release, published: Published) -> Attack
         own = np.array(list(found.apart.values()), dtype=np.int64)
         codes, counts = np.concatenate([codes, codes[own]]), found.counts
     # A line of a suppressed release is a bucket of its own.
-    bucket = None if published.rows is not None else codes[:, 0]
+    bucket = None if published.manifest.shape.hides_cells else codes[:, 0]
     return Attacked(Cells(domains, codes[:, 1:], counts), bucket, published.buckets)
 
 
@@ -153,7 +151,7 @@ def _shown_cells(rows: Rows) -> Cells:
 def _unsaid(
     found: Findings, published: Published, people: Attacked, sections: tuple[Section, ...]
 ) -> Iterator[str]:
-    is_suppressed = published.rows is not None
+    is_suppressed = published.manifest.shape.hides_cells
     if people.bucket is None and is_suppressed:
         yield _NO_BUCKET
     if found.limit is None:
@@ -178,7 +176,8 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     engine = release.files.engine
     # The entry of every line if there are lines, otherwise of every kind.
     numbered, entries = _entries(release, release.published)
-    placed = _place_kinds(release, release.published, findings)
+    is_by_place = any(found.is_by_place for found in findings)
+    placed = place_people(release) if is_by_place else None
     texts = release.published.sensitive_texts
     n_rows = release.published.lines.n_rows
     engine.push(
@@ -235,14 +234,6 @@ def _entries(release: Release, published: Published) -> tuple[str, Codes]:
     if published.sliced is not None:
         return "kind", kinds_of_release(release, published.sliced).entry
     return "line", release.files.cell_of_lines(published)
-
-
-def _place_kinds(
-    release: Release, published: Published, findings: Sequence[Findings]
-) -> Placed | None:
-    if published.sliced is None or not any(found.is_by_place for found in findings):
-        return None
-    return place_kinds(release, published, kinds_of_release(release, published.sliced))
 
 
 def _scores(

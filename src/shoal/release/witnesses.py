@@ -33,7 +33,15 @@ from shoal.injector.check.matching_diversity import Witness
 from shoal.injector.known import Knowledge
 from shoal.release.earlier_places import EARLIER, EARLIER_VALUES, earlier_evidence
 from shoal.release.opened import PLACEMENT, Release
-from shoal.release.people import TUPLES, Kinds, kinds_of, lines_of_keys, uncover
+from shoal.release.people import (
+    TUPLES,
+    Kinds,
+    Placed,
+    kinds_of,
+    lines_of_keys,
+    place_kinds,
+    uncover,
+)
 
 # The internal file with what the adversary is assumed to know.
 KNOWLEDGE = "knowledge.toml"
@@ -159,6 +167,17 @@ def kinds_of_release(release: Release, sliced: Sliced) -> Kinds:
     if release.making is None and release.internal is not None:
         content = read_witnesses(release.internal, release.manifest).get(TUPLES)
     return kinds_of(release, sliced, content)
+
+
+def place_people(release: Release) -> Placed | None:
+    """Return everybody in a sliced release, each in their own bucket; None if people have lines.
+
+    Raises `DataError` as `kinds_of_release` does.
+    """
+    sliced = release.published.sliced
+    if sliced is None:
+        return None
+    return place_kinds(release, release.published, kinds_of_release(release, sliced))
 
 
 def _knowledge(content: bytes) -> Knowledge:

@@ -262,7 +262,7 @@ def sensitive_of(published: Published) -> tuple[str, ...]:
     """Return the sensitive attributes of a release."""
     counted = tuple(domain.column for domain in published.sensitive)
     # Several sensitive columns of a suppressed release are not counted by bucket.
-    is_by_row = not counted and published.rows is not None
+    is_by_row = not counted and published.manifest.shape.hides_cells
     return published.manifest.columns_of(Role.SENSITIVE) if is_by_row else counted
 
 

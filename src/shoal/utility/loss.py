@@ -210,7 +210,9 @@ class _Labels:
         truth = estimated.truth
         domain = truth.domain(name)
         counts = np.bincount(truth.column(name), truth.counts, domain.size).astype(np.float64)
-        is_open = _stands_for_all(shares, is_suppressed=estimated.published.rows is not None)
+        is_open = _stands_for_all(
+            shares, is_suppressed=estimated.published.manifest.shape.hides_cells
+        )
         bits, most = _bits_by_label(shares, counts), _bits(counts)
         n_total = max(truth.n_rows, 1)
         # A row that is left out loses as much as a suppressed cell.
@@ -277,7 +279,7 @@ def _blurred(estimated: Estimated) -> tuple[str, ...]:
     """Return the attributes whose values may be published as labels."""
     # Any cell of a suppressed release may be blank.
     published = estimated.published
-    return published.known if published.rows is None else estimated.attributes
+    return estimated.attributes if published.manifest.shape.hides_cells else published.known
 
 
 def _label_figures(labels: list[_Labels], estimated: Estimated) -> dict[str, object]:
@@ -319,7 +321,7 @@ def _classes(estimated: Estimated) -> tuple[Counts, int]:
     published, truth = estimated.published, estimated.truth
     if published.manifest.shape.numbers_buckets:
         return published.bucket_sizes, truth.n_rows
-    is_suppressed = published.rows is not None
+    is_suppressed = published.manifest.shape.hides_cells
     sizes = estimated.columns[0].count if is_suppressed else published.looks[0].counts
     own = truth.select(_blurred(estimated)).counts
     return sizes, sum(count * count for count in own.tolist())

@@ -24,9 +24,9 @@ from shoal.core.shapes import Shape
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
 from shoal.release.opened import Release, open_release, opened, with_words_of
-from shoal.release.people import Uncovered, place_kinds
+from shoal.release.people import Uncovered
 from shoal.release.people_at_risk import write_risk
-from shoal.release.witnesses import kinds_of_release, known_to_maker
+from shoal.release.witnesses import known_to_maker, place_people
 from shoal.workflow.cells_at_risk import cell_view, score_cells, uncovered
 from shoal.workflow.config import load
 from shoal.workflow.earlier import attack_with_earlier
@@ -272,18 +272,15 @@ def _with_meaning(one: Attack, found: Findings, published: Published) -> Finding
 
 def _is_placed(release: Release, one: Attack) -> bool:
     """Return whether the release tells every place that an attack relies on."""
-    is_known = release.published.sliced is None or release.making or release.internal
+    is_known = release.manifest.shape.has_lines or release.making or release.internal
     return bool(is_known) or Need.PLACES not in one.needs
 
 
 def _placed(release: Release, attacks: Sequence[Attack]) -> People | None:
     """Return everybody in a sliced release by their buckets, if an attack relies on them."""
-    published = release.published
     is_needed = any(Need.PLACES in one.needs and _is_placed(release, one) for one in attacks)
-    if published.sliced is None or not is_needed:
-        return None
-    kinds = kinds_of_release(release, published.sliced)
-    return place_kinds(release, published, kinds).people
+    placed = place_people(release) if is_needed else None
+    return None if placed is None else placed.people
 
 
 def _external(release: Release, people: Any) -> EngineTable | None:

@@ -65,7 +65,7 @@ def common_sensitive(releases: Sequence[Release]) -> tuple[str, ...]:
 
     Raises ParameterError if there is none, or a release suppresses cells.
     """
-    if any(release.published.rows is not None for release in releases):
+    if any(release.manifest.shape.hides_cells for release in releases):
         raise ParameterError(
             "Releases with suppressed cells have no buckets and cannot be compared with others.",
             hint="compare bucketized, generalized or sliced releases.",

@@ -142,7 +142,8 @@ def _cells_of_keys(
     """Return the cell of each person; None if nothing tells whose row is whose."""
     published = release.published
     people, key = others
-    if published.sliced is not None or published.rows is not None:
+    shape = release.manifest.shape
+    if shape.hides_cells or not shape.has_lines:
         return None
     if people is not None:
         return _cells_of_others(published, attacked, people, key, keys)

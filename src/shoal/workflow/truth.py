@@ -29,8 +29,8 @@ from shoal.core.table import Rows
 from shoal.engines.sql.staged_files import StagedFiles
 from shoal.engines.sql.table import EngineTable
 from shoal.release.opened import PLACEMENT, Release
-from shoal.release.people import place_kinds, placement_relation
-from shoal.release.witnesses import kinds_of_release
+from shoal.release.people import Placed, placement_relation
+from shoal.release.witnesses import place_people
 
 _MOST_ROWS = 20_000_000
 
@@ -64,8 +64,9 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
     rows = table.row_codes(_MOST_ROWS)
     assert rows.keys is not None
     keys = [str(key) for key in rows.keys.tolist()]
-    if published.sliced is not None:
-        people, place_of = _people_of_slices(release, published)
+    placed = place_people(release)
+    if placed is not None:
+        place_of = _cells_of_keys(release, placed)
     else:
         place_of = _buckets_of_keys(release, published, keys)
     # People who were left out of the release are not attacked.
@@ -74,12 +75,12 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
         raise DataError("The table is not the one that the release was made from.")
     place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
     codes = rows.codes[is_there].astype(np.int64)
-    values = tuple(_numbered(rows, codes, *one) for one in _sensitive(published))
+    values = tuple(_numbered(rows, codes, domain, published) for domain in published.sensitive)
     # Hierarchies are assumed to be common knowledge: the digits of a postcode, a classification.
     trees = {column: table.trees[column] for column in table.schema.quasi if column in table.trees}
-    if published.sliced is not None:
-        truth = Truth(place, values, people.quasi.n_cells)
-        return LocatedPeople(replace(people, trees=trees), truth)
+    if placed is not None:
+        truth = Truth(place, values, placed.people.quasi.n_cells)
+        return LocatedPeople(replace(placed.people, trees=trees), truth)
     people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
     line_of = _fetched(release, "line")
     line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
@@ -87,16 +88,11 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
     return LocatedPeople(replace(people, trees=trees), truth, line - 1)
 
 
-def _sensitive(published: Published) -> list[tuple[Domain, int]]:
-    """Return the sensitive columns, and the number of the first value of each in findings."""
-    sizes = [len(domain.labels()) for domain in published.sensitive]
-    return list(zip(published.sensitive, np.cumsum([0, *sizes]).tolist(), strict=False))
-
-
-def _numbered(rows: Rows, codes: Codes, domain: Domain, first: int) -> Codes:
+def _numbered(rows: Rows, codes: Codes, domain: Domain, published: Published) -> Codes:
     """Return the value of each row in a column, as findings number it; -1 if it is not there."""
     place = rows.columns.index(domain.column)
     translated = domain.codes_of(rows.domains[place].labels())
+    first = published.first_value(domain.column)
     return np.where(translated < 0, -1, translated + first)[codes[:, place]]
 
 
@@ -114,16 +110,14 @@ def _by_bucket(
     return People(Cells(domains, quasi, counts), bucket[first]), cell
 
 
-def _people_of_slices(release: Release, published: Published) -> tuple[People, dict[str, int]]:
-    """Return everybody in a sliced release by bucket, and the cell of each row key."""
-    assert published.sliced is not None
-    placed = place_kinds(release, published, kinds_of_release(release, published.sliced))
+def _cells_of_keys(release: Release, placed: Placed) -> dict[str, int]:
+    """Return the cell of everybody in a sliced release by the keys of rows."""
     kind, bucket = _fetched(release, "kind"), _fetched(release, "bucket")
     entry = placed.entry_of(
         np.array(list(kind.values()), dtype=np.int64),
         np.array([bucket[key] for key in kind], dtype=np.int64),
     )
-    return placed.people, dict(zip(kind, entry.tolist(), strict=True))
+    return dict(zip(kind, entry.tolist(), strict=True))
 
 
 def _fetched(release: Release, column: str) -> dict[str, int]:
@@ -243,10 +237,6 @@ def _checked(found: Findings, located: LocatedPeople, published: Published) -> F
 
 def _name(values: tuple[int, ...], published: Published) -> str:
     """Return the name of values that count as one; it contains values of the table."""
-    texts = [
-        domain.text(value - first)
-        for domain, first in _sensitive(published)
-        for value in values
-        if first <= value < first + domain.size
-    ]
-    return " or ".join("missing" if text is None else text for text in texts)
+    texts = [text for domain in published.sensitive for text in domain.labels()]
+    named = [texts[value] for value in values]
+    return " or ".join("missing" if text is None else text for text in named)
