@@ -26,7 +26,7 @@ from shoal.core.guarantees import Guarantee
 from shoal.core.manifest import GUARANTEES
 from shoal.core.method import Method
 from shoal.core.secret import Secret
-from shoal.core.shapes import Model, Shape
+from shoal.core.shapes import Contents, Model, Shape
 from shoal.core.sliced import Layout, Sliced
 from shoal.core.table import HIDDEN, Rows
 from shoal.release.verify import Status
@@ -53,8 +53,11 @@ def census():
 
 
 def suited(method, schema):
-    """Give a schema that a method takes: some look at all that is published."""
-    if method.private_cells is None and method.shape is not Shape.SLICED:
+    """Return a schema that a method takes: some have no place for insensitive columns."""
+    slices = (schema.quasi,)
+    files = method.shape.files(Contents(schema.quasi, schema.insensitive, (), slices))
+    shown = {column for file in files if not file.has_count for column in file.columns}
+    if method.private_cells is None and shown.issuperset(schema.insensitive):
         return schema
     every = (*schema.quasi, *schema.insensitive)
     return replace(schema, quasi=every, insensitive=(), meant=())

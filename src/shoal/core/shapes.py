@@ -2,7 +2,7 @@
 
 A shape is responsible for itself: it states its data files, how they are counted, what a manifest
 of it may state, and its wording in the documents. All other code asks the shape, so a new shape is
-one subclass of `Shape` in a module of its own, and one call of `register`.
+one subclass of `Shape` and one call of `register` at the end of this module.
 
 The sentences of `Words` are part of published documents, which `verify` makes again byte for byte:
 changing one requires a new version of the renderer.

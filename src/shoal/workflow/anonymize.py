@@ -247,6 +247,13 @@ def check_fits(table: EngineTable, method: Method) -> None:
     # The columns of a sliced release are not known yet; any of its files has counts.
     contents = Contents(schema.quasi, schema.insensitive, schema.sensitive, (schema.published,))
     files = method.shape.files(contents)
+    # Insensitive columns are not coded, so a file with counts cannot hold them.
+    shown = {column for file in files if not file.has_count for column in file.columns}
+    if lost := [column for column in schema.insensitive if column not in shown]:
+        raise SchemaError(
+            f"A {method.shape} release has no place for the insensitive column {lost[0]!r}.",
+            hint="give it the role quasi or identifying.",
+        )
     counted = tuple(column for file in files if file.has_count for column in file.columns)
     for name, columns in ((BUCKET, schema.published), (COUNT, counted)):
         if name in (column.lower() for column in columns):
