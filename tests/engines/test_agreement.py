@@ -13,7 +13,7 @@ import shoal
 from shoal.core.schema import Schema
 from shoal.core.shapes import Shape
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.sql.coding import whole_row
+from shoal.engines.sql.columns import whole_row
 from shoal.engines.sql.domains import texts_of
 from shoal.engines.sql.survey import texts_in_source
 from shoal.engines.sql.table import EngineTable

@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
-from shoal.engines.sql.insensitive import count_table
+from shoal.engines.sql.columns import count_table
 from shoal.engines.sql.table import EngineTable
 
 N_ROWS = 120

@@ -20,7 +20,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import InternalError, ShoalError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.injector.known import Knowledge
-from shoal.release.folder import read_manifest
+from shoal.release.opened import read_manifest
 from shoal.release.record import read_record
 from shoal.workflow import config
 from shoal.workflow.config_sections import Sections

@@ -62,7 +62,7 @@ from shoal.grouping.requirement_parameters import (
     t_parameter,
 )
 from shoal.grouping.requirements import Requirements
-from shoal.hierarchies.level_labels import label_node
+from shoal.hierarchies.intervals import label_node
 
 _FEW_ELEMENTS = 1 << 12
 _THOUSAND = 1000

@@ -25,7 +25,7 @@ from shoal.core.tree import Tree
 from shoal.grouping._partition_kernels import CUT_FIELDS, Partitioner, trace_regions
 from shoal.grouping.axes import Axes, Axis, draw_bounds
 from shoal.grouping.requirements import Requirements
-from shoal.hierarchies.level_labels import label_node
+from shoal.hierarchies.intervals import label_node
 
 _LOWEST, _HIGHEST = "-inf", "+inf"
 """The ends of unbounded intervals: the table's smallest and largest value are not disclosed."""

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.tree import Label, Tree, grow_tree
-from shoal.hierarchies.files import read_rows, write_rows
 from shoal.hierarchies.intervals import Bound, Cuts, Merging, Quantiles, Widths
-from shoal.hierarchies.rows import Row, Rows
+from shoal.hierarchies.rows import Row, Rows, read_rows, write_rows
 from shoal.hierarchies.rules import Dates, Flat, Prefixes, Rule, as_list
 
 

@@ -2,7 +2,8 @@
 
 The lowest level has given cuts, one width, or equal shares of the rows. Each further level merges
 neighbours as long as more than one interval would remain; above them is the root. An interval is
-written ``[20, 30[``: it contains 20 but not 30.
+written ``[20, 30[``: it contains 20 but not 30. A label of any hierarchy that reads like an interval
+is published as one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import numbers
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
@@ -18,12 +20,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import Floats, Integers, Texts
+from shoal.core.arrays import Codes, Floats, Integers, Texts
 from shoal.core.domain import ColumnType, Domain, date_of_day, day_of_date, iso_date
 from shoal.core.errors import ParameterError, SchemaError
-from shoal.core.tree import Level
+from shoal.core.plan import Label, Recode
+from shoal.core.tree import Level, Tree
 from shoal.hierarchies.rules import (
-    ValueRule,
+    LARGEST_EXACT_FLOAT,
+    Rule,
     as_list,
     check_n_levels,
     check_whole,
@@ -38,9 +42,11 @@ _Numbers = Floats | Texts
 
 _LARGEST_NUMBER = 1_000_000
 _LARGEST_INDEX = 2**62
-_LARGEST_EXACT_FLOAT = 2**53
 # Enough digits for the exact difference and quotient of any two floats.
 _EXACT = Context(prec=1000)
+_HALF_OPEN = re.compile(r"[\[\]]([^ ,]+), ([^ ,]+)\[")
+_CLOSED = re.compile(r"(-?\d{1,15})-(-?\d{1,15})")
+_OPEN_ENDS = ("-inf", "+inf")
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Merging:
 
 
 @dataclass(frozen=True)
-class Cuts(ValueRule):
+class Cuts(Rule):
     """Intervals between given cuts, which ascend; the finest level is first.
 
     If `merging` is None, the cuts of every level are given; otherwise there is one level of cuts,
@@ -132,10 +138,8 @@ class Cuts(ValueRule):
         """Return the levels between the leaves and the root over a domain."""
         is_date = isinstance(self.cuts[0][0], dt.date)
         values = days_of(domain) if is_date else numbers_of(domain)
-        if self.merging is not None:
-            return _cut_and_merge(values, self.cuts[0], self.merging)
-        once = Merging(most=1)
-        return [level for cuts in self.cuts for level in _cut_and_merge(values, cuts, once)]
+        merging = Merging(most=1) if self.merging is None else self.merging
+        return [level for cuts in self.cuts for level in _cut_and_merge(values, cuts, merging)]
 
     def to_config(self) -> dict[str, object]:
         """Return the rule as it is written in a configuration."""
@@ -149,7 +153,7 @@ class Cuts(ValueRule):
 
 
 @dataclass(frozen=True)
-class Quantiles(ValueRule):
+class Quantiles(Rule):
     """Intervals that hold about the same number of rows or, without counts, of distinct values.
 
     A cut is the roundest number strictly between two neighbouring values, or the first day of a
@@ -210,7 +214,7 @@ class Quantiles(ValueRule):
 
 
 @dataclass(frozen=True)
-class Widths(ValueRule):
+class Widths(Rule):
     """Intervals of the same width; at every level, one of them begins at `origin`."""
 
     width: float
@@ -305,7 +309,7 @@ def _cut_between_dates(below: float, above: float) -> Bound:
 
 def _cut_and_merge(values: _Numbers, cuts: tuple[Bound, ...], merging: Merging) -> list[Level]:
     ends = [day_of_date(cut) if isinstance(cut, dt.date) else cut for cut in cuts]
-    is_exact = values.dtype != object and all(abs(end) <= _LARGEST_EXACT_FLOAT for end in ends)
+    is_exact = values.dtype != object and all(abs(end) <= LARGEST_EXACT_FLOAT for end in ends)
     # Python compares integers with floats exactly; numpy rounds the integers first.
     kind = np.float64 if is_exact else np.object_
     index = np.searchsorted(np.array(ends, dtype=kind), values.astype(kind), side="right")
@@ -370,3 +374,75 @@ def _as_bound(given: object) -> Bound:
         "A cut must be a finite number or a date; got something else.",
         hint="write dates like 2024-05-17.",
     )
+
+
+# Labels that are intervals -----------------------------------------------------------------
+
+
+def recode_to_level(domain: Domain, tree: Tree, level: int) -> Recode:
+    """Return the recoding of every value to its label at a level; level 0 has the values."""
+    nodes, first, index = np.unique(
+        tree.ancestors_at(level), return_index=True, return_inverse=True
+    )
+    # In the order of their first values, so that the missing value comes last if it is alone.
+    order = np.argsort(first)
+    labels = tuple(label_node(tree, domain, node) for node in nodes[order].tolist())
+    return Recode(domain.column, "value", np.argsort(order)[index], labels)
+
+
+def label_node(tree: Tree, domain: Domain, node: int, members: Codes | None = None) -> Label:
+    """Return the label of a node of a hierarchy, as an interval if its text is one.
+
+    `members` are the codes that it stands for; by default all codes under it. An interval names no
+    value of the table, and a reader can tell for every number whether it is inside. A list of
+    members would have to omit rare values, which could then be behind any label of the column.
+
+    Examples
+    --------
+    >>> from shoal.hierarchies.hierarchy import Hierarchy
+    >>> ages = Domain.of_texts("age", ["17", "23"], type=ColumnType.INTEGER, numbers=[17, 23])
+    >>> tree = Hierarchy.intervals(cuts=[0, 20, 40]).over(ages)
+    >>> label_node(tree, ages, int(tree.ancestors_at(1)[0]))
+    Label(text='[0, 20[', interval=('0', '20'), members=None, has_missing=False)
+    """
+    under = np.sort(tree.members(node))
+    interval = _interval(tree.labels[node] or "", domain, under[under < len(domain.texts)])
+    members = under if members is None else members
+    present = members[members < len(domain.texts)]
+    return Label(
+        tree.labels[node],
+        interval=interval,
+        members=tuple(present.tolist()) if interval is None else None,
+        has_missing=len(present) < len(members),
+    )
+
+
+def _interval(text: str, domain: Domain, members: Codes) -> tuple[str, str] | None:
+    """Parse the interval in a label; None unless the members are the numbers inside it."""
+    ends = _ends(text, domain) if domain.type.is_numeric else None
+    if ends is None or domain.numbers is None:
+        return None
+    try:
+        low, high = (_number(end, domain) for end in ends)
+    except ValueError:
+        return None
+    is_within = (domain.numbers >= low) & (domain.numbers < high)
+    return ends if np.array_equal(np.flatnonzero(is_within), members) else None
+
+
+def _ends(text: str, domain: Domain) -> tuple[str, str] | None:
+    """Parse both ends of ``[20, 30[``, or of ``20-29`` if all values are integers."""
+    half_open = _HALF_OPEN.fullmatch(text)
+    if half_open is not None:
+        return half_open[1], half_open[2]
+    closed = _CLOSED.fullmatch(text) if domain.type is ColumnType.INTEGER else None
+    return None if closed is None else (str(int(closed[1])), str(int(closed[2]) + 1))
+
+
+def _number(end: str, domain: Domain) -> float:
+    if domain.type is not ColumnType.DATE or end in _OPEN_ENDS:
+        return float(end)
+    date = iso_date(end)
+    if date is None:
+        raise ValueError
+    return day_of_date(date)

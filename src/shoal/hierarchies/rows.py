@@ -3,36 +3,47 @@
 A row is the path of one leaf: the value, its parent, and so on up to ``*``. Labels are published,
 so each must stand for one set of values only, which `Rows.checked` verifies. No message quotes a
 label, because it may be a value of the table.
+
+Files of rows have ARX's format: no header, ``;`` between labels, the leaf first and ``*`` last,
+double quotes if a label needs them. An empty leaf without quotes is the missing value, ``""`` the
+empty text.
 """
 
 from __future__ import annotations
 
+import contextlib
 import graphlib
+import os
 import re
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain, islice, pairwise
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.core.arrays import Integers
+from shoal.core.documents import read_whole, sync
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
-from shoal.core.errors import SchemaError
+from shoal.core.errors import EngineError, ParameterError, SchemaError
 from shoal.core.tree import MOST_LEVELS, NO_GROUP, Label, Level, unplaced_values
+from shoal.hierarchies.rules import Rule
 
 Row = tuple[Label, ...]
 """The labels of one leaf, leaf first; None stands for the missing value."""
 
+_BYTE_ORDER_MARK = "\ufeff"
 # A text with leading zeros is not a number: 037 is not 37.
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(Rule):
     """The checked rows of a hierarchy: of the same length, ending in ``*``, each leaf once."""
 
     rows: tuple[Row, ...]
@@ -299,3 +310,137 @@ def _cycle(parents: Mapping[Label, Iterable[Label]]) -> list[Label]:
         cycle: list[Label] = error.args[1]
         return cycle
     return []
+
+
+# Files -------------------------------------------------------------------------------------
+
+
+def read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str) -> list[list[Label]]:
+    """Read the rows of a file, skipping a byte order mark; `Hierarchy.from_rows` checks them."""
+    _check_format(delimiter, encoding)
+    subject = f"The hierarchy file {os.fspath(path)!r}"
+    try:
+        content = read_whole(path)
+    except OSError as error:
+        raise EngineError(
+            f"{subject} cannot be read: {error.strerror}.",
+            hint="check the path, which is relative to the working folder, and its permissions.",
+        ) from None
+    return _parse(_decode(content, encoding, subject), delimiter, subject)
+
+
+def rows_text(rows: Iterable[Sequence[Label]], delimiter: str = ";") -> str:
+    r"""Return the content of a file that holds the given rows.
+
+    Examples
+    --------
+    >>> rows_text([["a;b", "*"], [None, "*"]])
+    '"a;b";*\n;*\n'
+    """
+    return "".join(delimiter.join(_field(label, delimiter) for label in row) + "\n" for row in rows)
+
+
+def write_rows(
+    path: str | os.PathLike[str],
+    rows: Iterable[Sequence[Label]],
+    delimiter: str = ";",
+    encoding: str = "utf-8",
+) -> None:
+    """Write rows to a file, completely or not at all, replacing an older file.
+
+    None, the missing value, is written as nothing.
+    """
+    _check_format(delimiter, encoding)
+    subject = f"The hierarchy file {os.fspath(path)!r}"
+    content = _encode(rows_text(rows, delimiter), encoding, subject)
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        temporary.write_bytes(content)
+        sync(temporary)
+        temporary.replace(target)
+        # The new name survives a power cut only if the folder is synced; Windows has no such call.
+        if os.name == "posix":
+            sync(target.parent)
+    except OSError as error:
+        raise EngineError(
+            f"{subject} cannot be written: {error.strerror}.",
+            hint="check that the folder exists, its permissions and the free space.",
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _check_format(delimiter: str, encoding: str) -> None:
+    if len(delimiter) != 1 or delimiter in '"\r\n*':
+        raise ParameterError(
+            "delimiter must be one character other than a quote, a star or a line break; "
+            f"got {delimiter!r}.",
+            hint="hierarchies of ARX use a semicolon.",
+        )
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ParameterError(
+            f"encoding must be one that Python knows; got {encoding!r}.", hint="try utf-8."
+        ) from None
+
+
+def _decode(content: bytes, encoding: str, subject: str) -> str:
+    try:
+        return content.decode(encoding).removeprefix(_BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+    # Raised outside the handler, because the decoder's error holds the whole file.
+    raise SchemaError(
+        f"{subject} must be {encoding} throughout; line {line} is not.",
+        hint="save it as UTF-8, or give its encoding.",
+    )
+
+
+def _encode(text: str, encoding: str, subject: str) -> bytes:
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+    raise SchemaError(
+        f"{subject} has characters that {encoding} cannot encode, the first in line {line}.",
+        hint="write it as utf-8.",
+    )
+
+
+def _parse(text: str, delimiter: str, subject: str) -> list[list[Label]]:
+    mark = re.escape(delimiter)
+    field = re.compile(
+        rf'(?:"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?P<bare>(?!")[^{mark}\r\n]*))(?P<end>{mark}|\r\n?|\n|\Z)'
+    )
+    rows: list[list[Label]] = []
+    row: list[Label] = []
+    start = 0
+    while start < len(text) or row:
+        match = field.match(text, start)
+        if match is None:
+            raise SchemaError(
+                f"{subject} must close a quote at the end of its label; row {len(rows) + 1} "
+                "does not.",
+                hint='double a quote within a label, and put the label in quotes: "5"" pipe".',
+            )
+        quoted, bare, end = match.groups()
+        row.append((bare or None) if quoted is None else quoted.replace('""', '"'))
+        start = match.end()
+        if end != delimiter:
+            rows.append(row)
+            row = []
+    while rows and rows[-1] == [None]:
+        rows.pop()
+    return rows
+
+
+def _field(label: Label, delimiter: str) -> str:
+    if label is None:
+        return ""
+    needs_quotes = not label or label.startswith(_BYTE_ORDER_MARK)
+    if needs_quotes or any(character in label for character in (delimiter, '"', "\r", "\n")):
+        return '"' + label.replace('"', '""') + '"'
+    return label

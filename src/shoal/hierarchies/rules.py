@@ -12,9 +12,10 @@ import math
 import numbers
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,47 +29,40 @@ CUT_OFF = "…"
 
 _FIRST_DAY, _LAST_DAY = day_of_date(dt.date.min), day_of_date(dt.date.max)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_LARGEST_EXACT_FLOAT = 2.0**53
+LARGEST_EXACT_FLOAT = 2**53
+"""Up to here a float holds every integer exactly."""
 
 
-class Rule(Protocol):
+class Rule(ABC):
     """The source of a hierarchy."""
 
-    @property
-    def kind(self) -> str:
-        """The key that names the rule in a configuration."""
+    kind: ClassVar[str]
+    """The key that names the rule in a configuration."""
 
     @property
     def height(self) -> int | None:
         """The level of the root; None if it depends on the values."""
+        return None
 
     @property
     def n_leaves(self) -> int | None:
         """The number of leaves; None if it depends on the values."""
+        return None
 
+    @abstractmethod
     def levels(self, domain: Domain, counts: Integers | None) -> list[Level]:
-        """Return the levels between the leaves and the root over a domain."""
+        """Return the levels between the leaves and the root over a domain.
 
+        `counts` are the numbers of rows with each code, if they are known.
+        """
+
+    @abstractmethod
     def to_config(self) -> dict[str, object]:
         """Return the rule as it is written in a configuration."""
 
 
-class ValueRule:
-    """A rule whose height and number of leaves are known only once it is applied."""
-
-    @property
-    def height(self) -> int | None:
-        """The level of the root; None if it depends on the values."""
-        return None
-
-    @property
-    def n_leaves(self) -> int | None:
-        """The number of leaves; None, since it depends on the values."""
-        return None
-
-
 @dataclass(frozen=True)
-class Flat(ValueRule):
+class Flat(Rule):
     """Every value directly under the root."""
 
     kind: ClassVar[str] = "flat"
@@ -124,7 +118,7 @@ DATE_LEVELS: dict[str, Callable[[dt.date], str]] = {
 
 
 @dataclass(frozen=True)
-class Dates(ValueRule):
+class Dates(Rule):
     """Dates by month, quarter, year and so on: some of `DATE_LEVELS`, finest first."""
 
     names: tuple[str, ...]
@@ -163,7 +157,7 @@ class Dates(ValueRule):
 
 
 @dataclass(frozen=True)
-class Prefixes(ValueRule):
+class Prefixes(Rule):
     """Texts by their first characters; each level keeps some `lengths`, longest first."""
 
     lengths: tuple[int, ...]
@@ -293,7 +287,7 @@ def numbers_of(domain: Domain) -> Floats | Texts:
             f"The hierarchy of column {domain.column!r} needs numbers; "
             f"{np.count_nonzero(~is_number)} of its {len(values)} distinct values are not.",
         )
-    is_large = len(values) and np.abs(values).max() >= _LARGEST_EXACT_FLOAT
+    is_large = len(values) and np.abs(values).max() >= LARGEST_EXACT_FLOAT
     if is_large and domain.type is ColumnType.INTEGER:
         return np.array([int(text) for text in domain.texts.tolist()], dtype=object)
     return values

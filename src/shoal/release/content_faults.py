@@ -22,8 +22,8 @@ from shoal.core.manifest import Manifest, Meaning
 from shoal.core.release import Published
 from shoal.core.sliced import Sliced
 from shoal.core.table import Rows
-from shoal.hierarchies.files import read_rows, rows_text
-from shoal.release.folder import hierarchy_file
+from shoal.hierarchies.rows import read_rows, rows_text
+from shoal.release.opened import hierarchy_file
 from shoal.slicing.check.matching import is_matched_twice
 
 

@@ -4,6 +4,11 @@ What a public document may show is decided here, from counts taken before anythi
 document is made twice: from the release, and from a skeleton in which names and labels mean
 nothing. Text in both is ours; `shoal.release.scanning` searches the rest for anything that would
 reveal something about a person.
+
+The SQL files have the data files as tables, and the analyst's kit as views of them. One is for
+DuckDB, which reads the data files in place; the other is for Postgres, into which `psql` loads them
+if they are CSV. Both are made only of the names and types in the manifest, so they reveal nothing
+that it does not state.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -19,27 +25,49 @@ from shoal.core.domain import Domain, Role
 from shoal.core.findings import Findings
 from shoal.core.manifest import Manifest, Meaning
 from shoal.core.release import Published
-from shoal.hierarchies.files import rows_text
-from shoal.release.folder import hierarchy_file
-from shoal.release.opened import Making, Release
+from shoal.core.shapes import BUCKET, COUNT
+from shoal.engines.csv_files import Dialect, csv_relation
+from shoal.engines.files import literal
+from shoal.engines.limits import Limits
+from shoal.engines.sql.domains import SQL_TYPES
+from shoal.hierarchies.rows import rows_text
+from shoal.release.opened import Making, Release, hierarchy_file
 from shoal.release.people_at_risk import AtRisk
 from shoal.release.record import Audit
 from shoal.release.scanning import refuse_leaking
-from shoal.release.views import view_files
 from shoal.release.witnesses import known_to_maker
 from shoal.report.codebook import codebook, ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.public_report import public_report
 from shoal.slicing.correlation import Correlations, correlations
+from shoal.utility.moment_queries import ColumnTable, column_tables, quoted
+from shoal.utility.views import views_text
 
 CODEBOOK = "codebook.md"
 DDI = "codebook.xml"
 REPORT = "report.html"
 LABELS = "labels.json"
 MANIFEST = "manifest.json"
+DUCKDB_VIEWS = "views.duckdb.sql"
+POSTGRES_VIEWS = "views.postgres.sql"
 # The version of the renderer of public documents; another version may write other bytes.
 DOCUMENTS_VERSION = 1
 _MOST_CORRELATED = 100_000
+
+_POSTGRES_TYPES = {
+    "BIGINT": "bigint",
+    "DOUBLE": "double precision",
+    "DATE": "date",
+    "BOOLEAN": "boolean",
+    "VARCHAR": "text",
+}
+_MOST_BYTES_OF_NAME = 63
+_MOST_COLUMNS = 1600
+_IN_DUCKDB = "-- For DuckDB, run in this folder: duckdb -init {file}"
+_IN_POSTGRES = """-- For Postgres, run in this folder: psql -f {file}
+-- Tables of these names are made in the first schema of the search path."""
+_NOT_LOADED = """-- The data files are Parquet, which psql cannot load: fill the tables otherwise.
+-- `shoal publish --to-database` loads a release and makes these views by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +80,10 @@ class Counted:
     values: Mapping[str, Mapping[str, int]] = field(repr=False)
 
 
-def count_for_documents(release: Release) -> Counted:
-    """Count what documents show, while the counts of the release are still in memory."""
-    return count_of(release.published)
-
-
 def count_of(published: Published) -> Counted:
     """Count what documents show, in the data files."""
-    return Counted(published.bucket_sizes, _values(published))
-
-
-def _values(published: Published) -> dict[str, dict[str, int]]:
-    return {domain.column: _carried(domain, *shown) for domain, *shown in published.columns()}
+    values = {domain.column: _carried(domain, *shown) for domain, *shown in published.columns()}
+    return Counted(published.bucket_sizes, values)
 
 
 def _carried(domain: Domain, codes: Codes, counts: Counts) -> dict[str, int]:
@@ -176,3 +196,74 @@ def _correlations(making: Making) -> Correlations | None:
     if table.n_rows > _MOST_CORRELATED or len(table.schema.coded) < 2:
         return None
     return correlations(table.counts(table.schema.coded))
+
+
+# SQL ---------------------------------------------------------------------------------------
+
+
+def view_files(manifest: Manifest) -> dict[str, str]:
+    """Return the SQL files of a release, by name; none for a release whose lines are people.
+
+    The file for Postgres is left out if Postgres has no room for as many columns, or would cut the
+    names of two columns to the same one.
+    """
+    tables = column_tables(manifest)
+    if not tables:
+        return {}
+    files = {DUCKDB_VIEWS: _duckdb_text(manifest, tables)}
+    if _fits_postgres(manifest):
+        files[POSTGRES_VIEWS] = _postgres_text(manifest, tables)
+    return files
+
+
+def _columns(manifest: Manifest) -> dict[str, dict[str, str]]:
+    """Return the columns of each data file and their types, by DuckDB's names."""
+    kinds = {BUCKET: "BIGINT", COUNT: "BIGINT"}
+    for column in manifest.columns:
+        # Labels are texts; insensitive columns may be of any type.
+        is_text = column.is_recoded or column.role is Role.INSENSITIVE
+        kinds[column.name] = "VARCHAR" if is_text else SQL_TYPES.get(column.type, "VARCHAR")
+    return {file.name: {name: kinds[name] for name in file.header} for file in manifest.data_files}
+
+
+def _cast(column: str, kind: str) -> str:
+    name = quoted(column)
+    return name if kind == "VARCHAR" else f"CAST({name} AS {kind}) AS {name}"
+
+
+def _duckdb_text(manifest: Manifest, tables: Sequence[ColumnTable]) -> str:
+    parts = [_IN_DUCKDB.format(file=DUCKDB_VIEWS)]
+    for name, columns in _columns(manifest).items():
+        path = Path(f"{name}.{manifest.format}")
+        if manifest.format == "csv":
+            dialect = Dialect(",", '"', "utf-8", tuple(columns), is_compressed=False)
+            source = csv_relation(path, dialect, Limits())
+            selected = ", ".join(map(_cast, columns, columns.values()))
+        else:
+            source, selected = f"read_parquet({literal(path)})", "*"
+        parts.append(f"CREATE OR REPLACE VIEW {quoted(name)} AS\nSELECT {selected}\nFROM {source};")
+    return "\n\n".join([*parts, views_text(tables)])
+
+
+def _postgres_text(manifest: Manifest, tables: Sequence[ColumnTable]) -> str:
+    parts = [_IN_POSTGRES.format(file=POSTGRES_VIEWS)]
+    is_loaded = manifest.format == "csv"
+    if not is_loaded:
+        parts.append(_NOT_LOADED)
+    for name, columns in _columns(manifest).items():
+        listed = ", ".join(
+            f"{quoted(column)} {_POSTGRES_TYPES[kind]}" for column, kind in columns.items()
+        )
+        parts.append(f"CREATE TABLE {quoted(name)} ({listed});")
+        if is_loaded:
+            file = literal(f"{name}.csv")
+            parts.append(
+                f"\\copy {quoted(name)} FROM {file} (FORMAT csv, HEADER true, ENCODING 'UTF8')"
+            )
+    return "\n\n".join([*parts, views_text(tables)])
+
+
+def _fits_postgres(manifest: Manifest) -> bool:
+    names = [BUCKET, COUNT, *(column.name for column in manifest.columns)]
+    cut = {name.encode()[:_MOST_BYTES_OF_NAME].decode(errors="ignore") for name in names}
+    return len(names) <= _MOST_COLUMNS and len(cut) == len(names)

@@ -26,8 +26,7 @@ from shoal.engines.files import quoted
 from shoal.engines.postgres.connection import Connection
 from shoal.engines.postgres.types import copy_into, server_type
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.release.folder import path_of, read_manifest
-from shoal.release.opened import Release, open_release
+from shoal.release.opened import Release, open_release, path_of, read_manifest
 from shoal.release.verify import verify
 from shoal.utility.moment_queries import column_tables
 from shoal.utility.views import expected_views

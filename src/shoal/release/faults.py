@@ -1,31 +1,60 @@
-"""Faults of a release whatever it guarantees: in its manifest, and in the files of its folder.
+"""Faults of a release whatever it guarantees: in its manifest, its folder, and how it is written.
 
 A guarantee is derived anew from what can be counted. These are the ways in which a release could
 hold more than is counted, or be read differently from how it is counted. Messages name files and
 columns, never a value.
+
+Lines have one order and files one form, so every data file follows, byte for byte, from what can be
+read in it; and public documents follow from the manifest and the public files. Each file is written
+again and compared. A foreign page could run a script, load something over the network and so reveal
+its readers, or simply lie. Documents of another version of the renderer cannot be made again: they
+are held to one policy, one style sheet and the elements that Shoal writes, and `verify` says that
+it did not check what they say.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
+from xml.etree.ElementTree import ParseError, fromstring
 
 from shoal.core import registry
 from shoal.core.declared import parameters_of
+from shoal.core.display import printable
 from shoal.core.domain import Role
 from shoal.core.guarantees import Guarantee, MConfidentiality
-from shoal.core.manifest import FORMATS, Manifest, PublishedColumn
-from shoal.release.documents import CODEBOOK, DDI, LABELS, MANIFEST, REPORT
-from shoal.release.folder import hierarchy_file
-from shoal.release.views import DUCKDB_VIEWS, POSTGRES_VIEWS
+from shoal.core.manifest import FORMAT_VERSION, FORMATS, Manifest
+from shoal.core.release import Published
+from shoal.core.shapes import BUCKET, COUNT
+from shoal.engines.files import digest
+from shoal.engines.sql.sorting import are_written_alike, parquet_faults, rewritten_digest
+from shoal.release.content_faults import hierarchy_faults
+from shoal.release.documents import (
+    CODEBOOK,
+    DDI,
+    DOCUMENTS_VERSION,
+    DUCKDB_VIEWS,
+    LABELS,
+    MANIFEST,
+    POSTGRES_VIEWS,
+    REPORT,
+    count_of,
+    documents_of,
+    view_files,
+)
+from shoal.release.opened import Release, hierarchy_file
+from shoal.report.codebook import DDI_NAMESPACE
+from shoal.report.markup import POLICY, STYLE
 
-# A file that is not named here is not published.
-_DOCUMENTS = (LABELS, CODEBOOK, DDI, REPORT)
+_VIEWS = (DUCKDB_VIEWS, POSTGRES_VIEWS)
+# A file that is neither a data file, a hierarchy nor named here is not published.
+_DOCUMENTS = (LABELS, CODEBOOK, DDI, REPORT, *_VIEWS)
 _WITNESS = re.compile(r"[a-z_]{1,40}\.(json|parquet|toml)")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _VERSION = re.compile(r"(shoal|engine) (?=.*\d)[0-9A-Za-z.+!_ ()-]{1,60}")
@@ -55,7 +84,7 @@ def manifest_faults(manifest: Manifest) -> list[str]:
         faults.append("meant names columns that are not insensitive")
     if _is_silent_about_distortion(manifest):
         faults.append("m-confidentiality is promised without saying that values were distorted")
-    return faults + [_recoding_fault(column) for column in _wrongly_recoded(manifest)]
+    return faults + _recoding_faults(manifest)
 
 
 def _is_silent_about_distortion(manifest: Manifest) -> bool:
@@ -119,22 +148,18 @@ def _public_names(manifest: Manifest) -> set[str]:
         # Labels of intervals follow no hierarchy.
         columns = ()
     data = {f"{name}.{manifest.format}" for name in manifest.data_names}
-    data |= {DUCKDB_VIEWS, POSTGRES_VIEWS} if manifest.shape.numbers_buckets else set()
-    return data | set(_DOCUMENTS) | {hierarchy_file(column) for column in columns}
+    documents = set(_DOCUMENTS) - set(() if manifest.shape.numbers_buckets else _VIEWS)
+    return data | documents | {hierarchy_file(column) for column in columns}
 
 
-def _wrongly_recoded(manifest: Manifest) -> list[PublishedColumn]:
+def _recoding_faults(manifest: Manifest) -> list[str]:
     if manifest.shape.hides_cells:
         return []
     return [
-        column
+        f"the {column.role} column {column.name!r} is recoded, which only a quasi-identifier is"
         for column in manifest.columns
         if column.is_recoded and column.role in (Role.SENSITIVE, Role.INSENSITIVE)
     ]
-
-
-def _recoding_fault(column: PublishedColumn) -> str:
-    return f"the {column.role} column {column.name!r} is recoded, which only a quasi-identifier is"
 
 
 def file_faults(folder: Path, manifest: Manifest) -> list[str]:
@@ -178,13 +203,213 @@ def _kind_fault(mode: int, *, is_stated: bool, is_folder_of_stated: bool) -> str
 
 def _digest_fault(path: Path, stated: str) -> str | None:
     try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return None if digest(path) == stated else "was changed after it was sealed"
     except OSError:
         return "cannot be read"
-    return None if digest == stated else "was changed after it was sealed"
 
 
 def _shown(name: str) -> str:
     """Return a name that somebody else chose so that it cannot pass for a line of ours."""
     return name if name.isprintable() else ascii(name)
+
+
+# How files are written ---------------------------------------------------------------------
+
+
+def form_faults(folder: Path, manifest: Manifest) -> list[str]:
+    """Compare the bytes of a manifest with what it states."""
+    given = (folder / MANIFEST).read_bytes()
+    if given == manifest.to_json().encode():
+        return []
+    known = json.loads(manifest.to_json())
+    unknown = _unknown(json.loads(given.decode("utf-8-sig")), known)
+    if unknown:
+        return [f"{MANIFEST} has entries that no manifest has: {', '.join(unknown[:5])}"]
+    fault = (
+        f"{MANIFEST} is not written as Shoal writes it: an entry occurs twice or has another form, "
+        "or the file has other line ends"
+    )
+    return [fault]
+
+
+def _unknown(stated: object, known: object, within: str = "") -> list[str]:
+    """Return the entries of one object that another lacks, as ASCII."""
+    if isinstance(stated, dict) and isinstance(known, dict):
+        own = [ascii(f"{within}{name}") for name in stated if name not in known]
+        shared = [name for name in stated if name in known]
+        inner = [_unknown(stated[name], known[name], f"{within}{name}.") for name in shared]
+        return own + list(chain.from_iterable(inner))
+    if isinstance(stated, list) and isinstance(known, list):
+        pairs = zip(stated, known, strict=False)
+        return [name for one, other in pairs for name in _unknown(one, other, within)]
+    return []
+
+
+def written_faults(release: Release, folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """Write the files of a release again, and compare them with those in its folder.
+
+    Returns the faults, and notes on what could not be compared because another version wrote it.
+    """
+    published = release.published
+    faults = [*_document_faults(folder, published), *hierarchy_faults(folder, published)]
+    further, notes = _form_of_data(release, folder)
+    version = release.manifest.documents
+    if version != DOCUMENTS_VERSION:
+        notes.insert(0, f"documents not checked (version {version})")
+    return faults + further, tuple(notes)
+
+
+def _form_of_data(release: Release, folder: Path) -> tuple[list[str], list[str]]:
+    """Compare the form of data files with the form that this version writes."""
+    manifest, faults = release.manifest, []
+    if manifest.version < FORMAT_VERSION:
+        return [], [f"order and form of lines not checked (format version {manifest.version})"]
+    if manifest.format == "parquet":
+        paths = [folder / f"{name}.parquet" for name in manifest.data_names]
+        faults = [fault for path in paths for fault in parquet_faults(release.files, path)]
+        if faults or not are_written_alike(release.files, paths):
+            return faults, ["form of Parquet files not checked (written by another DuckDB)"]
+    return _changed(release), []
+
+
+def _changed(release: Release) -> list[str]:
+    """Find data files that hold more than their content, or hold it in another order."""
+    manifest = release.manifest
+    faults = []
+    for name in manifest.data_names:
+        file = f"{name}.{manifest.format}"
+        written = rewritten_digest(release.files, name, manifest, release.meanings)
+        if written != manifest.files[file]:
+            faults.append(
+                f"{file} is not written as Shoal writes it: its lines have another order, or it "
+                "holds more than its lines"
+            )
+    return faults
+
+
+_TAGS = frozenset(
+    (
+        *("html", "head", "meta", "title", "style", "body", "main", "nav", "h1", "h2", "h3"),
+        *("p", "ul", "ol", "li", "a", "div", "bdi", "em", "strong", "code", "span", "figure"),
+        *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+        *("svg", "desc", "rect", "text", "circle", "path", "g"),
+    )
+)
+_ATTRIBUTES = frozenset(
+    (
+        *("class", "id", "href", "scope", "lang", "xmlns", "viewBox", "width", "height", "role"),
+        *("d", "x", "y", "cx", "cy", "r", "fill", "stroke", "stroke-width", "stroke-dasharray"),
+        *("transform", "text-anchor", "font-family", "font-size", "font-weight"),
+        *("shape-rendering", "aria-labelledby"),
+    )
+)
+_BEGINNING = (
+    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="referrer" content="no-referrer">'
+)
+_ELEMENT = re.compile(r'<(/?)([a-z][a-z0-9]*)((?:[ \n]+[A-Za-z-]+="[^"<>]*")*)/?>')
+_ATTRIBUTE = re.compile(r'[ \n]([A-Za-z-]+)="([^"<>]*)"')
+_MARKUP = re.compile(r"<[A-Za-z!/?]")
+_PROLOG = b'<?xml version="1.0" encoding="UTF-8"?>'
+
+
+def _document_faults(folder: Path, published: Published) -> list[str]:
+    """List the faults in the documents of a public folder."""
+    manifest = published.manifest
+    if manifest.documents == DOCUMENTS_VERSION:
+        made = documents_of(manifest, published.meanings, count_of(published))
+        return list(_differing(folder, made, manifest))
+    faults = [
+        f"{name} is missing" for name in (CODEBOOK, DDI, REPORT) if name not in manifest.files
+    ]
+    if faults:
+        return faults
+    return [
+        *_differing(folder, view_files(manifest), manifest, _VIEWS),
+        *_report_faults(folder / REPORT),
+        *_codebook_faults(folder / DDI, manifest),
+        *_markdown_faults(folder / CODEBOOK),
+    ]
+
+
+def _differing(
+    folder: Path, made: dict[str, str], manifest: Manifest, names: tuple[str, ...] = _DOCUMENTS
+) -> Iterator[str]:
+    """Compare files with what follows from the rest of the release."""
+    for name in names:
+        if name not in made and name not in manifest.files:
+            continue
+        if name not in manifest.files:
+            yield f"{name} is missing"
+        elif name not in made or made[name].encode() != (folder / name).read_bytes():
+            yield f"{name} is not what follows from the manifest and the data files"
+
+
+def _report_faults(path: Path) -> Iterator[str]:
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError:
+        yield f"{REPORT} is not UTF-8"
+        return
+    if not text.startswith(_BEGINNING):
+        yield f"{REPORT} does not forbid itself, in the words of Shoal, to load or run anything"
+        return
+    rest = text.removeprefix(_BEGINNING)
+    style = f"<style>{STYLE}</style>"
+    if rest.count(style) != 1 or not all(map(_is_known, _pieces(rest.replace(style, "")))):
+        yield (
+            f"{REPORT} holds another style, a comment, a link out of it, or an element that Shoal "
+            "does not write"
+        )
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Split a page where an element begins; no browser sees another element in between."""
+    first, *others = text.split("<")
+    yield first
+    yield from (f"<{piece}" for piece in others)
+
+
+def _is_known(piece: str) -> bool:
+    if not piece.startswith("<"):
+        return True
+    found = _ELEMENT.match(piece)
+    if found is None or found[2] not in _TAGS - {"meta", "style"} or (found[1] and found[3]):
+        return False
+    given = dict(_ATTRIBUTE.findall(found[3]))
+    return set(given) <= _ATTRIBUTES and given.get("href", "#").startswith("#")
+
+
+def _markdown_faults(path: Path) -> Iterator[str]:
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError:
+        yield f"{CODEBOOK} is not UTF-8"
+        return
+    if _MARKUP.search(text) or "](" in text:
+        yield f"{CODEBOOK} holds HTML or a link, which Shoal does not write"
+
+
+def _codebook_faults(path: Path, manifest: Manifest) -> Iterator[str]:
+    content = path.read_bytes()
+    # Entities could grow without end, or name files; a style sheet could be anywhere.
+    if not content.startswith(_PROLOG) or b"<!" in content or content.count(b"<?") > 1:
+        yield f"{DDI} declares more than a codebook needs"
+        return
+    try:
+        root = fromstring(content)  # noqa: S314 - nothing is declared in it
+    except (ParseError, ValueError, LookupError):
+        yield f"{DDI} is not well-formed XML"
+        return
+    inside = f"{{{DDI_NAMESPACE}}}"
+    if root.tag != f"{inside}codeBook" or any(
+        not one.tag.startswith(inside) for one in root.iter()
+    ):
+        yield f"{DDI} is not a DDI codebook"
+        return
+    own = {BUCKET, COUNT}
+    named = {one.get("name") for one in root.iter(f"{inside}var")}
+    if named | own != {printable(one.name) for one in manifest.columns} | own:
+        yield f"{DDI} does not describe the columns of the manifest"

@@ -1,8 +1,9 @@
-"""A release: in the engine before it is written, or opened from its folder."""
+"""A release: in the engine before it is written, or opened from its folder, file by file."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.core.display import Displayed, Section
+from shoal.core.documents import parse_json, read_whole, read_whole_text
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.findings import Findings
 from shoal.core.manifest import INTERNAL_SUFFIX, About, Manifest, Meaning
@@ -23,7 +25,7 @@ from shoal.engines.duckdb.connection import guarded
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.sql.published_files import PublishedFiles, open_files
 from shoal.engines.sql.table import EngineTable
-from shoal.release.folder import path_of, read_hierarchy, read_manifest, read_meanings
+from shoal.hierarchies.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     import pandas
@@ -147,37 +149,19 @@ class Release(Displayed):
         return counts.published
 
     def to_arrow(self, name: str | None = None) -> pyarrow.Table:
-        """Return a data file as an Arrow table (extra `arrow`).
-
-        Parameters
-        ----------
-        name
-            One of `names`. Default: the only one.
-        """
+        """Return a data file, by default the only one, as an Arrow table (extra `arrow`)."""
         with guarded():
             table: pyarrow.Table = self._relation(name, "arrow").to_arrow_table()
         return table
 
     def to_pandas(self, name: str | None = None) -> pandas.DataFrame:
-        """Return a data file as a pandas frame (extra `pandas`).
-
-        Parameters
-        ----------
-        name
-            One of `names`. Default: the only one.
-        """
+        """Return a data file, by default the only one, as a pandas frame (extra `pandas`)."""
         with guarded():
             frame: pandas.DataFrame = self._relation(name, "pandas").df()
         return frame
 
     def to_polars(self, name: str | None = None) -> polars.DataFrame:
-        """Return a data file as a polars frame (extra `polars`).
-
-        Parameters
-        ----------
-        name
-            One of `names`. Default: the only one.
-        """
+        """Return a data file, by default the only one, as a polars frame (extra `polars`)."""
         with guarded():
             frame: polars.DataFrame = self._relation(name, "polars").pl()
         return frame
@@ -388,3 +372,67 @@ def open_release(
         folder=folder,
         internal=found if found.is_dir() else None,
     )
+
+
+# Files of the folder ----------------------------------------------------------------------
+
+
+def path_of(given: object) -> Path:
+    """Return the path of a folder; raise `ParameterError` if no folder can have it."""
+    try:
+        path = Path(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(
+            f"A release is named by the path of its folder, not by a {type(given).__name__}."
+        ) from None
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        # The caller decides whether the folder must exist and may be used.
+        if not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG:
+            raise ParameterError(
+                "No folder can have the path given.",
+                hint="it is too long, or holds a NUL or another character that no name has.",
+            ) from None
+    return path
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read `manifest.json` of a release folder."""
+    path = path_of(folder) / "manifest.json"
+    try:
+        return Manifest.from_json(read_whole_text(path))
+    except (OSError, UnicodeDecodeError):
+        raise DataError(
+            f"{folder} is not a release: it has no manifest.json that can be read.",
+            hint="name the folder that `shoal publish` or Release.write made.",
+        ) from None
+
+
+def read_meanings(folder: Path) -> dict[str, dict[str, Meaning]]:
+    """Read `labels.json` of a release folder: the meaning of each label, by column."""
+    path = folder / "labels.json"
+    if not path.exists():
+        return {}
+    try:
+        stated = parse_json(read_whole(path))
+        return {
+            column: {label: Meaning.from_dict(meaning) for label, meaning in labels.items()}
+            for column, labels in stated.items()
+        }
+    except (OSError, ValueError, AttributeError, TypeError):
+        raise DataError(
+            "labels.json cannot be read.", hint="was it changed after it was sealed?"
+        ) from None
+
+
+def read_hierarchy(folder: Path, column: str) -> Hierarchy | None:
+    """Read the published hierarchy of a column; None if the release has none."""
+    path = folder / hierarchy_file(column)
+    return Hierarchy.from_csv(path, column=column) if path.exists() else None
+
+
+def hierarchy_file(column: str) -> str:
+    """Return the file name of a column's hierarchy; it is safe whatever the column is called."""
+    safe = "".join(c if c.isalnum() or c in "-_ " else f"%{ord(c):06x}" for c in column)
+    return f"hierarchies/{safe}.csv"

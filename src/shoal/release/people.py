@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,15 @@ from shoal.core.shapes import COUNT
 from shoal.core.sliced import Sliced
 from shoal.core.table import HIDDEN, Rows
 from shoal.engines.sources import columns_of_parquet
-from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.domains import text_array, texts_of
 from shoal.engines.sql.staged_files import StagedFiles
 from shoal.engines.sql.table import EngineTable
 from shoal.release.opened import PLACEMENT, Release
 
 # The internal file with what is known of the people of a sliced release.
 TUPLES = "tuples.parquet"
-_HINT = "is it the internal folder of this release, and was nothing changed in it?"
+# The hint of errors about an internal file that does not belong to the release.
+OTHER_FOLDER = "is it the internal folder of this release, and was nothing changed in it?"
 
 
 def cells_of_keys(table: EngineTable, cells: Cells, keys: Sequence[str]) -> dict[str, int]:
@@ -74,11 +74,7 @@ def lines_of_keys(release: Release, published: Published, keys: Sequence[str]) -
             key: _place(published.lines, row)
             for key, row in zip(shown, codes.tolist(), strict=True)
         }
-    if release.internal is None:
-        raise DataError(
-            "Facts about people are checked with the internal folder, which is missing."
-        )
-    return _read_lines(release, published, release.internal, keys)
+    return _read_lines(release, published, keys)
 
 
 def _place(cells: Cells, codes: Sequence[int]) -> int:
@@ -92,19 +88,14 @@ def _place(cells: Cells, codes: Sequence[int]) -> int:
     return first
 
 
-def _read_lines(
-    release: Release, published: Published, internal: Path, keys: Sequence[str]
-) -> dict[str, int]:
+def _read_lines(release: Release, published: Published, keys: Sequence[str]) -> dict[str, int]:
     """Look up the line of each person in the internal placement."""
-    engine = release.files.engine
-    placement = engine.scan_own(internal / PLACEMENT, is_trusted=False).relation
-    engine.push("asked", {"row_key": np.array([*keys, None], dtype=object)[:-1]})
-    try:
-        fetched = engine.rows(
-            f"SELECT p.row_key, p.bucket, p.line FROM {placement} p JOIN asked a USING (row_key)"
-        )
-    finally:
-        engine.drop("asked")
+    engine, placement = release.files.engine, placement_relation(release)
+    engine.push("asked", {"row_key": text_array(keys)})
+    fetched = engine.rows(
+        f"SELECT p.row_key, p.bucket, p.line FROM {placement} p JOIN asked a USING (row_key)"
+    )
+    engine.drop("asked")
     cell, line = release.files.cell_of_lines(published), fetched["line"].astype(np.int64)
     is_there = bool(np.all((line >= 1) & (line <= len(cell))))
     entry = cell[line - 1] if is_there else line
@@ -112,7 +103,7 @@ def _read_lines(
     if not is_there or not np.array_equal(published.lines.codes[entry, 0], buckets):
         raise DataError(
             "placement.parquet does not have the place of everybody in this release.",
-            hint=_HINT,
+            hint=OTHER_FOLDER,
         )
     return dict(zip(map(str, fetched["row_key"].tolist()), entry.tolist(), strict=True))
 
@@ -140,7 +131,7 @@ def kinds_of(release: Release, sliced: Sliced, content: bytes | None) -> Kinds:
         columns = columns_of_parquet(engine, content, TUPLES)
     else:
         raise DataError(
-            "Who is in a sliced release, its own files do not say.",
+            "The files of a sliced release do not say who is in it.",
             hint="name its internal folder, or the people to attack.",
         )
     return _read(columns, sliced)
@@ -180,7 +171,7 @@ def place_kinds(release: Release, published: Published, kinds: Kinds) -> Placed:
     kind, bucket = fetched["kind"].astype(np.int64), fetched["bucket"].astype(np.int64)
     place = published.lines.domains[0].codes_of([str(number) for number in bucket.tolist()])
     if np.any(place < 0) or np.any(kind < 1) or np.any(kind > len(kinds.entry)):
-        raise DataError(f"{PLACEMENT} is not about this release.", hint=_HINT)
+        raise DataError(f"{PLACEMENT} is not about this release.", hint=OTHER_FOLDER)
     cell = kinds.entry[kind - 1]
     first, entry = group([cell, place], [kinds.people.n_cells, published.n_buckets], len(cell))
     counts = np.bincount(entry, fetched["n"], len(first)).astype(np.int64)
@@ -201,14 +192,16 @@ def placement_relation(release: Release) -> str:
 def _read(columns: Mapping[str, npt.NDArray[Any]], sliced: Sliced) -> Kinds:
     known = sliced.layout.known
     if {*columns} != {*known, COUNT} or columns[COUNT].dtype.kind not in "iu":
-        raise DataError(f"{TUPLES} does not have the columns that are known of people.", hint=_HINT)
+        raise DataError(
+            f"{TUPLES} does not have the columns that are known of people.", hint=OTHER_FOLDER
+        )
     domains = tuple(sliced.domain(name) for name in known)
     codes = np.empty((len(columns[COUNT]), len(known)), dtype=np.int64)
     for place, domain in enumerate(domains):
         codes[:, place] = domain.codes_of(texts_of(columns[domain.column]))
     counts = columns[COUNT].astype(np.int64)
     if np.any(codes < 0) or np.any(counts < 1) or int(counts.sum()) != sliced.n_rows:
-        raise DataError(f"{TUPLES} is not about the people of this release.", hint=_HINT)
+        raise DataError(f"{TUPLES} is not about the people of this release.", hint=OTHER_FOLDER)
     people, entry = Cells(domains, codes, counts).select_with_inverse(known)
     return Kinds(people, entry)
 
@@ -241,7 +234,7 @@ def uncover(release: Release, published: Published, content: bytes) -> Uncovered
     assert rows is not None
     columns = columns_of_parquet(release.files.engine, content, HiddenCells.FILE)
     if not {"row_key", "column", "private", "value"} <= columns.keys():
-        raise DataError(f"{HiddenCells.FILE} lacks a column.", hint=_HINT)
+        raise DataError(f"{HiddenCells.FILE} lacks a column.", hint=OTHER_FOLDER)
     cells = HiddenCells.from_columns(columns)
     line_of = {key: line for line, key in enumerate(_keys_of_lines(release, rows.n_rows))}
     place_of = {column: place for place, column in enumerate(rows.columns)}
@@ -251,13 +244,14 @@ def uncover(release: Release, published: Published, content: bytes) -> Uncovered
     except KeyError:
         raise DataError(
             f"{HiddenCells.FILE} names a row or a column that the release does not have.",
-            hint=_HINT,
+            hint=OTHER_FOLDER,
         ) from None
     named = np.zeros(rows.codes.shape, dtype=bool)
     named[line, place] = True
     if len(line) != np.count_nonzero(named) or not np.array_equal(named, rows.is_hidden):
         raise DataError(
-            f"{HiddenCells.FILE} does not account for the cells that are suppressed.", hint=_HINT
+            f"{HiddenCells.FILE} does not account for the cells that are suppressed.",
+            hint=OTHER_FOLDER,
         )
     is_private = np.zeros(rows.codes.shape, dtype=bool)
     is_private[line, place] = cells.is_private
@@ -289,13 +283,10 @@ def _keys_of_lines(release: Release, n_lines: int) -> list[str | None]:
     if isinstance(release.files, StagedFiles):
         keys: list[str | None] = release.files.keys_of_lines.tolist()
         return keys
-    if release.internal is None:
-        raise DataError("The internal folder, which has the key of every line, is missing.")
-    engine = release.files.engine
-    relation = engine.scan_own(release.internal / PLACEMENT, is_trusted=True).relation
-    fetched = engine.rows(f"SELECT row_key, line FROM {relation} ORDER BY line")
+    query = f"SELECT row_key, line FROM {placement_relation(release)} ORDER BY line"
+    fetched = release.files.engine.rows(query)
     lines = fetched["line"].astype(np.int64)
     keys = texts_of(fetched["row_key"])
     if not np.array_equal(lines, np.arange(1, n_lines + 1)) or len(set(keys)) != n_lines:
-        raise DataError(f"{PLACEMENT} does not have one key for every line.", hint=_HINT)
+        raise DataError(f"{PLACEMENT} does not have one key for every line.", hint=OTHER_FOLDER)
     return keys

@@ -40,8 +40,7 @@ from shoal.engines.sql.survey import content_digest
 from shoal.engines.sql.table import EngineTable
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.injector.known import Knowledge
-from shoal.release.folder import path_of
-from shoal.release.opened import Making, Release
+from shoal.release.opened import Making, Release, path_of
 
 RECORD = "record.json"
 # The version of the section `replay`.

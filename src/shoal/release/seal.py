@@ -25,20 +25,18 @@ from shoal.release.documents import (
     MANIFEST,
     REPORT,
     Counted,
-    count_for_documents,
+    count_of,
     manifest_text,
     public_documents,
     steward_report,
 )
-from shoal.release.earlier_places import EARLIER
-from shoal.release.folder import path_of
-from shoal.release.opened import PLACEMENT, Making, Release, forget_counts, open_release
+from shoal.release.opened import PLACEMENT, Making, Release, forget_counts, open_release, path_of
 from shoal.release.people import TUPLES
 from shoal.release.people_at_risk import AtRisk, people_at_risk, write_risk
 from shoal.release.placing import Place, claimed
 from shoal.release.record import NO_AUDIT, RECORD, Audit, record_of
 from shoal.release.verify import Status, too_large, verify_opened
-from shoal.release.witnesses import seal_witnesses
+from shoal.release.witnesses import EARLIER, seal_witnesses
 
 
 def write_release(
@@ -91,7 +89,7 @@ def seal(
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
-    counted = count_for_documents(release)
+    counted = count_of(release.published)
     # The written files are counted again; there may be no memory for both counts.
     forget_counts(release)
     with place.new_folders() as (new_public, new_internal):

@@ -34,10 +34,8 @@ from shoal.engines.sql.domains import infer_type, texts_of
 from shoal.engines.sql.published_files import PublishedFiles
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.release.content_faults import content_faults
-from shoal.release.document_faults import form_faults, written_faults
-from shoal.release.faults import file_faults, manifest_faults
-from shoal.release.folder import path_of, read_hierarchy, read_manifest
-from shoal.release.opened import Release, open_release
+from shoal.release.faults import file_faults, form_faults, manifest_faults, written_faults
+from shoal.release.opened import Release, open_release, path_of, read_hierarchy, read_manifest
 from shoal.release.published_columns import spelling_notes
 from shoal.release.witnesses import evidence_of, read_witnesses
 

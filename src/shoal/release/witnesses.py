@@ -2,6 +2,11 @@
 
 The internal folder holds them. The manifest states the name of each with an HMAC of its content, so
 that nobody can check a release against other knowledge than it was made with.
+
+The witness of joint safety has two files: `earlier.parquet` with one line per person of the earlier
+releases, and their bucket in each; and `earlier_values.parquet` with the sensitive values of these
+buckets. Together with the placement of the release itself they show whether its buckets lie within
+the earlier ones.
 """
 
 from __future__ import annotations
@@ -9,15 +14,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shoal.beliefs.priors import BELIEFS, beliefs_from_json, occupants_of_release
 from shoal.core.adversary_guarantees import JointSafety
-from shoal.core.arrays import Codes, Flags
+from shoal.core.arrays import Codes, Counts, Flags, Texts
+from shoal.core.cells import group
 from shoal.core.documents import parse_json, read_whole
+from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.manifest import Manifest
 from shoal.core.plan import Plan
@@ -26,20 +34,24 @@ from shoal.core.release import Published
 from shoal.core.secret import Secret
 from shoal.core.sliced import Sliced
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.sources import parquet_of_columns
+from shoal.engines.sources import columns_of_parquet, parquet_of_columns
+from shoal.engines.sql.domains import text_array, texts_of
+from shoal.engines.sql.staged_files import StagedFiles
+from shoal.grouping.check.joint_safety import EarlierBuckets
 from shoal.hiding.check import Witnessed
 from shoal.injector.check.known_rules import excluded_by_facts, forbidden_by_rules
 from shoal.injector.check.matching_diversity import Witness
 from shoal.injector.known import Knowledge
-from shoal.release.earlier_places import EARLIER, EARLIER_VALUES, earlier_evidence
 from shoal.release.opened import PLACEMENT, Release
 from shoal.release.people import (
+    OTHER_FOLDER,
     TUPLES,
     Kinds,
     Placed,
     kinds_of,
     lines_of_keys,
     place_kinds,
+    placement_relation,
     uncover,
 )
 
@@ -47,6 +59,10 @@ from shoal.release.people import (
 KNOWLEDGE = "knowledge.toml"
 # The name that guarantees have for the cells to hide.
 PRIVATE_CELLS = "private cells"
+# The internal files with the buckets of people in earlier releases, and with the sensitive values
+# of these buckets.
+EARLIER = "earlier.parquet"
+EARLIER_VALUES = "earlier_values.parquet"
 
 
 def with_tables_written(plan: Plan, engine: DuckDB) -> Plan:
@@ -99,7 +115,7 @@ def read_witnesses(internal: Path, manifest: Manifest) -> dict[str, bytes]:
         if not hmac.compare_digest(sealed[name].encode(), str(code).encode()):
             raise DataError(
                 f"The witness {name} is not the one that the release was made with.",
-                hint="is it the internal folder of this release, and was nothing changed in it?",
+                hint=OTHER_FOLDER,
             )
     return found
 
@@ -225,3 +241,138 @@ def _with_facts(
         np.concatenate([count[kept], np.ones(len(lines), dtype=np.int64)]),
         rows.astype(bool),
     )
+
+
+# Earlier releases --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierPlaces:
+    """The places of people in earlier releases, and what these publish."""
+
+    # The keys of everybody who is in any of them, sorted.
+    keys: Texts
+    # One row per person, one column per release: the bucket, or -1 if the person is not in it. A
+    # sliced release has one column for each of its columns that holds the sensitive attribute.
+    places: Codes
+    # What the releases publish: this value so many times in this bucket.
+    release: Codes
+    place: Codes
+    value: Texts
+    count: Counts
+    # The SHA-256 of the manifest of each release.
+    manifests: tuple[str, ...] = ()
+    # The quasi-identifiers that any of them publishes; no internal file has them.
+    quasi: frozenset[str] = frozenset()
+
+    @property
+    def n_views(self) -> int:
+        """The number of columns of places."""
+        return int(self.places.shape[1])
+
+    def of_keys(self, keys: Texts) -> Codes:
+        """Return the places of people; -1 for those who are in no earlier release."""
+        at_key = {key: at for at, key in enumerate(self.keys.tolist())}
+        at = np.array([at_key.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        found = np.full((len(keys), self.n_views), -1, dtype=np.int64)
+        found[at >= 0] = self.places[at[at >= 0]]
+        return found
+
+    def to_witnesses(self, engine: DuckDB) -> dict[str, bytes]:
+        """Return the internal files."""
+        # All numbers have one type, so that a file that is read and written again stays the same.
+        places = {
+            f"place_{number}": self.places[:, number].astype(np.int64)
+            for number in range(self.n_views)
+        }
+        values = {
+            "release": self.release.astype(np.int64),
+            "place": self.place.astype(np.int64),
+            "value": self.value,
+            "count": self.count.astype(np.int64),
+        }
+        return {
+            EARLIER: parquet_of_columns(engine, {"row_key": self.keys, **places}),
+            EARLIER_VALUES: parquet_of_columns(engine, values),
+        }
+
+    @classmethod
+    def from_witnesses(
+        cls, engine: DuckDB, witnesses: Mapping[str, bytes], manifests: tuple[str, ...] = ()
+    ) -> EarlierPlaces:
+        """Read the internal files; raise `DataError` if they are not such files."""
+        people = _read(engine, witnesses, EARLIER)
+        values = _read(engine, witnesses, EARLIER_VALUES)
+        names = [f"place_{number}" for number in range(len(people) - 1)]
+        if {*people} != {"row_key", *names} or {*values} != {"release", "place", "value", "count"}:
+            raise DataError(f"{EARLIER} or {EARLIER_VALUES} has other columns.", hint=OTHER_FOLDER)
+        try:
+            numbers = [values[name].astype(np.int64) for name in ("release", "place", "count")]
+            places = np.column_stack([people[name].astype(np.int64) for name in names])
+        except (ValueError, TypeError):
+            raise DataError(
+                f"{EARLIER} holds something that is not a place.", hint=OTHER_FOLDER
+            ) from None
+        release, place, count = numbers
+        return cls(people["row_key"], places, release, place, values["value"], count, manifests)
+
+
+def _read(engine: DuckDB, witnesses: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    if name not in witnesses:
+        raise DataError(f"The internal folder lacks the witness {name}.")
+    return columns_of_parquet(engine, witnesses[name], name)
+
+
+def earlier_evidence(
+    release: Release, published: Published, witnesses: Mapping[str, bytes]
+) -> EarlierBuckets:
+    """Return the evidence for the check of joint safety.
+
+    Raises `DataError` if the internal files are not about the people of this release.
+    """
+    earlier = EarlierPlaces.from_witnesses(release.files.engine, witnesses)
+    assert published.buckets is not None
+    keys, bucket = _own_buckets(release, published)
+    at_key = {key: at for at, key in enumerate(earlier.keys.tolist())}
+    at = np.array([at_key.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+    own = np.full(len(earlier.keys), -1, dtype=np.int64)
+    own[at[at >= 0]] = bucket[at >= 0]
+    strangers = np.full((int(np.count_nonzero(at < 0)), earlier.n_views), -1, dtype=np.int64)
+    return EarlierBuckets(
+        np.concatenate([own, bucket[at < 0]]),
+        np.concatenate([earlier.places, strangers]),
+        earlier.release,
+        earlier.place,
+        _codes(published.buckets.domain, earlier.value),
+        earlier.count,
+        [one for one in release.manifest.guarantees if not isinstance(one, JointSafety)],
+    )
+
+
+def _codes(domain: Domain, values: Texts) -> Codes:
+    """Return the codes of values; values that the release lacks get codes after its own."""
+    code = {text: number for number, text in enumerate(domain.labels())}
+    return np.array([code.setdefault(text, len(code)) for text in values.tolist()], dtype=np.int64)
+
+
+def _own_buckets(release: Release, published: Published) -> tuple[Texts, Codes]:
+    """Return the key and the published bucket of everybody in the release."""
+    files = release.files
+    if not isinstance(files, StagedFiles):
+        query = f"SELECT row_key, line FROM {placement_relation(release)}"
+        fetched = files.engine.rows(query)
+        line, cell = fetched["line"].astype(np.int64), files.cell_of_lines(published)
+        if np.any(line < 1) or np.any(line > len(cell)):
+            raise DataError(f"{PLACEMENT} is not about this release.", hint=OTHER_FOLDER)
+        return text_array(texts_of(fetched["row_key"])), published.lines.codes[cell[line - 1], 0]
+    keys, shown = files.shown_of_everybody()
+    lines = published.lines
+    names = [name for name in lines.columns if name in shown]
+    stacked, sizes = [], []
+    for name in names:
+        domain, (code, texts) = lines.domain(name), shown[name]
+        stacked.append(np.concatenate([lines.column(name), domain.codes_of(texts)[code]]))
+        sizes.append(domain.size)
+    first, number = group(stacked, sizes, len(stacked[0]))
+    # Lines come before people, so the first of a group is its line.
+    return keys, lines.codes[first[number[lines.n_cells :]], 0]

@@ -26,7 +26,7 @@ from shoal.core.exact import reachable, whole
 from shoal.core.plan import Recode
 from shoal.core.tree import Level, Tree, grow_tree
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.hierarchies.level_labels import recode_to_level
+from shoal.hierarchies.intervals import recode_to_level
 from shoal.slicing.least_loss import ColumnValues, Ladder, find_levels
 
 _N_INTERVALS = 16

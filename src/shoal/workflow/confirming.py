@@ -30,7 +30,7 @@ from shoal.core.errors import DataError
 from shoal.core.manifest import Manifest
 from shoal.core.plan import Label, Plan
 from shoal.core.toml_text import text
-from shoal.engines.sql.insensitive import count_published, count_table
+from shoal.engines.sql.columns import count_published, count_table
 from shoal.locating.insensitive_columns import (
     Exposure,
     Rule,

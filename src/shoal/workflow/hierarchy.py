@@ -22,9 +22,9 @@ from shoal.core.schema import Schema
 from shoal.core.tree import Tree
 from shoal.engines.sql.domains import build_domain, infer_type, refuse_reserved
 from shoal.engines.sql.table import EngineTable
-from shoal.hierarchies.files import write_rows
 from shoal.hierarchies.guided import guided_hierarchy
 from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.rows import write_rows
 from shoal.workflow.read import columns_of, read
 
 _MOST_SHOWN = 200

@@ -30,12 +30,12 @@ from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.core.secret import Secret
 from shoal.core.shapes import Model
 from shoal.core.verdict import Evidence
-from shoal.engines.sql.coding import PART, keys_of_rows, part_rows
+from shoal.engines.sql.columns import PART, keys_of_rows, part_rows
 from shoal.engines.sql.domains import texts_of
 from shoal.engines.sql.table import EngineTable
 from shoal.grouping.parts import plan_parts, plan_whole_parts
-from shoal.release.earlier_places import EarlierPlaces
 from shoal.release.opened import Release, opened
+from shoal.release.witnesses import EarlierPlaces
 from shoal.workflow.anonymize import check_fits, made_release
 from shoal.workflow.joint_people import (
     Source,

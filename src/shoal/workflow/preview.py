@@ -24,7 +24,7 @@ from shoal.core.table import MOST_ROWS
 from shoal.engines.engine import Scan
 from shoal.engines.sql.marking import mark_cells
 from shoal.engines.sql.table import EngineTable
-from shoal.release.folder import path_of
+from shoal.release.opened import path_of
 from shoal.release.placing import claimed, internal_folder
 from shoal.release.record import earlier_releases
 from shoal.release.seal import check_writing

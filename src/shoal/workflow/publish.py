@@ -23,8 +23,7 @@ from shoal.core.method import Method
 from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.engines.engine import Scan
 from shoal.engines.sql.table import EngineTable
-from shoal.release.folder import path_of
-from shoal.release.opened import Release, told
+from shoal.release.opened import Release, path_of, told
 from shoal.release.placing import claimed, internal_folder
 from shoal.release.record import Audit, GateRecord, earlier_releases
 from shoal.release.seal import check_writing, seal

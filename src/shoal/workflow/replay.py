@@ -33,9 +33,7 @@ from shoal.engines.sources import columns_of_parquet
 from shoal.engines.sql.survey import content_digest
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
-from shoal.release.earlier_places import EARLIER, EARLIER_VALUES, EarlierPlaces
-from shoal.release.folder import path_of
-from shoal.release.opened import Release, told
+from shoal.release.opened import Release, path_of, told
 from shoal.release.placing import Place, claimed, internal_folder
 from shoal.release.record import (
     Audit,
@@ -47,6 +45,7 @@ from shoal.release.record import (
     versions_of,
 )
 from shoal.release.seal import digests_of, seal
+from shoal.release.witnesses import EARLIER, EARLIER_VALUES, EarlierPlaces
 from shoal.workflow.anonymize import anonymize_with
 from shoal.workflow.joint import anonymize_beside
 from shoal.workflow.make import make

@@ -9,8 +9,8 @@ import pytest
 
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import EngineError, ParameterError, SchemaError
-from shoal.hierarchies.files import read_rows, write_rows
 from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.rows import read_rows, write_rows
 
 WORK = [
     ["Private", "Non-gov", "*"],

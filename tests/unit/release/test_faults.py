@@ -16,7 +16,7 @@ import shoal
 from shoal.core.domain import Role
 from shoal.core.guarantees import AlphaK, FrequencyDiversity, TCloseness
 from shoal.release.faults import file_faults
-from shoal.release.folder import read_manifest
+from shoal.release.opened import read_manifest
 from shoal.release.verify import Verification, verify_file
 
 Manifest = dict[str, Any]

@@ -11,7 +11,7 @@ from tampering import reseal
 from tampering_edits import ANY, CSV, LABELLED, PARQUET, WITH_HIERARCHIES, WITH_VIEWS, edits_of
 
 import shoal
-from shoal.release.folder import read_manifest
+from shoal.release.opened import read_manifest
 
 METHODS = {
     "generalized": shoal.FullDomain(k=4),

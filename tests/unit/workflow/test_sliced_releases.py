@@ -514,7 +514,7 @@ def test_without_its_internal_folder_nobody_is_known_to_be_in_it(folder):
     for path in internal_of(folder).iterdir():
         path.unlink()
     internal_of(folder).rmdir()
-    with pytest.raises(shoal.errors.DataError, match="Who is in a sliced release"):
+    with pytest.raises(shoal.errors.DataError, match="do not say who is in it"):
         shoal.attack(folder)
     people = {name: papers.slicing_patients().to_dict()[name] for name in ("age", "sex", "zipcode")}
     (found,) = shoal.attack(folder, shoal.attacks.SlicedLinkage(), people=people)

@@ -14,8 +14,8 @@ from shoal.core.domain import ColumnType, Role
 from shoal.core.manifest import Manifest, PublishedColumn
 from shoal.core.plan import Plan, Segments
 from shoal.core.shapes import BUCKET, DataFile, Shape
+from shoal.engines.sql.columns import carried_type
 from shoal.engines.sql.domains import SQL_TYPES, text_array, texts_of
-from shoal.engines.sql.insensitive import carried_type
 from shoal.engines.sql.layout import (
     counts_table,
     files_of,

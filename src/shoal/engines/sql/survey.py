@@ -29,9 +29,14 @@ from shoal.core.errors import DataError, SchemaError
 from shoal.core.table import Rows
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.engine import Engine, Scan
-from shoal.engines.sql.coding import canonical_text, count_times_of_day, long_text, stage_coded
+from shoal.engines.sql.columns import (
+    canonical_text,
+    carried_kind,
+    count_times_of_day,
+    long_text,
+    stage_coded,
+)
 from shoal.engines.sql.domains import build_domain, infer_type, text_array, texts_of, type_of_engine
-from shoal.engines.sql.insensitive import carried_kind
 from shoal.engines.sql.table import EngineTable
 
 

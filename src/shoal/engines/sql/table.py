@@ -29,10 +29,15 @@ from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.table import Rows
 from shoal.core.tree import Tree
 from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
-from shoal.engines.sql.coding import (
+from shoal.engines.sql.columns import (
     PART,
     canonical_text,
+    carried_expression,
+    carried_kind,
+    check_declared,
     count_times_of_day,
+    refuse_reserved_carried,
+    refuse_unique,
     stage_coded,
     whole_row,
 )
@@ -44,13 +49,6 @@ from shoal.engines.sql.domains import (
     text_array,
     texts_of,
     type_of_engine,
-)
-from shoal.engines.sql.insensitive import (
-    carried_expression,
-    carried_kind,
-    check_declared,
-    refuse_reserved_carried,
-    refuse_unique,
 )
 from shoal.engines.sql.marking import mark_cells
 
@@ -76,7 +74,7 @@ class EngineTable(Displayed):
         self._stage_coded()
         self._n_releases = 0
         self.parts: Domain | None = None
-        """The parts of the table, if it is divided; see `shoal.engines.sql.coding.part_rows`."""
+        """The parts of the table, if it is divided; see `shoal.engines.sql.columns.part_rows`."""
 
     @property
     def schema(self) -> Schema:

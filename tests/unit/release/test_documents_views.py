@@ -14,7 +14,7 @@ from shoal.analyse import Analyst
 from shoal.core.domain import ColumnType, Role
 from shoal.core.manifest import Manifest, PublishedColumn
 from shoal.core.shapes import Shape
-from shoal.release.views import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
+from shoal.release.documents import DUCKDB_VIEWS, POSTGRES_VIEWS, view_files
 
 LONG = "long " * 13 + "ü"
 """Of more than 63 bytes: Postgres cuts it, within a character."""
