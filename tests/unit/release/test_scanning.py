@@ -113,14 +113,15 @@ def generalized(source):
 
 @pytest.fixture
 def without_kuru(monkeypatch):
-    counted = documents._values
+    counted = documents._carried
 
-    def fewer(published):
-        values = counted(published)
-        values["disease"].pop("kuru")
+    def fewer(domain, codes, counts):
+        values = counted(domain, codes, counts)
+        if domain.column == "disease":
+            values.pop("kuru")
         return values
 
-    monkeypatch.setattr(documents, "_values", fewer)
+    monkeypatch.setattr(documents, "_carried", fewer)
 
 
 @pytest.mark.usefixtures("without_kuru")
