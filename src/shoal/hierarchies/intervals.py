@@ -2,8 +2,8 @@
 
 The lowest level has given cuts, one width, or equal shares of the rows. Each further level merges
 neighbours as long as more than one interval would remain; above them is the root. An interval is
-written ``[20, 30[``: it contains 20 but not 30. A label of any hierarchy that reads like an interval
-is published as one.
+written ``[20, 30[``: it contains 20 but not 30. A label of any hierarchy that reads like an
+interval is published as one.
 """
 
 from __future__ import annotations
