@@ -20,7 +20,7 @@ import pytest
 
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
-from shoal.engines.sql import coding
+from shoal.engines.sql import columns as staged_columns
 from shoal.engines.sql.table import EngineTable
 
 COLUMNS = {
@@ -259,7 +259,7 @@ def test_columns_that_are_coded_in_parts_are_those_coded_at_once(engine, monkeyp
     schema = Schema(quasi=list(COLUMNS)[:5], insensitive=["place"], sensitive="it's | a\tname")
     schema = dataclasses.replace(schema, nearly_unique=["place"])
     at_once = EngineTable(engine, engine.scan(COLUMNS), schema).counts(schema.coded)
-    monkeypatch.setattr(coding, "_MOST_JOINS", 2)
+    monkeypatch.setattr(staged_columns, "_MOST_JOINS", 2)
     in_parts = EngineTable(engine, engine.scan(COLUMNS), schema)
     assert np.array_equal(in_parts.counts(schema.coded).codes, at_once.codes)
     assert in_parts.n_rows == 5

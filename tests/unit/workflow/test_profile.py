@@ -18,7 +18,7 @@ from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.schema import Schema
 from shoal.datasets.papers import injector_patients
-from shoal.engines.sql import coding
+from shoal.engines.sql import columns as staged_columns
 from shoal.grouping.anatomy import Anatomy
 from shoal.slicing.correlation import correlations
 from shoal.workflow import profile as estimating
@@ -456,5 +456,5 @@ def test_columns_coded_in_parts_are_profiled_as_those_coded_at_once(monkeypatch)
         f"c{number}": [values[code] for code in generator.integers(0, 4, 40)] for number in range(7)
     }
     at_once = profile(columns).to_dict()
-    monkeypatch.setattr(coding, "_MOST_JOINS", 2)
+    monkeypatch.setattr(staged_columns, "_MOST_JOINS", 2)
     assert profile(columns).to_dict() == at_once
