@@ -44,6 +44,11 @@ class MatchingDiversity(Guarantee):
 
     ell: int = whole_number("The fewest values that a row can have.", least=1)
     name: ClassVar[str] = "matching l-diversity"
+    promise: ClassVar[str] = (
+        "every person of a bucket has at least {ell} sensitive values that some assignment allows, "
+        "given the adversary's negative rules"
+    )
+    fewest: ClassVar[str] = "ell"
     needs_witness: ClassVar[str] = "forbidden"
     limits: ClassVar[str] = (
         "It holds against an adversary who knows what the negative rules say and nothing more: one "
@@ -51,19 +56,6 @@ class MatchingDiversity(Guarantee):
         "late. It bounds the number of values, not their probabilities: one value may still be "
         f"almost certain. {NOT_MEMBERSHIP}."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return (
-            f"every person of a bucket has at least {self.ell} sensitive values that some "
-            "assignment allows, given the adversary's negative rules"
-        )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return self.ell
 
 
 @declared
@@ -82,6 +74,11 @@ class WeightedMatchingDiversity(Guarantee):
 
     ell: int = whole_number("No value is more likely than 1/ell.", least=1)
     name: ClassVar[str] = "weighted matching l-diversity"
+    promise: ClassVar[str] = (
+        "no person has a sensitive value with a probability above 1/{ell}, if all assignments that "
+        "the adversary's negative rules allow are equally likely"
+    )
+    fewest: ClassVar[str] = "ell"
     needs_witness: ClassVar[str] = "forbidden"
     limits: ClassVar[str] = (
         "It holds against an adversary who knows what the negative rules say and nothing more, and "
@@ -89,19 +86,6 @@ class WeightedMatchingDiversity(Guarantee):
         "values are more likely for some people, or how buckets are formed, may learn more. "
         f"{NOT_MEMBERSHIP}."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return (
-            f"no person has a sensitive value with a probability above 1/{self.ell}, if all "
-            "assignments that the adversary's negative rules allow are equally likely"
-        )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return self.ell
 
     @property
     def posterior_bound(self) -> Fraction:
@@ -131,6 +115,10 @@ class BeliefGain(Guarantee):
         at_most=1,
     )
     name: ClassVar[str] = "bounded belief gain"
+    promise: ClassVar[str] = (
+        "no posterior belief lies further than {t} (Jensen-Shannon distance) from the prior, for "
+        "an adversary with bandwidth {bandwidth}"
+    )
     needs_witness: ClassVar[str] = "beliefs"
     limits: ClassVar[str] = (
         "It bounds what the release adds to what was believed before, which may be much already, "
@@ -138,19 +126,6 @@ class BeliefGain(Guarantee):
         "estimate of her posterior; in small buckets the exact one may be further away. "
         f"{NOT_MEMBERSHIP}."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return (
-            f"no posterior belief lies further than {as_text(self.t)} (Jensen-Shannon distance) "
-            f"from the prior, for an adversary with bandwidth {as_text(self.bandwidth)}"
-        )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return 1
 
 
 _PREDICTS = {
@@ -221,11 +196,6 @@ class RuleProtection(Guarantee):
             f"{as_text(self.delta)} {predicts}"
         )
 
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket; rows are not grouped."""
-        return 1
-
 
 @declared
 class SlicedDiversity(Guarantee):
@@ -249,6 +219,7 @@ class SlicedDiversity(Guarantee):
         default="frequency",
     )
     name: ClassVar[str] = "sliced l-diversity"
+    fewest: ClassVar[str] = "ell"
     needs_witness: ClassVar[str] = "tuples"
     limits: ClassVar[str] = (
         "It bounds what matching and counting give, person by person. Where a person matches one "
@@ -268,11 +239,6 @@ class SlicedDiversity(Guarantee):
             "no sensitive value is believed of a person more than 1/"
             f"{as_text(self.ell)} by the buckets that they match"
         )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return math.ceil(self.ell)
 
     @property
     def posterior_bound(self) -> Fraction | None:
@@ -432,17 +398,10 @@ class JointSafety(Guarantee):
     def statement(self) -> str:
         """The promise in words."""
         n_earlier = len(self.earlier)
-        which = "the earlier release" if n_earlier == 1 else f"the {n_earlier} earlier releases"
+        which, their = f"the {n_earlier} earlier releases named by their digests", "their"
+        if n_earlier == 1:
+            which, their = "the earlier release named by its digest", "its"
         return (
             "what the other guarantees promise about sensitive values also holds for a reader of "
-            f"{which} named by its digest, because its buckets are unions of buckets of this one"
-            if n_earlier == 1
-            else "what the other guarantees promise about sensitive values also holds for a reader "
-            f"of {which} named by their digests, because their buckets are unions of buckets of "
-            "this one"
+            f"{which}, because {their} buckets are unions of buckets of this one"
         )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return 1

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import attrs
 
+from shoal.core.exact import as_text
 from shoal.core.parameters import (
     KEY,
     Parameter,
@@ -85,6 +87,13 @@ class Declared:
 
     def check_parameters(self) -> None:
         """Refuse parameters that are valid one by one but do not fit together."""
+
+
+def stated(value: object) -> object:
+    """Return the value of a parameter as a manifest states it."""
+    if isinstance(value, Fraction):
+        return as_text(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def parameters_of(declared_class: Any) -> Mapping[str, Parameter]:

@@ -9,11 +9,11 @@ Guarantees against a particular adversary are in `shoal.core.adversary_guarantee
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABC
 from fractions import Fraction
 from typing import ClassVar
 
-from shoal.core.declared import Declared, declared, parameters_of
+from shoal.core.declared import Declared, declared, parameters_of, stated
 from shoal.core.errors import ParameterError
 from shoal.core.exact import as_text
 from shoal.core.parameters import Exact, Values, choice, exact_number, values, whole_number
@@ -30,22 +30,26 @@ class Guarantee(Declared, ABC):
     """Base class of every guarantee."""
 
     name: ClassVar[str]
+    promise: ClassVar[str] = ""
+    """The promise in words, with the names of parameters in braces."""
     limits: ClassVar[str]
     """What the guarantee does not cover, in a sentence or two."""
+    fewest: ClassVar[str | None] = None
+    """The parameter that no bucket is smaller than; None if a bucket may have one row."""
     is_about_sensitive: ClassVar[bool] = True
     """Whether it needs a sensitive column."""
     needs_witness: ClassVar[str | None] = None
     """The name of what its checker needs besides the published files; None if it needs nothing."""
 
     @property
-    @abstractmethod
     def statement(self) -> str:
         """The promise in words."""
+        return self.promise.format_map(self._stated())
 
     @property
-    @abstractmethod
     def least_bucket(self) -> int:
         """The smallest possible size of a bucket if the guarantee holds."""
+        return 1 if self.fewest is None else math.ceil(getattr(self, self.fewest))
 
     @property
     def posterior_bound(self) -> Fraction | None:
@@ -54,16 +58,11 @@ class Guarantee(Declared, ABC):
 
     def to_dict(self) -> dict[str, object]:
         """Return the guarantee in the form of the manifest."""
-        parameters = {name: getattr(self, name) for name in parameters_of(type(self))}
-        written = {
-            name: as_text(value) if isinstance(value, Fraction) else value
-            for name, value in parameters.items()
-            if value != ()
-        }
-        return {"name": self.name} | {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in written.items()
-        }
+        given = {name: value for name, value in self._stated().items() if value != []}
+        return {"name": self.name} | given
+
+    def _stated(self) -> dict[str, object]:
+        return {name: stated(getattr(self, name)) for name in parameters_of(type(self))}
 
 
 DISTANCES = ("equal", "ordered", "hierarchical")
@@ -81,21 +80,13 @@ class KAnonymity(Guarantee):
 
     k: int = whole_number("The fewest rows of a bucket.", least=1)
     name: ClassVar[str] = "k-anonymity"
+    promise: ClassVar[str] = "every combination of quasi-identifiers is shared by at least {k} rows"
+    fewest: ClassVar[str] = "k"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It says nothing about sensitive values: k rows may all carry the same one. "
         f"{NOT_MEMBERSHIP}."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return f"every combination of quasi-identifiers is shared by at least {self.k} rows"
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return self.k
 
 
 @declared
@@ -108,21 +99,13 @@ class BucketSize(Guarantee):
 
     k: int = whole_number("The fewest rows of a bucket.", least=1)
     name: ClassVar[str] = "bucket size"
+    promise: ClassVar[str] = "every bucket holds at least {k} rows"
+    fewest: ClassVar[str] = "k"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It is not k-anonymity: quasi-identifiers are published as they are, so a person's line, "
         f"or what a sliced release holds of them, can be found. {NOT_MEMBERSHIP}."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return f"every bucket holds at least {self.k} rows"
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return self.k
 
 
 @declared
@@ -136,20 +119,12 @@ class DistinctDiversity(Guarantee):
 
     ell: int = whole_number("The fewest different values of a bucket.", least=1)
     name: ClassVar[str] = "distinct l-diversity"
+    promise: ClassVar[str] = "every bucket holds at least {ell} different sensitive values"
+    fewest: ClassVar[str] = "ell"
     limits: ClassVar[str] = (
         "It bounds the number of values, not their shares: one value may still be almost "
         f"certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return f"every bucket holds at least {self.ell} different sensitive values"
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return self.ell
 
 
 @declared
@@ -202,20 +177,12 @@ class EntropyDiversity(Guarantee):
 
     ell: Exact = exact_number("The entropy of a bucket is at least log(ell).", at_least=1)
     name: ClassVar[str] = "entropy l-diversity"
+    promise: ClassVar[str] = "the entropy of every bucket is at least log({ell})"
+    fewest: ClassVar[str] = "ell"
     limits: ClassVar[str] = (
         "It bounds an average over values: one value may be more likely than 1/l. "
         f"{NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return f"the entropy of every bucket is at least log({as_text(self.ell)})"
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return math.ceil(self.ell)
 
 
 @declared
@@ -230,18 +197,14 @@ class RecursiveDiversity(Guarantee):
     c: Exact = exact_number("How often the rarer values occur at least, as a factor.", above=0)
     ell: int = whole_number("The rank from which on values count as rarer.", least=2)
     name: ClassVar[str] = "recursive (c, l)-diversity"
+    promise: ClassVar[str] = (
+        "in every bucket the most frequent value is rarer than {c} times all from rank {ell} on "
+        "together"
+    )
     limits: ClassVar[str] = (
         "It bounds the most frequent value by the rare ones, so large c allow a value that is "
         f"almost certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return (
-            f"in every bucket the most frequent value is rarer than {as_text(self.c)} times all "
-            f"from rank {self.ell} on together"
-        )
 
     @property
     def least_bucket(self) -> int:
@@ -291,11 +254,6 @@ class TCloseness(Guarantee):
             f"the {what} in every bucket is within {as_text(self.t)} of the whole release's "
             f"({self.distance} distance)"
         )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return 1
 
 
 @declared
@@ -364,25 +322,17 @@ class MConfidentiality(Guarantee):
     k: int = whole_number("The fewest rows of a bucket.", least=1)
     protect: Values = values("The values that are protected, which count as one.", only_texts=True)
     name: ClassVar[str] = "m-confidentiality"
+    promise: ClassVar[str] = (
+        "every bucket holds at least {k} rows, of which the protected values together make up at "
+        "most 1/{m}, after values were distorted"
+    )
+    fewest: ClassVar[str] = "k"
     limits: ClassVar[str] = (
         "The share is bounded in every bucket; how much somebody who knows the algorithm believes "
         "follows from what she takes for likely beforehand, and may exceed 1/m: the attack "
         "minimality computes it. Values were distorted, so that single ones may be wrong. "
         f"{NOT_MEMBERSHIP}."
     )
-
-    @property
-    def statement(self) -> str:
-        """The promise in words."""
-        return (
-            f"every bucket holds at least {self.k} rows, of which the protected values together "
-            f"make up at most 1/{self.m}, after values were distorted"
-        )
-
-    @property
-    def least_bucket(self) -> int:
-        """The smallest possible size of a bucket."""
-        return self.k
 
     @property
     def posterior_bound(self) -> Fraction:

@@ -12,17 +12,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags
 from shoal.core.cells import Cells
-from shoal.core.declared import Declared, declared, parameters_of
+from shoal.core.declared import Declared, declared, parameters_of, stated
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
-from shoal.core.exact import as_text
 from shoal.core.guarantees import Guarantee
 from shoal.core.plan import Plan
 from shoal.core.private_cells import PrivateCells
@@ -153,18 +151,10 @@ class Method(Declared, ABC):
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters as the manifest states them."""
-        values = {
-            name: getattr(self, name)
+        return {
+            name: stated(getattr(self, name))
             for name, one in parameters_of(type(self)).items()
             if not one.is_internal
-        }
-        return {
-            name: as_text(value)
-            if isinstance(value, Fraction)
-            else list(value)
-            if isinstance(value, tuple)
-            else value
-            for name, value in values.items()
         }
 
 
