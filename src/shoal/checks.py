@@ -7,8 +7,8 @@ other, and it decides exactly: a tie at the threshold is a tie.
 A release may come from a stranger, so every checker counts its operations against the evidence's
 `Work`. If there would be too many, the verdict is *not checked: too large*.
 
-Beside `check`, each module has a function that gives the strongest parameter of any release, such
-as `distinct_diversity` or `closeness`.
+Besides `check`, each module has a function that returns the strongest parameter that a release
+keeps, such as `distinct_diversity` or `closeness`.
 
 Examples
 --------
@@ -30,49 +30,25 @@ from shoal.core.progress import TooMuchWork
 from shoal.core.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from shoal.beliefs.check import largest_gain
+    from shoal.beliefs.check import largest_gain as largest_gain
     from shoal.core.guarantees import Guarantee
-    from shoal.core.verdict import Evidence, Verdict
-    from shoal.foreground.check.safety import largest_link
-    from shoal.grouping.check.k_anonymity import (
-        anonymity,
-        largest_protected_share,
-        largest_share,
-        smallest_bucket,
-    )
-    from shoal.grouping.check.l_diversity import (
-        distinct_diversity,
-        entropy_diversity,
-        frequency_diversity,
-        recursive_diversity,
-    )
-    from shoal.grouping.check.t_closeness import closeness
-    from shoal.hiding.check import remaining_rules
-    from shoal.injector.check.matching_diversity import Witness, fewest_valid_values, valid_values
-    from shoal.injector.check.weighted_diversity import largest_posterior
-
-__all__ = [
-    "CHECKERS",
-    "Evidence",
-    "Verdict",
-    "Witness",
-    "anonymity",
-    "check",
-    "closeness",
-    "distinct_diversity",
-    "entropy_diversity",
-    "fewest_valid_values",
-    "frequency_diversity",
-    "largest_gain",
-    "largest_link",
-    "largest_posterior",
-    "largest_protected_share",
-    "largest_share",
-    "recursive_diversity",
-    "remaining_rules",
-    "smallest_bucket",
-    "valid_values",
-]
+    from shoal.core.verdict import Evidence as Evidence
+    from shoal.core.verdict import Verdict as Verdict
+    from shoal.foreground.check.safety import largest_link as largest_link
+    from shoal.grouping.check.k_anonymity import anonymity as anonymity
+    from shoal.grouping.check.k_anonymity import largest_protected_share as largest_protected_share
+    from shoal.grouping.check.k_anonymity import largest_share as largest_share
+    from shoal.grouping.check.k_anonymity import smallest_bucket as smallest_bucket
+    from shoal.grouping.check.l_diversity import distinct_diversity as distinct_diversity
+    from shoal.grouping.check.l_diversity import entropy_diversity as entropy_diversity
+    from shoal.grouping.check.l_diversity import frequency_diversity as frequency_diversity
+    from shoal.grouping.check.l_diversity import recursive_diversity as recursive_diversity
+    from shoal.grouping.check.t_closeness import closeness as closeness
+    from shoal.hiding.check import remaining_rules as remaining_rules
+    from shoal.injector.check.matching_diversity import Witness as Witness
+    from shoal.injector.check.matching_diversity import fewest_valid_values as fewest_valid_values
+    from shoal.injector.check.matching_diversity import valid_values as valid_values
+    from shoal.injector.check.weighted_diversity import largest_posterior as largest_posterior
 
 CHECKERS: Mapping[str, str] = {
     "k-anonymity": "shoal.grouping.check.k_anonymity",
@@ -94,29 +70,30 @@ CHECKERS: Mapping[str, str] = {
 }
 """The module that checks each guarantee, by the guarantee's name."""
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "Evidence": "shoal.core.verdict",
-        "Verdict": "shoal.core.verdict",
-        "Witness": "shoal.injector.check.matching_diversity",
-        "anonymity": "shoal.grouping.check.k_anonymity",
-        "closeness": "shoal.grouping.check.t_closeness",
-        "distinct_diversity": "shoal.grouping.check.l_diversity",
-        "entropy_diversity": "shoal.grouping.check.l_diversity",
-        "fewest_valid_values": "shoal.injector.check.matching_diversity",
-        "frequency_diversity": "shoal.grouping.check.l_diversity",
-        "largest_gain": "shoal.beliefs.check",
-        "largest_link": "shoal.foreground.check.safety",
-        "largest_posterior": "shoal.injector.check.weighted_diversity",
-        "largest_protected_share": "shoal.grouping.check.k_anonymity",
-        "largest_share": "shoal.grouping.check.k_anonymity",
-        "recursive_diversity": "shoal.grouping.check.l_diversity",
-        "remaining_rules": "shoal.hiding.check",
-        "smallest_bucket": "shoal.grouping.check.k_anonymity",
-        "valid_values": "shoal.injector.check.matching_diversity",
-    },
-)
+_MODULES = {
+    "Evidence": "shoal.core.verdict",
+    "Verdict": "shoal.core.verdict",
+    "Witness": "shoal.injector.check.matching_diversity",
+    "anonymity": "shoal.grouping.check.k_anonymity",
+    "closeness": "shoal.grouping.check.t_closeness",
+    "distinct_diversity": "shoal.grouping.check.l_diversity",
+    "entropy_diversity": "shoal.grouping.check.l_diversity",
+    "fewest_valid_values": "shoal.injector.check.matching_diversity",
+    "frequency_diversity": "shoal.grouping.check.l_diversity",
+    "largest_gain": "shoal.beliefs.check",
+    "largest_link": "shoal.foreground.check.safety",
+    "largest_posterior": "shoal.injector.check.weighted_diversity",
+    "largest_protected_share": "shoal.grouping.check.k_anonymity",
+    "largest_share": "shoal.grouping.check.k_anonymity",
+    "recursive_diversity": "shoal.grouping.check.l_diversity",
+    "remaining_rules": "shoal.hiding.check",
+    "smallest_bucket": "shoal.grouping.check.k_anonymity",
+    "valid_values": "shoal.injector.check.matching_diversity",
+}
+__all__ = ["CHECKERS", "check"]
+__all__ += list(_MODULES)
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)
 
 
 def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
@@ -137,7 +114,7 @@ def check(guarantee: Guarantee, evidence: Evidence) -> Verdict:
     Raises
     ------
     ParameterError
-        Where the guarantee has no checker, or the evidence lacks what it is about.
+        If the guarantee has no checker, or the evidence lacks what it is about.
 
     Examples
     --------
