@@ -1,4 +1,4 @@
-"""Read small files from outside, bounded and only if they are regular; write files whole.
+"""Read small files from outside, bounded and only if they are regular; write TOML, and files whole.
 
 Opening a named pipe waits for a writer, and a device such as ``/dev/zero`` never ends. A document
 that is nested thousands of levels deep, or that states a number of thousands of digits, is refused
@@ -7,6 +7,7 @@ here, before it reaches code that trusts its types.
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import json
 import os
@@ -14,7 +15,7 @@ import re
 import stat
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ _KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"""(?<![\w"'-]){_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART}){{{_MAX_DEPTH}}}""")
 _TOO_DEEP = f"it is nested more than {_MAX_DEPTH} levels deep"
 _TOO_LARGE = "it states an integer of more than 64 bits"
+_ODD_CHARACTERS = "".join(map(chr, [0x7F, *range(0x80, 0xA0), 0x2028, 0x2029]))
 _SPECIAL_KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -220,3 +222,87 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# --- writing TOML ---------------------------------------------------------------------------------
+
+
+def toml_text(value: str) -> str:
+    r"""Return a text as a TOML string.
+
+    Examples
+    --------
+    >>> print(toml_text('a "b"'))
+    "a \"b\""
+    """
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(
+        f"\\u{ord(letter):04x}" if letter in _ODD_CHARACTERS else letter for letter in quoted
+    )
+
+
+def toml_key(name: str) -> str:
+    """Return a key in TOML, bare if possible.
+
+    Examples
+    --------
+    >>> toml_key("age"), toml_key("née")
+    ('age', '"née"')
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
+
+
+def toml_comment(value: str) -> str:
+    """Return a text that stays on one line, for a comment."""
+    return toml_text(value)[1:-1].replace('\\"', '"')
+
+
+def toml_inline(table: Mapping[str, object]) -> str:
+    """Return a table of texts, numbers, and lists and tables of them as an inline TOML table.
+
+    Examples
+    --------
+    >>> toml_inline({"prefix": [5, 3, 1], "flat": True})
+    '{ prefix = [5, 3, 1], flat = true }'
+    """
+    entries = ", ".join(f"{toml_key(name)} = {_toml_value(value)}" for name, value in table.items())
+    return f"{{ {entries} }}"
+
+
+def toml_document(sections: Mapping[str, Mapping[str, object]]) -> str:
+    """Return a TOML document of sections; entries that are None are left out.
+
+    Examples
+    --------
+    >>> print(toml_document({"table": {"source": "people.csv"}, "attacks": {"linkage": {}}}))
+    [table]
+    source = "people.csv"
+    <BLANKLINE>
+    [attacks]
+    linkage = {  }
+    <BLANKLINE>
+    """
+    written = [
+        "\n".join(
+            [f"[{toml_key(name)}]"]
+            + [
+                f"{toml_key(entry)} = {_toml_value(value)}"
+                for entry, value in section.items()
+                if value is not None
+            ]
+        )
+        for name, section in sections.items()
+    ]
+    return "\n\n".join(written) + "\n"
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return toml_inline({name: entry for name, entry in value.items() if entry is not None})
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    return toml_text(value) if isinstance(value, str) else repr(value)

@@ -23,8 +23,8 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Counts, Floats, Integers, Texts
+from shoal.core.documents import toml_key
 from shoal.core.errors import DataError, SchemaError
-from shoal.core.toml_text import key
 
 
 class Role(StrEnum):
@@ -203,8 +203,8 @@ def variants_error(column: str, groups: Sequence[Sequence[int]]) -> DataError:
         f"In the sensitive column {column!r} {words_of_variants(groups)}: they differ only in "
         "case, white space, invisible characters or Unicode form, and would count as different "
         "values.",
-        hint=f'say what they are: [columns.variants] {key(column)} = "merge" makes one value of '
-        'them, the most frequent spelling; "distinct" keeps them apart.',
+        hint=f'say what they are: [columns.variants] {toml_key(column)} = "merge" makes one value '
+        'of them, the most frequent spelling; "distinct" keeps them apart.',
     )
 
 

@@ -2,22 +2,53 @@
 
 A filter is evaluated once for all rows that are alike in its columns. Its errors never show a value
 of the table.
+
+SQL conditions are safe to accept from anyone. A condition is parsed and evaluated here, in the same
+way for every engine: no part of it reaches an engine, so it cannot read a file, end a statement or
+appear in a log. `shoal.core.sql_values` evaluates its parts.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from shoal.core import sql_values as sql
 from shoal.core.arrays import Flags, Integers
 from shoal.core.cells import group
 from shoal.core.errors import ParameterError
 from shoal.core.log import internal_log
-from shoal.core.sql_expression import read_expression
-from shoal.core.sql_values import Evaluate, Row, truth
+from shoal.core.sql_values import Compute, Evaluate, Row
+
+_LONGEST_TEXT = 10_000
+_DEEPEST = 40
+_MOST_DIGITS = 20
+_HINT = (
+    "it stands behind WHERE: columns, in double quotes if they are no plain words; numbers, texts "
+    "in single quotes, DATE '2020-01-31', TRUE, FALSE, NULL; AND, OR, NOT, comparisons, BETWEEN, "
+    "IN, LIKE, IS NULL; + - * / % ||; CASE WHEN; {functions}."
+)
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<quoted>"(?:[^"]|"")+")
+    |(?P<word>[^\W\d]\w*)
+    |(?P<sign>(?!--|/\*)(?:<>|!=|<=|>=|\|\||[-+*/%(),=<>]))
+    |(?P<end>\Z)
+    )""",
+    re.VERBOSE,
+)
+_RESERVED = frozenset({
+    "and", "or", "not", "in", "is", "like", "ilike", "between", "case", "when", "then", "else",
+    "end", "null", "true", "false", "from", "select", "where", "distinct", "as", "union", "exists",
+    "with",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,6 +56,7 @@ class RowFilter:
     """An SQL condition over columns that selects rows; `RowFilter.read` makes it."""
 
     columns: tuple[str, ...]
+    # Takes a row; raises a TypeError, ValueError or ArithmeticError for values it cannot accept.
     evaluate: Evaluate
 
     @classmethod
@@ -39,7 +71,14 @@ class RowFilter:
         >>> RowFilter.read("age > 60 AND " + '"last name" = sex').columns
         ('age', 'last name', 'sex')
         """
-        return cls(*read_expression(text))
+        if len(text) > _LONGEST_TEXT:
+            raise _fault(f"is longer than {_LONGEST_TEXT} characters")
+        reader = _Reader(_tokens(text))
+        evaluate = reader.either()
+        reader.expect("end")
+        if not reader.columns:
+            raise _fault("names no column")
+        return cls(tuple(reader.columns), evaluate)
 
     def rows(self, values: Mapping[str, Sequence[object]]) -> Flags:
         """Mark the rows for which the condition is true; rows that are alike are evaluated once.
@@ -71,7 +110,7 @@ class RowFilter:
 
     def _is_let_through(self, row: Row) -> bool:
         try:
-            return truth(self.evaluate(row)) is True
+            return sql.truth(self.evaluate(row)) is True
         except (TypeError, ValueError):
             fault = "meets values of a kind that it cannot take, such as a text for a number"
             hint = "write texts in single quotes, numbers without, dates as DATE '2020-01-31'."
@@ -141,3 +180,265 @@ def _coded(values: Sequence[object]) -> tuple[list[object], Integers]:
     return [
         value.item() if isinstance(value, np.generic) else value for _, value in place_of
     ], codes
+
+
+# --- reading a condition --------------------------------------------------------------------------
+
+
+def _fault(fault: str) -> ParameterError:
+    return ParameterError(
+        f"A condition {fault}.",
+        hint=_HINT.format(functions=" ".join(f"{n}()" for n in sql.FUNCTIONS)),
+    )
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A part of the text: a number, a text, a quoted name, a word, a sign or the end.
+
+    `text` is as written; `place` is where it begins, counted from 1.
+    """
+
+    kind: str
+    text: str
+    place: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    found, place = [], 0
+    while True:
+        match = _TOKEN.match(text, place)
+        if match is None:
+            blank = len(text[place:]) - len(text[place:].lstrip())
+            raise _fault(f"cannot be read at character {place + blank + 1}")
+        kind = str(match.lastgroup)
+        found.append(_Token(kind, match[kind], match.start(kind) + 1))
+        if kind == "end":
+            return found
+        place = match.end()
+
+
+@dataclass(eq=False)
+class _Reader:
+    """Reads tokens into functions of a row, by recursive descent; `at` is the next token."""
+
+    tokens: list[_Token]
+    columns: dict[str, None] = field(default_factory=dict)
+    at: int = 0
+    depth: int = 0
+
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.at]
+
+    def takes(self, *texts: str) -> bool:
+        """Consume words or signs if they come next, in this order."""
+        following = self.tokens[self.at : self.at + len(texts)]
+        is_there = [token.text.lower() for token in following] == list(texts) and all(
+            token.kind in ("word", "sign") for token in following
+        )
+        self.at += len(texts) if is_there else 0
+        return is_there
+
+    def expect(self, text: str) -> None:
+        if text == "end" and self.next.kind == "end" and not self.next.text:
+            return
+        if not self.takes(text):
+            raise self.unexpected()
+
+    def unexpected(self) -> ParameterError:
+        if self.next.kind == "end":
+            return _fault("ends too early")
+        return _fault(f"cannot be read from character {self.next.place} on")
+
+    # --- truth values ---
+
+    def either(self) -> Evaluate:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _fault("is too deeply nested")
+        parts = [self.all_of()]
+        while self.takes("or"):
+            parts.append(self.all_of())
+        self.depth -= 1
+        return (
+            parts[0] if len(parts) == 1 else lambda row: sql.any_holds(part(row) for part in parts)
+        )
+
+    def all_of(self) -> Evaluate:
+        parts = [self.negation()]
+        while self.takes("and"):
+            parts.append(self.negation())
+        return (
+            parts[0] if len(parts) == 1 else lambda row: sql.all_hold(part(row) for part in parts)
+        )
+
+    def negation(self) -> Evaluate:
+        n_times = 0
+        while self.takes("not"):
+            n_times += 1
+        inner = self.predicate()
+        for _ in range(min(n_times, 2 - n_times % 2)):
+            inner = sql.negated(inner)
+        return inner
+
+    def predicate(self) -> Evaluate:
+        left = self.sum()
+        for sign, holds in sql.COMPARISONS.items():
+            if self.takes(sign):
+                return sql.applied(holds, left, self.sum())
+        if self.takes("is"):
+            return self.identity(left)
+        is_negated = self.takes("not")
+        if self.takes("between"):
+            low = self.sum()
+            self.expect("and")
+            found = sql.between(left, low, self.sum())
+        elif self.takes("in"):
+            self.expect("(")
+            found = sql.among(left, self.listed())
+        elif self.takes("like"):
+            found = sql.applied(sql.is_like, left, self.sum())
+        elif self.takes("ilike"):
+            lower = sql.FUNCTIONS["lower"].compute
+            found = sql.applied(
+                sql.is_like, sql.applied(lower, left), sql.applied(lower, self.sum())
+            )
+        elif is_negated:
+            raise self.unexpected()
+        else:
+            return left
+        return sql.negated(found) if is_negated else found
+
+    def identity(self, left: Evaluate) -> Evaluate:
+        is_negated = self.takes("not")
+        if self.takes("null"):
+            found: Evaluate = lambda row: left(row) is None  # noqa: E731
+        elif self.takes("true"):
+            found = lambda row: sql.truth(left(row)) is True  # noqa: E731
+        elif self.takes("false"):
+            found = lambda row: sql.truth(left(row)) is False  # noqa: E731
+        elif self.takes("distinct", "from"):
+            right = self.sum()
+            found = lambda row: sql.is_distinct(left(row), right(row))  # noqa: E731
+        else:
+            raise self.unexpected()
+        return sql.negated(found) if is_negated else found
+
+    # --- values ---
+
+    def sum(self) -> Evaluate:
+        return self.chain(self.product, sql.SUMS)
+
+    def product(self) -> Evaluate:
+        return self.chain(self.signed, sql.PRODUCTS)
+
+    def chain(self, read: Callable[[], Evaluate], signs: Mapping[str, Compute]) -> Evaluate:
+        """Read operands with signs between them, which are computed from left to right."""
+        first, rest = read(), []
+        while self.next.kind == "sign" and self.next.text in signs:
+            compute = signs[self.next.text]
+            self.at += 1
+            rest.append((compute, read()))
+        return sql.chained(first, rest) if rest else first
+
+    def signed(self) -> Evaluate:
+        is_negative = False
+        while self.next.text in ("-", "+") and self.next.kind == "sign":
+            is_negative ^= self.next.text == "-"
+            self.at += 1
+        inner = self.atom()
+        return sql.applied(sql.negative, inner) if is_negative else inner
+
+    def atom(self) -> Evaluate:
+        token = self.next
+        if self.takes("("):
+            inner = self.either()
+            self.expect(")")
+            return inner
+        if token.kind in ("number", "text"):
+            self.at += 1
+            return sql.constant(_literal(token))
+        if token.kind == "quoted":
+            self.at += 1
+            return self.column(token.text[1:-1].replace('""', '"'))
+        if token.kind == "word":
+            return self.word(token)
+        raise self.unexpected()
+
+    def word(self, token: _Token) -> Evaluate:
+        word = token.text.lower()
+        following = self.tokens[self.at + 1]
+        if word in sql.CONSTANTS:
+            self.at += 1
+            return sql.constant(sql.CONSTANTS[word])
+        if self.takes("case"):
+            return self.case()
+        if word == "date" and following.kind == "text":
+            self.at += 2
+            try:
+                return sql.constant(sql.as_date(_literal(following)))
+            except ValueError:
+                raise _fault(f"holds no date at character {following.place}") from None
+        if following.kind == "sign" and following.text == "(":
+            return self.call(word)
+        if word in _RESERVED:
+            raise self.unexpected()
+        self.at += 1
+        return self.column(token.text)
+
+    def column(self, name: str) -> Evaluate:
+        self.columns[name] = None
+        return lambda row: sql.day_of_midnight(row[name])
+
+    def listed(self) -> list[Evaluate]:
+        """Read a list up to its closing parenthesis; the opening one has been read."""
+        found = [self.either()]
+        while self.takes(","):
+            found.append(self.either())
+        self.expect(")")
+        return found
+
+    def call(self, name: str) -> Evaluate:
+        if name not in sql.FUNCTIONS:
+            raise _fault(f"calls a function at character {self.next.place} that is not allowed")
+        place = self.next.place
+        self.at += 2
+        arguments = self.listed()
+        function = sql.FUNCTIONS[name]
+        if not function.least <= len(arguments) <= function.most:
+            raise _fault(f"gives a function at character {place} too few or too many arguments")
+        if function.takes_missing:
+            return lambda row: function.compute(*(one(row) for one in arguments))
+        return sql.applied(function.compute, *arguments)
+
+    def case(self) -> Evaluate:
+        """Read CASE WHEN ... THEN ... ELSE ... END."""
+        choices: list[tuple[Evaluate, Evaluate]] = []
+        while self.takes("when"):
+            condition = self.either()
+            self.expect("then")
+            choices.append((condition, self.either()))
+        otherwise = self.either() if self.takes("else") else sql.constant(None)
+        self.expect("end")
+        if not choices:
+            raise self.unexpected()
+
+        def evaluate(row: Row) -> Any:
+            for condition, then in choices:
+                if sql.truth(condition(row)):
+                    return then(row)
+            return otherwise(row)
+
+        return evaluate
+
+
+def _literal(token: _Token) -> Any:
+    if token.kind == "text":
+        return token.text[1:-1].replace("''", "'")
+    if sum(sign.isdigit() for sign in token.text) > _MOST_DIGITS:
+        raise _fault(f"holds a number of more than {_MOST_DIGITS} digits")
+    number = int(token.text) if token.text.isdigit() else float(token.text)
+    if not math.isfinite(number):
+        raise _fault(f"holds a number at character {token.place} that is too large")
+    return number

@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.core import toml_text as toml
-from shoal.core.documents import DocumentLimitError, parse_toml
+from shoal.core.documents import DocumentLimitError, parse_toml, toml_key, toml_text
 from shoal.core.errors import ParameterError
 from shoal.injector.association_rules import NegativeRule, PositiveRule
 from shoal.injector.known import Fact, Knowledge
@@ -75,10 +74,10 @@ def write_toml(knowledge: Knowledge) -> str:
 
 def _lines(knowledge: Knowledge) -> Iterator[str]:
     yield _HEADER
-    yield f"sensitive = {toml.text(knowledge.sensitive)}"
+    yield f"sensitive = {toml_text(knowledge.sensitive)}"
     for column, nodes in knowledge.defined_nodes.items():
-        yield from ("", f"[nodes.{toml.key(column)}]")
-        yield from (f"{toml.key(node.label or '')} = {_node(node)}" for node in nodes)
+        yield from ("", f"[nodes.{toml_key(column)}]")
+        yield from (f"{toml_key(node.label or '')} = {_node(node)}" for node in nodes)
     for rule in knowledge:
         yield from _negative(rule)
     for rule in knowledge.struck:
@@ -101,7 +100,7 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
         yield from _numbers(share=statistic.share, mean=statistic.mean, people=statistic.count)
         yield from _notes(statistic)
     for fact in knowledge.facts:
-        yield from ("", "[[fact]]", f"person = {toml.text(fact.person)}")
+        yield from ("", "[[fact]]", f"person = {toml_text(fact.person)}")
         yield f"never = {_value(fact.value)}"
         yield from _notes(fact)
 
@@ -122,7 +121,7 @@ def _negative(rule: NegativeRule) -> Iterator[str]:
 def _node(node: Node) -> str:
     if node.members is not None:
         texts = sorted(text for text in node.members if text is not None)
-        listed = f"[{', '.join(map(toml.text, texts))}]"
+        listed = f"[{', '.join(map(toml_text, texts))}]"
         missing = ", missing = true" if None in node.members else ""
         if missing or node.is_of_hierarchy:
             return f"{{ values = {listed}{missing}{_of_hierarchy(node)} }}"
@@ -141,18 +140,18 @@ def _of_hierarchy(node: Node) -> str:
 def _bound(text: str) -> str:
     """Write a number as a TOML number if it is read back unchanged, otherwise as text."""
     try:
-        return text if str(parse_toml(f"v = {text}")["v"]) == text else toml.text(text)
+        return text if str(parse_toml(f"v = {text}")["v"]) == text else toml_text(text)
     except ValueError:
-        return toml.text(text)
+        return toml_text(text)
 
 
 def _when(antecedent: Mapping[str, str | None]) -> str:
-    parts = (f"{toml.key(column)} = {_value(label)}" for column, label in antecedent.items())
+    parts = (f"{toml_key(column)} = {_value(label)}" for column, label in antecedent.items())
     return f"{{ {', '.join(parts)} }}"
 
 
 def _value(value: str | None) -> str:
-    return "{ missing = true }" if value is None else toml.text(value)
+    return "{ missing = true }" if value is None else toml_text(value)
 
 
 def _numbers(**numbers: float | None) -> Iterator[str]:
@@ -166,7 +165,7 @@ def _notes(entry: Any) -> Iterator[str]:
     for name in _NOTES:
         note = getattr(entry, name, "")
         if note:
-            yield f"{name} = {toml.text(note)}"
+            yield f"{name} = {toml_text(note)}"
 
 
 # --- reading ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.attack import Attack
-from shoal.core.documents import read_whole_text, write_whole
+from shoal.core.documents import read_whole_text, toml_document, write_whole
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
 from shoal.core.exact import Number, exact, whole
@@ -20,7 +20,6 @@ from shoal.core.registry import snake_case
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.table import MOST_ROWS
-from shoal.core.toml_text import document
 from shoal.engines.sql.table import EngineTable
 from shoal.workflow.anonymize import check_fits
 from shoal.workflow.compare_methods import (
@@ -235,7 +234,7 @@ def _configuration(sections: Sections, tried: TrialResult) -> str:
         f"# [attacks.{name}] is left out: it does not apply to what this method publishes.\n"
         for name in left_out
     )
-    return f"{_HEADER}{remark}\n{document(kept)}"
+    return f"{_HEADER}{remark}\n{toml_document(kept)}"
 
 
 def compare_as_configured(

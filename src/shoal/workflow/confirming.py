@@ -25,11 +25,11 @@ import numpy as np
 
 from shoal.core.cells import Cells, group
 from shoal.core.display import number
+from shoal.core.documents import toml_text
 from shoal.core.domain import SUPPRESSED, NumberedDomain
 from shoal.core.errors import DataError
 from shoal.core.manifest import Manifest
 from shoal.core.plan import Label, Plan
-from shoal.core.toml_text import text
 from shoal.engines.sql.columns import count_published, count_table
 from shoal.locating.insensitive_columns import (
     Exposure,
@@ -180,5 +180,5 @@ def _stated(found: Sequence[Exposure]) -> str:
     """Return, as TOML, the fewest combinations that confirm everything found."""
     asked = list(dict.fromkeys(one.columns for one in found))
     largest = [one for one in asked if not any(set(one) < set(other) for other in asked)]
-    listed = (f"[{', '.join(map(text, columns))}]" for columns in largest)
+    listed = (f"[{', '.join(map(toml_text, columns))}]" for columns in largest)
     return f"[{', '.join(listed)}]"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from shoal.core.documents import toml_comment, toml_inline, toml_key, toml_text
 from shoal.core.domain import ColumnType
-from shoal.core.toml_text import comment, inline, key, text
 from shoal.workflow.profile_columns import ColumnProfile, percent
 
 
@@ -79,8 +79,9 @@ format = "csv"
 
 
 def _head(name: str) -> list[str]:
+    source = toml_text(name)
     return [
-        f"# Drafted by `shoal profile` from {text(name)}. Decide, then: shoal publish shoal.toml",
+        f"# Drafted by `shoal profile` from {source}. Decide, then: shoal publish shoal.toml",
         "# Every column needs one role. Roles are never guessed, so this file is refused until",
         "# each column stands in one of the four lists below.",
     ]
@@ -93,17 +94,17 @@ def _table(
     if source is None:
         lines.append('source = "people.parquet"  # what was profiled is no file: write it to one')
     else:
-        lines.append(f"source = {text(source)}")
-    lines += [f"{option} = {text(value)}" for option, value in options.items()]
+        lines.append(f"source = {toml_text(source)}")
+    lines += [f"{option} = {toml_text(value)}" for option, value in options.items()]
     keys = [column for column in columns if column.is_key and column.identity is not None]
     if keys:
         lines.append(
-            f"# key = {text(keys[0].name)}  # no value is missing and no two are equal; without a "
-            "key the line serves"
+            f"# key = {toml_text(keys[0].name)}  # no value is missing and no two are equal; "
+            "without a key the line serves"
         )
     people = [column for column in columns if column.may_name_person and not column.is_key]
     if people:
-        lines.append(f"# person = {text(people[0].name)}  # where it says whose row it is")
+        lines.append(f"# person = {toml_text(people[0].name)}  # where it says whose row it is")
     return lines
 
 
@@ -133,10 +134,10 @@ def _columns(columns: Sequence[ColumnProfile]) -> list[str]:
 def _listed(
     columns: Sequence[ColumnProfile], remarks: Sequence[str], *, mark: str
 ) -> Iterator[str]:
-    names = [f"{text(column.name)}," for column in columns]
+    names = [f"{toml_text(column.name)}," for column in columns]
     width = min(max(map(len, names), default=0), 30)
     for column, remark in zip(names, remarks, strict=True):
-        yield f"    {mark}{column:<{width}}  # {comment(remark)}"
+        yield f"    {mark}{column:<{width}}  # {toml_comment(remark)}"
 
 
 def _described(column: ColumnProfile) -> Iterator[str]:
@@ -157,7 +158,7 @@ def _types(columns: Sequence[ColumnProfile]) -> list[str]:
         "[types]",
         "# A type where it should not be read off the values, such as",
         '# size = ["small", "middle", "large"]  # the values of an ordered column, lowest first',
-        *(f'# {key(c.name)} = "categorical"  # where its numbers are codes' for c in coded),
+        *(f'# {toml_key(c.name)} = "categorical"  # where its numbers are codes' for c in coded),
     ]
 
 
@@ -171,10 +172,10 @@ def _hierarchies(columns: Sequence[ColumnProfile]) -> list[str]:
         if column.identity is not None:
             continue
         if column.hierarchy is not None:
-            lines.append(f"# {key(column.name)} = {inline(column.hierarchy)}")
+            lines.append(f"# {toml_key(column.name)} = {toml_inline(column.hierarchy)}")
         elif column.type is ColumnType.CATEGORICAL and column.n_distinct > 2:
-            path = text(f"hierarchies/{_file_name(column.name)}.csv")
-            lines.append(f"# {key(column.name)} = {path}  # value;parent;...;*")
+            path = toml_text(f"hierarchies/{_file_name(column.name)}.csv")
+            lines.append(f"# {toml_key(column.name)} = {path}  # value;parent;...;*")
     return lines
 
 

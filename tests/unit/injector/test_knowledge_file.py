@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core import toml_text
+from shoal.core import documents
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
@@ -302,11 +302,11 @@ def test_files_that_are_not_there_or_no_text_are_refused(tmp_path):
 
 @given(texts)
 def test_texts_and_keys_are_toml(text):
-    parsed = tomllib.loads(f"{toml_text.key(text)} = {toml_text.text(text)}\n")
+    parsed = tomllib.loads(f"{documents.toml_key(text)} = {documents.toml_text(text)}\n")
     assert parsed == {text: text}
-    assert tomllib.loads(f"# {toml_text.comment(text)}\nx = 1") == {"x": 1}
+    assert tomllib.loads(f"# {documents.toml_comment(text)}\nx = 1") == {"x": 1}
 
 
 @given(st.dictionaries(texts, st.one_of(texts, st.booleans(), st.integers(0, 9)), max_size=3))
 def test_inline_tables_are_toml(table):
-    assert tomllib.loads(f"x = {toml_text.inline(table)}") == {"x": table}
+    assert tomllib.loads(f"x = {documents.toml_inline(table)}") == {"x": table}

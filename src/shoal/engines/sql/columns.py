@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Texts
 from shoal.core.cells import Cells
+from shoal.core.documents import toml_text
 from shoal.core.domain import SUPPRESSED, ColumnType, NumberedDomain
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
-from shoal.core.toml_text import text
 from shoal.engines.engine import Engine, Scan
 from shoal.engines.sql.domains import (
     build_domain,
@@ -219,7 +219,7 @@ def refuse_unique(engine: Engine, name: str, column: str, n_rows: int) -> None:
         f"Column {column!r} is insensitive, so it would be published as it is, but {found}: "
         "it singles people out.",
         hint="give it the role identifying or quasi; or, if nobody can know it about others, "
-        f"confirm it in [columns]: meant = [[{text(column)}]]",
+        f"confirm it in [columns]: meant = [[{toml_text(column)}]]",
     )
 
 
