@@ -179,14 +179,17 @@ def place_kinds(release: Release, published: Published, kinds: Kinds) -> Placed:
     return Placed(People(cells, place[first]), kind, bucket, entry, cell[first])
 
 
-def placement_relation(release: Release) -> str:
-    """Return the SQL relation, to follow FROM, with the place of everybody."""
+def placement_relation(release: Release, *, is_trusted: bool = False) -> str:
+    """Return the SQL relation, to follow FROM, with the place of everybody.
+
+    A trusted file has been compared with the HMAC in the manifest.
+    """
     if isinstance(release.files, StagedFiles):
         return f"({release.files.placement_query})"
     if release.internal is None:
         raise DataError("The internal folder, which has the places of people, is missing.")
     engine = release.files.engine
-    return engine.scan_own(release.internal / PLACEMENT, is_trusted=False).relation
+    return engine.scan_own(release.internal / PLACEMENT, is_trusted=is_trusted).relation
 
 
 def _read(columns: Mapping[str, npt.NDArray[Any]], sliced: Sliced) -> Kinds:
@@ -283,7 +286,8 @@ def _keys_of_lines(release: Release, n_lines: int) -> list[str | None]:
     if isinstance(release.files, StagedFiles):
         keys: list[str | None] = release.files.keys_of_lines.tolist()
         return keys
-    query = f"SELECT row_key, line FROM {placement_relation(release)} ORDER BY line"
+    placement = placement_relation(release, is_trusted=True)
+    query = f"SELECT row_key, line FROM {placement} ORDER BY line"
     fetched = release.files.engine.rows(query)
     lines = fetched["line"].astype(np.int64)
     keys = texts_of(fetched["row_key"])
