@@ -14,6 +14,7 @@ that it does not state.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from shoal.engines.csv_files import Dialect, csv_relation
 from shoal.engines.files import literal
 from shoal.engines.limits import Limits
 from shoal.engines.sql.domains import SQL_TYPES
+from shoal.engines.sql.staged_files import StagedFiles
 from shoal.hierarchies.rows import rows_text
 from shoal.release.opened import Making, Release, hierarchy_file
 from shoal.release.people_at_risk import AtRisk
@@ -78,6 +80,25 @@ class Counted:
     bucket_sizes: Counts
     # The number of rows that carry each value, by column.
     values: Mapping[str, Mapping[str, int]] = field(repr=False)
+
+
+def count_for_documents(release: Release, ending: str) -> Counted:
+    """Count what documents show, while the counts of the release are still in memory.
+
+    `ending` is the format of the data files, by which the texts of numbers may differ.
+    """
+    counted = count_of(release.published)
+    if ending != "parquet":
+        return counted
+    assert isinstance(release.files, StagedFiles)
+    values = {}
+    for column in release.manifest.columns:
+        carried = counted.values.get(column.name, {})
+        texts = release.files.parquet_texts(column, list(carried))
+        values[column.name] = Counter[str]()
+        for text, n_rows in zip(texts, carried.values(), strict=True):
+            values[column.name][text] += n_rows
+    return replace(counted, values=values)
 
 
 def count_of(published: Published) -> Counted:

@@ -25,7 +25,7 @@ from shoal.release.documents import (
     MANIFEST,
     REPORT,
     Counted,
-    count_of,
+    count_for_documents,
     manifest_text,
     public_documents,
     steward_report,
@@ -89,11 +89,11 @@ def seal(
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
-    counted = count_of(release.published)
+    counted = count_for_documents(release, ending)
     # The written files are counted again; there may be no memory for both counts.
     forget_counts(release)
     with place.new_folders() as (new_public, new_internal):
-        sealed = _write_internal(release, making, new_internal)
+        sealed = _write_internal(release, making, new_internal, ending)
         sealed = _write_public(sealed, making, new_public, ending, counted, audit)
         # Data files may be large: they were hashed for the manifest.
         files = {**sealed.manifest.files, MANIFEST: _digest(new_public / MANIFEST)}
@@ -131,7 +131,7 @@ def _examine(
     return risks
 
 
-def _write_internal(release: Release, making: Making, folder: Path) -> Release:
+def _write_internal(release: Release, making: Making, folder: Path, ending: str) -> Release:
     """Write witnesses and placement; return the release with their digests in its manifest."""
     manifest = release.manifest
     for name, content in making.plan.witnesses.items():
@@ -145,7 +145,8 @@ def _write_internal(release: Release, making: Making, folder: Path) -> Release:
         written[PLACEMENT] = placement
     if not manifest.shape.has_lines:
         written[TUPLES] = folder / TUPLES
-        release.files.engine.write(release.files.tuple_query, written[TUPLES], "parquet")
+        kinds = release.files.written_tuples(manifest, ending)
+        release.files.engine.write(kinds, written[TUPLES], "parquet")
     contents = {name: path.read_bytes() for name, path in written.items()}
     sealed = seal_witnesses(making.secret, contents)
     return replace(release, manifest=replace(manifest, witnesses={**manifest.witnesses, **sealed}))

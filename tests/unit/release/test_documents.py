@@ -132,3 +132,27 @@ def test_the_internal_report_tells_the_verdicts_of_the_gate(tmp_path):
     assert "Relative errors of queries" in text
     assert "Phi-squared" in text
     assert "teaching" not in (publication.folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        shoal.Anatomy(ell=2),
+        shoal.Mondrian(k=3),
+        shoal.Slicing(ell=2, columns=[["height"], ["ill"]]),
+        shoal.RuleHiding(private=["ill where height < 1.6"], gamma=2),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_real_numbers_with_closing_zeros_are_sealed_in_parquet(method, tmp_path):
+    texts = ("1.50", "1.60", "1.75", "2.00", "2.50")
+    rows = [f"{texts[row % 5]},{'abc'[row % 3]}\n" for row in range(30)]
+    source = tmp_path / "people.csv"
+    source.write_text("height,ill\n" + "".join(rows), encoding="utf-8")
+    table = shoal.read(source, quasi=["height"], sensitive="ill")
+    folder = shoal.anonymize(table, method).write(tmp_path / "release", "parquet")
+    assert shoal.verify(folder, internal=f"{folder}.internal").status == "verified"
+    if not isinstance(method, shoal.Mondrian):
+        listed = (folder / "codebook.xml").read_text("utf-8")
+        assert "<catValu>1.5</catValu>" in listed
+        assert "<catValu>1.50</catValu>" not in listed

@@ -66,6 +66,36 @@ class StagedFiles(PublishedFiles):
         texts = {column: self.engine.text(quote(column), types[column]) for column in reals}
         return self._select(self.queries[name], columns, texts)
 
+    def parquet_texts(self, column: PublishedColumn, texts: Sequence[str]) -> list[str]:
+        """Return values of a column as a reader of a Parquet file sees them.
+
+        There a number is no text: 1.50 is read as 1.5.
+        """
+        read = self._parquet_text(column, "v")
+        if read is None:
+            return list(texts)
+        self.engine.push("asked", {"place": np.arange(len(texts)), "v": text_array(texts)})
+        fetched = self.engine.rows(f"SELECT {read} AS t FROM asked ORDER BY place")
+        self.engine.drop("asked")
+        return [str(text) for text in fetched["t"]]
+
+    def written_tuples(self, manifest: Manifest, ending: str) -> str:
+        """Return the query of the kinds of people, with the texts that a format shows."""
+        if ending != "parquet":
+            return self.tuple_query
+        quote = self.engine.quote
+        shown = {c.name: self._parquet_text(c, quote(c.name)) for c in manifest.columns}
+        columns = list(self.engine.rows(f"SELECT * FROM ({self.tuple_query}) f LIMIT 0"))
+        changed = {name: text for name, text in shown.items() if text and name in columns}
+        return self._select(self.tuple_query, columns, changed) if changed else self.tuple_query
+
+    def _parquet_text(self, column: PublishedColumn, name: str) -> str | None:
+        """Return the text of a number in a Parquet file; None if the column stays as it is."""
+        kind = SQL_TYPES.get(column.type)
+        if kind is None or column.is_recoded or not self._has_type(column):
+            return None
+        return self.engine.text(self.engine.cast(name, kind), kind)
+
     def carried_type(self, column: str) -> ColumnType:
         """Return the type of the values that an undeclared insensitive column shows."""
         table = self._table
