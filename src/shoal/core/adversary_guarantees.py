@@ -52,9 +52,9 @@ class MatchingDiversity(Guarantee):
     needs_witness: ClassVar[str] = "forbidden"
     limits: ClassVar[str] = (
         "It holds against an adversary who knows what the negative rules say and nothing more: one "
-        "who also knows how buckets are formed may learn more about rows that joined a bucket "
-        "late. It bounds the number of values, not their probabilities: one value may still be "
-        f"almost certain. {NOT_MEMBERSHIP}."
+        "who also knows how buckets are formed may learn more about rows that were added to a "
+        "bucket late. It bounds the number of values, not their probabilities: one value may still "
+        f"be almost certain. {NOT_MEMBERSHIP}."
     )
 
 
@@ -121,9 +121,9 @@ class BeliefGain(Guarantee):
     )
     needs_witness: ClassVar[str] = "beliefs"
     limits: ClassVar[str] = (
-        "It bounds what the release adds to what was believed before, which may be much already, "
-        "for an adversary with this bandwidth; it says nothing about others. It bounds the Omega "
-        "estimate of her posterior; in small buckets the exact one may be further away. "
+        "It bounds what the release adds to earlier beliefs, which may already be strong, for an "
+        "adversary with this bandwidth; it does not cover other adversaries. It bounds the Omega "
+        "estimate of her posterior; in small buckets the exact posterior may be further away. "
         f"{NOT_MEMBERSHIP}."
     )
 
@@ -168,12 +168,12 @@ class RuleProtection(Guarantee):
     is_about_sensitive: ClassVar[bool] = False
     needs_witness: ClassVar[str] = "private cells"
     limits: ClassVar[str] = (
-        "It is about rules of that confidence and support whose antecedent names at least one "
-        "column, over values as they are written: rules of lower support, and values that are "
-        "common in their whole column, may still give private cells away; so does the choice of "
-        "private cells, where it follows from what they hold. It does not bind a learner: one who "
-        "knows the algorithm and takes the pattern of blanks into account predicts many private "
-        "cells better. It hides cells, not people: who knows other cells of a row may find it. "
+        "It covers rules of that confidence and support whose antecedent names at least one "
+        "column, over values as they are written. Rules of lower support, values that are common "
+        "in their whole column, and the choice of the private cells, if it depends on what they "
+        "contain, may still reveal private cells. It does not cover learners: one that knows the "
+        "algorithm and uses the pattern of blanks predicts many private cells better. It hides "
+        "cells, not people: an adversary who knows other cells of a row may find it. "
         f"{NOT_MEMBERSHIP}."
     )
 
@@ -222,12 +222,12 @@ class SlicedDiversity(Guarantee):
     fewest: ClassVar[str] = "ell"
     needs_witness: ClassVar[str] = "tuples"
     limits: ClassVar[str] = (
-        "It bounds what matching and counting give, person by person. Where a person matches one "
-        "bucket only (strict cuts) nothing more can be inferred from the release; where several "
-        "(relaxed cuts, random buckets), who puts everybody's values together may infer more. It "
-        "does not hold against an adversary who knows more than the values that are known of the "
-        "person. Column values are published as they are: who has a rare one can be seen to be in "
-        "the table."
+        "It bounds what matching and counting reveal, person by person. If every person matches "
+        "one bucket only (strict cuts), nothing more can be inferred from the release; otherwise "
+        "(relaxed cuts, random buckets) an adversary who combines the values of all people may "
+        "infer more. It does not hold against an adversary who knows more about a person than the "
+        "values that are assumed to be known. Column values are published unchanged, so anyone "
+        "can see that a person with a rare value is in the table."
     )
 
     @property

@@ -164,18 +164,16 @@ def words_of_scale(found: Calibration, n_people: int) -> str:
     >>> from shoal.core.calibration import Calibration, Estimate
     >>> right, slope = Estimate(0.24, 0.2, 0.29), Estimate(0.1, -0.1, 0.3)
     >>> words_of_scale(Calibration(1288, right, 0.28, 979, 57, slope, 1900), 2000)
-    '57 of 2,000 exposed; believed of 1,288, right 1 in 4 (20 to 29 %), naive guess 28 %'
+    '57 of 2,000 exposed; 1,288 believed, right 1 in 4 (20 to 29 %), naive guess 28 %'
     """
     if found.is_calibrated:
-        first = f"{of_all(found.exposed, n_people)} exposed; believed of {number(found.believed)}"
-    elif not found.believed:
-        first = f"{of_all(0, n_people)} people believed"
-    else:
-        first = (
-            f"{of_all(found.believed, n_people)} believed; too few informative people to "
-            f"calibrate ({number(found.n_informative)}), so everybody believed counts"
-        )
-    return ", ".join([first, *_success(found)])
+        first = f"{of_all(found.exposed, n_people)} exposed; {number(found.believed)} believed"
+        return ", ".join([first, *_success(found)])
+    if not found.believed:
+        return f"{of_all(0, n_people)} people believed"
+    told = ", ".join([f"{of_all(found.believed, n_people)} believed", *_success(found)])
+    informative = f"informative people: {number(found.n_informative)}"
+    return f"{told}; too few to calibrate ({informative}), so all of them count"
 
 
 def _success(found: Calibration) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,27 @@ def in_words(share: float) -> str:
     if share < _NEARLY_ALL:
         return f"{round(10 * share)} in 10"
     return f"{round(100 * share)} in 100" if share < 0.995 else "always"
+
+
+def chance(share: float | Fraction | str) -> str:
+    """Return a probability in words, such as "1 in 4"; a text that is no number stays as it is.
+
+    Examples
+    --------
+    >>> [chance(share) for share in (0.0, 0.23, "1/3", "0.35", 1.0, "anything")]
+    ['0', '1 in 4', '1 in 3', '7 in 20', 'certainty', 'anything']
+    """
+    if isinstance(share, str):
+        try:
+            return chance(Fraction(share))
+        except (ValueError, ZeroDivisionError):
+            return share
+    if share <= 0:
+        return "0"
+    if isinstance(share, Fraction) and share < 1 and share.denominator <= 100:
+        return f"{share.numerator} in {share.denominator}"
+    words = in_words(float(share))
+    return "certainty" if words == "always" else words
 
 
 def shown_list(entries: Sequence[object]) -> str:

@@ -84,8 +84,7 @@ class KAnonymity(Guarantee):
     fewest: ClassVar[str] = "k"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
-        "It says nothing about sensitive values: k rows may all carry the same one. "
-        f"{NOT_MEMBERSHIP}."
+        f"It does not cover sensitive values: all k rows may have the same one. {NOT_MEMBERSHIP}."
     )
 
 
@@ -103,8 +102,8 @@ class BucketSize(Guarantee):
     fewest: ClassVar[str] = "k"
     is_about_sensitive: ClassVar[bool] = False
     limits: ClassVar[str] = (
-        "It is not k-anonymity: quasi-identifiers are published as they are, so a person's line, "
-        f"or what a sliced release holds of them, can be found. {NOT_MEMBERSHIP}."
+        "It is not k-anonymity: quasi-identifiers are published unchanged, so the line of a person "
+        f"or, in a sliced release, their values can be found. {NOT_MEMBERSHIP}."
     )
 
 
@@ -144,8 +143,8 @@ class FrequencyDiversity(Guarantee):
     )
     name: ClassVar[str] = "frequency l-diversity"
     limits: ClassVar[str] = (
-        "The bound is that of an adversary who knows nothing but the release and takes every "
-        f"assignment in a bucket as equally likely. {NOT_MEMBERSHIP}."
+        "It holds against an adversary who knows nothing but the release and considers all "
+        f"assignments in a bucket equally likely. {NOT_MEMBERSHIP}."
     )
 
     @property
@@ -202,7 +201,7 @@ class RecursiveDiversity(Guarantee):
         "together"
     )
     limits: ClassVar[str] = (
-        "It bounds the most frequent value by the rare ones, so large c allow a value that is "
+        "It bounds the most frequent value by the rare ones, so a large c allows a value that is "
         f"almost certain. {NOT_MEMBERSHIP}, and it assumes that nothing else is known about them."
     )
 
@@ -233,8 +232,8 @@ class TCloseness(Guarantee):
     )
     name: ClassVar[str] = "t-closeness"
     limits: ClassVar[str] = (
-        "It bounds what a bucket tells beyond the whole table; what the whole table tells is "
-        f"taken as known. {NOT_MEMBERSHIP}."
+        "It bounds what a bucket reveals beyond the whole table; what the whole table reveals is "
+        f"assumed to be known. {NOT_MEMBERSHIP}."
     )
 
     def check_parameters(self) -> None:
@@ -275,7 +274,7 @@ class AlphaK(Guarantee):
     )
     name: ClassVar[str] = "(alpha, k)-anonymity"
     limits: ClassVar[str] = (
-        f"The bound is that of an adversary who knows nothing but the release. {NOT_MEMBERSHIP}."
+        f"It holds against an adversary who knows nothing but the release. {NOT_MEMBERSHIP}."
     )
 
     @property
@@ -328,9 +327,9 @@ class MConfidentiality(Guarantee):
     )
     fewest: ClassVar[str] = "k"
     limits: ClassVar[str] = (
-        "The share is bounded in every bucket; how much somebody who knows the algorithm believes "
-        "follows from what she takes for likely beforehand, and may exceed 1/m: the attack "
-        "minimality computes it. Values were distorted, so that single ones may be wrong. "
+        "It bounds the share in every bucket. What an adversary who knows the algorithm believes "
+        "depends on her earlier beliefs and may exceed 1/m; the minimality attack computes it. "
+        "Values were distorted, so single values may be wrong. "
         f"{NOT_MEMBERSHIP}."
     )
 

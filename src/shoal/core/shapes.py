@@ -207,18 +207,18 @@ def register(shape: Shape) -> Shape:
 # --- the four shapes ------------------------------------------------------------------------------
 
 _JOINED = (
-    "A question about values of one column has an exact answer. One about several columns has an "
-    "expected value over all linkings, and a standard error. `views.duckdb.sql` and "
-    "`views.postgres.sql`, where they are there, make a view `expected` whose `weight` is the "
-    "number of rows expected of each combination: sum it under any condition. In Python, "
-    "`shoal.analyse.Analyst(shoal.open_release(folder))` gives counts, sums, averages, bounds of "
-    "extremes and tables, with their standard errors. What links columns shows as far as buckets "
-    "differ from each other: within a bucket it is lost, so relations between columns look weaker, "
-    "as a rule, than they are."
+    "Questions that one file can answer by itself have an exact answer. Questions that need "
+    "several files have an expected value, taken over all ways to link the lines of a bucket, and "
+    "a standard error. If the release contains `views.duckdb.sql` or `views.postgres.sql`, they "
+    "create a view `expected`, whose column `weight` is the expected number of rows of each "
+    "combination of values; sum it under any condition. In Python, "
+    "`shoal.analyse.Analyst(shoal.open_release(folder))` computes counts, sums, averages, bounds "
+    "on extremes and tables, with standard errors. Relations between files are kept as far as "
+    "buckets differ and are lost within a bucket, so they usually look weaker than they are."
 )
 _SEEN = (
-    "Values that others may know are published as they are: anybody who knows enough of a person "
-    "can see whether they are in the table."
+    "Membership is not hidden: values that others may know are published unchanged, so anyone who "
+    "knows enough about a person can see whether they are in the table."
 )
 
 
@@ -235,20 +235,20 @@ class Generalized(Shape):
     generalizes = True
     words = Words(
         reading=(
-            "One line a person, in `table`. Quasi-identifiers are labels: an interval `[a, b[` "
-            "holds a and not b; `labels.json` says what every other label stands for."
+            "The file `table` has one line per person. Labels replace the values of the "
+            "quasi-identifiers: an interval `[a, b[` contains a but not b, and `labels.json` "
+            "states the meaning of every other label."
         ),
         analysing=(
-            "Count, tabulate and model the lines as they are. A label stands for a range or for "
-            "several values: treat it as a category, or take the middle of an interval as an "
-            "estimate and say so."
+            "Count, tabulate and model the lines as they are. A label covers a range or several "
+            "values: treat it as a category, or use the midpoint of an interval as an estimate and "
+            "say so."
         ),
-        singled_out="A line shows labels that several people share.",
-        linked="Somebody with another source can narrow a person down to the lines with their "
-        "labels.",
+        singled_out="Each line shows labels that several people share.",
+        linked="Another source can narrow a person down to the lines with matching labels.",
         membership=(
-            "Whether somebody is in the table is not hidden: labels that fit a person say that "
-            "they may be in it, and labels that nobody's line has say that they are not."
+            "Membership is not hidden: a person whose labels match some line may be in the table, "
+            "and a person whose labels match no line is not in the release."
         ),
     )
 
@@ -265,18 +265,18 @@ class Bucketized(Shape):
     least_sensitive = 1
     words = Words(
         reading=(
-            "Two files, joined by `bucket`: `quasi` has one line a person with the "
-            "quasi-identifiers as they are, `sensitive` says how often each value occurs in a "
-            "bucket. Which value belongs to which line of a bucket is not published."
+            "Two files, joined by `bucket`: `quasi` has one line per person with the original "
+            "quasi-identifiers, and `sensitive` states how often each sensitive value occurs in "
+            "each bucket. Which value of a bucket belongs to which of its lines is not published."
         ),
         analysing=_JOINED,
         singled_out=(
-            "Quasi-identifiers are published as they are, so the line of somebody who is rare can "
-            "be found. What that line does not show is their sensitive value."
+            "Quasi-identifiers are published unchanged, so the line of a person with rare values "
+            "can be found. That line does not show the person's sensitive value."
         ),
         linked=(
-            "Another source can be joined to the published quasi-identifiers. What it then gains "
-            "is a bucket, and the sensitive values that the bucket holds."
+            "Another source can be linked to the published quasi-identifiers. It then gains the "
+            "person's bucket, and with it the sensitive values in that bucket."
         ),
         membership=_SEEN,
     )
@@ -298,26 +298,26 @@ class Sliced(Shape):
     most_sensitive = None
     words = Words(
         reading=(
-            "The attributes are parted into columns, each with a file of its own: `column_1`, "
-            "`column_2` and so on say how often a bucket holds each combination of a column's "
-            "values. Files are joined by `bucket`; which entry of one column belongs to which of "
-            "another is not published, and within a bucket every way to link them is equally "
-            "likely. `sliced` is one such linking, drawn at random, for tools that need one table: "
-            "values of one column belong together in its lines, values of different columns only "
-            "by chance: a line of it is nobody in particular."
+            "The attributes are divided into columns, and each column has a file: `column_1`, "
+            "`column_2` and so on state how often each combination of the column's values occurs "
+            "in each bucket. The files are joined by `bucket`. Which entry of one column belongs "
+            "to which entry of another is not published; within a bucket, all ways to link them "
+            "are equally likely. `sliced` is one such linking, drawn at random, for tools that "
+            "need a single table: in each of its lines, values of the same column belong together "
+            "and values of different columns are combined by chance, so no line describes a real "
+            "person."
         ),
         analysing=_JOINED,
         singled_out=(
-            "No line is a person: columns are published apart, and one that holds rare "
-            "combinations of values still shows that somebody has them."
+            "No line describes a person, because the columns are published separately. A column "
+            "that contains a rare combination of values still shows that somebody has it."
         ),
         linked=(
-            "Another source can be joined to one column at a time. Which entries of the other "
-            "columns go with it is hidden within the bucket."
+            "Another source can be linked to one column at a time. Which entries of the other "
+            "columns belong to it is hidden within the bucket."
         ),
         membership=(
-            "Whether somebody is in the table is not hidden: a person whose values match no "
-            "bucket is not in it."
+            "Membership is not hidden: a person whose values match no bucket is not in the table."
         ),
     )
 
@@ -369,20 +369,22 @@ class Suppressed(Shape):
     most_sensitive = None
     words = Words(
         reading=(
-            "One line a person, in `table`. A cell that is `*` was suppressed: some at the wish of "
-            "the person, others to protect these, and nothing here says which. A cell that is "
-            "empty was missing in the original, which is something else."
+            "The file `table` has one line per person. `*` marks a suppressed cell: some "
+            "suppressed cells are private, others are suppressed to protect the private ones, and "
+            "nothing shows which are which. An empty cell was already missing in the original "
+            "table."
         ),
         analysing=(
-            "Count, tabulate and model the lines as they are. Treat a suppressed cell as unknown: "
-            "it is not missing at random, for what is hidden was chosen by what it would betray."
+            "Count, tabulate and model the lines as they are. Treat a suppressed cell as unknown. "
+            "Suppressed cells are not missing at random: they were chosen for what they would "
+            "reveal."
         ),
         singled_out=(
-            "One line is one person, and what is not suppressed is shown as it is: a line can be "
-            "found by whoever knows enough of it."
+            "Each line is one person, and everything that is not suppressed is shown unchanged, so "
+            "anyone who knows enough about a person can find their line."
         ),
-        linked="Another source can be joined by whatever is shown. What is suppressed stays out "
-        "of it.",
+        linked="Another source can be linked by any value that is shown. Suppressed cells stay "
+        "hidden.",
         membership=_SEEN,
     )
 

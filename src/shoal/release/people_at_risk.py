@@ -38,27 +38,32 @@ from shoal.report.risk import WITHOUT_COLUMN, Attacked, risk_sections
 _FILE = "risk.parquet"
 _MOST_LINES = 5_000_000
 _EQUAL = 1e-9
-_NOBODY = "Nobody is at risk, so that no column adds to it."
-_NO_LIMIT = "This attack has no limit on this release, so that nobody can be counted as at risk."
+_NOBODY = "Nobody is at risk, so no column adds to the risk."
+_NO_LIMIT = "This attack has no limit on this release, so nobody can be counted as at risk."
 _ALIKE = (
-    "Nobody is at risk, and she believes the same of everybody: no bucket, column or value makes a "
-    "difference."
+    "Nobody is at risk, and the adversary believes the same about everybody: no bucket, column or "
+    "value makes a difference."
 )
 _ONE_FIGURE = (
-    "The attack gives one figure for everybody, which stands above; it tells no bucket, column or "
-    "value from another."
+    "The attack yields one figure for everybody, which is given above; it does not distinguish "
+    "buckets, columns or values."
 )
 _NO_COLUMN = (
-    "What each column adds is not counted: not a belief about a sensitive value or a line alone "
-    "decides who is at risk here."
+    "What each column adds is not counted: who is at risk does not depend only on the belief in "
+    "one sensitive value or one line."
 )
-_NO_BUCKET = "One line is one person here: there are no buckets to count people by."
+_NO_BUCKET = "Each line is one person, so there are no buckets to count people by."
 _BY_RULES = (
-    "What betrays a private cell are the other cells of its line: which columns are betrayed, and "
-    "what did it, is listed below."
+    "Private cells are revealed by the other cells of their line; the tables below list which "
+    "columns are revealed, and by what."
 )
-_OTHERS = "People are not counted by what they have in common: the attack speaks of other people."
-_TOO_MANY = f"People are not counted by what they have in common: above {_MOST_LINES} lines."
+_OTHERS = (
+    "People are not counted by what they have in common, because the attack is about other people."
+)
+_TOO_MANY = (
+    "People are not counted by what they have in common, because there are more than "
+    f"{_MOST_LINES:,} lines."
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,13 +21,18 @@ from shoal.report.markup import inert, markdown_text
 DDI_NAMESPACE = "ddi:codebook:2_5"
 _MOST_VALUES = 1000
 _OWN = {
-    BUCKET: "number of the bucket, which says nothing by itself",
-    COUNT: "number of rows in the bucket that carry the values of the line",
+    BUCKET: "number of the bucket; the number itself has no meaning",
+    COUNT: "number of rows in the bucket that have the values of this line",
 }
 _NUMERIC = (ColumnType.INTEGER, ColumnType.REAL)
 ENCODING = (
-    "In CSV a missing value is empty and unquoted, the empty string is quoted, and `*` means "
-    "suppressed. Lines are sorted by their content; their order says nothing."
+    "In CSV files, an empty field without quotes is a missing value, an empty field in quotes is "
+    "the empty text, and `*` is a suppressed value. Lines are sorted by their content, so their "
+    "order has no meaning."
+)
+TEST_RELEASE = (
+    "This is a test release: it was made from a seed, which others may guess, so its protection "
+    "cannot be relied on."
 )
 
 
@@ -36,10 +41,10 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     lines = [
         "# Codebook",
         "",
-        _headline(manifest),
+        headline(manifest),
         "",
         *_about(manifest),
-        "## How to read it",
+        "## How to read the files",
         "",
         manifest.shape.words.reading,
         "",
@@ -57,18 +62,18 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     for guarantee in manifest.guarantees:
         lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
     if manifest.remarks:
-        lines += ["", "## What else is known", ""]
+        lines += ["", "## Further remarks", ""]
         lines += [f"- {inert(remark)}" for remark in manifest.remarks]
     orders = {column.name: column.order or () for column in manifest.columns}
     for column, labels in meanings.items():
         order = orders.get(column, ())
-        lines += ["", f"## Labels of {inert(column)}", "", "| label | stands for |", "|---|---|"]
+        lines += ["", f"## Labels of {inert(column)}", "", "| label | meaning |", "|---|---|"]
         lines += [
-            f"| {inert(label) or '(the empty text)'} | {inert(describe(meaning, order))} |"
+            f"| {inert(label) or '(empty text)'} | {inert(describe(meaning, order))} |"
             for label, meaning in labels_in_order(labels, order)
         ]
     if manifest.is_test:
-        lines += ["", "This is a test release, made from a seed that others may guess."]
+        lines += ["", TEST_RELEASE]
     return "\n".join(lines) + "\n"
 
 
@@ -81,25 +86,34 @@ def _about(manifest: Manifest) -> list[str]:
 
 def _columns(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[str]:
     """List the columns; for a suppressed release also the number of suppressed cells of each."""
-    if manifest.shape.hides_cells:
-        return [
-            "| column | role | type | published as | cells suppressed |",
-            "|---|---|---|---|---|",
-            *(
-                f"| {inert(column.name)} | {column.role} | {column.type} | "
-                f"{'labels' if column.name in meanings else 'values'} | {column.n_suppressed} |"
-                for column in manifest.columns
-            ),
+    names = ["column", "role", "type", "published as"]
+    rows = [
+        [
+            inert(column.name),
+            stated_role(column),
+            str(column.type),
+            published_as(manifest, column, meanings),
         ]
-    return [
-        "| column | role | type | published as |",
-        "|---|---|---|---|",
-        *(
-            f"| {inert(column.name)} | {stated_role(column)} | {column.type} | "
-            f"{_published_as(column)} |"
-            for column in manifest.columns
-        ),
+        for column in manifest.columns
     ]
+    if manifest.shape.hides_cells:
+        names.append("cells suppressed")
+        for row, column in zip(rows, manifest.columns, strict=True):
+            row.append(str(column.n_suppressed))
+    lines = [f"| {' | '.join(row)} |" for row in (names, *rows)]
+    return [lines[0], f"|{'---|' * len(names)}", *lines[1:]]
+
+
+def published_as(
+    manifest: Manifest, column: PublishedColumn, meanings: Mapping[str, Mapping[str, Meaning]]
+) -> str:
+    """Return in words how the values of a column are published."""
+    if column.is_distorted:
+        return "values, some of which may have been changed on purpose"
+    # In a suppressed release a column counts as recoded if some of its cells are suppressed.
+    if column.name in meanings or (column.is_recoded and not manifest.shape.hides_cells):
+        return "labels"
+    return "original values, some suppressed" if column.n_suppressed else "original values"
 
 
 def stated_role(column: PublishedColumn) -> str:
@@ -119,8 +133,8 @@ def _slices(manifest: Manifest) -> list[str]:
     times = Counter(name for attributes in manifest.slices for name in attributes)
     shared = [inert(name) for name, n_times in times.items() if n_times > 1]
     if shared:
-        said = f"In several columns: {', '.join(shared)}."
-        lines += ["", f"{said} Only entries that agree in what their columns share are linked."]
+        said = f"These attributes are in several columns: {', '.join(shared)}."
+        lines += ["", f"{said} Only entries that agree on them are linked."]
     return lines
 
 
@@ -128,17 +142,13 @@ def _analysing(manifest: Manifest) -> list[str]:
     # The lines of one table are analysed like any table.
     if not manifest.shape.numbers_buckets:
         return []
-    return ["", "## How to analyse it", "", manifest.shape.words.analysing]
+    return ["", "## How to analyse the data", "", manifest.shape.words.analysing]
 
 
-def _published_as(column: PublishedColumn) -> str:
-    if column.is_distorted:
-        return "values, some of which may have been changed on purpose"
-    return "labels" if column.is_recoded else "values"
-
-
-def _headline(manifest: Manifest) -> str:
-    return f"{manifest.extent}, published {manifest.shape} by {manifest.method}."
+def headline(manifest: Manifest) -> str:
+    """Return a sentence on what a release is and how it was made."""
+    made = f"made by the method {manifest.method}"
+    return f"{str(manifest.shape).capitalize()} release, {made}: {manifest.extent}."
 
 
 def labels_in_order(
@@ -235,7 +245,8 @@ def _study(root: Element, manifest: Manifest) -> None:
     study = SubElement(root, "stdyDscr")
     _citation(study, manifest, about)
     information = SubElement(study, "stdyInfo")
-    _text(information, "abstract", f"{manifest.extent}. {_plain(manifest.shape.words.reading)}")
+    reading = _plain(manifest.shape.words.reading)
+    _text(information, "abstract", f"{headline(manifest)} {reading}")
     if "purpose" in about:
         _text(information, "abstract", about["purpose"], contentType="purpose")
     for remark in manifest.remarks:
@@ -250,7 +261,7 @@ def _study(root: Element, manifest: Manifest) -> None:
 def _citation(study: Element, manifest: Manifest, about: Mapping[str, str]) -> None:
     """Write the title of the release and who is responsible for it, in the order of the schema."""
     citation = SubElement(study, "citation")
-    plain = f"A table about people, published {manifest.shape} by {manifest.method}"
+    plain = f"A table about people, {manifest.shape} by the method {manifest.method}"
     _text(SubElement(citation, "titlStmt"), "titl", about.get("title", plain))
     if "institution" in about:
         _text(SubElement(citation, "prodStmt"), "producer", about["institution"])
@@ -318,7 +329,7 @@ def _values(
 def _category(variable: Element, code: str, label: str, *, is_missing: bool = False) -> None:
     category = SubElement(variable, "catgry", {"missing": "Y"} if is_missing else {})
     _text(category, "catValu", code)
-    _text(category, "labl", label or "(the empty text)")
+    _text(category, "labl", label or "(empty text)")
 
 
 def _own_variable(described: Element, attributes: Mapping[str, str], name: str) -> None:

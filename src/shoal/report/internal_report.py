@@ -1,7 +1,7 @@
-"""The internal report: what was done and why, who is still at risk, and what analysts keep.
+"""The internal report: how a release was made, who is still at risk, and what analysts keep.
 
-It shows values of the table and findings of attacks, and says so at its top; it belongs in the
-internal folder. Everything that it shows is passed in: it reads no file and knows no engine.
+It shows values of the table and findings of attacks, says so at its top, and belongs in the
+internal folder. Everything that it shows is passed in: it reads no file and uses no engine.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from shoal.core.calibration import Calibration, Estimate
-from shoal.core.display import Section
+from shoal.core.display import Section, chance
 from shoal.core.findings import Findings
 from shoal.core.manifest import Manifest, Meaning
 from shoal.core.measure import Measured
 from shoal.injector.known import Knowledge
+from shoal.report.codebook import TEST_RELEASE, headline
 from shoal.report.markup import (
     Chapter,
     Child,
@@ -43,20 +44,20 @@ from shoal.report.tables import figure_table, kept, section_parts, utility_parts
 from shoal.slicing.correlation import Correlations
 
 _WARNING = (
-    "Internal: this page shows values of the table and what attacks found. It must not be shipped "
-    "with the release."
+    "Internal: this page shows values of the original table and the findings of attacks. Do not "
+    "publish it with the release."
 )
 _MOST_RULES = 30
 _NOTHING_MEASURED = (
-    "Nothing was measured. Loss and queries are measured by default when a table of up to 100,000 "
-    "rows is published; the section [measures] of the configuration asks for more, and "
-    "shoal.measure does it at any time."
+    "Nothing was measured. By default, loss and queries are measured when a table of up to 100,000 "
+    "rows is published. To measure more, add sections [measures.NAME] to the configuration, or "
+    "call shoal.measure at any time."
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
-    """What the internal report shows, beside the release itself."""
+    """What the internal report shows besides the release itself."""
 
     # The columns of the table by role, also those that are not published.
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -92,52 +93,51 @@ def internal_report(
     If a part of the evidence is missing, the report says that it was not done.
     """
     chapters = [
-        Chapter("Attacks in short", _summary(evidence)),
+        Chapter("Attacks at a glance", _summary(evidence)),
         Chapter("Decisions and accepted risks", _decisions(evidence)),
-        Chapter("What that means for people", _meaning(manifest, evidence)),
-        Chapter("Roles of columns", _roles(manifest, meanings, evidence)),
-        Chapter("What was done, and why", _done(manifest, evidence)),
-        Chapter("What is guaranteed, and what is not", [guarantee_list(manifest)]),
-        Chapter("Attacks one by one", _attacks(evidence)),
-        Chapter("What an adversary is taken to know", _known(evidence)),
-        Chapter("What an analyst can still do", _utility(evidence)),
+        Chapter("What this means for people", _meaning(manifest, evidence)),
+        Chapter("Roles of the columns", _roles(manifest, meanings, evidence)),
+        Chapter("How the release was made", _done(manifest, evidence)),
+        Chapter("What is guaranteed and what is not", [guarantee_list(manifest)]),
+        Chapter("The attacks one by one", _attacks(evidence)),
+        Chapter("What an adversary is assumed to know", _known(evidence)),
+        Chapter("What analysts can still do", _utility(evidence)),
     ]
     lead = [
         element("p", _WARNING, class_="note"),
-        element("p", _verdict(manifest, evidence), class_="short"),
+        element("div", *_verdict(manifest, evidence), class_="short"),
     ]
     return report_page("Internal report on a release", lead, chapters)
 
 
-def _verdict(manifest: Manifest, evidence: Evidence) -> str:
-    """Return one paragraph on the outcome."""
+def _verdict(manifest: Manifest, evidence: Evidence) -> list[Markup]:
+    """Return a few short paragraphs on the outcome."""
     names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
     said = [
-        f"{manifest.extent}, published {manifest.shape} by {manifest.method}.",
-        f"What it promises, {names}, was verified from the written files."
-        if names
-        else "It promises nothing.",
-        _attacked(evidence),
+        headline(manifest),
+        f"Verified from the written files: {names}." if names else "It guarantees nothing.",
+        *_attacked(evidence),
         kept(evidence.measured),
-        "A risk was accepted: the reason stands under decisions." if evidence.accepted else "",
-        "It is a test release, made from a seed that others may guess." if manifest.is_test else "",
+        'A risk was accepted; see "Decisions and accepted risks".' if evidence.accepted else "",
+        TEST_RELEASE if manifest.is_test else "",
     ]
-    return " ".join(filter(None, said))
+    return [element("p", sentence) for sentence in said if sentence]
 
 
-def _attacked(evidence: Evidence) -> str:
+def _attacked(evidence: Evidence) -> list[str]:
     if not evidence.findings:
-        return "No attack was run."
+        return ["No attack was run."]
     verdicts = [evidence.verdicts.get(found.attack, "") for found in evidence.findings]
-    judged = [verdict for verdict in verdicts if verdict.startswith(("passed", "failed"))]
-    n_failed = sum(verdict.startswith("failed") for verdict in judged)
-    told = f"Attacks tried: {len(verdicts)}; judged by the gate: {len(judged) or 'none'}"
-    told += f", of which failed: {n_failed or 'none'}. " if judged else ". "
+    n_passed = sum(verdict.startswith("passed") for verdict in verdicts)
+    n_failed = sum(verdict.startswith("failed") for verdict in verdicts)
+    judged = f"{n_passed + n_failed} ({n_passed} passed, {n_failed} failed)"
+    told = f"Attacks run: {len(verdicts)}. "
+    told += f"Judged by the gate: {judged if n_passed + n_failed else 'none'}. "
     if evidence.not_run:
-        told += f"Left out with a reason: {', '.join(map(_spaced, evidence.not_run))}. "
+        told += f"Not run, for a stated reason: {', '.join(map(_spaced, evidence.not_run))}. "
     telling = [found for found in evidence.findings if found.figure]
-    figures = [f" {_spaced(found.attack).capitalize()}: {found.figure}." for found in telling]
-    return told + _strongest(evidence) + "".join(figures)
+    figures = [f"{_spaced(found.attack).capitalize()}: {found.figure}." for found in telling]
+    return [told + _strongest(evidence), *figures]
 
 
 def _strongest(evidence: Evidence) -> str:
@@ -146,11 +146,11 @@ def _strongest(evidence: Evidence) -> str:
         found for found in evidence.findings if found.limit is not None and not found.figure
     ]
     if not counting:
-        return "None of them has a limit by which people could be counted as at risk."
+        return "None of them has a limit above which a person counts as at risk."
     strongest = max(counting, key=lambda found: found.n_breached / max(found.n_people, 1))
     if not strongest.n_breached:
-        return "No attack that counts people puts anybody at risk by its limit."
-    return f"The strongest, {_spaced(strongest.attack)}: {strongest.line}."
+        return "No attack that counts people puts anyone at risk at its limit."
+    return f"The strongest is {_spaced(strongest.attack)}: {strongest.line}."
 
 
 def _spaced(attack: str) -> str:
@@ -165,16 +165,16 @@ def _summary(evidence: Evidence) -> list[Markup]:
             _spaced(found.attack),
             element("span", found.knows),
             element("span", found.line),
-            found.worst,
-            found.limit or element("em", "none"),
+            element("span", chance(found.worst)),
+            element("span", "none" if found.limit is None else chance(found.limit)),
             element("span", evidence.verdicts.get(found.attack, "reported, not judged")),
         )
         for found in evidence.findings
     ]
     for attack, reason in evidence.not_run.items():
         told = joined((element("span", "not run: "), value_of_remark(reason)))
-        rows.append((_spaced(attack), None, None, None, None, told))
-    names = ("attack", "knows", "what she finds", "worst posterior", "limit", "verdict")
+        rows.append((_spaced(attack), *[element("span", "")] * 4, told))
+    names = ("attack", "the adversary knows", "finding", "strongest belief", "limit", "verdict")
     counted = [found for found in evidence.findings if found.n_at_risk is not None]
     if not counted:
         return [table(names, rows)]
@@ -195,7 +195,7 @@ def _roles(
             for role, columns in evidence.roles.items()
             if columns
         ]
-        parts.append(table(("role", "columns of the table"), rows))
+        parts.append(table(("role", "columns of the original table"), rows))
     return [*parts, column_table(manifest, meanings)]
 
 
@@ -211,8 +211,8 @@ def _done(manifest: Manifest, evidence: Evidence) -> list[Markup]:
     parts = [
         element(
             "p",
-            f"The method {manifest.method} made a {manifest.shape} release, so that what is "
-            "guaranteed below holds.",
+            f"The method {manifest.method} made a {manifest.shape} release that keeps the "
+            "guarantees below.",
         ),
         figure_table({**manifest.parameters}, "Parameters of the method"),
     ]
@@ -224,7 +224,7 @@ def _done(manifest: Manifest, evidence: Evidence) -> list[Markup]:
         parts.append(figure_table(evidence.notes, "Figures of the method"))
     if evidence.seconds:
         rows = list(_durations(evidence.seconds))
-        parts.append(table(("step", "seconds"), rows, "How long each step took"))
+        parts.append(table(("step", "seconds"), rows, "Duration of each step"))
     return parts
 
 
@@ -244,10 +244,10 @@ def _meaning(manifest: Manifest, evidence: Evidence) -> list[Markup]:
             element("p", promised[risk]),
             listed(map(value_of_remark, found[risk]))
             if found[risk]
-            else element("p", "No attack tried it."),
+            else element("p", "No attack was run against this risk."),
         ]
     if NOT_STATED in found:
-        told = "These attacks do not declare what they are a risk of."
+        told = "These attacks do not declare which risk they show."
         parts += [element("h3", NOT_STATED), element("p", told)]
         parts.append(listed(map(value_of_remark, found[NOT_STATED])))
     return parts
@@ -259,7 +259,7 @@ def _attacks(evidence: Evidence) -> list[Markup]:
         parts += [
             element("h3", found.attack.replace("_", " ").capitalize()),
             element("p", f"The adversary knows {found.knows}."),
-            element("p", f"What she finds: {found.line}."),
+            element("p", f"Finding: {found.line}."),
             *_doubts(found),
         ]
         parts += [] if found.calibration is None else [_scale_table(found.calibration)]
@@ -274,29 +274,32 @@ def _doubts(found: Findings) -> list[Markup]:
     """List what the findings do not cover."""
     said = []
     if found.cut_short:
-        said.append(f"It was cut short: {found.cut_short}.")
+        said.append(f"The attack was cut short: {found.cut_short}.")
     if found.meaningless:
-        said.append(f"Its limit means nothing here: {found.meaningless}.")
+        said.append(f"The limit is meaningless here: {found.meaningless}.")
     if found.unresolved:
-        said.append(f"It could not resolve what is known: {'; '.join(found.unresolved)}.")
+        listed_parts = "; ".join(found.unresolved)
+        said.append(f"Parts of the adversary's knowledge could not be resolved: {listed_parts}.")
     return [element("p", value_of_remark(one)) for one in said]
 
 
 def _scale_table(scale: Calibration) -> Markup:
     """Show how beliefs compare with the table."""
     figures: dict[str, object] = {
-        "people believed above the limit": scale.believed,
-        "right about them": _with_interval(scale.right),
-        "naive guess about them": scale.baseline,
-        "people of whom something false is believed": scale.wrongly_believed,
+        "people about whom something is believed above the limit": scale.believed,
+        "share of these beliefs that are true": _with_interval(scale.right),
+        "share that a naive guess gets right": scale.baseline,
+        "people about whom something false is believed": scale.wrongly_believed,
         "people exposed": scale.exposed,
-        "of them by their band of belief": scale.n_in_bands,
-        "calibration slope (1: as right as believed, 0: worthless)": _with_interval(scale.slope),
-        "people who tell something about the slope": scale.n_informative,
+        "of these, exposed because their band of belief is often right": scale.n_in_bands,
+        "calibration slope (1: beliefs are as right as they are strong; 0: worthless)": (
+            _with_interval(scale.slope)
+        ),
+        "people who carry information about the slope": scale.n_informative,
     }
     for name, one in scale.slopes.items():
-        figures[f"slope of {name}"] = _with_interval(one)
-    return figure_table(figures, "Beliefs compared with the table")
+        figures[f"calibration slope of {name}"] = _with_interval(one)
+    return figure_table(figures, "Beliefs compared with the original table")
 
 
 def _with_interval(estimate: Estimate | None) -> str | None:
@@ -308,8 +311,8 @@ def _with_interval(estimate: Estimate | None) -> str | None:
 def _known(evidence: Evidence) -> list[Markup]:
     known = evidence.knowledge
     if known is None:
-        return [element("p", "No knowledge was mined or given.")]
-    parts = [element("p", f"{len(known)} negative rules, {len(known.facts)} facts.")]
+        return [element("p", "No knowledge was mined or provided.")]
+    parts = [element("p", f"{len(known)} negative rules and {len(known.facts)} facts.")]
     shown = known.strongest(_MOST_RULES) if len(known) > _MOST_RULES else known
     parts.append(listed(value_of_remark(known.explain(rule)) for rule in shown))
     if len(known) > _MOST_RULES:
@@ -323,7 +326,7 @@ def _utility(evidence: Evidence) -> list[Markup]:
         parts += utility_parts(one)
     if evidence.correlations is not None and evidence.correlations.columns:
         parts += [
-            element("h3", "Correlation of the table's columns"),
+            element("h3", "Correlation of the columns of the original table"),
             drawing(heat_map(evidence.correlations)),
         ]
     return parts

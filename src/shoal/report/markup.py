@@ -20,7 +20,7 @@ _MOST_LETTERS = 120
 _LONG_WORD = 24
 # Smaller numbers are shown as "less than this".
 _SMALLEST = 0.0001
-_LARGE = 10_000
+_LARGE = 1000
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 :root { color-scheme: light; }
@@ -38,7 +38,8 @@ th.number { white-space: normal; }
 .wide { overflow-x: auto; }
 .long { overflow-wrap: anywhere; }
 .short { border: 2px solid #1b1b1b; padding: .25rem 1rem; break-inside: avoid; }
-nav ol { columns: 2; }
+.short p { margin: .5rem 0; }
+nav ol { columns: 2 18rem; }
 a { color: inherit; }
 svg { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; break-inside: avoid; overflow-x: auto; }
@@ -51,6 +52,7 @@ body:has(.beside) { max-width: 90rem; }
 .note { border-inline-start: 4px solid #1b1b1b; padding: .25rem 1rem; }
 code { overflow-wrap: anywhere; }
 @page { margin: 18mm 16mm; }
+@media screen and (max-width: 42rem) { svg { max-width: none; } }
 @media print { body { margin: 0; padding: 0; max-width: none; font-size: 10pt; }
   tr, figure, li { break-inside: avoid; } thead { display: table-header-group; }
   h2 { margin-top: 1.5rem; } p { orphans: 3; widows: 3; } caption { break-after: avoid; }
@@ -94,7 +96,7 @@ def joined(children: Iterable[Child]) -> Markup:
 def _inner(child: Child) -> str:
     if isinstance(child, Markup):
         return child.text
-    return escape(printable(child if isinstance(child, str) else _number(child)))
+    return escape(printable(child if isinstance(child, str) else shown_number(child)))
 
 
 def value(text: str | None, most: int = _MOST_LETTERS) -> Markup:
@@ -105,12 +107,12 @@ def value(text: str | None, most: int = _MOST_LETTERS) -> Markup:
     >>> print(value("<script>"))
     <bdi>&lt;script&gt;</bdi>
     >>> print(value(None), value(""))
-    <em>missing</em> <em>the empty text</em>
+    <em>missing</em> <em>empty text</em>
     """
     if text is None:
         return element("em", "missing")
     if not text:
-        return element("em", "the empty text")
+        return element("em", "empty text")
     shown = shortened(text, most)
     is_long = any(len(word) > _LONG_WORD for word in shown.split())
     return element("bdi", shown, class_="long") if is_long else element("bdi", shown)
@@ -158,11 +160,18 @@ def _cell(entry: object) -> Markup:
     if isinstance(entry, bool):
         return element("td", "yes" if entry else "no")
     if isinstance(entry, (int, float)):
-        return element("td", _number(entry), class_="number")
+        return element("td", shown_number(entry), class_="number")
     return element("td", value(None if entry is None else str(entry)))
 
 
-def _number(number: int | float) -> str:  # noqa: PYI041 - they are written differently
+def shown_number(number: int | float) -> str:  # noqa: PYI041 - they are written differently
+    """Return a number as pages show it: with three digits, and whole from 1,000 on.
+
+    Examples
+    --------
+    >>> [shown_number(one) for one in (0.33333, 2.0, 1e-9, 0.0, 1234.5)]
+    ['0.333', '2', '< 0.0001', '0', '1\N{THIN SPACE}234']
+    """
     if isinstance(number, int):
         return f"{number:,}".replace(",", "\N{THIN SPACE}")
     if not math.isfinite(number):
@@ -170,8 +179,8 @@ def _number(number: int | float) -> str:  # noqa: PYI041 - they are written diff
     if 0 < abs(number) < _SMALLEST:
         return f"< {_SMALLEST}" if number > 0 else f"> -{_SMALLEST}"
     if abs(number) >= _LARGE:
-        return _number(round(number))
-    return f"{number:.4g}"
+        return shown_number(round(number))
+    return f"{number:.3g}"
 
 
 def drawing(svg: str) -> Markup:
@@ -288,7 +297,7 @@ def _line(values: tuple[object, ...]) -> str:
 def _markdown_cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else inert(printable(str(value)))
+    return f"{value:.3g}" if isinstance(value, float) else inert(printable(str(value)))
 
 
 # --- texts ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.display import shortened
-from shoal.report.markup import svg_text
+from shoal.report.markup import shown_number, svg_text
 from shoal.slicing.correlation import Correlations
 
 _WIDTH = 640
@@ -64,12 +64,12 @@ def bars(
         parts += [
             f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{named}</text>',
             f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="16" fill="{_FILL}"/>',
-            f'<text x="{_LEFT + width + 6:.1f}" y="{top + 12}">{_number(number)}</text>',
+            f'<text x="{_LEFT + width + 6:.1f}" y="{top + 12}">{svg_text(_number(number))}</text>',
         ]
     told = ", ".join(f"{shortened(label, 40)}: {_number(number)}" for label, number in shown)
     left_out = len(labels) - len(shown)
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
-    return svg_figure(title, f"{unit}. {told}{more}.", _WIDTH, height, parts)
+    return svg_figure(title, f"Bars show {unit}: {told}{more}.", _WIDTH, height, parts)
 
 
 def histogram(values: npt.ArrayLike, *, title: str, unit: str, n_bins: int = 12) -> str:
@@ -135,7 +135,7 @@ def estimates(
             f'<text x="{_LEFT + 10}" y="{bottom + 10}">{svg_text(key)}</text>'
         )
     height = bottom + (24 if has_reference else 0)
-    return svg_figure(title, f"{unit}. {'; '.join(told)}.", _WIDTH, height, parts)
+    return svg_figure(title, f"Squares show {unit}: {'; '.join(told)}.", _WIDTH, height, parts)
 
 
 def _estimate(one: Estimate, y: float, scale: float) -> list[str]:
@@ -154,7 +154,8 @@ def _estimate(one: Estimate, y: float, scale: float) -> list[str]:
     if one.reference is not None:
         beside = _LEFT + scale * max(one.reference, 0.0)
         parts.append(f'<circle cx="{beside:.1f}" cy="{y}" r="4.5" fill="#ffffff" stroke="{_INK}"/>')
-    parts.append(f'<text x="{_WIDTH - 6}" y="{y + 4}" text-anchor="end">{_spread(one)}</text>')
+    told = svg_text(_spread(one))
+    parts.append(f'<text x="{_WIDTH - 6}" y="{y + 4}" text-anchor="end">{told}</text>')
     return parts
 
 
@@ -205,7 +206,7 @@ def svg_document(
 
 
 def _number(number: float) -> str:
-    return f"{number:.0f}" if float(number).is_integer() else f"{number:.3g}"
+    return shown_number(int(number) if float(number).is_integer() else number)
 
 
 def _label(label: str) -> str:
@@ -275,8 +276,8 @@ def _description(correlations: Correlations) -> str:
         f"{first} and {second} ({value:.2f})" for first, second, value in correlations.strongest(5)
     )
     return (
-        f"Phi-squared of every pair of {len(names)} attributes, from 0 (light: independent) to 1 "
-        "(dark: the one with fewer values follows from the other). "
+        f"The correlation (phi-squared) of every pair of {len(names)} attributes, from 0 (light: "
+        "independent) to 1 (dark: one attribute determines the other). "
         + (f"The strongest: {strongest}." if strongest else "No pair is correlated.")
     )
 
@@ -321,7 +322,8 @@ def _names(names: tuple[str, ...], side: int) -> list[str]:
 def _numbers(correlations: Correlations, side: int) -> list[str]:
     drawn = []
     for row, column in itertools.product(range(len(correlations.columns)), repeat=2):
-        value = float(correlations.matrix[row, column])
+        # Rounding may leave a little less than 0.
+        value = max(float(correlations.matrix[row, column]), 0.0)
         x, y = side * column + side / 2, side * row + side / 2 + 4
         ink = "#ffffff" if value >= _DARK else "#1b1b1b"
         drawn.append(

@@ -1,12 +1,12 @@
 """The public report, `report.html`: what a release is, on one page, and what it means for people.
 
-It says what the manifest, the labels and the codebook say, and no more: no finding of an attack, no
-mined rule, no value that `labels.json` does not name.
+It contains what the manifest, the labels and the codebook contain, and nothing else: no finding of
+an attack, no mined rule, no value that `labels.json` does not name.
 
-Singling out, linkability and inference are the risks that European data protection authorities
-ask about: Article 29 Working Party, Opinion 05/2014 on anonymisation techniques, section 2.2.
-Membership stands beside them: that somebody is in the table may be all there is to know. Each
-attack class declares which risks it tries; an attack that declares none is listed apart.
+Singling out, linkability and inference are the risks that European data protection authorities ask
+about: Article 29 Working Party, Opinion 05/2014 on anonymisation techniques, section 2.2.
+Membership is added: that somebody is in the table may be all there is to know. Each attack class
+declares the risks that it shows; an attack that declares none is listed separately.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.display import number
+from shoal.core.display import chance
 from shoal.core.findings import Findings, Risk
 from shoal.core.guarantees import KAnonymity
 from shoal.core.manifest import Manifest, Meaning
 from shoal.report.codebook import (
     ENCODING,
+    TEST_RELEASE,
     describe,
+    headline,
     labels_in_order,
+    published_as,
     stated_role,
 )
 from shoal.report.markup import (
@@ -42,14 +45,15 @@ from shoal.report.plots import bars, histogram
 
 # The risks, and the question that each asks.
 RISKS: dict[str, str] = {
-    Risk.SINGLING_OUT: "Can somebody be picked out of the release?",
-    Risk.LINKABILITY: "Can what is published of somebody be joined to another source about them?",
-    Risk.INFERENCE: "Can something be concluded about somebody with more certainty than before?",
-    Risk.MEMBERSHIP: "Can it be told whether somebody is in the table?",
+    Risk.SINGLING_OUT: "Can a person be singled out in the release?",
+    Risk.LINKABILITY: "Can the data about a person be linked to another source about them?",
+    Risk.INFERENCE: "Can something be inferred about a person with more certainty than before?",
+    Risk.MEMBERSHIP: "Can anyone tell whether a person is in the table?",
 }
 # The heading of attacks whose class does not declare a risk.
 NOT_STATED = "Not stated"
 _MOST_LABELS = 500
+_MORE = "An adversary who compares buckets, or who knows more, may infer more."
 
 
 def public_report(
@@ -59,12 +63,12 @@ def public_report(
 ) -> str:
     """Return the public report, one HTML page.
 
-    `bucket_sizes` has the number of rows of each bucket, which any reader can count; they are
-    drawn.
+    `bucket_sizes` has the number of rows of each bucket, which any reader can count, for a drawing.
+    Default: no drawing.
     """
     chapters = [
         Chapter(
-            "What changed",
+            "What was changed",
             [
                 element("p", *_marked(manifest.shape.words.reading)),
                 column_table(manifest, meanings),
@@ -73,38 +77,42 @@ def public_report(
             ],
         ),
         Chapter(
-            "How to analyse it",
+            "How to analyse the data",
             [
                 element("p", *_marked(manifest.shape.words.analysing)),
                 element("p", *_marked(ENCODING)),
             ],
         ),
-        Chapter("What is guaranteed, and what is not", [guarantee_list(manifest)]),
-        Chapter("What that means for people", _risks(manifest)),
+        Chapter("What is guaranteed and what is not", [guarantee_list(manifest)]),
+        Chapter("What this means for people", _risks(manifest)),
     ]
     if manifest.remarks:
         told = listed(map(value_of_remark, manifest.remarks))
-        chapters.append(Chapter("What else is known", [told]))
+        chapters.append(Chapter("Further remarks", [told]))
     if meanings:
-        chapters.append(Chapter("What labels stand for", _labels(manifest, meanings)))
-    return report_page("Report on a release", _in_short(manifest), chapters)
+        chapters.append(Chapter("Meaning of the labels", _labels(manifest, meanings)))
+    return report_page("Report on a release", _in_short(manifest, meanings), chapters)
 
 
-def _in_short(manifest: Manifest) -> list[Child]:
-    """Return one paragraph on what the release is and what it promises."""
-    n_recoded = sum(column.is_recoded for column in manifest.columns)
+def _in_short(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[Child]:
+    """Return one paragraph on what the release is and what it guarantees."""
+    changes = [published_as(manifest, column, meanings) for column in manifest.columns]
+    n_labelled = changes.count("labels")
     names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
-    told = (
-        f"{manifest.extent}, published {manifest.shape} by {manifest.method}. "
-        + (f"Labels stand in place of the values of {n_recoded} columns. " if n_recoded else "")
-        + f"It promises {names or 'nothing'}, and nothing beyond that: what this covers and what "
-        "not is said below, also in terms of singling out, linkability, inference and membership."
-    )
-    said: list[Child] = [element("p", told, class_="short"), *_about(manifest)]
-    if manifest.is_test:
-        warned = "This is a test release, made from a seed that others may guess."
-        said.append(element("p", warned, class_="note"))
-    return said
+    told = [
+        headline(manifest),
+        f"Labels replace the values of {n_labelled} of {len(changes)} columns."
+        if n_labelled
+        else "",
+        f"It guarantees {names}, and nothing beyond that." if names else "It guarantees nothing.",
+        (
+            "The sections below state what this covers, what it does not cover, and what it means "
+            "for people in terms of singling out, linkability, inference and membership."
+        ),
+    ]
+    said: list[Child] = [element("p", " ".join(filter(None, told)), class_="short")]
+    said += _about(manifest)
+    return [*said, element("p", TEST_RELEASE, class_="note")] if manifest.is_test else said
 
 
 def _about(manifest: Manifest) -> list[Markup]:
@@ -128,7 +136,7 @@ def column_table(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning
             column.name,
             element("span", stated_role(column)),
             element("span", str(column.type)),
-            element("span", _became(manifest, column.name, meanings)),
+            element("span", published_as(manifest, column, meanings)),
             column.n_suppressed,
         )
         for column in manifest.columns
@@ -137,13 +145,6 @@ def column_table(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning
     if manifest.shape.hides_cells:
         return table(names, rows, "Columns")
     return table(names[:-1], [row[:-1] for row in rows], "Columns")
-
-
-def _became(manifest: Manifest, name: str, meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
-    (column,) = [one for one in manifest.columns if one.name == name]
-    if column.is_distorted:
-        return "values, some of which may have been changed on purpose"
-    return "labels" if name in meanings or column.is_recoded else "values as they were"
 
 
 def _slices(manifest: Manifest) -> list[Markup]:
@@ -166,18 +167,18 @@ def _separated(names: Sequence[str]) -> list[Child]:
 def _drawn(manifest: Manifest, bucket_sizes: npt.ArrayLike) -> list[Markup]:
     drawn = []
     if np.size(bucket_sizes) and not manifest.shape.hides_cells:
-        told = "buckets by their number of rows"
-        drawn.append(drawing(histogram(bucket_sizes, title="Sizes of buckets", unit=told)))
+        title, told = "Number of buckets, by their size in rows", "buckets"
+        drawn.append(drawing(histogram(bucket_sizes, title=title, unit=told)))
     hidden = [column for column in manifest.columns if column.n_suppressed]
     if hidden:
         names = [column.name for column in hidden]
         counts = [column.n_suppressed for column in hidden]
-        drawn.append(drawing(bars(names, counts, title="Cells suppressed", unit="cells")))
+        drawn.append(drawing(bars(names, counts, title="Suppressed cells", unit="cells")))
     return drawn
 
 
 def guarantee_list(manifest: Manifest) -> Markup:
-    """List what is promised, with the limits of each promise."""
+    """List the guarantees with the limits of each."""
     return listed(
         joined(
             (
@@ -185,7 +186,7 @@ def guarantee_list(manifest: Manifest) -> Markup:
                 ": ",
                 value_of_remark(guarantee.statement),
                 ".",
-                element("p", element("em", "What it does not cover: "), guarantee.limits),
+                element("p", element("em", "Limits: "), guarantee.limits),
             )
         )
         for guarantee in manifest.guarantees
@@ -213,7 +214,7 @@ def _labels(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -
         shown = labels_in_order(labels, order)
         rows = [(label, describe(meaning, order)) for label, meaning in shown[:_MOST_LABELS]]
         caption = joined(("Labels of ", value(column)))
-        parts.append(table(("label", "stands for"), rows, caption))
+        parts.append(table(("label", "meaning"), rows, caption))
         if len(shown) > _MOST_LABELS:
             told = f"{len(shown) - _MOST_LABELS} more labels are in labels.json."
             parts.append(element("p", told))
@@ -230,7 +231,7 @@ def _marked(text: str) -> list[Child]:
 def promised_about(manifest: Manifest) -> dict[str, str]:
     """Return for each risk what follows from the shape and the guarantees alone.
 
-    Nothing that an attack found is in it.
+    It contains no finding of an attack.
 
     Examples
     --------
@@ -239,11 +240,11 @@ def promised_about(manifest: Manifest) -> dict[str, str]:
     >>> manifest = Manifest(shape=Shape.BUCKETIZED, method="anatomy", parameters={},
     ...     guarantees=(FrequencyDiversity(ell=4),), columns=(), n_rows=8, n_buckets=2)
     >>> print(promised_about(manifest)["Inference"])
-    Who goes by what the guarantees speak of, and by nothing else, believes no sensitive value
-    with a probability above 1/4. Who compares buckets, or knows more, may conclude more.
+    An adversary who relies only on what the guarantees cover cannot assign any sensitive value a
+    probability above 1 in 4. An adversary who compares buckets, or who knows more, may infer more.
     """
     k = max((one.k for one in manifest.guarantees if isinstance(one, KAnonymity)), default=0)
-    alike = f" At least {k} rows share every combination." if k else ""
+    alike = f" Every combination of quasi-identifiers is shared by at least {k} rows." if k else ""
     words = manifest.shape.words
     return {
         Risk.SINGLING_OUT: words.singled_out + alike,
@@ -263,18 +264,22 @@ def _inferred(manifest: Manifest) -> str:
         bound, is_of_some = min(bounds)
         kind = "protected" if is_of_some else "sensitive"
         return (
-            f"Who goes by what the guarantees speak of, and by nothing else, believes no {kind} "
-            f"value with a probability above {bound}. Who compares buckets, or knows more, may "
-            "conclude more."
+            "An adversary who relies only on what the guarantees cover cannot assign any "
+            f"{kind} value a probability above {chance(bound)}. {_MORE}"
         )
     if any(one.is_about_sensitive for one in manifest.guarantees):
         return (
-            "The guarantees say how far sensitive values are hidden; they bound no single belief "
-            "beyond what they state. Who compares buckets, or knows more, may conclude more."
+            "The guarantees limit what can be inferred about sensitive values, but they set no "
+            f"upper bound on the probability of a single value. {_MORE}"
+        )
+    if manifest.shape.hides_cells:
+        return (
+            "The guarantees cover the suppressed cells only: every other value can be read as it "
+            f"is. {_MORE}"
         )
     return (
-        "No guarantee is about sensitive values: where those who look alike share a value, it is "
-        "known of all of them."
+        "No guarantee covers sensitive values: if all people who look alike share a value, it is "
+        "known about all of them."
     )
 
 
@@ -292,20 +297,13 @@ def found_about(findings: Sequence[Findings]) -> dict[str, list[str]]:
 
 
 def _sentence(found: Findings) -> str:
-    name = found.attack.replace("_", " ")
-    if found.figure:
-        return f"{name}, by an adversary who knows {found.knows}: {found.figure}."
-    if found.is_belief and found.limit is not None:
-        by_limit = f"by the limit {found.limit}, {found.line}"
-        return f"{name}, by an adversary who knows {found.knows}: {by_limit}."
-    begin = f"{name}: an adversary who knows {found.knows}"
-    if found.limit is None:
-        return (
-            f"{begin} believes what she believes most of anybody with probability "
-            f"{found.worst:.3g}. There is no limit to judge that by."
-        )
-    counted = "none" if not found.n_breached else number(found.n_breached)
-    return (
-        f"{begin} puts {counted} of {number(found.n_people)} people at risk by the limit "
-        f"{found.limit}; the most that she believes of anybody has probability {found.worst:.3g}."
-    )
+    name = found.attack.replace("_", " ").capitalize()
+    return f"{name}. The adversary knows {found.knows}. {_finding(found)}"
+
+
+def _finding(found: Findings) -> str:
+    limit = "" if found.limit is None else f"Limit: {chance(found.limit)}. "
+    if found.figure or found.limit is not None:
+        return f"{limit}Finding: {found.line}."
+    most = f"Strongest belief about anyone: {chance(found.worst)}"
+    return f"{most}; there is no limit to judge it by."

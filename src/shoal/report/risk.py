@@ -30,8 +30,8 @@ from shoal.core.exact import exact
 from shoal.core.findings import Findings
 
 BY_BUCKET = "people at risk by bucket"
-WITHOUT_COLUMN = "people no longer at risk if the adversary did not know a column"
-BY_COLUMN = "how far columns explain beliefs"
+WITHOUT_COLUMN = "people who would not be at risk if the adversary did not know a column"
+BY_COLUMN = "how much of the beliefs each column explains"
 BY_SUBGROUP = "people at risk by single values"
 BELIEFS_BY_BUCKET = "beliefs by bucket"
 BELIEFS_BY_SUBGROUP = "beliefs by single values"

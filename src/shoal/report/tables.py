@@ -7,7 +7,7 @@ is lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shoal.core.display import Section, shown_list
 from shoal.core.measure import Measured
@@ -22,13 +22,21 @@ _MOST_LETTERS = 26
 
 
 def figure_table(figures: Mapping[str, object], caption: str) -> Markup:
-    """List figures by name."""
-    rows = [(name, _shown(figure)) for name, figure in figures.items()]
+    """List figures by name; those of a mapping follow its name."""
+    rows = [(name, _shown(figure)) for name, figure in _flat(figures)]
     return table(("name", "value"), rows, caption)
 
 
+def _flat(figures: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, figure in figures.items():
+        if isinstance(figure, Mapping) and figure:
+            yield from ((f"{name}: {inner}", one) for inner, one in _flat(figure))
+        else:
+            yield name, figure
+
+
 def _shown(figure: object) -> object:
-    if figure is None:
+    if figure is None or figure in ({}, [], ()):
         return element("em", "none")
     if isinstance(figure, bool):
         return element("span", "yes" if figure else "no")
@@ -42,10 +50,13 @@ def section_parts(section: Section, most: float = 0.0) -> list[Markup]:
 
     `most` is the number that a full bar stands for, if no value is larger.
     """
+    if not section.rows:
+        return [element("p", f"{_capitalised(section.title)}: none.")]
     drawn = _picture(section, most)
     if drawn is not None and _is_told_by_bars(section):
         return [drawn]
-    rows = [tuple(map(_shown_cell, row)) for row in section.rows[:_MOST_ROWS]]
+    columns = zip(*section.rows[:_MOST_ROWS], strict=True)
+    rows = list(zip(*(_shown_column(section, entries) for entries in columns), strict=True))
     names = [value(name) for name in section.columns]
     parts = [table(names, rows, _capitalised(section.title))]
     if len(section.rows) > _MOST_ROWS:
@@ -53,8 +64,18 @@ def section_parts(section: Section, most: float = 0.0) -> list[Markup]:
     return parts if drawn is None else [drawn, *parts]
 
 
-def _shown_cell(entry: object) -> object:
-    return entry if entry is None else _shown(entry)
+def _shown_column(section: Section, entries: Sequence[object]) -> list[object]:
+    """Show the entries of a column; None is a missing value only among values of the table."""
+    holds_texts = section.holds_values and any(isinstance(entry, str) for entry in entries)
+    blanks = () if holds_texts else (None, "")
+    return [
+        element("span", "\N{EN DASH}")
+        if entry in blanks
+        else entry
+        if entry is None
+        else _shown(entry)
+        for entry in entries
+    ]
 
 
 def _is_told_by_bars(section: Section) -> bool:
@@ -90,7 +111,7 @@ _COUNTED = ("discernibility", "class size", "cells suppressed", "rows left out",
 def kept(measured: Sequence[Measured]) -> str:
     """Return one sentence on what analysts keep; an empty text if nothing was measured."""
     told = [line for one in measured for line in one.words]
-    return f"What analysts keep: {'; '.join(told)}." if told else ""
+    return f"For analysts: {'; '.join(told)}." if told else ""
 
 
 def utility_parts(one: Measured) -> list[Markup]:
@@ -117,8 +138,16 @@ def _losses(headline: Mapping[str, object]) -> list[str]:
     }
     if len(shares) < 2 or "generalized loss" not in shares:
         return []
-    title = "What is lost: 0 is nothing, 1 is everything"
-    return [bars(list(shares), list(shares.values()), title=title, unit="share lost", most=1.0)]
+    title = "What is lost, from 0 (nothing) to 1 (everything)"
+    return [
+        bars(
+            list(shares),
+            list(shares.values()),
+            title=title,
+            unit="the share that is lost",
+            most=1.0,
+        )
+    ]
 
 
 def _errors(section: Section | None) -> list[str]:
@@ -129,8 +158,8 @@ def _errors(section: Section | None) -> list[str]:
         told = dict(zip(section.columns, row, strict=True))
         label = f"{told['aggregate']} {told['column']}".strip()
         figures.append(Estimate(label, *(_float(told[name]) for name in _MEAN)))
-    title = "Relative errors of queries: mean, with its interval of 95 %"
-    return [estimates(figures, title=title, unit="relative error")]
+    title = "Relative errors of queries: the mean and its 95 % interval"
+    return [estimates(figures, title=title, unit="relative errors")]
 
 
 _MEAN = ("mean", "mean from", "mean to")
@@ -148,7 +177,9 @@ def _accuracies(section: Section | None) -> list[str]:
         low, high = own - _float(told["to"]), own - _float(told["from"])
         figures.append(Estimate(label, _float(told["accuracy"]), low, high, own))
     title = "Accuracy of models trained on the release"
-    return [estimates(figures, title=title, unit="accuracy", compared="trained on the table")]
+    return [
+        estimates(figures, title=title, unit="accuracies", compared="trained on the original table")
+    ]
 
 
 def _float(entry: object) -> float:

@@ -74,7 +74,7 @@ RIGHT, SLOPE = Estimate(0.24, 0.2, 0.29), Estimate(0.1, -0.1, 0.3)
         ({"is_belief": True}, "2 of 6 people believed, not checked"),
         (
             {"is_belief": True, "calibration": Calibration(5, RIGHT, 0.28, 4, 2, SLOPE, 40)},
-            "2 of 6 exposed; believed of 5, right 1 in 4 (20 to 29 %), naive guess 28 %",
+            "2 of 6 exposed; 5 believed, right 1 in 4 (20 to 29 %), naive guess 28 %",
         ),
         (
             {"is_belief": True, "calibration": Calibration(2, RIGHT, None, 1, 2, None, 12)},

@@ -32,17 +32,17 @@ def test_a_sliced_codebook_lists_the_attributes_of_every_column():
     )
     assert "| `column_1` | age, a\\|b |" in text
     assert "| `column_2` | ill |" in text
-    assert "| ill | sensitive, quasi-identifying | categorical | values |" in text
-    assert "a line of it is nobody in particular" in text
+    assert "| ill | sensitive, quasi-identifying | categorical | original values |" in text
+    assert "no line describes a real person" in text
     assert "shoal.analyse.Analyst" in text
-    assert "In several columns" not in text
+    assert "in several columns" not in text
 
 
 def test_a_sliced_codebook_names_what_columns_share():
     slices = [("age", "ill"), ("<zip>", "ill")]
     names = ["age", "<zip>", "ill"]
     text = codebook(manifest_of(Shape.SLICED, map(quasi, names), slices), {})
-    assert "In several columns: ill. Only entries that agree" in text
+    assert "These attributes are in several columns: ill. Only entries that agree" in text
     assert "&lt;zip&gt;, ill" in text
 
 
@@ -53,7 +53,7 @@ def test_only_releases_whose_columns_are_linked_at_random_say_how_to_analyse_the
         (Shape.SUPPRESSED, False),
     ]:
         text = codebook(manifest_of(shape, [quasi("age")]), {})
-        assert ("How to analyse it" in text) == is_said
+        assert ("How to analyse the data" in text) == is_said
         assert "column_1" not in text
 
 

@@ -161,7 +161,7 @@ def test_values_that_too_few_rows_carry_are_not_listed():
     counts = {"city": {"a": 3, "b": 2, "": 4}}
     root = read(ddi_codebook(manifest, {}, counts))
     # An element without text.
-    assert categories(root, "city") == [[None, "(the empty text)"], ["a", "a"]]
+    assert categories(root, "city") == [[None, "(empty text)"], ["a", "a"]]
     assert manifest.least_named == 3
 
 

@@ -117,7 +117,7 @@ class Words(HTMLParser):
 def words(page):
     """Return the words of a page without what differs between machines and runs."""
     text = "\n".join(Words(page).lines) + "\n"
-    return re.sub(r"(?<=How long each step took\n)\| step.*\n(\|.*\n)*", "TIMES\n", text)
+    return re.sub(r"(?<=Duration of each step\n)\| step.*\n(\|.*\n)*", "TIMES\n", text)
 
 
 @pytest.fixture(scope="module", params=METHODS)
@@ -149,7 +149,7 @@ def test_documents_say_what_the_golden_file_says(published, document):
         path.write_text(found, encoding="utf-8")
     expected = path.read_text(encoding="utf-8") if path.exists() else ""
     assert found == expected, (
-        f"The text differs from {path.name}. If that is meant, raise DOCUMENTS_VERSION for a public "
-        "document, run SHOAL_GOLDEN=write pytest tests/unit/report/test_golden_reports.py and "
-        "review the difference."
+        f"The text differs from {path.name}. If that is meant, raise DOCUMENTS_VERSION for a "
+        "public document, run SHOAL_GOLDEN=write pytest "
+        "tests/unit/report/test_golden_reports.py and review the difference."
     )

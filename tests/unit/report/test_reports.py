@@ -162,9 +162,9 @@ def test_public_reports_say_nothing_that_attacks_found():
 def test_internal_report_shows_all_that_it_is_given():
     text = Tags(internal_report(manifest_of(), {}, evidence())).text
     for said in (
-        *("must not be shipped", "failed", "name", "generalized loss", "0.25", "beware"),
-        *("2 rows were left out", "It was given, not mined", "Phi-squared", "too rare"),
-        "puts 1 of 4 people at risk by the limit 1/2",
+        *("Do not publish it", "failed", "name", "generalized loss", "0.25", "beware"),
+        *("2 rows were left out", "It was given, not mined", "phi-squared", "too rare"),
+        "Limit: 1 in 2. Finding: 1 of 4 people at risk.",
     ):
         assert said in text
 
@@ -177,9 +177,9 @@ def test_both_reports_begin_with_what_matters_and_a_list_of_contents():
         assert n_chapters == text.count('<li><a href="#part-') > 3
         assert text.index('class="short"') < text.index("<nav>") < text.index('<h2 id="part-1"')
     said = Tags(internal).text
-    assert "Attacks tried: 1; judged by the gate: 1, of which failed: 1." in said
-    assert "The strongest, homogeneity: 1 of 4 people at risk." in said
-    assert "What analysts keep: 75% is kept." in said
+    assert "Attacks run: 1. Judged by the gate: 1 (0 passed, 1 failed)." in said
+    assert "The strongest is homogeneity: 1 of 4 people at risk." in said
+    assert "For analysts: 75% is kept." in said
     assert "A risk was accepted" in said
 
 
@@ -201,9 +201,9 @@ def test_measures_are_drawn():
     ]
     text = internal_report(manifest_of(), {}, Evidence(measured=measured))
     for said in (
-        "share lost. generalized loss: 0.25, entropy lost: 0.5.",
+        "Bars show the share that is lost: generalized loss: 0.25, entropy lost: 0.5.",
         "COUNT: 0.1 (0.05 to 0.15); SUM",
-        "ill: tree, linked at random: 0.3 (0.25 to 0.35), trained on the table 0.4",
+        "ill: tree, linked at random: 0.3 (0.25 to 0.35), trained on the original table 0.4",
     ):
         assert said in text
 
@@ -216,7 +216,7 @@ def test_how_long_steps_took_is_told_not_when_they_began():
 
 def test_internal_report_says_what_was_not_done():
     text = Tags(internal_report(manifest_of(), {}, Evidence())).text
-    for said in ("No attack was run", "No attack tried it", "No knowledge", "Nothing was measured"):
+    for said in ("No attack was run", "against this risk", "No knowledge", "Nothing was measured"):
         assert said in text
     assert "No risk was accepted" in text
 
@@ -233,9 +233,9 @@ def test_a_bound_that_holds_of_protected_values_alone_is_not_said_of_all():
     def inferred(*guarantees):
         return promised_about(manifest_of(guarantees=guarantees))["Inference"]
 
-    assert "no sensitive value with a probability above 1/4" in inferred(FrequencyDiversity(ell=4))
-    assert "no protected value" in inferred(MConfidentiality(m=4, k=8, protect=["flu"]))
-    assert "known of all of them" in inferred(KAnonymity(k=4))
+    assert "any sensitive value a probability above 1 in 4" in inferred(FrequencyDiversity(ell=4))
+    assert "any protected value" in inferred(MConfidentiality(m=4, k=8, protect=["flu"]))
+    assert "known about all of them" in inferred(KAnonymity(k=4))
 
 
 def test_findings_are_told_under_the_risk_that_they_are_about():
@@ -245,7 +245,7 @@ def test_findings_are_told_under_the_risk_that_they_are_about():
     assert list(said) == list(RISKS)
     assert [len(said[risk]) for risk in RISKS] == [1, 1, 1, 1]
     (nobody,) = found_about([findings(posterior=(0.1, 0.2))])["Inference"]
-    assert "puts none of 4 people at risk" in nobody
+    assert "Limit: 1 in 2. Finding: 0 of 4 people at risk." in nobody
 
 
 def test_an_attack_that_does_not_state_its_risk_is_not_filed_under_another():
@@ -254,7 +254,7 @@ def test_an_attack_that_does_not_state_its_risk_is_not_filed_under_another():
     assert not any(said[risk] for risk in RISKS)
     assert len(said[NOT_STATED]) == 1
     text = Tags(internal_report(manifest_of(), {}, evidence(findings=[stranger]))).text
-    assert "These attacks do not declare what they are a risk of." in text
+    assert "These attacks do not declare which risk they show." in text
     assert "Not stated" not in Tags(internal_report(manifest_of(), {}, evidence())).text
 
 
@@ -264,7 +264,7 @@ def test_what_has_no_limit_is_not_said_to_put_nobody_at_risk():
     shown = evidence(findings=[free], verdicts={}, risks={}, measured=())
     text = Tags(internal_report(manifest_of(), {}, shown)).text
     assert figure in text
-    for comfort in ("0 at risk", "0 of 4", "puts none", "puts anybody", "People at risk by attack"):
+    for comfort in ("0 at risk", "0 of 4", "puts none", "puts anyone", "People at risk by attack"):
         assert comfort not in text
     sex = Domain.of_texts("sex", ["f", "m"])
     quasi = Cells((sex,), np.array([[0], [1]]), np.array([3, 1]))
@@ -280,10 +280,10 @@ def test_the_internal_report_shows_how_right_beliefs_are_and_what_was_not_run():
     shown = evidence(findings=[believed], verdicts={}, not_run={"membership": reason})
     read = Tags(internal_report(manifest_of(), {}, shown))
     assert read.tags <= INERT
-    line = "1 of 4 exposed; believed of 3, right 1 in 4 (20 to 29 %), naive guess 28 %"
+    line = "1 of 4 exposed; 3 believed, right 1 in 4 (20 to 29 %), naive guess 28 %"
     assert read.text.count(line) >= 2
     assert f"not run: {reason}" in read.text
-    assert "Left out with a reason: membership." in read.text
+    assert "Not run, for a stated reason: membership." in read.text
 
 
 def test_people_are_counted_by_bucket_column_and_value():

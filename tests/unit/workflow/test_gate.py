@@ -128,7 +128,7 @@ def test_beliefs_are_judged_by_who_is_exposed_and_nothing_of_it_is_public(config
     judged = publication.judgements[0]
     assert judged.outcome is Outcome.PASSED
     assert judged.line == (
-        "7 of 60 exposed; believed of 50, right 1 in 4 (20 to 29 %), naive guess 28 %"
+        "7 of 60 exposed; 50 believed, right 1 in 4 (20 to 29 %), naive guess 28 %"
     )
     assert all(not section.holds_values for section in judged.sections)
     words = ("exposed", "believed", "baseline", "slope", "calibrat", "0.24", "naive")
