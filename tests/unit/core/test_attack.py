@@ -79,8 +79,8 @@ RIGHT, SLOPE = Estimate(0.24, 0.2, 0.29), Estimate(0.1, -0.1, 0.3)
         (
             {"is_belief": True, "calibration": Calibration(2, RIGHT, None, 1, 2, None, 12)},
             (
-                "2 of 6 believed; too few informative people to calibrate (12), so everybody "
-                "believed counts, right 1 in 4 (20 to 29 %)"
+                "2 of 6 believed, right 1 in 4 (20 to 29 %); too few to calibrate (informative "
+                "people: 12), so all of them count"
             ),
         ),
     ],
