@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import Floats
-from shoal.core.display import Section
+from shoal.core.display import Section, percent
 from shoal.core.errors import ParameterError
 from shoal.core.measure import Measured
 from shoal.report.risk_picture import Point
 from shoal.utility.classification import ROWS, outcomes_of_release, paired_difference
 
 _LIMITS = (
-    "This compares what was tried, on this table: an adversary may know something else, and an "
-    "analyst may need something else. The release itself is judged when it is published."
+    "This comparison covers what was tried on this table: an adversary may know something else, "
+    "and an analyst may need something else. The release itself is judged when it is published."
 )
 
 
@@ -66,12 +66,12 @@ def reasons_for(
     return (
         f"{chosen.name} is recommended.",
         _about_risk(choice, chosen, attack),
-        f"What analysts lose is {chosen.loss:.3g} ({choice.loss_name}; 0 is nothing).",
+        f"Its loss is {chosen.loss:.3g} ({choice.loss_name}; 0 means that nothing is lost).",
         _about_others(choice, chosen),
         _about_choice(choice),
         *_about_failing(choice),
         *_about_what_was_tried(choice),
-        f"It promises: {'; '.join(promised)}.",
+        f"Its guarantees: {'; '.join(promised)}.",
         _LIMITS,
     )
 
@@ -85,8 +85,8 @@ def why_none(choice: Choice) -> tuple[str, ...]:
     else:
         least = choice.frontier[0]
         why = (
-            f"No method stays within the risk that is allowed, {choice.max_risk:.3g}; the least is "
-            f"{least.risk:.3g}, by {least.name}. None is recommended."
+            f"No method stays within the allowed risk of {choice.max_risk:.3g}; the smallest risk "
+            f"is {least.risk:.3g}, of {least.name}. None is recommended."
         )
     return (why, *_about_failing(choice), *_about_what_was_tried(choice))
 
@@ -94,53 +94,51 @@ def why_none(choice: Choice) -> tuple[str, ...]:
 def _about_risk(choice: Choice, chosen: Point, attack: str) -> str:
     if not choice.is_about_values:
         return (
-            f"Its risk is {chosen.risk:.3g}: of the adversaries tried, {attack} finds most people; "
-            f"she is right about {chosen.risk:.1%} of her guesses who somebody is."
+            f"Its risk is {chosen.risk:.3g}: {attack}, the most successful attack that was tried, "
+            f"identifies people correctly in {percent(chosen.risk)} of its guesses."
         )
     return (
-        f"Its risk is {chosen.risk:.3g}: of the adversaries tried, {attack} is the most "
-        f"successful; guessing everybody's sensitive value, she is right about {chosen.risk:.1%} "
-        "of people. Whoever says the most frequent value of everybody is right about "
-        f"{choice.guess:.1%}. {_about_exposed(chosen)}"
+        f"Its risk is {chosen.risk:.3g}: {attack}, the most successful attack that was tried, "
+        f"guesses the sensitive value of {percent(chosen.risk)} of people correctly. Naming the "
+        f"most frequent value for everybody is correct for {percent(choice.guess)}. "
+        f"{_about_exposed(chosen)}"
     )
 
 
 def _about_exposed(chosen: Point) -> str:
     if not chosen.exposed:
-        return "At the limit that all methods are held against, nobody is exposed."
-    return (
-        f"At the limit that all methods are held against, {chosen.exposed:.1%} of people are "
-        "exposed."
-    )
+        return "At the limit, which is the same for all methods, nobody is exposed."
+    exposed = percent(chosen.exposed)
+    return f"At the limit, which is the same for all methods, {exposed} of people are exposed."
 
 
 def _about_others(choice: Choice, chosen: Point) -> str:
     if len(choice.points) == 1:
-        return "It is the only method that could be tried, so nothing is said of others."
+        return "It is the only method that could be tried, so it is not compared with others."
     equal = [point for point in choice.frontier if _are_equal(point, chosen)]
     beaten = [point for point in choice.points if chosen.beats(point)]
     others = [point for point in choice.frontier if not _are_equal(point, chosen)]
-    words = "Nothing that passes has less of one without more of another."
+    words = "No method that passes is better in one figure without being worse in another."
     if len(equal) > 1:
         alike = [point.name for point in equal if point.name != chosen.name]
-        words += f" As good in all, and named after it: {', '.join(alike)}."
+        words += f" Equally good, but listed after it: {', '.join(alike)}."
     if beaten:
-        words += f" It has less of each than, or as little as, {_listed(beaten)}."
+        words += f" It is at least as good in every figure as {_listed(beaten)}."
     if others:
-        words += f" Also worth choosing from: {_listed(others)}."
+        words += f" Alternatives: {_listed(others)}."
     return words
 
 
 def _about_choice(choice: Choice) -> str:
     if choice.max_risk is not None:
         most = f"{choice.max_risk:.3g}"
-        return f"Of those whose risk is at most {most}, as was allowed, it loses least."
+        return f"Among the methods with at most the allowed risk of {most}, it loses least."
     if len(choice.frontier) == 1:
-        return "No weighing of risk against loss was needed."
+        return "Risk and loss did not have to be weighed against each other."
     return (
-        "Of those it is nearest to exposing nobody and losing nothing at the risk of a mere guess. "
-        "If less risk or less loss matters more, take another of them, or state the risk that is "
-        "allowed (max_risk)."
+        "Among these methods it is nearest to the ideal: nobody is exposed, nothing is lost, and "
+        "the risk is that of a mere guess. If less risk or less loss matters more to you, choose "
+        "an alternative, or state the largest risk allowed (max_risk)."
     )
 
 
@@ -148,7 +146,7 @@ def _about_failing(choice: Choice) -> tuple[str, ...]:
     failing = [f"{name} ({'; '.join(faults)})" for name, faults in choice.faults.items() if faults]
     if not failing:
         return ()
-    return (f"The gate of the configuration would not let pass: {'; '.join(failing)}.",)
+    return (f"The gate of the configuration would refuse: {'; '.join(failing)}.",)
 
 
 def _about_what_was_tried(choice: Choice) -> tuple[str, ...]:
@@ -156,19 +154,19 @@ def _about_what_was_tried(choice: Choice) -> tuple[str, ...]:
     if choice.sampled is not None:
         taken, n_rows = choice.sampled
         said.append(
-            f"Methods were tried on a random sample of {taken} of the table's {n_rows} rows. Of "
-            "the whole table buckets are denser: risks and losses differ somewhat, and so may the "
-            "order of methods that are close."
+            f"Methods were tried on a random sample of {taken} of the table's {n_rows} rows. With "
+            "the whole table, risks and losses differ somewhat, and methods that are close may "
+            "change places."
         )
     if choice.not_held_out:
         said.append(
-            "Parts of the table could not be published, so that no row was held out and accuracies "
-            f"cannot be compared: {', '.join(choice.not_held_out)}."
+            "Some methods could not publish a part of the table, so no row was held out and their "
+            f"accuracies cannot be compared: {', '.join(choice.not_held_out)}."
         )
     if choice.not_installed:
         said.append(
-            "Not measured, since scikit-learn is not installed: "
-            f"{', '.join(choice.not_installed)}. The extra `learn` brings it."
+            "Not measured, because scikit-learn is not installed: "
+            f"{', '.join(choice.not_installed)}. Install the extra `learn`."
         )
     return tuple(said)
 
@@ -179,7 +177,8 @@ def _are_equal(one: Point, other: Point) -> bool:
 
 def _listed(points: Sequence[Point]) -> str:
     return "; ".join(
-        f"{point.name} (risk {point.risk:.3g}, exposed {point.exposed:.1%}, loss {point.loss:.3g})"
+        f"{point.name} (risk {point.risk:.3g}, exposed {percent(point.exposed)}, "
+        f"loss {point.loss:.3g})"
         for point in points
     )
 

@@ -35,8 +35,9 @@ _FIGURES = {
 """The figures of each measure that the table shows; the first that was measured is the loss."""
 _NOT_IDENTITY = "membership"
 _IN_PAIRS = (
-    "Models of all methods were tested on the same held-out rows: so much more often those of the "
-    "first are right than those of the other, with the interval at 95 % of each difference."
+    "The models of all methods were tested on the same held-out rows. Each line states how much "
+    "more often the models of the first method are right than those of the other, with a 95 % "
+    "interval."
 )
 
 
@@ -118,7 +119,7 @@ class Comparison(Tabular):
         judged = [one for one in attacks if one.get("max_people") is not None]
         faults = tuple(fault for one in judged for fault in [_fault(one)] if fault)
         unresolved = max((one.get("unresolved", 0) for one in attacks), default=0)
-        told = f"{unresolved} parts of the adversary's knowledge name what is not there"
+        told = f"{unresolved} parts of the adversary's knowledge could not be resolved"
         return (*faults, told) if unresolved else faults
 
     @cached_property
@@ -377,9 +378,9 @@ def _fault(one: Mapping[str, Any]) -> str | None:
     if one["limit"] is None:
         return f"{name} cannot be judged: neither it nor the method has a limit"
     if one["meaningless"] and not 0 < one["above_anyway"] <= allowed:
-        return f"the limit of {name} means nothing: {one['meaningless']}"
+        return f"the limit of {name} is meaningless: {one['meaningless']}"
     if one["at_risk"] > allowed:
-        return f"{name} puts {one['at_risk']} people at risk, {allowed} are allowed"
+        return f"{name} puts {one['at_risk']} people at risk; {allowed} are allowed"
     return f"{name} was cut short: {one['cut_short']}" if one["cut_short"] else None
 
 

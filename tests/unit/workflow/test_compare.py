@@ -345,10 +345,10 @@ def test_the_frontier_is_marked_in_the_table_and_one_is_recommended():
     assert standing == {"a": "frontier", "b": "recommended", "c": "beaten"}
     said = " ".join(found.reasons)
     assert "b is recommended." in said
-    assert "30.0% of people" in said
-    assert "right about 10.0%" in said
-    assert "than, or as little as, c (risk 0.3, exposed 0.0%, loss 0.6)" in said
-    assert "Also worth choosing from: a (risk 0.2, exposed 0.0%, loss 0.5)" in said
+    assert "30 % of people" in said
+    assert "is correct for 10 %" in said
+    assert "at least as good in every figure as c (risk 0.3, exposed 0 %, loss 0.6)" in said
+    assert "Alternatives: a (risk 0.2, exposed 0 %, loss 0.5)" in said
 
 
 def test_a_risk_that_is_allowed_decides():
@@ -357,7 +357,7 @@ def test_a_risk_that_is_allowed_decides():
     assert comparison(points, max_risk=0.2).recommended == "a"
     none = comparison(points, max_risk=0.1)
     assert (none.recommended, none.configuration) == (None, None)
-    assert "the least is 0.2, by a" in none.reasons[0]
+    assert "the smallest risk is 0.2, of a" in none.reasons[0]
 
 
 def test_a_limit_holds_where_the_risk_is_as_large_but_for_rounding():
@@ -381,7 +381,7 @@ def test_exposed_people_and_success_rank_methods_and_belief_does_not():
     assert [point.name for point in found.frontier] == ["b"]
     rows = {row["method"]: row for row in found.table.to_dict()["rows"]}
     assert (rows["a"]["share exposed"], rows["a"]["standing"]) == (0.4, "beaten")
-    assert "2.0% of people are exposed" in " ".join(found.reasons)
+    assert "2 % of people are exposed" in " ".join(found.reasons)
 
 
 def test_a_limit_that_means_nothing_does_not_rank_methods():
@@ -474,7 +474,7 @@ def test_an_attack_that_is_left_out_is_not_compared(tmp_path):
 def test_of_equally_good_methods_the_first_is_recommended_and_the_other_named():
     found = comparison({"a": (0.3, 0.1), "b": (0.3, 0.1), "c": (0.3, 0.2)})
     assert found.recommended == "a"
-    assert "As good in all, and named after it: b." in " ".join(found.reasons)
+    assert "Equally good, but listed after it: b." in " ".join(found.reasons)
 
 
 def test_a_method_that_is_alone_is_not_praised_above_others():
@@ -496,11 +496,11 @@ def gated(**judged):
 @pytest.mark.parametrize(
     ("judged", "words"),
     [
-        ({"max_people": 3, "at_risk": 4, "limit": "1/2"}, "puts 4 people at risk, 3 are allowed"),
+        ({"max_people": 3, "at_risk": 4, "limit": "1/2"}, "puts 4 people at risk; 3 are allowed"),
         ({"max_people": 3, "at_risk": 0, "limit": None}, "has a limit"),
         ({"max_people": 3, "limit": "1/2", "is_tried": False}, "nobody could be held out"),
         ({"max_people": 3, "limit": "1/2", "cut_short": "2 of 9 values"}, "was cut short: 2 of 9"),
-        ({"max_people": 3, "limit": "1/2", "meaningless": "it has 2"}, "means nothing: it has 2"),
+        ({"max_people": 3, "limit": "1/2", "meaningless": "it has 2"}, "is meaningless: it has 2"),
         ({"unresolved": 2}, "2 parts of the adversary's knowledge"),
     ],
 )
@@ -586,7 +586,7 @@ def test_what_is_not_measured_for_want_of_a_library_is_said(table, monkeypatch):
     monkeypatch.setattr(shoal.measures.Classification, "is_installed", classmethod(lambda _: False))
     found = shoal.compare(table, METHODS[:1], ATTACKS[:1], workers=1)
     assert found.not_installed == ("classification",)
-    assert any("Not measured, since scikit-learn is not" in reason for reason in found.reasons)
+    assert any("Not measured, because scikit-learn is not" in reason for reason in found.reasons)
     assert all(one["measure"] != "classification" for one in found.tried["anatomy ell=2"].measures)
     asked = shoal.compare(table, METHODS[:1], ATTACKS[:1], MEASURES[:1], workers=1)
     assert asked.not_installed == ()
