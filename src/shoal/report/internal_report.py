@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from shoal.core.calibration import Calibration, Estimate
-from shoal.core.display import Section, chance
+from shoal.core.display import Section, chance, shown_list
 from shoal.core.findings import Findings
 from shoal.core.manifest import Manifest, Meaning
 from shoal.core.measure import Measured
@@ -19,7 +19,6 @@ from shoal.injector.known import Knowledge
 from shoal.report.codebook import TEST_RELEASE, headline
 from shoal.report.markup import (
     Chapter,
-    Child,
     Markup,
     drawing,
     element,
@@ -29,18 +28,15 @@ from shoal.report.markup import (
     table,
     value,
 )
-from shoal.report.plots import bars, heat_map
+from shoal.report.plots import bars, heat_map, measure_plots
 from shoal.report.public_report import (
-    NOT_STATED,
-    RISKS,
     column_table,
-    found_about,
     guarantee_list,
-    promised_about,
+    name_list,
+    risk_parts,
     value_of_remark,
 )
 from shoal.report.risk import BY_COLUMN
-from shoal.report.tables import figure_table, kept, section_parts, utility_parts
 from shoal.slicing.correlation import Correlations
 
 _WARNING = (
@@ -48,6 +44,11 @@ _WARNING = (
     "publish it with the release."
 )
 _MOST_RULES = 30
+_MOST_ROWS = 40
+_FEWEST_BARS = 2
+_MOST_BARS = 40
+# A longer name is cut beside a bar, so the table is needed as well.
+_MOST_LETTERS = 26
 _NOTHING_MEASURED = (
     "Nothing was measured. By default, loss and queries are measured when a table of up to 100,000 "
     "rows is published. To measure more, add sections [measures.NAME] to the configuration, or "
@@ -95,7 +96,7 @@ def internal_report(
     chapters = [
         Chapter("Attacks at a glance", _summary(evidence)),
         Chapter("Decisions and accepted risks", _decisions(evidence)),
-        Chapter("What this means for people", _meaning(manifest, evidence)),
+        Chapter("What this means for people", risk_parts(manifest, evidence.findings)),
         Chapter("Roles of the columns", _roles(manifest, meanings, evidence)),
         Chapter("How the release was made", _done(manifest, evidence)),
         Chapter("What is guaranteed and what is not", [guarantee_list(manifest)]),
@@ -113,11 +114,12 @@ def internal_report(
 def _verdict(manifest: Manifest, evidence: Evidence) -> list[Markup]:
     """Return a few short paragraphs on the outcome."""
     names = " and ".join(guarantee.name for guarantee in manifest.guarantees)
+    kept = [line for one in evidence.measured for line in one.words]
     said = [
         headline(manifest),
         f"Verified from the written files: {names}." if names else "It guarantees nothing.",
         *_attacked(evidence),
-        kept(evidence.measured),
+        f"For analysts: {'; '.join(kept)}." if kept else "",
         'A risk was accepted; see "Decisions and accepted risks".' if evidence.accepted else "",
         TEST_RELEASE if manifest.is_test else "",
     ]
@@ -191,19 +193,12 @@ def _roles(
     parts = []
     if evidence.roles:
         rows = [
-            (element("span", role), joined(_names(columns)))
+            (element("span", role), name_list(columns))
             for role, columns in evidence.roles.items()
             if columns
         ]
         parts.append(table(("role", "columns of the original table"), rows))
     return [*parts, column_table(manifest, meanings)]
-
-
-def _names(columns: Sequence[str]) -> list[Child]:
-    parts: list[Child] = []
-    for name in columns:
-        parts += [", ", value(name)] if parts else [value(name)]
-    return parts
 
 
 def _done(manifest: Manifest, evidence: Evidence) -> list[Markup]:
@@ -234,30 +229,11 @@ def _durations(began: Mapping[str, float]) -> Iterator[tuple[str, float]]:
         yield step, round(last - first, 2)
 
 
-def _meaning(manifest: Manifest, evidence: Evidence) -> list[Markup]:
-    promised, found = promised_about(manifest), found_about(evidence.findings)
-    parts: list[Markup] = []
-    for risk, question in RISKS.items():
-        parts += [
-            element("h3", risk),
-            element("p", element("em", question)),
-            element("p", promised[risk]),
-            listed(map(value_of_remark, found[risk]))
-            if found[risk]
-            else element("p", "No attack was run against this risk."),
-        ]
-    if NOT_STATED in found:
-        told = "These attacks do not declare which risk they show."
-        parts += [element("h3", NOT_STATED), element("p", told)]
-        parts.append(listed(map(value_of_remark, found[NOT_STATED])))
-    return parts
-
-
 def _attacks(evidence: Evidence) -> list[Markup]:
     parts = [] if evidence.findings else [element("p", "No attack was run.")]
     for found in evidence.findings:
         parts += [
-            element("h3", found.attack.replace("_", " ").capitalize()),
+            element("h3", _spaced(found.attack).capitalize()),
             element("p", f"The adversary knows {found.knows}."),
             element("p", f"Finding: {found.line}."),
             *_doubts(found),
@@ -323,7 +299,13 @@ def _known(evidence: Evidence) -> list[Markup]:
 def _utility(evidence: Evidence) -> list[Markup]:
     parts = [] if evidence.measured else [element("p", _NOTHING_MEASURED)]
     for one in evidence.measured:
-        parts += utility_parts(one)
+        parts += [
+            element("h3", _spaced(one.measure).capitalize()),
+            *map(drawing, measure_plots(one)),
+            figure_table(one.headline, "Figures"),
+        ]
+        for section in one.sections:
+            parts += section_parts(section)
     if evidence.correlations is not None and evidence.correlations.columns:
         parts += [
             element("h3", "Correlation of the columns of the original table"),
@@ -340,3 +322,87 @@ def _decisions(evidence: Evidence) -> list[Markup]:
     if evidence.warnings:
         parts += [element("h3", "Warnings"), listed(map(value_of_remark, evidence.warnings))]
     return parts
+
+
+# --- tables of figures ----------------------------------------------------------------------------
+
+
+def figure_table(figures: Mapping[str, object], caption: str) -> Markup:
+    """List figures by name; those of a mapping follow its name."""
+    rows = [(name, _shown(figure)) for name, figure in _flat(figures)]
+    return table(("name", "value"), rows, caption)
+
+
+def _flat(figures: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, figure in figures.items():
+        if isinstance(figure, Mapping) and figure:
+            yield from ((f"{name}: {inner}", one) for inner, one in _flat(figure))
+        else:
+            yield name, figure
+
+
+def _shown(figure: object) -> object:
+    if figure is None or figure in ({}, [], ()):
+        return element("em", "none")
+    if isinstance(figure, bool):
+        return element("span", "yes" if figure else "no")
+    if isinstance(figure, list | tuple):
+        return shown_list(figure)
+    return figure if isinstance(figure, (int, float, Markup)) else str(figure)
+
+
+def section_parts(section: Section, most: float = 0.0) -> list[Markup]:
+    """Show a section as a table, as bars, or as both if bars do not show all of it.
+
+    `most` is the number that a full bar stands for, if no value is larger.
+    """
+    if not section.rows:
+        return [element("p", f"{_capitalised(section.title)}: none.")]
+    drawn = _picture(section, most)
+    if drawn is not None and _is_told_by_bars(section):
+        return [drawn]
+    columns = zip(*section.rows[:_MOST_ROWS], strict=True)
+    rows = list(zip(*(_shown_column(section, entries) for entries in columns), strict=True))
+    names = [value(name) for name in section.columns]
+    parts = [table(names, rows, _capitalised(section.title))]
+    if len(section.rows) > _MOST_ROWS:
+        parts.append(element("p", f"{len(section.rows) - _MOST_ROWS} more are in record.json."))
+    return parts if drawn is None else [drawn, *parts]
+
+
+def _shown_column(section: Section, entries: Sequence[object]) -> list[object]:
+    """Show the entries of a column; None is a missing value only among values of the table."""
+    holds_texts = section.holds_values and any(isinstance(entry, str) for entry in entries)
+    blanks = () if holds_texts else (None, "")
+    return [
+        element("span", "\N{EN DASH}")
+        if entry in blanks
+        else entry
+        if entry is None
+        else _shown(entry)
+        for entry in entries
+    ]
+
+
+def _is_told_by_bars(section: Section) -> bool:
+    has_room = len(section.rows) <= _MOST_BARS
+    return has_room and all(len(str(row[0])) <= _MOST_LETTERS for row in section.rows)
+
+
+def _picture(section: Section, most: float) -> Markup | None:
+    """Draw the first numbers of a section whose rows have a name and a number."""
+    if len(section.columns) != 2 or len(section.rows) < _FEWEST_BARS:
+        return None
+    numbers = [row[1] for row in section.rows]
+    if not all(isinstance(one, (int, float)) and one >= 0 for one in numbers):
+        return None
+    if not all(row[0] is None or isinstance(row[0], str) for row in section.rows):
+        return None
+    labels = ["missing" if row[0] is None else str(row[0]) for row in section.rows]
+    floats = [float(one) for one in numbers if isinstance(one, (int, float))]
+    title = _capitalised(section.title)
+    return drawing(bars(labels, floats, title=title, unit=section.columns[1], most=most))
+
+
+def _capitalised(title: str) -> str:
+    return title[:1].upper() + title[1:]

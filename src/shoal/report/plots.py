@@ -1,4 +1,4 @@
-"""Plots as SVG text: bars, histograms, estimates with their intervals, and heat maps.
+"""Plots as SVG text: bars, histograms, estimates with their intervals, heat maps, and measures.
 
 Every plot has a description in words and numbers beside its marks, and kinds of marks differ by
 their form, so that nothing depends on seeing colours. No plot has a script or a link.
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.display import shortened
+from shoal.core.display import Section, shortened
+from shoal.core.measure import Measured
 from shoal.report.markup import shown_number, svg_text
 from shoal.slicing.correlation import Correlations
 
@@ -347,3 +348,74 @@ def _legend(left: int, top: int) -> list[str]:
         f'<text x="{left + 8 * _N_LEVELS}" y="{top + 24}" font-size="11">1: determined</text>',
     )
     return [*steps, *ends]
+
+
+# --- what measures say ----------------------------------------------------------------------------
+
+
+_COUNTED = ("discernibility", "class size", "cells suppressed", "rows left out", "queries")
+_MEAN = ("mean", "mean from", "mean to")
+
+
+def measure_plots(measured: Measured) -> list[str]:
+    """Draw the figures of a measure that are losses, errors of queries, or accuracies of models."""
+    titled = {section.title: section for section in measured.sections}
+    return [
+        *_losses(measured.headline),
+        *_errors(titled.get("relative errors")),
+        *_accuracies(titled.get("accuracy")),
+    ]
+
+
+def _losses(headline: Mapping[str, object]) -> list[str]:
+    """Draw the figures that are shares."""
+    shares = {
+        name: figure
+        for name, figure in headline.items()
+        if name not in _COUNTED and isinstance(figure, float) and 0 <= figure <= 1
+    }
+    if len(shares) < 2 or "generalized loss" not in shares:
+        return []
+    title = "What is lost, from 0 (nothing) to 1 (everything)"
+    return [
+        bars(
+            list(shares),
+            list(shares.values()),
+            title=title,
+            unit="the share that is lost",
+            most=1.0,
+        )
+    ]
+
+
+def _errors(section: Section | None) -> list[str]:
+    if section is None or not section.rows:
+        return []
+    figures = []
+    for row in section.rows:
+        told = dict(zip(section.columns, row, strict=True))
+        label = f"{told['aggregate']} {told['column']}".strip()
+        figures.append(Estimate(label, *(_float(told[name]) for name in _MEAN)))
+    title = "Relative errors of queries: the mean and its 95 % interval"
+    return [estimates(figures, title=title, unit="relative errors")]
+
+
+def _accuracies(section: Section | None) -> list[str]:
+    if section is None or not section.rows:
+        return []
+    figures = []
+    for row in section.rows:
+        told = dict(zip(section.columns, row, strict=True))
+        label = f"{told['target']}: {told['model']}, {told['training']}"
+        own = _float(told["of the table"])
+        # The interval is that of the loss compared with the table.
+        low, high = own - _float(told["to"]), own - _float(told["from"])
+        figures.append(Estimate(label, _float(told["accuracy"]), low, high, own))
+    title = "Accuracy of models trained on the release"
+    return [
+        estimates(figures, title=title, unit="accuracies", compared="trained on the original table")
+    ]
+
+
+def _float(entry: object) -> float:
+    return float(entry) if isinstance(entry, (int, float)) else float("nan")

@@ -84,7 +84,7 @@ def public_report(
             ],
         ),
         Chapter("What is guaranteed and what is not", [guarantee_list(manifest)]),
-        Chapter("What this means for people", _risks(manifest)),
+        Chapter("What this means for people", risk_parts(manifest)),
     ]
     if manifest.remarks:
         told = listed(map(value_of_remark, manifest.remarks))
@@ -151,17 +151,18 @@ def _slices(manifest: Manifest) -> list[Markup]:
     if not manifest.slices:
         return []
     rows = [
-        (element("code", f"column_{number}"), joined(_separated(names)))
+        (element("code", f"column_{number}"), name_list(names))
         for number, names in enumerate(manifest.slices, start=1)
     ]
     return [table(("file", "its attributes"), rows, "Columns of attributes")]
 
 
-def _separated(names: Sequence[str]) -> list[Child]:
+def name_list(names: Sequence[str]) -> Markup:
+    """Return names of columns, separated by commas."""
     parts: list[Child] = []
     for name in names:
-        parts += [value(name)] if not parts else [", ", value(name)]
-    return parts
+        parts += [", ", value(name)] if parts else [value(name)]
+    return joined(parts)
 
 
 def _drawn(manifest: Manifest, bucket_sizes: npt.ArrayLike) -> list[Markup]:
@@ -193,17 +194,25 @@ def guarantee_list(manifest: Manifest) -> Markup:
     )
 
 
-def _risks(manifest: Manifest) -> list[Markup]:
-    said = promised_about(manifest)
-    return [
-        part
-        for risk, question in RISKS.items()
-        for part in (element("h3", risk), element("p", element("em", question)), _text(said[risk]))
-    ]
+def risk_parts(manifest: Manifest, findings: Sequence[Findings] | None = None) -> list[Markup]:
+    """Return what a release means for people, risk by risk.
 
-
-def _text(sentence: str) -> Markup:
-    return element("p", sentence)
+    `findings` are added for the internal report. Default: none, as in the public report.
+    """
+    promised, found = promised_about(manifest), found_about(findings or ())
+    parts: list[Markup] = []
+    for risk, question in RISKS.items():
+        parts += [element("h3", risk), element("p", element("em", question))]
+        parts.append(element("p", promised[risk]))
+        if found[risk]:
+            parts.append(listed(map(value_of_remark, found[risk])))
+        elif findings is not None:
+            parts.append(element("p", "No attack was run against this risk."))
+    if NOT_STATED in found:
+        told = "These attacks do not declare which risk they show."
+        parts += [element("h3", NOT_STATED), element("p", told)]
+        parts.append(listed(map(value_of_remark, found[NOT_STATED])))
+    return parts
 
 
 def _labels(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -> list[Markup]:

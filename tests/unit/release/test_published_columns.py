@@ -68,7 +68,7 @@ def test_codebook_and_ddi_state_these_types(tmp_path):
     folder = release.write(tmp_path / "release")
     codebook = (folder / "codebook.md").read_text()
     for name, kind in TYPES.items():
-        assert f"| {name} | insensitive | {kind} | values |" in codebook
+        assert f"| {name} | insensitive | {kind} | original values |" in codebook
     root = fromstring((folder / "codebook.xml").read_text())
     inside = f"{{{DDI_NAMESPACE}}}"
     formats = {

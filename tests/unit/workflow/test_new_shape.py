@@ -70,7 +70,7 @@ def test_it_is_counted_like_the_release_that_it_tabulates(walked):
 def test_its_words_stand_in_every_document(walked):
     words = walked["TABULATED"].words
     codebook = (walked["folder"] / "codebook.md").read_text(encoding="utf-8")
-    assert "published tabulated by tabulated_mondrian" in codebook
+    assert "Tabulated release, made by the method tabulated_mondrian" in codebook
     assert words.reading in codebook
     assert "<fileName>tabulation.csv</fileName>" in (walked["folder"] / "codebook.xml").read_text()
     report = (walked["folder"] / "report.html").read_text(encoding="utf-8")
