@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 from shoal.analyse import Analyst, Linked, LinkedColumn
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.utility.moment_queries import (
-    ColumnTable,
-    count_query,
-    sum_query,
-)
-from shoal.utility.views import expected_view, views_text
+from shoal.utility.views import ColumnTable, count_query, expected_view, sum_query, views_text
 
 TEXTS = ['a"b', "it's", "ü"]
 # Names that a careless query would trip over.

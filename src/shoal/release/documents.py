@@ -42,8 +42,7 @@ from shoal.report.codebook import codebook, ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.public_report import public_report
 from shoal.slicing.correlation import Correlations, correlations
-from shoal.utility.moment_queries import ColumnTable, column_tables, quoted
-from shoal.utility.views import views_text
+from shoal.utility.views import ColumnTable, column_tables, quoted, views_text
 
 CODEBOOK = "codebook.md"
 DDI = "codebook.xml"

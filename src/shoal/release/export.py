@@ -28,8 +28,7 @@ from shoal.engines.postgres.types import copy_into, server_type
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.release.opened import Release, open_release, path_of, read_manifest
 from shoal.release.verify import verify
-from shoal.utility.moment_queries import column_tables
-from shoal.utility.views import expected_views
+from shoal.utility.views import column_tables, expected_views
 
 _MARK = "Release of Shoal"
 _DEFAULT_SCHEMA = "public"

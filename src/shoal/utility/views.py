@@ -1,25 +1,28 @@
 """The kit as SQL, for DuckDB and Postgres: text over the tables of a release.
 
-A view has every combination of entries that a bucket could link, with its expected number of rows:
-the product of the entries' counts, divided by the bucket's size to the power of the number of
-columns minus one. So ``SELECT sum(weight) FROM expected WHERE ...`` is an expected COUNT, and
-``sum(weight * age)`` an expected SUM. A combination joins as many entries as there are columns: a
-view over the columns that a query names has the same answers and is smaller. Columns that share
-attributes are joined where these agree, as `shoal.core.sliced.Layout` links them.
+A release has one table for each column of attributes (`ColumnTable`). A view has every combination
+of entries that a bucket could link, with its expected number of rows: the product of the entries'
+counts, divided by the bucket's size to the power of the number of columns minus one. So ``SELECT
+sum(weight) FROM expected WHERE ...`` is an expected COUNT, and ``sum(weight * age)`` an expected
+SUM. A combination joins as many entries as there are columns: a view over the columns that a query
+names has the same answers and is smaller. Columns that share attributes are joined where these
+agree, as `shoal.core.sliced.Layout` links them.
 
-The standard error is not a sum over combinations; `shoal.utility.moment_queries` writes queries for
-it.
+The standard error is not a sum over combinations. It follows from the spread of each column in each
+bucket, by the formula of `shoal.utility.estimates`, which `count_query` and `sum_query` spell out.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from shoal.core.errors import ParameterError
+from shoal.core.manifest import Manifest
 from shoal.core.shapes import BUCKET, COUNT
 from shoal.core.sliced import Layout, Link
-from shoal.utility.linked import columns_for
-from shoal.utility.moment_queries import ColumnTable, attributes_of, count_query, quoted
+from shoal.utility.linked import columns_for, is_evenly_shared
 
 _PAIR = 2
 _MOST_PAIRED = 12
@@ -32,6 +35,52 @@ _HOW_TO_PAIR = "A query about two columns is answered sooner by the view of the 
 _NO_PAIRS = """There are too many columns for a view of every two of them. A query is answered
 sooner by a view of the columns that it names: shoal.utility.views.expected_view writes it."""
 _HOW_SURE = "How sure a count is: in place of each TRUE, write a condition on that table."
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """A table of the release that holds one column of attributes.
+
+    If `has_count`, its column `count` is the number of rows of each entry; otherwise every line is
+    one row.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    has_count: bool = True
+
+
+def column_tables(manifest: Manifest, prefix: str = "") -> tuple[ColumnTable, ...]:
+    """Describe the tables that hold the columns of a release; none if lines are people.
+
+    The names of the tables begin with `prefix`. Default: no prefix.
+    """
+    return tuple(
+        ColumnTable(f"{prefix}{file.name}", file.columns, file.has_count)
+        for file in manifest.data_files
+        if file.has_bucket and not file.is_linking
+    )
+
+
+def attributes_of(tables: Sequence[ColumnTable]) -> tuple[str, ...]:
+    """Return the attributes of some tables, each once."""
+    if not tables:
+        raise ParameterError("The view needs at least one table.")
+    return tuple(dict.fromkeys(name for table in tables for name in table.attributes))
+
+
+def quoted(name: str) -> str:
+    """Quote a name for SQL.
+
+    Examples
+    --------
+    >>> print(quoted('say "so" twice'))
+    "say ""so"" twice"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+# --- views of expected rows -----------------------------------------------------------------------
 
 
 def expected_view(tables: Sequence[ColumnTable], name: str = "expected") -> str:
@@ -181,3 +230,209 @@ def _free(name: str, attributes: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return quoted(name)
+
+
+# --- queries with a standard error ----------------------------------------------------------------
+
+
+def count_query(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> str:
+    """Write a query that returns an expected COUNT and its standard error, both exact.
+
+    `tables` includes at least the columns with a condition. `conditions` are in SQL, by table, and
+    are joined by AND. The result of the query is one row: `expected` and `standard_error`.
+
+    Examples
+    --------
+    >>> tables = [
+    ...     ColumnTable("quasi", ("sex",), has_count=False), ColumnTable("sensitive", ("disease",))
+    ... ]
+    >>> print(count_query(tables, {"quasi": "sex = 'F'", "sensitive": "disease = 'flu'"}))
+    WITH met_1 AS (
+      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
+      FROM (
+        SELECT "bucket", CAST(sum(1) AS DOUBLE PRECISION) AS n,
+          CAST(sum(CASE WHEN (sex = 'F') THEN 1 ELSE 0 END) AS DOUBLE PRECISION) AS k
+        FROM "quasi" GROUP BY "bucket"
+      ) counted
+    ), met_2 AS (
+      SELECT "bucket", n, k / n AS m, k * (n - k) / n AS s
+      FROM (
+        SELECT "bucket", CAST(sum("count") AS DOUBLE PRECISION) AS n,
+          CAST(sum(CASE WHEN (disease = 'flu') THEN "count" ELSE 0 END) AS DOUBLE PRECISION) AS k
+        FROM "sensitive" GROUP BY "bucket"
+      ) counted
+    ), shares AS (
+      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1, met_2.m AS m2, met_2.s AS s2
+      FROM met_1
+      JOIN met_2 ON met_2."bucket" = met_1."bucket"
+    )
+    SELECT coalesce(sum(n * m1 * m2), 0) AS expected,
+      sqrt(coalesce(sum(CASE WHEN n > 1 THEN s1 * s2 / (n - 1) ELSE 0 END), 0)) AS standard_error
+    FROM shares
+    """
+    _check_tables(tables, conditions)
+    chosen, shared = _chosen(tables, conditions)
+    parts = [_met(table, shared, conditions.get(table.name, "TRUE")) for table in chosen]
+    return _moments_query(parts, len(shared))
+
+
+def sum_query(tables: Sequence[ColumnTable], attribute: str, conditions: Mapping[str, str]) -> str:
+    """Write a query that returns an expected SUM and its standard error, both exact.
+
+    As `count_query`; `tables` also hold `attribute`, of which missing values count as 0.
+
+    Examples
+    --------
+    >>> tables = [
+    ...     ColumnTable("quasi", ("age",), has_count=False), ColumnTable("sensitive", ("disease",))
+    ... ]
+    >>> print(sum_query(tables, "age", {}))
+    WITH met_1 AS (
+      SELECT "bucket", max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s
+      FROM (
+        SELECT "bucket", c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m
+        FROM (
+          SELECT "bucket", CAST(1 AS DOUBLE PRECISION) AS c,
+            CASE WHEN (TRUE) THEN coalesce(CAST("age" AS DOUBLE PRECISION), 0) ELSE 0 END AS f
+          FROM "quasi"
+        ) numbers WINDOW w AS (PARTITION BY "bucket")
+      ) entries GROUP BY "bucket"
+    ), shares AS (
+      SELECT met_1.n, met_1.m AS m1, met_1.s AS s1
+      FROM met_1
+    )
+    SELECT coalesce(sum(n * m1), 0) AS expected,
+      sqrt(coalesce(sum(CASE WHEN n > 1 THEN 0 ELSE 0 END), 0)) AS standard_error
+    FROM shares
+    """
+    _check_tables(tables, conditions)
+    holders = [table for table in tables if attribute in table.attributes]
+    if not holders:
+        raise ParameterError(
+            f"No table of the release holds {attribute!r}.",
+            hint=f"they hold {', '.join(attributes_of(tables))}.",
+        )
+    own = holders[0]
+    chosen, shared = _chosen(tables, {own.name, *conditions})
+    parts = [_added(own, attribute, shared, conditions.get(own.name, "TRUE"))]
+    parts += [
+        _met(table, shared, conditions.get(table.name, "TRUE"))
+        for table in chosen
+        if table is not own
+    ]
+    return _moments_query(parts, len(shared))
+
+
+def _chosen(
+    tables: Sequence[ColumnTable], wanted: Collection[str]
+) -> tuple[list[ColumnTable], list[str]]:
+    """Return the tables that a query needs, and the attributes that all of them share."""
+    named = [table for table in tables if table.name in wanted]
+    attributes = {name for table in named for name in table.attributes}
+    needed = columns_for([table.attributes for table in tables], attributes)
+    chosen = [table for at, table in enumerate(tables) if table in named or at in needed]
+    chosen = chosen if named else chosen[:1]
+    if not is_evenly_shared([table.attributes for table in chosen]):
+        raise ParameterError(
+            f"The query needs {len(chosen)} tables, of which some share attributes and others do "
+            "not.",
+            hint="give conditions on fewer tables; the view has expected values all the same.",
+        )
+    held = [set(table.attributes) for table in chosen]
+    is_shared = set.intersection(*held) if len(chosen) > 1 else set()
+    return chosen, [name for name in chosen[0].attributes if name in is_shared]
+
+
+def _check_tables(tables: Sequence[ColumnTable], conditions: Mapping[str, str]) -> None:
+    unknown = set(conditions) - {table.name for table in tables}
+    if unknown or not tables:
+        raise ParameterError(
+            f"{len(unknown)} conditions are on tables that are not among those of the release.",
+            hint=f"the tables are {', '.join(table.name for table in tables)}.",
+        )
+
+
+def _keys(shared: Sequence[str]) -> tuple[str, str, str]:
+    """Return the keys within which columns are linked: original, with aliases, and aliases only."""
+    bucket = quoted(BUCKET)
+    # Named by number, since an attribute may have the name of one of the columns below.
+    named = [f"key_{number}" for number in range(1, len(shared) + 1)]
+    both = [f"{quoted(name)} AS {key}" for name, key in zip(shared, named, strict=True)]
+    listed = [[bucket, *map(quoted, shared)], [bucket, *both], [bucket, *named]]
+    return ", ".join(listed[0]), ", ".join(listed[1]), ", ".join(listed[2])
+
+
+def _met(table: ColumnTable, shared: Sequence[str], condition: str) -> str:
+    """Write the query of each bucket's size n, share m of rows that meet a condition, spread s."""
+    keys, named, names = _keys(shared)
+    number = quoted(COUNT) if table.has_count else "1"
+    return (
+        f"  SELECT {names}, n, k / n AS m, k * (n - k) / n AS s\n"
+        "  FROM (\n"
+        f"    SELECT {named}, CAST(sum({number}) AS DOUBLE PRECISION) AS n,\n"
+        f"      CAST(sum(CASE WHEN ({condition}) THEN {number} ELSE 0 END) "
+        "AS DOUBLE PRECISION) AS k\n"
+        f"    FROM {quoted(table.name)} GROUP BY {keys}\n"
+        "  ) counted"
+    )
+
+
+def _added(table: ColumnTable, attribute: str, shared: Sequence[str], condition: str) -> str:
+    """Write the query of each bucket's size n, mean m of a number over its rows, and spread s."""
+    _, named, names = _keys(shared)
+    number = quoted(COUNT) if table.has_count else "1"
+    value = f"coalesce(CAST({quoted(attribute)} AS DOUBLE PRECISION), 0)"
+    return (
+        f"  SELECT {names}, max(n) AS n, max(m) AS m, sum(c * (f - m) * (f - m)) AS s\n"
+        "  FROM (\n"
+        f"    SELECT {names}, c, f, sum(c) OVER w AS n, sum(c * f) OVER w / sum(c) OVER w AS m\n"
+        "    FROM (\n"
+        f"      SELECT {named}, CAST({number} AS DOUBLE PRECISION) AS c,\n"
+        f"        CASE WHEN ({condition}) THEN {value} ELSE 0 END AS f\n"
+        f"      FROM {quoted(table.name)}\n"
+        f"    ) numbers WINDOW w AS (PARTITION BY {names})\n"
+        f"  ) entries GROUP BY {names}"
+    )
+
+
+def _moments_query(parts: Sequence[str], n_shared: int) -> str:
+    """Write the query of mean and standard error from those of n, m and s by column."""
+    numbers = range(1, len(parts) + 1)
+    bucket = quoted(BUCKET)
+    met = ", ".join(f"met_{at} AS (\n{part}\n)" for at, part in zip(numbers, parts, strict=True))
+    shares = ", ".join(f"met_{at}.m AS m{at}, met_{at}.s AS s{at}" for at in numbers)
+    joins = []
+    for at in numbers[1:]:
+        agree = "".join(
+            f" AND met_{at}.key_{key} IS NOT DISTINCT FROM met_1.key_{key}"
+            for key in range(1, n_shared + 1)
+        )
+        joins.append(f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}{agree}")
+    mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
+    # A bucket of one row, or a single column, has only one linking and no variance.
+    terms = " + ".join(_variance_terms(len(parts))) or "0"
+    return "\n".join(
+        [
+            f"WITH {met}, shares AS (",
+            f"  SELECT met_1.n, {shares}",
+            "  FROM met_1",
+            *joins,
+            ")",
+            f"SELECT coalesce(sum({mean}), 0) AS expected,",
+            f"  sqrt(coalesce(sum(CASE WHEN n > 1 THEN {terms} ELSE 0 END), 0)) AS standard_error",
+            "FROM shares",
+        ]
+    )
+
+
+def _variance_terms(n_columns: int) -> list[str]:
+    """Write the terms of the variance, one per set S of columns; see `shoal.utility.estimates`."""
+    columns = range(1, n_columns + 1)
+    terms = []
+    for r in range(_PAIR, n_columns + 1):
+        sign = "+" if r % 2 == 0 else "-"
+        weight = f"* (1 / power(n, {r - 1}) {sign} 1 / power(n * (n - 1), {r - 1}))"
+        for chosen in itertools.combinations(columns, r):
+            factors = [f"s{at}" if at in chosen else f"m{at} * m{at}" for at in columns]
+            terms.append(f"{' * '.join(factors)} {'/ (n - 1)' if r == _PAIR else weight}")
+    return terms

@@ -15,7 +15,7 @@ from shoal.core.release import Published
 from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
 from shoal.datasets import papers
-from shoal.utility import answers as extremes
+from shoal.utility import analyst as extremes
 from shoal.utility import estimates as moments
 from shoal.utility.linked import columns_for
 
