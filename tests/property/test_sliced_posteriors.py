@@ -46,7 +46,7 @@ def releases(draw):
 def test_the_posterior_is_that_of_all_linkings(drawn):
     sliced, people = drawn
     beliefs = sliced_beliefs(sliced, people, "s")
-    chosen, value, posterior = exact_posteriors(sliced, beliefs, people, np.arange(people.n_cells))
+    chosen, value, posterior = exact_posteriors(sliced, beliefs, people)
     plain = is_plain(sliced, beliefs)
     assert not plain[chosen].any()
     for number in range(people.n_cells):
@@ -73,7 +73,7 @@ def test_a_posterior_may_be_larger_than_p():
     sliced = Sliced.of_pieces(cells, layout, np.arange(4), bucket, cells.counts)
     people = cells.select(["a", "b"])
     beliefs = sliced_beliefs(sliced, people, "s")
-    chosen, value, posterior = exact_posteriors(sliced, beliefs, people, np.arange(3))
+    chosen, value, posterior = exact_posteriors(sliced, beliefs, people)
     expected = posterior_of_one(sliced, {"a": 0, "b": 0}, "s")
     at = int(np.flatnonzero(chosen == 0)[0])
     assert posterior[at] == pytest.approx(float(max(expected.values())))

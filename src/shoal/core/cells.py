@@ -52,6 +52,19 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     return first, inverse
 
 
+def total_by(owner: Codes, counts: Counts, n_owners: int) -> Counts:
+    """Add up the counts of each owner, in whole numbers.
+
+    Examples
+    --------
+    >>> total_by(np.array([1, 0, 1]), np.array([2, 3, 4]), 3).tolist()
+    [3, 6, 0]
+    """
+    totals = np.zeros(n_owners, dtype=np.int64)
+    np.add.at(totals, owner, counts)
+    return totals
+
+
 def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
     """Group equal keys; `np.unique` would need half as much memory again."""
     order = np.argsort(key, kind="stable")

@@ -36,9 +36,8 @@ from shoal.core.manifest import Manifest
 from shoal.core.parameters import OptionalExact, OptionalTexts, exact_number, texts, whole_number
 from shoal.core.progress import following
 from shoal.core.table import HIDDEN, Rows
-from shoal.hiding.attack_rules import CellAttack, protection_of
+from shoal.hiding.attack_rules import CellAttack, assumed_protection
 
-_DELTA = Fraction(4, 5)
 _SEED = 0
 """The adversary's draws are her own: nothing depends on a secret."""
 _MOST_TARGETS = 3
@@ -139,10 +138,7 @@ class Learned(CellAttack):
 
     def threshold(self, manifest: Manifest) -> Fraction:
         """Return the least belief with which the adversary counts as knowing a cell."""
-        if self.delta is not None:
-            return self.delta
-        protection = protection_of(manifest)
-        return _DELTA if protection is None else protection.delta
+        return assumed_protection(manifest).delta if self.delta is None else self.delta
 
     def guess(
         self,

@@ -44,11 +44,18 @@ from shoal.core.table import HIDDEN, Rows
 from shoal.hiding.cells import Limits
 from shoal.hiding.mining import BestRules, find_best_rules
 
+_DELTA, _GAMMA = Fraction(4, 5), Fraction(1, 1000)
+
 
 def protection_of(manifest: Manifest) -> RuleProtection | None:
     """Return the release's guarantee that no rule betrays its private cells; None without one."""
     stated = (one for one in manifest.guarantees if isinstance(one, RuleProtection))
     return next(stated, None)
+
+
+def assumed_protection(manifest: Manifest) -> RuleProtection:
+    """Return the release's guarantee against rules; without one, that of the default thresholds."""
+    return protection_of(manifest) or RuleProtection(delta=_DELTA, gamma=_GAMMA)
 
 
 @declared
@@ -159,7 +166,6 @@ class CellAttack(Attack):
 # --- the attack by rules --------------------------------------------------------------------------
 
 
-_DELTA, _GAMMA = Fraction(4, 5), Fraction(1, 1000)
 _MOST_SETS = 2**14
 """The most sets of columns that are searched if no longest antecedent is given."""
 _MOST_REASONS = 100_000
@@ -231,17 +237,11 @@ class Rules(CellAttack):
 
     def threshold(self, manifest: Manifest) -> Fraction:
         """Return the least confidence, with which the adversary counts as knowing a cell."""
-        if self.delta is not None:
-            return self.delta
-        protection = protection_of(manifest)
-        return _DELTA if protection is None else protection.delta
+        return assumed_protection(manifest).delta if self.delta is None else self.delta
 
     def support(self, manifest: Manifest) -> int | Fraction:
         """Return the least support, as a number of rows or a share of them."""
-        if self.gamma is not None:
-            return self.gamma
-        protection = protection_of(manifest)
-        return _GAMMA if protection is None else protection.gamma
+        return assumed_protection(manifest).gamma if self.gamma is None else self.gamma
 
     def guess(
         self,

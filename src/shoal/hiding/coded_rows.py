@@ -75,7 +75,7 @@ class CodedRows:
         Raises
         ------
         ParameterError
-            If it is no data frame.
+            If it is not a data frame.
         DataError
             If columns have no name, the same name or different lengths, or hold values that cannot
             be compared.
@@ -157,8 +157,7 @@ def _columns_of(frame: Any) -> dict[str, Given]:
     n_unnamed = sum(not isinstance(name, str) for name in names)
     if n_unnamed:
         raise DataError(
-            f"{n_unnamed} of the table's {len(names)} columns are named by something else than a "
-            "text.",
+            f"{n_unnamed} of the table's {len(names)} columns have names that are not texts.",
             hint="give them names, for example frame.rename(columns=str).",
         )
     if len(set(names)) < len(names):
@@ -300,8 +299,8 @@ def mark_frame(rows: CodedRows, cells: PrivateCells) -> Flags:
         else:
             assert isinstance(part, CellFile)
             raise ParameterError(
-                "The cells of a data frame are named by a file, which only a table that was read "
-                "can look up.",
+                "Private cells are listed in a file, which needs a table that was read; this is a "
+                "data frame.",
                 hint=_READ,
             )
     return marks
@@ -370,14 +369,14 @@ def choice_warnings(
     named = dict.fromkeys(_own_conditions(cells, rows.columns))
     found = [
         f"Which cells of column {column!r} are private follows from what they hold: the condition "
-        "names the column itself. Whoever sees one suppressed knows that much of it."
+        "names the column itself. A reader who sees a suppressed cell knows that much about it."
         for column in named
     ]
     for place, column in enumerate(rows.columns):
         if column not in named and _is_telling(rows, private, place, delta):
             found.append(
                 f"At least {as_text(delta)} of the private cells of column {column!r} hold one "
-                "value, more than of its other cells: whoever guesses it wherever the column is "
+                "value, a larger share than of its other cells: guessing it wherever the column is "
                 "suppressed is mostly right."
             )
     return tuple(found)

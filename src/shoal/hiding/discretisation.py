@@ -80,7 +80,7 @@ class Discretisation:
           rows share a value.
         - ``{"cuts": [0, 18, 30, 65]}``: intervals between given numbers or dates.
 
-        Beside it, `show` is ``"midpoint"`` (default) or ``"interval"``.
+        In addition, `show` may be ``"midpoint"`` (default) or ``"interval"``.
 
         Examples
         --------
@@ -210,8 +210,8 @@ def check_discretised(cuts: Mapping[str, Discretisation], columns: Sequence[str]
     stray = [column for column in cuts if column not in columns]
     if stray:
         raise SchemaError(
-            f"discretise names {stray[0]!r}, which is no quasi-identifying or sensitive column.",
-            hint=f"these are: {', '.join(columns)}.",
+            f"discretise names {stray[0]!r}, which is not a quasi-identifying or sensitive column.",
+            hint=f"these are {', '.join(columns)}.",
         )
 
 

@@ -60,9 +60,9 @@ def grades(
     derived: list[tuple[int, int]] = []
     place = np.arange(codes.size) if rank is None else rank.ravel()
     while True:
-        # Fig. 2 line 1 comes before the loop; weights of earlier rounds must not count again.
-        weight = np.zeros(codes.shape, dtype=np.int64)
-        # Lines 3 to 5, and 7: a rule that is adversarial no more adds nothing, and is removed.
+        # Line 1 comes before the loop in Figure 2; weights of earlier rounds must not count again.
+        weight = np.zeros(codes.shape, dtype=np.int64)  # line 1
+        # Lines 3 to 5, and 7: a rule that is no longer adversarial adds nothing and is removed.
         left = [rule for rule in left if _add_weights(rule, codes, state, limits, weight)]
         if not left:  # line 2
             return derived
@@ -80,7 +80,10 @@ def _add_weights(
     limits: Limits,
     weight: Integers,
 ) -> bool:
-    """Add the contribution of each cell against a rule; return whether it is adversarial."""
+    """Add each cell's contribution against a rule to its weight (Figure 2, lines 4 and 5).
+
+    Returns whether the rule is still adversarial; if not, nothing is added.
+    """
     fires = np.ones(len(codes), dtype=bool)
     for column, value in rule.antecedent.items():
         fires &= (codes[:, column] == value) & (state[:, column] == VISIBLE)

@@ -234,8 +234,8 @@ class RuleHiding(Method):
             )
         if isinstance(self.gamma, int) and self.gamma > rows.n_rows:
             raise ParameterError(
-                f"gamma asks for rules that {self.gamma} rows bear out; the table has "
-                f"{rows.n_rows}, so nothing would be protected.",
+                f"gamma requires a support of {self.gamma} rows; the table has {rows.n_rows}, so "
+                "nothing would be protected.",
                 hint="give a smaller number, or a share such as 0.001.",
             )
 
@@ -308,9 +308,9 @@ def _base_rate_warnings(
     rates: CodedRules, columns: tuple[str, ...], delta: Fraction
 ) -> tuple[str, ...]:
     return tuple(
-        f"In column {columns[column]!r} one value makes up at least {as_text(delta)} of what is "
-        "visible: whoever guesses it for a private cell is right about as often, and no hiding of "
-        "other cells protects it."
+        f"In column {columns[column]!r} one value makes up at least {as_text(delta)} of the "
+        "visible cells: guessing it for a private cell is right about as often, and hiding other "
+        "cells does not protect against that."
         for column in np.unique(rates.column).tolist()
     )
 

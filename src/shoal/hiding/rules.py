@@ -156,9 +156,24 @@ class CodedRules:
 
         In rows that show the antecedent and the value these are the cells of both, in rows that the
         rule fires at those of the antecedent [Aggarwal06, section 6.1].
+
+        Examples
+        --------
+        >>> counts = np.array([1]), np.array([1]), np.array([1]), None
+        >>> rules = CodedRules(np.array([[0, -1]]), np.array([1]), np.array([1]), *counts)
+        >>> codes, state = np.array([[0, 1], [0, 1], [1, 1]]), np.array([[0, 0], [0, 1], [0, 0]])
+        >>> rules.sensitive(codes, state).tolist()
+        [[True, True], [True, False], [False, False]]
         """
         table = HiddenTable(codes, state)
-        return mark_sensitive(table, self.antecedent, self.column, self.value)
+        shown = np.where(table.state == VISIBLE, table.codes, NO_ITEM).T
+        private = _pack(table.state.T == PRIVATE)
+        marks = np.zeros_like(private)
+        n_together = max(1, _MOST_WORDS // max(private.shape[1], 1))
+        for first in range(0, len(self), n_together):
+            _mark(marks, shown, private, self.take(np.arange(len(self))[first:][:n_together]))
+        bits = np.unpackbits(marks.view(np.uint8), axis=1, count=table.n_rows)
+        return np.ascontiguousarray(bits.T.astype(bool))
 
     def __len__(self) -> int:
         return len(self.column)
@@ -188,43 +203,21 @@ _MOST_WORDS = 2**19
 _ALL = np.uint64(2**64 - 1)
 
 
-def mark_sensitive(table: HiddenTable, antecedent: Small, column: Small, value: Small) -> Flags:
-    """Mark the cells that weigh against at least one rule, given as in `CodedRules`.
-
-    Examples
-    --------
-    >>> table = HiddenTable(np.array([[0, 1], [0, 1], [1, 1]]), np.array([[0, 0], [0, 1], [0, 0]]))
-    >>> mark_sensitive(table, np.array([[0, -1]]), np.array([1]), np.array([1])).tolist()
-    [[True, True], [True, False], [False, False]]
-    """
-    shown = np.where(table.state == VISIBLE, table.codes, NO_ITEM).T
-    private = _pack(table.state.T == PRIVATE)
-    marks = np.zeros_like(private)
-    n_together = max(1, _MOST_WORDS // max(private.shape[1], 1))
-    for first in range(0, len(column), n_together):
-        part = slice(first, first + n_together)
-        _mark(marks, shown, private, antecedent[part], column[part], value[part])
-    bits = np.unpackbits(marks.view(np.uint8), axis=1, count=table.n_rows)
-    return np.ascontiguousarray(bits.T.astype(bool))
-
-
-def _mark(
-    marks: Words, shown: Small, private: Words, antecedent: Small, column: Small, value: Small
-) -> None:
+def _mark(marks: Words, shown: Small, private: Words, rules: CodedRules) -> None:
     """Mark the cells of some rules: one row of words per column of the table."""
-    appears = np.full((len(column), marks.shape[1]), _ALL)
+    appears = np.full((len(rules), marks.shape[1]), _ALL)
     for place, codes in enumerate(shown):
-        appears &= _rows_with(codes, antecedent[:, place])
+        appears &= _rows_with(codes, rules.antecedent[:, place])
     touched = np.empty_like(appears)
     for place, codes in enumerate(shown):
-        which = np.flatnonzero(column == place)
-        has_value = _rows_with(codes, value[which])
+        which = np.flatnonzero(rules.column == place)
+        has_value = _rows_with(codes, rules.value[which])
         # Cells of Y weigh in rows that show X and y.
         marks[place] |= np.bitwise_or.reduce(appears[which] & has_value, axis=0)
         touched[which] = appears[which] & (has_value | private[place])
     # Cells of X weigh in these rows, and in those at whose private Y the rule fires.
     for place in range(len(shown)):
-        is_named = antecedent[:, place] != NO_ITEM
+        is_named = rules.antecedent[:, place] != NO_ITEM
         marks[place] |= np.bitwise_or.reduce(touched[is_named], axis=0)
 
 

@@ -78,8 +78,8 @@ class SlicedLinkage(Attack):
         is_limit=True,
     )
     exact: int = whole_number(
-        "Of how many kinds of people who match several buckets the exact posterior is found; those "
-        "of whom most is believed come first.",
+        "The number of kinds of people who match several buckets whose exact posterior is "
+        "computed; the strongest beliefs come first.",
         default=200,
         least=0,
     )
@@ -195,7 +195,7 @@ class _Found:
         shares[tuple_, code] = share.astype(np.float64)
         if most_exact:
             chosen, likely, chance = exact_posteriors(
-                sliced, beliefs, known, np.arange(known.n_cells), most_tuples=most_exact
+                sliced, beliefs, known, most_tuples=most_exact
             )
             value[chosen], posterior[chosen] = likely, chance
             shares[chosen, likely] = chance

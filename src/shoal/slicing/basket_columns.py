@@ -52,20 +52,6 @@ class BasketColumns:
     sets: tuple[tuple[_Set, ...], ...]
     recode: tuple[Recode, ...] = ()
 
-    @property
-    def n_withheld(self) -> int:
-        """The number of sets of baskets, over all columns, that lack some or all of their items."""
-        labels = {labels.column: labels for labels in self.recode}
-        n_withheld = 0
-        for place, domain in enumerate(self.rows.domains):
-            if domain.column in labels:
-                is_whole = np.array(
-                    [label.text in domain.texts for label in labels[domain.column].labels]
-                )
-                is_folded = ~is_whole[labels[domain.column].index]
-                n_withheld += int(is_folded[self.rows.codes[:, place]].sum())
-        return n_withheld
-
     def folded(self) -> Rows:
         """Return the rows with labels in place of rare sets."""
         domains, codes = list(self.rows.domains), self.rows.codes.copy()

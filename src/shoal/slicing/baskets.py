@@ -163,27 +163,6 @@ class ItemClusters:
         )
 
 
-def item_correlations(baskets: Baskets) -> Floats:
-    """Return phi-squared of every pair of items, each present or absent, by their codes.
-
-    It is a plain matrix because the names of items are values of the table, which `Correlations`
-    would show. At most `MOST_ITEMS` items are accepted.
-    """
-    _check_few(baskets)
-    supports, n_items = baskets.supports, baskets.n_items
-    first, second = np.triu_indices(n_items, k=1)
-    together = np.zeros((n_items, n_items), dtype=np.int64)
-    ones, others, counts = baskets.pairs()
-    together[ones, others] = counts
-    matrix = np.zeros((n_items, n_items))
-    matrix[first, second] = _phi_squared(
-        baskets.n_baskets, supports[first], supports[second], together[first, second]
-    )
-    matrix += matrix.T
-    np.fill_diagonal(matrix, (supports > 0) & (supports < baskets.n_baskets))
-    return matrix
-
-
 def cluster_items(
     baskets: Baskets, *, n_clusters: int | None = None, max_items: int | None = None
 ) -> ItemClusters:
@@ -218,15 +197,6 @@ def cluster_items(
     return ItemClusters(_join(baskets, whole("max_items", max_items, least=1)))
 
 
-def _check_few(baskets: Baskets) -> None:
-    if baskets.n_items > MOST_ITEMS:
-        raise ParameterError(
-            f"The correlations of {baskets.n_items} items are too many for one matrix, which "
-            f"holds those of {MOST_ITEMS}.",
-            hint="cluster items with max_items=8, for example, which needs no matrix.",
-        )
-
-
 def _phi_squared(n_baskets: int, first: Counts, second: Counts, together: Counts) -> Floats:
     """Return ``(n n11 - n1 n2)^2 / (n1 (n - n1) n2 (n - n2))``; 0 if an item has one value."""
     excess = (n_baskets * together - first * second).astype(np.float64)
@@ -238,7 +208,7 @@ def _phi_squared(n_baskets: int, first: Counts, second: Counts, together: Counts
     return found
 
 
-def _attracted(baskets: Baskets) -> tuple[Codes, Codes, Floats]:
+def attracted_pairs(baskets: Baskets) -> tuple[Codes, Codes, Floats]:
     """Return the pairs of items that attract each other, with their correlation."""
     first, second, counts = baskets.pairs()
     supports = baskets.supports
@@ -250,8 +220,13 @@ def _attracted(baskets: Baskets) -> tuple[Codes, Codes, Floats]:
 
 
 def _distance(baskets: Baskets) -> Floats:
-    _check_few(baskets)
-    first, second, phi_squared = _attracted(baskets)
+    if baskets.n_items > MOST_ITEMS:
+        raise ParameterError(
+            f"The correlations of {baskets.n_items} items are too many for one matrix, which "
+            f"holds those of {MOST_ITEMS}.",
+            hint="cluster items with max_items=8, for example, which needs no matrix.",
+        )
+    first, second, phi_squared = attracted_pairs(baskets)
     distance = np.ones((baskets.n_items, baskets.n_items))
     distance[first, second] = distance[second, first] = np.round(1 - phi_squared, _DECIMALS)
     np.fill_diagonal(distance, 0)
@@ -260,7 +235,7 @@ def _distance(baskets: Baskets) -> Floats:
 
 def _join(baskets: Baskets, max_items: int) -> tuple[tuple[int, ...], ...]:
     """Join the clusters of each pair in turn, if both together are not too large."""
-    first, second, phi_squared = _attracted(baskets)
+    first, second, phi_squared = attracted_pairs(baskets)
     order = np.argsort(-phi_squared, kind="stable")
     cluster = list(range(baskets.n_items))
     members = [[item] for item in range(baskets.n_items)]

@@ -25,10 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Flags
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.sliced import Layout, Link, Sliced, SlicedColumn
+from shoal.locating.location import spread
 
 Diversity = Literal["frequency", "distinct"]
 # The relative error of sums of fewer than 2**30 positive terms, each a product of a few counts, is
@@ -374,8 +375,7 @@ def _count_by(column: SlicedColumn, names: Sequence[str], sliced: Sliced) -> _Vi
     codes = [column.bucket, *(column.codes(name) for name in names)]
     sizes = [sliced.n_buckets, *(sliced.domain(name).size for name in names)]
     first, inverse = group(codes, sizes, len(column.bucket))
-    count = np.zeros(len(first), dtype=np.int64)
-    np.add.at(count, inverse, column.count)
+    count = total_by(inverse, column.count, len(first))
     chosen = {name: code[first] for name, code in zip(names, codes[1:], strict=True)}
     return _View(column.bucket[first], count, chosen)
 
@@ -391,10 +391,8 @@ def _pair(
     order = np.argsort(held, kind="stable")
     n_held = np.bincount(held, minlength=len(first))
     starts = np.cumsum(n_held) - n_held
-    repeats = n_held[wanted]
-    left = np.repeat(np.arange(n_theirs), repeats)
-    offset = np.arange(len(left)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    return left, order[np.repeat(starts[wanted], repeats) + offset].astype(np.int64)
+    left, place = spread(starts[wanted], n_held[wanted])
+    return left, order[place].astype(np.int64)
 
 
 def _translate(theirs: Domain, ours: Domain, codes: Codes) -> Codes:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import reachable, whole
@@ -202,9 +202,7 @@ def _tree(cells: Cells, name: str, trees: Mapping[str, Tree]) -> Tree:
 
 def _counts(cells: Cells, name: str) -> Counts:
     """Count the rows of each code of a column."""
-    counts = np.zeros(cells.domain(name).size, dtype=np.int64)
-    np.add.at(counts, cells.column(name), cells.counts)
-    return counts
+    return total_by(cells.column(name), cells.counts, cells.domain(name).size)
 
 
 def _fold(domain: Domain, counts: Counts) -> Tree:

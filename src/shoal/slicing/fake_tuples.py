@@ -28,6 +28,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts, Flags
 from shoal.core.cells import group
 from shoal.core.errors import InfeasibleError
+from shoal.locating.location import spread
 from shoal.slicing import _kernels
 
 _FEW = 10
@@ -175,10 +176,8 @@ def _matching_among(columns: Sequence[ValuesByBucket], tuples: Codes, at: int) -
     """Count the matching buckets of tuples among those that hold their value of one column."""
     starts, buckets = columns[at].by_value
     value = tuples[:, at]
-    n_pairs = starts[value + 1] - starts[value]
-    row = np.repeat(np.arange(len(tuples)), n_pairs)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
-    bucket = buckets[starts[value[row]] + place]
+    row, place = spread(starts[value], starts[value + 1] - starts[value])
+    bucket = buckets[place]
     for other, column in enumerate(columns):
         if other != at:
             is_held = _holds(column, bucket, tuples[row, other])

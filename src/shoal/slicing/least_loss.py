@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Words
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.tree import Tree
 
 MOST_VISITS = 300_000
@@ -131,8 +131,7 @@ class ColumnValues:
 
     def _counted(self, classes: Sequence[Codes], sizes: Sequence[int]) -> ColumnValues:
         first, inverse = group(classes, sizes, len(self.counts))
-        counts = np.zeros(len(first), dtype=np.int64)
-        np.add.at(counts, inverse, self.counts)
+        counts = total_by(inverse, self.counts, len(first))
         kept = tuple(codes[first] for codes in classes)
         return ColumnValues(self.attributes, kept, tuple(sizes), counts)
 

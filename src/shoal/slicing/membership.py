@@ -173,7 +173,7 @@ _Key = tuple[tuple[str, bytes], ...]
 _CLOSE = 16
 """Frequencies that differ by less than one part in this many are not tried separately."""
 _N_SPLITS = 5
-"""The number of halves to try; a single one may be lucky."""
+"""The number of random halves that are sliced; a single one may be lucky."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,6 @@ def find_frequency(
     bound: Fraction,
     generator: np.random.Generator,
     least: int = 1,
-    n_splits: int = _N_SPLITS,
 ) -> ProtectedMembership:
     """Find a minimum frequency of column values that protects membership.
 
@@ -258,7 +257,7 @@ def find_frequency(
     >>> found.high <= 0.6
     True
     """
-    halves = [split_rows(cells, cells.n_rows // 2, generator) for _ in range(n_splits)]
+    halves = [split_rows(cells, cells.n_rows // 2, generator) for _ in range(_N_SPLITS)]
     trials = [_Trials(half, rest, generalize, slice_rows) for half, rest in halves]
     search = _Search(trials, float(bound), least)
     low, high, most = least - 1, least, min(one.highest_frequency(least) for one in trials)

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.errors import DataError, InfeasibleError, ParameterError
 from shoal.core.exact import as_text, highest_at_most, reachable
 from shoal.core.plan import Segments
@@ -60,16 +60,13 @@ class TuplePartition:
         """Sort pieces, and add up the pieces of a cell in the same bucket."""
         n_buckets = int(bucket.max(initial=-1)) + 1
         first, inverse = group([cell, bucket], [cells.n_cells, n_buckets], len(cell))
-        total = np.zeros(len(first), dtype=np.int64)
-        np.add.at(total, inverse, count)
+        total = total_by(inverse, count, len(first))
         return cls(cells, n_buckets, cell[first], bucket[first], total)
 
     @property
     def sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        sizes = np.zeros(self.n_buckets, dtype=np.int64)
-        np.add.at(sizes, self.bucket, self.count)
-        return sizes
+        return total_by(self.bucket, self.count, self.n_buckets)
 
     def segments(self) -> Segments:
         """Return the segments of a plan: the rows of a cell go to its buckets in order of rank."""

@@ -40,15 +40,14 @@ def exact_posteriors(
     sliced: Sliced,
     beliefs: SlicedBeliefs,
     tuples: Cells,
-    candidates: Codes,
     *,
     most_tuples: int = 200,
 ) -> tuple[Codes, Codes, Floats]:
     """Compute the posterior of tuples for which p(t, s) is not the posterior.
 
-    Of the candidates, the `most_tuples` with the largest p(t, s) are chosen; if columns share
-    attributes, only those with few linkings remain. Returned are the chosen tuples, the most likely
-    value of each, and its probability. The tuples are in the release's own codes.
+    The `most_tuples` with the largest p(t, s) are chosen; if columns share attributes, only those
+    with few linkings remain. Returns the chosen tuples, the most likely value of each, and its
+    probability. The tuples are in the release's own codes.
 
     Examples
     --------
@@ -63,13 +62,11 @@ def exact_posteriors(
     >>> release = Sliced.of_pieces(cells, layout, np.arange(4), bucket, cells.counts)
     >>> people = cells.select(["sex"])
     >>> beliefs = sliced_beliefs(release, people)
-    >>> exact_posteriors(release, beliefs, people, np.arange(2))[2].tolist()
+    >>> exact_posteriors(release, beliefs, people)[2].tolist()
     [0.5, 0.5]
     """
-    is_asked = np.zeros(tuples.n_cells, dtype=bool)
-    is_asked[candidates] = True
     n_matching = np.bincount(beliefs.matches[0], minlength=tuples.n_cells)
-    open_ones = np.flatnonzero(is_asked & (n_matching > 0) & ~is_plain(sliced, beliefs))
+    open_ones = np.flatnonzero((n_matching > 0) & ~is_plain(sliced, beliefs))
     order = np.argsort(-beliefs.largest[open_ones].astype(np.float64), kind="stable")
     chosen = open_ones[order[:most_tuples]]
     if sliced.layout.is_overlapping:

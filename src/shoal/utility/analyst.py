@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import group
+from shoal.core.cells import group, total_by
 from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
 from shoal.core.release import Published
@@ -100,8 +100,8 @@ class Analyst:
             release = release.published
         if not isinstance(release, Published | Linked):
             raise ParameterError(
-                f"An analyst asks a release, not a {type(release).__name__}.",
-                hint="give what shoal.anonymize or shoal.open_release gave.",
+                f"Analyst takes a release, not a {type(release).__name__}.",
+                hint="pass what shoal.anonymize or shoal.open_release returned.",
             )
         self._columns = release.columns if isinstance(release, Linked) else columns_of(release)
         self._moments: dict[tuple[int, ...], _Moments] = {}
@@ -294,7 +294,7 @@ class _Moments:
         is_number = domain.type in (ColumnType.INTEGER, ColumnType.REAL)
         if not is_number or domain.numbers is None:
             raise ParameterError(
-                f"The values of {attribute!r} are no numbers, as published, so they have no sum.",
+                f"The values of {attribute!r} are not published as numbers, so they have no sum.",
                 hint="count rows, or ask for a table.",
             )
         numbers, is_there = np.zeros(domain.size), np.zeros(domain.size)
@@ -308,7 +308,7 @@ class _Moments:
         if not domain.type.has_order:
             raise ParameterError(
                 f"The values of {attribute!r} have no order, as published.",
-                hint="least and largest are of numbers, dates and ordered attributes.",
+                hint="least and largest need numbers, dates or ordered values.",
             )
         selection = self.reader.read(where)
         at = self.linked.place_of[attribute]
@@ -358,8 +358,7 @@ def _others(linked: Linked, at: int, selection: Box) -> tuple[Flags, Counts]:
     for other, marks in selection.marks.items():
         if other != at:
             column = linked.columns[other]
-            n_met = np.zeros(linked.n_buckets, dtype=np.int64)
-            np.add.at(n_met, column.bucket[marks], column.count[marks])
+            n_met = total_by(column.bucket[marks], column.count[marks], linked.n_buckets)
             can_be &= n_met > 0
             n_escaping += linked.sizes - n_met
     return can_be, n_escaping

@@ -233,7 +233,7 @@ class _Tables:
 
 
 def _compare(tables: Sequence[_Tables], least: int, bound: Fraction) -> tuple[object, ...]:
-    """Return the figures for one least conviction."""
+    """Return the figures for one minimum conviction."""
     errors: list[float] = []
     true: set[_Rule] = set()
     found: set[_Rule] = set()

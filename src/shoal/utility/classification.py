@@ -260,7 +260,7 @@ def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float,
     if not np.array_equal(weights, other.outcomes[ROWS]):
         raise ParameterError(
             "The two releases were not measured on the same rows.",
-            hint="take one table, and the same number of folds and seed.",
+            hint="measure both on one table, with the same number of folds and the same seed.",
         )
     shared = [known for known in one.outcomes if known in other.outcomes and known != ROWS]
     if name not in shared:

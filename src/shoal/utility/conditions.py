@@ -303,8 +303,8 @@ class _Attribute:
             ColumnType.BOOLEAN: "truth values",
         }
         return ParameterError(
-            f"A condition on {self.domain.column!r} is of a kind that the attribute does not have.",
-            hint=f"its values are {kinds.get(self.domain.type, 'texts')}, in the release.",
+            f"A condition on {self.domain.column!r} does not have the type of its values.",
+            hint=f"in the release they are {kinds.get(self.domain.type, 'texts')}.",
         )
 
 

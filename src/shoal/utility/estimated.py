@@ -173,7 +173,7 @@ class Estimated:
         if self.n_rows > truth.n_rows:
             raise ParameterError(
                 f"The release has {self.n_rows} rows, more than the {truth.n_rows} of the table.",
-                hint="count the table that it was made from, all of its rows.",
+                hint="count all rows of the table that the release was made from.",
             )
         self._linked: dict[tuple[int, ...], Linked] = {}
 

@@ -31,8 +31,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import group
+from shoal.core.cells import group, total_by
 from shoal.core.errors import ParameterError
+from shoal.locating.location import spread
 from shoal.utility.linked import Linked, LinkedColumn
 
 Value = int | float | str | bool | dt.date | None
@@ -127,7 +128,7 @@ class ContingencyTable:
 
 
 _NORMAL_QUANTILE = 1.959963984540054
-"""Of 95 %, two-sided."""
+"""Normal quantile of a two-sided interval at 95 %."""
 
 
 def mean_interval(numbers: Floats, weights: Floats | None = None) -> tuple[float, float]:
@@ -360,9 +361,7 @@ def _grouped(
     keys = [column.bucket[chosen], part[chosen]]
     n_buckets = int(column.bucket.max(initial=-1)) + 1
     first, inverse = group(keys, [n_buckets, n_parts], len(chosen))
-    counts = np.zeros(len(first), dtype=np.int64)
-    np.add.at(counts, inverse, column.count[chosen])
-    return keys[0][first], keys[1][first], counts
+    return keys[0][first], keys[1][first], total_by(inverse, column.count[chosen], len(first))
 
 
 def _chunks(
@@ -386,8 +385,7 @@ def _joined(
     for in_bucket, part, count in grouped:
         low = np.searchsorted(in_bucket, bucket)
         n_here = np.searchsorted(in_bucket, bucket, side="right") - low
-        left = np.repeat(np.arange(len(bucket)), n_here)
-        right = low[left] + np.arange(len(left)) - (np.cumsum(n_here) - n_here)[left]
+        left, right = spread(low, n_here)
         bucket, cell = bucket[left], cell[left] + part[right]
         counts = [*(held[left] for held in counts), count[right]]
     return bucket, cell, counts

@@ -46,7 +46,7 @@ class Tables:
 
     @classmethod
     def of_release(cls, estimated: Estimated, names: Sequence[str] | None = None) -> Tables:
-        """Expect tables of some attributes from a release. Default: all attributes."""
+        """Return the expected tables of a release. Default: those of all attributes."""
         names = estimated.attributes if names is None else names
         shares = {name: estimated.shares[name] for name in names}
         domains = {name: estimated.truth.domain(name) for name in names}
@@ -54,7 +54,7 @@ class Tables:
 
     @classmethod
     def of_table(cls, cells: Cells, names: Sequence[str]) -> Tables:
-        """Count tables in the original, which is one bucket with a single column."""
+        """Return the tables of the original, which is one bucket with a single column."""
         chosen = cells.select(names)
         bucket = np.zeros(chosen.n_cells, dtype=np.int64)
         column = LinkedColumn(chosen.domains, bucket, chosen.codes, chosen.counts)

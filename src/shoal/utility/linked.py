@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.release import Published
@@ -86,7 +86,7 @@ class Linked:
     columns
         The columns, their entries sorted by bucket.
     sizes
-        The number of rows in each bucket, at least 1; the same by every column.
+        The number of rows in each bucket, at least 1; the same in every column.
 
     Examples
     --------
@@ -117,18 +117,18 @@ class Linked:
         Raises
         ------
         DataError
-            If buckets have different sizes by different columns, or some columns share an attribute
-            and others do not.
+            If a bucket has different numbers of rows in different columns, or some columns share
+            an attribute and others do not.
         """
         if not columns:
             raise DataError("A release needs at least one column of attributes.")
         parted, n_buckets = _part_by_shared(columns)
-        sizes = [_sizes(column, n_buckets) for column in parted]
+        sizes = [total_by(column.bucket, column.count, n_buckets) for column in parted]
         n_wrong = sum(np.count_nonzero(size != sizes[0]) for size in sizes[1:])
         if n_wrong:
             raise DataError(
-                f"{n_wrong} buckets have different numbers of rows by different columns.",
-                hint="take all columns from one release, whole.",
+                f"{n_wrong} buckets have different numbers of rows in different columns.",
+                hint="take all columns of one release, unchanged.",
             )
         is_used = sizes[0] > 0
         number = np.cumsum(is_used) - 1
@@ -233,7 +233,7 @@ def confirm_same_values(columns: Sequence[LinkedColumn]) -> None:
         if first is not domain and first.labels() != domain.labels():
             raise DataError(
                 f"Columns that share {domain.column!r} hold different values of it.",
-                hint="take all columns from one release, whole.",
+                hint="take all columns of one release, unchanged.",
             )
 
 
@@ -279,12 +279,6 @@ def _shared(columns: Sequence[LinkedColumn]) -> list[str]:
             hint="ask about fewer columns at a time: two that share them, or those that do not.",
         )
     return repeated
-
-
-def _sizes(column: LinkedColumn, n_buckets: int) -> Counts:
-    sizes = np.zeros(n_buckets, dtype=np.int64)
-    np.add.at(sizes, column.bucket, column.count)
-    return sizes
 
 
 def _sorted(column: LinkedColumn, number: Codes) -> LinkedColumn:
@@ -347,7 +341,7 @@ def _paired(
     if not np.array_equal(before[order], after[drawn]):
         raise DataError(
             "Columns hold different numbers of rows of a bucket, or of a value that they share.",
-            hint="take all columns from one release, whole.",
+            hint="take all columns of one release, unchanged.",
         )
     paired = np.empty(len(order), dtype=np.int64)
     paired[order] = drawn

@@ -363,7 +363,7 @@ def _keys(shared: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _met(table: ColumnTable, shared: Sequence[str], condition: str) -> str:
-    """Write the query of each bucket's size n, share m of rows that meet a condition, spread s."""
+    """Write the query of each bucket's size n, share m that meets a condition, and spread s."""
     keys, named, names = _keys(shared)
     number = quoted(COUNT) if table.has_count else "1"
     return (

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import coo_array, diags_array
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.utility.estimated import Estimated
 from shoal.utility.linked import Linked, LinkedColumn
 
@@ -216,8 +216,7 @@ class _Entries:
         n_buckets = int(column.bucket.max(initial=-1)) + 1
         keys, key_sizes = [column.bucket, *codes], [n_buckets, *sizes]
         first, inverse = group(keys, key_sizes, len(column.count))
-        count = np.zeros(len(first), dtype=np.int64)
-        np.add.at(count, inverse, column.count)
+        count = total_by(inverse, column.count, len(first))
         kept = {name: code[first] for name, code in zip(names, codes, strict=True)}
         starts = np.flatnonzero(np.diff(column.bucket[first], prepend=-1))
         return cls(kept, count, starts)

@@ -234,7 +234,7 @@ def test_what_names_no_cell_is_refused_though_others_do():
 
 
 def test_more_support_than_there_are_rows_is_refused():
-    with pytest.raises(ParameterError, match="gamma asks for rules that 3 rows bear out"):
+    with pytest.raises(ParameterError, match="gamma requires a support of 3 rows"):
         release_of({"a": [1, 2], "b": [1, 2]}, "a", gamma=3)
 
 

@@ -124,7 +124,7 @@ def test_no_private_cells_at_all_are_refused_but_an_empty_mask_is_not():
         ([(0, -1)], "column -1"),
         ({"column": "height"}, "no column 'height'"),
         ("height", "begins with no column"),
-        ({"file": "cells.csv"}, "by a file"),
+        ({"file": "cells.csv"}, "in a file"),
         (np.zeros((10, 5)), "true or false"),
         (5, "cannot be given as a int"),
     ],

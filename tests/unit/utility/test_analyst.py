@@ -340,7 +340,7 @@ def test_a_release_is_asked_as_it_is(tmp_path):
 
 
 def test_other_things_are_not_asked():
-    with pytest.raises(ParameterError, match="An analyst asks a release, not a str"):
+    with pytest.raises(ParameterError, match="Analyst takes a release, not a str"):
         Analyst("release")
 
 

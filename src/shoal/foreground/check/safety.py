@@ -25,7 +25,7 @@ import numpy as np
 
 from shoal.core.adversary_guarantees import ForegroundSafety
 from shoal.core.arrays import Codes, Counts, Floats
-from shoal.core.cells import Buckets, Cells
+from shoal.core.cells import Buckets, Cells, total_by
 from shoal.core.exact import as_text
 from shoal.core.progress import Work
 from shoal.core.verdict import Evidence, Verdict, confirm_occupied
@@ -129,9 +129,7 @@ def _aims(guarantee: ForegroundSafety, buckets: Buckets) -> list[tuple[int, ...]
 
 def _carriers(buckets: Buckets, values: tuple[int, ...]) -> Counts:
     chosen = np.isin(buckets.value, values)
-    counts = np.zeros(buckets.n_buckets, dtype=np.int64)
-    np.add.at(counts, buckets.bucket[chosen], buckets.count[chosen])
-    return counts
+    return total_by(buckets.bucket[chosen], buckets.count[chosen], buckets.n_buckets)
 
 
 def _shares(buckets: Buckets, aims: list[tuple[int, ...]]) -> Floats:

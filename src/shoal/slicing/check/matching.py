@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import group
+from shoal.core.cells import group, total_by
 from shoal.core.progress import TooMuchWork, Work
 from shoal.core.sliced import Sliced, SlicedColumn
 
@@ -268,13 +268,6 @@ def _sum_up(owner: Codes, value: Codes, amount: Floats, n_columns: int, found: S
     found.low[rows] = np.where(is_kept, share * (1 - error), 0)
     found.high[rows] = np.where(is_kept, share * (1 + error), 1)
     found.n_values[rows] = n_values
-
-
-def total_by(owner: Codes, counts: Counts, n_owners: int) -> Counts:
-    """Add up the counts of each owner."""
-    totals = np.zeros(n_owners, dtype=np.int64)
-    np.add.at(totals, owner, counts)
-    return totals
 
 
 def _ranges(starts: Codes, lengths: Codes) -> tuple[Codes, Codes]:

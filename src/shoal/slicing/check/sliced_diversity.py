@@ -27,18 +27,14 @@ import numpy as np
 
 from shoal.core.adversary_guarantees import SlicedDiversity
 from shoal.core.arrays import Codes
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import Number, as_text, exact, greatest, is_at_most
 from shoal.core.guarantees import Guarantee
 from shoal.core.progress import Work
 from shoal.core.sliced import Layout, Sliced, SlicedColumn
 from shoal.core.verdict import Evidence, Verdict
-from shoal.slicing.check.matching import (
-    estimate_shares,
-    is_matched_once,
-    total_by,
-)
+from shoal.slicing.check.matching import estimate_shares, is_matched_once
 
 Diversity = Literal["frequency", "distinct"]
 Basis = Literal["values", "tuples", "bound"]
