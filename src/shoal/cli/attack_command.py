@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 metavar="FILE",
-                help="What the adversary knows beside the release, as `shoal mine` writes it. "
+                help="What the adversary knows besides the release, as `shoal mine` writes it. "
                 "Default: what the release was made against, if that is at hand.",
             ),
         ] = None,

@@ -59,7 +59,7 @@ Delta = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER",
-        help="The least confidence of a rule, among visible and among private cells. Default: 0.8.",
+        help="The minimum confidence of a rule, among visible and private cells. Default: 0.8.",
         rich_help_panel=_PRIVATE,
     ),
 ]
@@ -67,7 +67,7 @@ Gamma = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER",
-        help="The least support of a rule: a share of the rows, or a whole number of rows. "
+        help="The minimum support of a rule: a share of the rows, or a whole number of rows. "
         "Default: 0.001.",
         rich_help_panel=_PRIVATE,
     ),
@@ -233,7 +233,7 @@ def register(app: typer.Typer) -> None:
             str,
             typer.Option(
                 metavar="NUMBER",
-                help="The least support of these: a share of the rows, or a whole number of rows.",
+                help="The minimum support of these: a share of the rows, or a number of rows.",
                 rich_help_panel=_OTHERS,
             ),
         ] = "0.01",

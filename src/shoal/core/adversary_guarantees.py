@@ -152,10 +152,10 @@ class RuleProtection(Guarantee):
     """
 
     delta: Exact = exact_number(
-        "The least confidence of a rule.", above=0, at_most=1, hint="for example 0.8."
+        "The minimum confidence of a rule.", above=0, at_most=1, hint="for example 0.8."
     )
     gamma: Converted[Number, int | Fraction] = amount(
-        "The least support of a rule: a number of rows if it is an integer, or else a share.",
+        "The minimum support of a rule: a number of rows if it is an integer, or else a share.",
         check_gamma,
     )
     mode: str = choice(

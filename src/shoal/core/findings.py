@@ -114,7 +114,7 @@ class CellGuesses:
     table with only the private cells blanked. The latter is empty if that table is not at hand.
     """
 
-    # The least belief with which an adversary counts as knowing a cell.
+    # The minimum belief with which an adversary counts as knowing a cell.
     threshold: Fraction
     # The columns attacked; None for all of them.
     columns: tuple[str, ...] | None

@@ -128,8 +128,9 @@ class Foreground(Attack):
     )
     knowledge: Converted[Knowledge | Beliefs | str | Path | None, Knowledge | Beliefs | None] = (
         from_file(
-            "What the adversary knows beside the release: negative rules, which exclude people, or "
-            "prior beliefs, which are part of the likelihood. Default: what the attack is given.",
+            "What the adversary knows besides the release: negative rules, which exclude people, "
+            "or prior beliefs, which are part of the likelihood. Default: what the attack is "
+            "given.",
             (Knowledge, Beliefs),
             default=None,
             file="knowledge",

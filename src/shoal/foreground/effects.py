@@ -211,7 +211,7 @@ class Effects:
 
     The first parameter is the level, which nothing ties; the last is always 0 and is used if a
     value has no group. Minus twice the logarithm of the prior is a penalty times `form`. `place`
-    has the parameters of each distinct row, beside the level, and `of_code` those of each code of
+    has the parameters of each distinct row, besides the level, and `of_code` those of each code of
     each column. `ridge` is how strongly each parameter is shrunk towards 0; `low`, `high` and
     `weight` are pairs of neighbours along an order, and how strongly they are tied to each other.
     """

@@ -19,25 +19,21 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.core.arrays import Counts, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.foreground._kernels import expect
 from shoal.foreground.law import condition, odds_of, weigh_worlds
 from shoal.foreground.shapes import Shapes
+from shoal.locating.exposed import Exposed
 
 if TYPE_CHECKING:
     from scipy import sparse
-from dataclasses import field, replace
-
-import numpy.typing as npt
-
-from shoal.core.arrays import Codes, Flags
-from shoal.locating.exposed import Exposed
 
 _MOST_ENTRIES = 2_000_000
 """How many entries of buckets are held in memory at once."""

@@ -252,7 +252,7 @@ circle."""
 _WORTH = 600
 """The cost of one class here, in steps of a table over the rows."""
 _NOTHING = 45.0
-"""Terms below e to the minus this are negligible beside 1."""
+"""Terms below e to the minus this are negligible compared with 1."""
 _A_TIME = 1 << 20
 """How many pairs of a class and a point are computed at a time."""
 

@@ -39,8 +39,8 @@ _ON_RIDGE = 0.01
 """How far beliefs may be off if a maximum is on a ridge, along which the likelihood is flat."""
 
 Policy = Literal["pool", "prior", "half"]
-"""What is assumed of signatures with too few rows: that they share one probability, which is
-estimated with the others; that of the whole table; or one half."""
+"""The probability of signatures with too few rows: one that they share, estimated with the others
+(`pool`); that of the whole table (`prior`); or one half (`half`)."""
 
 
 @dataclass(frozen=True, eq=False)

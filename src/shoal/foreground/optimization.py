@@ -136,7 +136,7 @@ def information(shapes: Shapes, place: Codes, f: Floats, n_rows: Floats, size: i
     """Return the information matrix of an additive logit with `size` parameters.
 
     In `shapes`, rows that cannot be carriers have the class after the last. `place` has one row per
-    class: the places of its parameters beside the first, the level, which all classes share.
+    class: the places of its parameters besides the first, the level, which all classes share.
     """
     # No product of dense matrices: its rounding depends on the number of threads.
     from scipy import sparse  # noqa: PLC0415 - it takes long to import

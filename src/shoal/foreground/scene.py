@@ -195,7 +195,7 @@ class Scene:
 
     @property
     def has_knowledge(self) -> bool:
-        """Whether the adversary knows anything beside the release."""
+        """Whether the adversary knows anything besides the release."""
         return self.rules is not None or self.beliefs is not None
 
     def forbidden(self, values: tuple[int, ...]) -> Flags | None:

@@ -50,9 +50,9 @@ _DISTINCT = 1e-6
 _ALIKE = 1e-2
 """Ends that are not clearly maxima, and are this close in probability, count as one."""
 _HIGHER = 1e-7
-"""A point is left if a climb from beside it ends higher by this in log-likelihood."""
+"""A point is left if a climb from next to it ends higher by this in log-likelihood."""
 _BESIDE = 0.05
-_BOWL, _AS_FORETOLD = 1.0, 0.1
+_BOWL, _AS_PREDICTED = 1.0, 0.1
 """A climb ends at a known maximum if it is lower by no more than the first, and by as much as
 predicted to within the second, as a fraction."""
 _MAX_STEPS = 400
@@ -149,7 +149,7 @@ def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
 
 @dataclass(eq=False)
 class _Maximum:
-    """A point that no climb from beside it leaves, its log-likelihood, and the curvature there.
+    """A point that no climb from next to it leaves, its log-likelihood, and the curvature there.
 
     `is_definite` says that it is clearly a maximum and not on a ridge.
     """
@@ -227,7 +227,7 @@ class _Search:
         return any(np.abs(f - one.f).max() <= _DISTINCT for one in self.maxima)
 
     def _ends_above(self, f: Floats, height: float) -> tuple[bool, list[Floats]]:
-        """Climb from beside a point.
+        """Climb from points next to a given one.
 
         Returns whether some climb ended higher, so that the point is not a maximum, and the higher
         ends that are not known yet.
@@ -332,9 +332,9 @@ class _Search:
         is_in_bowl = np.zeros(len(f), dtype=bool)
         for one in self.maxima:
             if one.is_definite:
-                foretold = one.curvature.fall(f)
-                room = _AS_FORETOLD * foretold + _SAME
-                is_near = (foretold <= _BOWL) & (np.abs(one.height - height - foretold) <= room)
+                predicted = one.curvature.fall(f)
+                room = _AS_PREDICTED * predicted + _SAME
+                is_near = (predicted <= _BOWL) & (np.abs(one.height - height - predicted) <= room)
                 is_in_bowl |= is_near
                 self.reached.extend([one.height] * bool(is_near.any()))
         return is_in_bowl

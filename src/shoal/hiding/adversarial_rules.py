@@ -24,13 +24,13 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.arrays import Bytes, Codes, Flags, Small
+from shoal.core.arrays import Bytes, Codes, Flags
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, read_delta, read_gamma
 from shoal.core.private_cells import PrivateCells
 from shoal.core.table import MOST_ROWS, Table
 from shoal.hiding._follow_kernels import find_members
-from shoal.hiding.cells import BLANKED, NO_ITEM, PRIVATE, VISIBLE
+from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE
 from shoal.hiding.coded_rows import CodedRows, mark_frame
 from shoal.hiding.mining import Category, base_rates, categorize
 from shoal.hiding.mining import mine as mine_codes
@@ -47,7 +47,7 @@ _MOST_MEMBERS = 2**24
 class HiddenRows:
     """Rows of which some cells are hidden, and the thresholds of rules about them.
 
-    `delta` is the least confidence, and `gamma` the fewest rows of a public set.
+    `delta` is the minimum confidence, and `gamma` the fewest rows of a public set.
     """
 
     rows: CodedRows
@@ -61,22 +61,9 @@ class HiddenRows:
         return int(np.count_nonzero(self.state == PRIVATE))
 
     @cached_property
-    def shown(self) -> Small:
-        """The codes of visible cells, -1 elsewhere: one row per column."""
-        shown: Small = np.where(self.state == VISIBLE, self.rows.codes, np.int32(NO_ITEM)).T
-        return np.ascontiguousarray(shown)
-
-    @cached_property
     def base_rates(self) -> CodedRules:
         """The values that are the best guess for everybody."""
         return base_rates(self.rows.codes, self.state, delta=self.delta)
-
-    def predicted_rows(self, rule: CodedRule) -> Codes:
-        """Return the rows at whose private cell a rule fires."""
-        rows = np.flatnonzero(self.state[:, rule.column] == PRIVATE)
-        for place, code in rule.antecedent.items():
-            rows = rows[self.shown[place, rows] == code]
-        return rows
 
     def cells(self, rows: Codes, column: int) -> tuple[Cell, ...]:
         """Return the names of cells of one column."""
@@ -89,8 +76,8 @@ class HiddenRows:
         is_private = self.state == PRIVATE
         among = np.flatnonzero(is_private.any(axis=1))
         n_values = np.array([len(values) for values in self.rows.values], dtype=np.int32)
-        shown = self.shown[:, among]
-        codes = np.ascontiguousarray(np.where(shown < 0, n_values[:, np.newaxis], shown))
+        shown = np.where(self.state[among] == VISIBLE, self.rows.codes[among], n_values)
+        codes = np.ascontiguousarray(shown.T)
         # As many rules at a time as there is room for the rows of their antecedents.
         step = max(1, _MOST_MEMBERS // max(1, len(among)))
         for first in range(0, len(rules), step):
@@ -170,14 +157,17 @@ class AdversarialRule:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The private cells that the rule predicts, rightly or wrongly."""
-        return self._source.cells(self._source.predicted_rows(self._coded), self._coded.column)
+        return self._source.cells(self._predicted_rows(), self._coded.column)
 
     @property
     def hits(self) -> tuple[Cell, ...]:
         """The private cells that the rule predicts rightly."""
-        rows = self._source.predicted_rows(self._coded)
+        rows = self._predicted_rows()
         is_right = self._source.rows.codes[rows, self._coded.column] == self._coded.value
         return self._source.cells(rows[is_right], self._coded.column)
+
+    def _predicted_rows(self) -> Codes:
+        return self._coded.predicts(self._source.rows.codes, self._source.state)
 
     def __repr__(self) -> str:
         return (
@@ -205,7 +195,7 @@ class AdversarialRules(Sequence[AdversarialRule]):
 
     @property
     def delta(self) -> Fraction:
-        """The least confidence."""
+        """The minimum confidence."""
         return self._source.delta
 
     @property
@@ -322,7 +312,7 @@ def mine_adversarial_rules(
         `shoal.core.private_cells.PrivateCells`. A row is named by its key, in a frame by its
         position. SQL and files need a table that was read.
     delta
-        The least confidence, public and hidden; a tie counts. Default: 0.8.
+        The minimum confidence, public and hidden; a tie counts. Default: 0.8.
     gamma
         The fewest rows of a public set: a count if it is an integer, otherwise a share of the rows.
         Default: 0.001.

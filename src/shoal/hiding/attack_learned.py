@@ -106,8 +106,8 @@ class Learned(CellAttack):
         default=None,
     )
     delta: OptionalExact = exact_number(
-        "The least belief with which the adversary counts as knowing a cell. Default: that of the "
-        "release's protection against rules, or 0.8.",
+        "The minimum belief with which the adversary counts as knowing a cell. Default: the delta "
+        "of the release's protection against rules, or 0.8.",
         default=None,
         above=0,
         at_most=1,
@@ -137,7 +137,7 @@ class Learned(CellAttack):
         return changed(self, target=tuple(columns[:_MOST_TARGETS]))
 
     def threshold(self, manifest: Manifest) -> Fraction:
-        """Return the least belief with which the adversary counts as knowing a cell."""
+        """Return the minimum belief with which the adversary counts as knowing a cell."""
         return assumed_protection(manifest).delta if self.delta is None else self.delta
 
     def guess(

@@ -67,7 +67,7 @@ class CellAttack(Attack):
 
     @abstractmethod
     def threshold(self, manifest: Manifest) -> Fraction:
-        """Return the least belief with which the adversary counts as knowing a cell."""
+        """Return the minimum belief with which the adversary counts as knowing a cell."""
 
     @abstractmethod
     def guess(
@@ -210,15 +210,15 @@ class Rules(CellAttack):
     """
 
     delta: OptionalExact = exact_number(
-        "The least confidence of a rule: the share of the rows of its support that have the value. "
-        "Default: what the release promises, or 0.8.",
+        "The minimum confidence of a rule: the share of the rows of its support that have the "
+        "value. Default: what the release promises, or 0.8.",
         default=None,
         above=0,
         at_most=1,
         hint="for example 0.8.",
     )
     gamma: Converted[Number | None, int | Fraction | None] = amount(
-        "The least support: the number of rows that show the antecedent and the column, or a "
+        "The minimum support: the number of rows that show the antecedent and the column, or a "
         "share of all rows. Default: what the release promises, or 0.001.",
         check_gamma,
         default=None,
@@ -236,11 +236,11 @@ class Rules(CellAttack):
     )
 
     def threshold(self, manifest: Manifest) -> Fraction:
-        """Return the least confidence, with which the adversary counts as knowing a cell."""
+        """Return the minimum confidence with which the adversary counts as knowing a cell."""
         return assumed_protection(manifest).delta if self.delta is None else self.delta
 
     def support(self, manifest: Manifest) -> int | Fraction:
-        """Return the least support, as a number of rows or a share of them."""
+        """Return the minimum support, as a number of rows or a share of them."""
         return assumed_protection(manifest).gamma if self.gamma is None else self.gamma
 
     def guess(

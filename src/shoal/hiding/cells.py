@@ -31,7 +31,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import Number, highest_at_most, read_delta, read_gamma
 
 VISIBLE, PRIVATE, BLANKED = 0, 1, 2
-"""What a cell is: shown, hidden because its owner wants it (P), hidden to protect others (K)."""
+"""The states of a cell: shown, hidden because its owner wants it (P), hidden for others (K)."""
 
 NO_ITEM = -1
 """Stands in the place of a column that an antecedent does not name; no value has this code."""
@@ -112,9 +112,9 @@ class HiddenTable:
 class Limits:
     """The conditions for a rule to be adversarial, as kernels read them.
 
-    `gamma` is the fewest rows of the public set, `numerator / denominator` the least confidence,
+    `gamma` is the fewest rows of the public set, `numerator / denominator` the minimum confidence,
     and `least_hits` the fewest hits that a rule of enough support and confidence can have. If
-    `use_hidden`, the hidden confidence has to reach the least confidence too; otherwise it is
+    `use_hidden`, the hidden confidence has to reach the minimum confidence too; otherwise it is
     enough that the hidden set is not empty.
     """
 

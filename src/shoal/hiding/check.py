@@ -1,4 +1,4 @@
-"""No rule that anybody could mine from what is visible betrays a private cell.
+"""No rule that anybody could mine from the visible cells betrays a private cell.
 
 A rule says that rows which show certain values have a certain value in another column. It betrays
 private cells if enough rows show its antecedent and its column, a share of at least delta of them
@@ -184,7 +184,7 @@ def remaining_rules(
     state
         For each cell 0 if it is visible, 1 if it is private, 2 if it is blanked otherwise.
     delta
-        The least confidence; a tie betrays.
+        The minimum confidence; a tie betrays.
     gamma
         The fewest rows that show a rule's antecedent and its column, at least 1.
     use_hidden

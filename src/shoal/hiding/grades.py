@@ -1,4 +1,4 @@
-"""GraDeS as [Aggarwal06] prints it: the plain algorithm, beside the fast one in `hiding`.
+"""GraDeS as [Aggarwal06] prints it: the plain algorithm; `hiding` has the fast one.
 
 The weight of a cell is what blanking it contributes against the adversarial rules: 1 / |pub(R)| for
 each rule R that it helps to find, 1 / |hid(R)| for each that it helps to fire. The k heaviest cells

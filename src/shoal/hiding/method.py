@@ -106,14 +106,14 @@ class RuleHiding(Method):
         place=PrivateCells.of,
     )
     delta: Exact = exact_number(
-        "The least confidence of a rule.",
+        "The minimum confidence of a rule.",
         default="0.8",
         above=0,
         at_most=1,
         hint="for example 0.8.",
     )
     gamma: Converted[Number, int | Fraction] = amount(
-        "The least support of a rule: a number of rows if it is an integer, otherwise a share of "
+        "The minimum support of a rule: a number of rows if it is an integer, otherwise a share of "
         "them. Rules of lower support are left; with 1, none is.",
         check_gamma,
         default=Fraction(1, 1000),

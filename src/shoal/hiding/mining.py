@@ -44,11 +44,11 @@ def mine(
 ) -> CodedRules:
     """Find all adversarial rules of a table.
 
-    `codes` and `state` are as in `shoal.hiding.cells.HiddenTable`. `delta` is the least confidence,
-    public and hidden; a tie is adversarial. `gamma` is the fewest rows of a public set: a count if
-    it is an integer, otherwise a share of the rows. `max_len` limits the columns that an antecedent
-    names; default: None, all of them. Without `use_hidden`, any private cell that a rule fires at
-    is enough.
+    `codes` and `state` are as in `shoal.hiding.cells.HiddenTable`. `delta` is the minimum
+    confidence, public and hidden; a tie is adversarial. `gamma` is the fewest rows of a public set:
+    a count if it is an integer, otherwise a share of the rows. `max_len` limits the columns that an
+    antecedent names; default: None, all of them. Without `use_hidden`, any private cell that a rule
+    fires at is enough.
 
     Raises
     ------

@@ -72,11 +72,10 @@ class CodedRule:
         >>> rule.predicts(codes, state).tolist()
         [1]
         """
-        table = HiddenTable(codes, state)
-        fires = table.state[:, self.column] == PRIVATE
+        rows = np.flatnonzero(state[:, self.column] == PRIVATE)
         for place, code in self.antecedent.items():
-            fires &= (table.state[:, place] == VISIBLE) & (table.codes[:, place] == code)
-        return np.flatnonzero(fires)
+            rows = rows[(state[rows, place] == VISIBLE) & (codes[rows, place] == code)]
+        return rows
 
     def __repr__(self) -> str:
         named = ", ".join(f"column {place}" for place in self.antecedent) or "nothing"

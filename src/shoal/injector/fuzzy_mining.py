@@ -127,7 +127,7 @@ class FuzzyRows:
     codes: Sequence[Codes]
     value: Codes
     count: Floats
-    # The least support of a rule about each value.
+    # The minimum support of a rule about each value.
     threshold: Floats
     # The largest share of hits in the support of an antecedent.
     slack: Fraction

@@ -100,7 +100,7 @@ class Injector(Method):
         hint="for example 0.9.",
     )
     min_conf: Exact = exact_number(
-        "The least confidence of a mined rule.",
+        "The minimum confidence of a mined rule.",
         default=1,
         above=0,
         at_most=1,

@@ -33,7 +33,7 @@ _N_INTERVALS = 16
 """Numbers without a hierarchy are put into this many intervals with about equal numbers of rows,
 which are then merged two by two."""
 _FEWEST_FOLDED = 4
-"""The fewest values without a hierarchy of which some are folded."""
+"""Of fewer values without a hierarchy, none are folded."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

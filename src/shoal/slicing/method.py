@@ -4,7 +4,7 @@ Problem: generalization loses the links between attributes, and bucketization br
 sensitive one and shows everybody's quasi-identifiers as they are.
 Idea: group attributes that are correlated into columns, cut the table into buckets, and publish for
 each bucket the values of each column, without saying which belong together.
-Guarantee: sliced l-diversity, and without a sensitive attribute buckets of a least size.
+Guarantee: sliced l-diversity, and without a sensitive attribute buckets of a minimum size.
 
 References
 ----------

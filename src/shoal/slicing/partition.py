@@ -178,6 +178,7 @@ def _requirement(
     return DiversitySide.of_layout(cells, layout, ell, diversity), None
 
 
+@dataclass(frozen=True, eq=False)
 class DiversitySide:
     """The data by which the partitioner judges the sides of a strict cut.
 
@@ -185,13 +186,10 @@ class DiversitySide:
     None if nothing is required. The partitioner writes a side to `side_profile` and `side_count`.
     """
 
-    def __init__(
-        self, profile: Codes, rules: DiverseSide | None, side_profile: Codes, side_count: Counts
-    ) -> None:
-        self.profile = profile
-        self.rules = rules
-        self.side_profile = side_profile
-        self.side_count = side_count
+    profile: Codes
+    rules: DiverseSide | None
+    side_profile: Codes
+    side_count: Counts
 
     @classmethod
     def nothing(cls, cells: Cells) -> DiversitySide:
@@ -203,7 +201,7 @@ class DiversitySide:
     def of_layout(
         cls, cells: Cells, layout: Layout, ell: Fraction, diversity: Diversity
     ) -> DiversitySide:
-        """Require that every sensitive attribute is diverse beside every u."""
+        """Require that every sensitive attribute is diverse among the rows of every u."""
         names = {name for place in layout.sensitive_columns for name in layout.columns[place]}
         inside = [name for name in layout.attributes if name in names]
         profiles, profile = cells.select_with_inverse(inside)
@@ -377,8 +375,8 @@ def confirm_eligible(cells: Cells, layout: Layout, ell: Fraction, diversity: Div
     largest = reached[hardest]
     beside = ", ".join(known_beside(layout, hardest))
     raise InfeasibleError(
-        f"Sliced l-diversity with ell = {as_text(ell)} cannot be reached: of the sensitive "
-        f"attribute {hardest!r}{f' beside {beside}' if beside else ''}, even the whole table as "
+        f"Sliced l-diversity with ell = {as_text(ell)} cannot be reached: for the sensitive "
+        f"attribute {hardest!r}{f' next to {beside}' if beside else ''}, even the whole table as "
         f"one bucket reaches l_max = {round(float(largest), 2):g} only.",
         hint=_hint_of_ell(largest, has_others=bool(beside)),
         best={"ell": as_text(largest)},

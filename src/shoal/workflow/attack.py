@@ -98,7 +98,7 @@ def attack(
     attacks
         The attacks to run. Default: every attack that fits the shape of the release.
     knowledge
-        What the adversary knows beside the release, such as `shoal.knowledge.Knowledge`. Default:
+        What the adversary knows besides the release, such as `shoal.knowledge.Knowledge`. Default:
         the knowledge that the release was made against, if it is available.
     people
         The people attacked: a table, frame or file with their quasi-identifiers. Default: everybody

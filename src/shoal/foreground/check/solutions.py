@@ -231,7 +231,7 @@ class _Search:
         return _least_curved(point[moving], bends, self.model.rows[moving]) < -_CURVED
 
     def _leave(self, point: Floats, height: float) -> tuple[bool, list[Floats]]:
-        """Climb from beside a point, class by class.
+        """Climb from points next to a given one, class by class.
 
         Returns whether some climb ended higher, so that the point is not a maximum, and the higher
         ends that are not known yet.
