@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from shoal.core.arrays import Integers
 from shoal.core.domain import ColumnType, Domain, date_of_day, day_of_date, iso_date
@@ -140,7 +140,9 @@ class Grid(Protocol):
 
 
 class Rule(Protocol):
-    """Finds the intervals of a column."""
+    """Finds the intervals of a column; `key` is its name in a configuration."""
+
+    key: ClassVar[str]
 
     @classmethod
     def read(cls, column: str, given: object) -> Rule:
@@ -155,6 +157,8 @@ class Rule(Protocol):
 
     def to_config(self) -> dict[str, object]:
         """Return the rule as a configuration file has it."""
+        (given,) = vars(self).values()
+        return {self.key: given}
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,7 @@ class _BoundedGaps:
 class EqualWidths(Rule):
     """A number of intervals of equal width."""
 
+    key = "bins"
     number: int
 
     @classmethod
@@ -238,15 +243,12 @@ class EqualWidths(Rule):
             last = max(last // 1, below + 1)
         return _roundest_number(below, last)
 
-    def to_config(self) -> dict[str, object]:
-        """Return the rule as a configuration file has it."""
-        return {"bins": self.number}
-
 
 @dataclass(frozen=True)
 class GivenWidth(Rule):
     """Intervals of a given width."""
 
+    key = "width"
     width: float
 
     @classmethod
@@ -271,15 +273,12 @@ class GivenWidth(Rule):
             )
         return _Steps(Decimal(0), width)
 
-    def to_config(self) -> dict[str, object]:
-        """Return the rule as a configuration file has it."""
-        return {"width": self.width}
-
 
 @dataclass(frozen=True)
 class EqualShares(Rule):
     """Intervals with about equal numbers of rows."""
 
+    key = "quantiles"
     number: int
 
     @classmethod
@@ -317,15 +316,12 @@ class EqualShares(Rule):
         # A float above 2**53 is written there with all its digits, and may so exceed its value.
         return tuple(cut for cut in cuts if values.least < cut <= values.largest)
 
-    def to_config(self) -> dict[str, object]:
-        """Return the rule as a configuration file has it."""
-        return {"quantiles": self.number}
-
 
 @dataclass(frozen=True)
 class GivenCuts(Rule):
     """Intervals between given cuts."""
 
+    key = "cuts"
     cuts: tuple[Bound, ...]
 
     @classmethod
@@ -357,7 +353,7 @@ class GivenCuts(Rule):
     def to_config(self) -> dict[str, object]:
         """Return the rule as a configuration file has it."""
         plain = [cut.isoformat() if isinstance(cut, dt.date) else cut for cut in self.cuts]
-        return {"cuts": plain}
+        return {self.key: plain}
 
 
 def _number_of_text(text: str) -> Decimal:
@@ -370,9 +366,6 @@ def _number_of_bound(bound: Bound) -> Decimal:
 
 
 RULE_BY_KEY: dict[str, type[Rule]] = {
-    "bins": EqualWidths,
-    "width": GivenWidth,
-    "quantiles": EqualShares,
-    "cuts": GivenCuts,
+    rule.key: rule for rule in (EqualWidths, GivenWidth, EqualShares, GivenCuts)
 }
 """The rules, by the key of a configuration that gives one."""

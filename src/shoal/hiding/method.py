@@ -53,11 +53,6 @@ from shoal.hiding.mining import base_rates
 from shoal.hiding.rules import CodedRules
 
 RULES = "rules.parquet"
-_FATES = {
-    Fate.REMAINING: "remaining",
-    Fate.INVALIDATED: "invalidated",
-    Fate.MARGINALIZED: "marginalized",
-}
 
 
 def _read_discretise(name: str, given: Any) -> dict[str, Discretisation]:
@@ -330,7 +325,7 @@ def _rule_table(
         for place, column in enumerate(columns)
     }
     hits = {} if rules.hidden_hits is None else {"private_hits": rules.hidden_hits}
-    fates = np.array([_FATES[Fate(fate)] for fate in range(len(_FATES))], dtype=object)
+    fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
     return antecedents | {
         "column": names[rules.column],
         "value": value,

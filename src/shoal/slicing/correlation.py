@@ -211,15 +211,12 @@ def _attribute(
     if domain.type.is_numeric and domain.numbers is not None:
         kept = np.append(equal_bins(domain, is_there[:-1], n_bins), n_bins + 1)
     present = np.unique(kept[is_there])
-    values = np.searchsorted(present, kept).astype(_narrow_type(len(present)))[codes]
+    # A narrow type: hundreds of attributes of many rows are held at once.
+    narrow = np.min_scalar_type(max(len(present), 1))
+    values = np.searchsorted(present, kept).astype(narrow)[codes]
     return _Attribute(
         values, np.bincount(values, weights, minlength=len(present)).astype(np.float64)
     )
-
-
-def _narrow_type(size: int) -> npt.DTypeLike:
-    # Hundreds of attributes of many rows are held at once.
-    return np.min_scalar_type(max(size, 1))
 
 
 def _phi_squared(

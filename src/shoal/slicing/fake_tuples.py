@@ -54,14 +54,18 @@ class ValuesByBucket:
     @cached_property
     def by_bucket(self) -> tuple[Codes, Codes]:
         """Where the values of each bucket begin, and the values."""
-        first, _ = group([self.bucket, self.value], [self.n_buckets, self.n_values], self._n_pairs)
+        first, _ = group(
+            [self.bucket, self.value], [self.n_buckets, self.n_values], len(self.bucket)
+        )
         starts = np.searchsorted(self.bucket[first], np.arange(self.n_buckets + 1))
         return starts.astype(np.int64), self.value[first].astype(np.int64)
 
     @cached_property
     def by_value(self) -> tuple[Codes, Codes]:
         """Where the buckets of each value begin, and the buckets, in order."""
-        first, _ = group([self.value, self.bucket], [self.n_values, self.n_buckets], self._n_pairs)
+        first, _ = group(
+            [self.value, self.bucket], [self.n_values, self.n_buckets], len(self.bucket)
+        )
         starts = np.searchsorted(self.value[first], np.arange(self.n_values + 1))
         return starts.astype(np.int64), self.bucket[first].astype(np.int64)
 
@@ -80,10 +84,6 @@ class ValuesByBucket:
     def n_buckets_of(self) -> Counts:
         """The number of buckets that hold each value."""
         return np.diff(self.by_value[0])
-
-    @property
-    def _n_pairs(self) -> int:
-        return len(self.bucket)
 
     def __repr__(self) -> str:
         return f"ValuesByBucket({self.n_values} values in {self.n_buckets} buckets)"
@@ -289,10 +289,6 @@ class _Counting:
                     parted[subset] = n_tuples
         signatures = self._signatures(len(self._columns) - 1, members)
         self._spend(len(parted) * len(signatures))
-        self._tally_last(parted, signatures)
-
-    def _tally_last(self, parted: Mapping[int, int], signatures: Sequence[tuple[int, int]]) -> None:
-        """Count the tuples of sets of buckets for which only the last column is left."""
         for subset, n_tuples in parted.items():
             for signature, n_values in signatures:
                 # Tuples that match no bucket are counted too, and left out at the end.

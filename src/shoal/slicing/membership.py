@@ -288,15 +288,12 @@ class _Search:
             separation = trial.tell_apart(frequency)
             # If one half clearly fails, the others need not be tried.
             if separation is None or separation.low > self.bound:
-                self._remember(frequency, separation)
+                if separation is not None:
+                    self.found[frequency] = ProtectedMembership(frequency, (separation,))
                 return False
             told.append(separation)
         self.found[frequency] = ProtectedMembership(frequency, tuple(told))
         return self.found[frequency].high <= self.bound
-
-    def _remember(self, frequency: int, separation: Separation | None) -> None:
-        if separation is not None:
-            self.found[frequency] = ProtectedMembership(frequency, (separation,))
 
     def failure(self, bound: Fraction) -> InfeasibleError:
         """Return the error that names the best result."""

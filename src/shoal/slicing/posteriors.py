@@ -202,6 +202,8 @@ Row = tuple[tuple[int, ...], int]
 """The known values of a row, and its sensitive value."""
 World = tuple[tuple[Row, int], ...]
 """How often each row occurs, sorted."""
+Held = tuple[tuple[int, int], ...]
+"""How often rows of one tuple have each sensitive value, sorted."""
 
 _MOST_WORLDS = 200_000
 
@@ -233,9 +235,9 @@ def posterior_of_one(
     names = sliced.layout.known_for(sensitive)
     wanted = tuple(known[name] for name in names)
     # The number of rows of the tuple with each value, over all buckets so far.
-    worlds: dict[tuple[tuple[int, int], ...], int] = {(): 1}
+    worlds: dict[Held, int] = {(): 1}
     for bucket in range(sliced.n_buckets):
-        own: dict[tuple[tuple[int, int], ...], int] = defaultdict(int)
+        own: dict[Held, int] = defaultdict(int)
         for world, weight in _worlds_of(sliced, bucket, sensitive, most_worlds).items():
             here = tuple((value, n) for (tuple_, value), n in world if tuple_ == wanted)
             own[here] += weight
@@ -252,12 +254,10 @@ def posterior_of_one(
 
 
 def _combine(
-    worlds: Mapping[tuple[tuple[int, int], ...], int],
-    others: Mapping[tuple[tuple[int, int], ...], int],
-    most_worlds: int,
-) -> dict[tuple[tuple[int, int], ...], int]:
+    worlds: Mapping[Held, int], others: Mapping[Held, int], most_worlds: int
+) -> dict[Held, int]:
     _confirm_few(len(worlds) * len(others), most_worlds)
-    found: dict[tuple[tuple[int, int], ...], int] = defaultdict(int)
+    found: dict[Held, int] = defaultdict(int)
     for held, weight in worlds.items():
         for more, other_weight in others.items():
             both = Counter(dict(held)) + Counter(dict(more))

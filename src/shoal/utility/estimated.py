@@ -111,11 +111,15 @@ class Shares:
         )
 
     @cached_property
+    def _by_label(self) -> tuple[Codes, Codes]:
+        """The entries in the order of labels, and where each label begins and the last one ends."""
+        ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
+        return np.argsort(self.label, kind="stable"), np.concatenate([[0], ends])
+
+    @cached_property
     def matrix(self) -> Any:
         """The shares as a sparse matrix: one row per label, one column per value."""
-        order = np.argsort(self.label, kind="stable")
-        ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
-        starts = np.concatenate([[0], ends])
+        order, starts = self._by_label
         entries = (self.share[order], self.value[order], starts)
         return csr_array(entries, shape=(self.n_labels, self.n_values))
 
@@ -131,17 +135,16 @@ class Shares:
 
     def draw(self, labels: Codes, generator: np.random.Generator) -> Codes:
         """Draw a value for each of some labels; -1 if a label stands for none."""
-        order = np.argsort(self.label, kind="stable")
-        ends = np.cumsum(np.bincount(self.label, minlength=self.n_labels))
-        starts = np.concatenate([[0], ends[:-1]])
+        order, starts = self._by_label
         reached = np.concatenate([[0.0], np.cumsum(self.share[order])])
-        low, high = reached[starts[labels]], reached[ends[labels]]
+        first, last = starts[labels], starts[labels + 1]
+        low, high = reached[first], reached[last]
         drawn = np.searchsorted(
             reached, low + generator.random(len(labels)) * (high - low), "right"
         )
         # Rounding must not lead to the next label.
-        place = np.clip(drawn - 1, starts[labels], ends[labels] - 1)
-        return np.where(ends[labels] > starts[labels], np.append(self.value[order], -1)[place], -1)
+        place = np.clip(drawn - 1, first, last - 1)
+        return np.where(last > first, np.append(self.value[order], -1)[place], -1)
 
     def by_group(self, grouping: Grouping) -> Floats:
         """Return the share of each group in each label, one row per label."""

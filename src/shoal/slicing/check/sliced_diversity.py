@@ -45,7 +45,7 @@ _COMBINATION = 1_000
 _NO_MATCH = "A person's tuple matches no bucket of the release."
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, repr=False)
 class SlicedFinding:
     """The result of checking sliced l-diversity in one or all sensitive attributes.
 
@@ -57,10 +57,14 @@ class SlicedFinding:
     ell: Fraction
     diversity: Diversity
     basis: Basis
-    holds: bool
     reached: Fraction
     n_judged: int
     n_failing: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the requirement is met, or proved to be."""
+        return self.n_failing == 0
 
     def to_dict(self) -> dict[str, object]:
         """Return the finding as JSON holds it."""
@@ -208,7 +212,7 @@ def _by_bucket(
     else:
         fails = ~is_at_most(largest, in_owner, 1 / ell)
         reached = 1 / greatest(largest, in_owner)
-    return _finding(ell, diversity, basis, reached, n_owners, int(np.count_nonzero(fails)))
+    return SlicedFinding(ell, diversity, basis, reached, n_owners, int(np.count_nonzero(fails)))
 
 
 def _number(column: SlicedColumn, names: Sequence[str], n_buckets: int) -> tuple[int, Codes]:
@@ -250,7 +254,9 @@ def _by_tuples(
         shares = [share for share, _ in judged]
         fails[near] = [share * ell > 1 for share in shares]
         reached = 1 / max(shares)
-    return _finding(ell, diversity, "tuples", reached, len(people), int(np.count_nonzero(fails)))
+    return SlicedFinding(
+        ell, diversity, "tuples", reached, len(people), int(np.count_nonzero(fails))
+    )
 
 
 def people_of(sliced: Sliced, tuples: Cells, sensitive: str) -> Codes:
@@ -387,23 +393,4 @@ def _sum_up(
     is_distinct = diversity == "distinct"
     reached = [Fraction(n_values) if is_distinct else 1 / share for share, n_values in judged]
     n_failing = sum(one < ell for one in reached)
-    return _finding(ell, diversity, basis, min(reached), len(reached), n_failing)
-
-
-def _finding(
-    ell: Fraction,
-    diversity: Diversity,
-    basis: Basis,
-    reached: Fraction,
-    n_judged: int,
-    n_failing: int,
-) -> SlicedFinding:
-    return SlicedFinding(
-        ell=ell,
-        diversity=diversity,
-        basis=basis,
-        holds=n_failing == 0,
-        reached=reached,
-        n_judged=n_judged,
-        n_failing=n_failing,
-    )
+    return SlicedFinding(ell, diversity, basis, min(reached), len(reached), n_failing)
