@@ -8,8 +8,7 @@ release, and everybody's bucket.
 
 References
 ----------
-[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
-be used for Privacy Breaches? TKDD 5(3), 2011.
+[Wong11] (see `shoal.foreground`).
 """
 
 from __future__ import annotations

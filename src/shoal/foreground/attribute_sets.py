@@ -7,7 +7,7 @@ rows, so sets are found level by level, each from one that has a signature left.
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 4.2, Theorem 1; Algorithm 1, Step 1.
+[Wong11] (see `shoal.foreground`) Section 4.2, Theorem 1; Algorithm 1, Step 1.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ who may carry it, and the likelihood of the buckets.
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 4.1, Equations (4) to (6).
+[Wong11] (see `shoal.foreground`) Section 4.1, Equations (4) to (6).
 """
 
 from __future__ import annotations

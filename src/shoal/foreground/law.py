@@ -14,8 +14,7 @@ that arc suffice, whatever the size of the bucket.
 
 References
 ----------
-[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data be
-used for Privacy Breaches? TKDD 5(3), 2011: Section 3, Equations (1) to (3).
+[Wong11] (see `shoal.foreground`) Section 3, Equations (1) to (3).
 """
 
 from __future__ import annotations

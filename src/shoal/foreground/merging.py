@@ -9,7 +9,7 @@ Guarantee: foreground safety, and frequency l-diversity with the same bound, whi
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 7 proposes buckets of similar people; the merging is
+[Wong11] (see `shoal.foreground`) Section 7 proposes buckets of similar people; the merging is
 not from there.
 """
 

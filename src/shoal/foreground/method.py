@@ -11,8 +11,7 @@ equations by their likelihood.
 
 References
 ----------
-[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data
-be used for Privacy Breaches? TKDD 5(3), 2011: Section 7 leaves the defence as future work.
+[Wong11] (see `shoal.foreground`) Section 7 leaves the defence as future work.
 """
 
 from __future__ import annotations

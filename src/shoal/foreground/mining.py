@@ -13,7 +13,7 @@ part of the likelihood: if the release tells nothing, the posterior is the prior
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 4.3, Algorithm 1; Delta: Section 5.2.
+[Wong11] (see `shoal.foreground`) Section 4.3, Algorithm 1; Delta: Section 5.2.
 """
 
 from __future__ import annotations

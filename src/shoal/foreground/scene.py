@@ -9,7 +9,7 @@ which is exact, and affordable in small buckets.
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 3, for any number of values.
+[Wong11] (see `shoal.foreground`) Section 3, for any number of values.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ reports this for the attack, with the paper's own measurements.
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 5.1, the three measurements.
+[Wong11] (see `shoal.foreground`) Section 5.1, the three measurements.
 """
 
 from __future__ import annotations

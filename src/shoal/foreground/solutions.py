@@ -16,7 +16,7 @@ dominant maximum, most climbs end after a few steps.
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 4.1, Equation (4).
+[Wong11] (see `shoal.foreground`) Section 4.1, Equation (4).
 """
 
 from __future__ import annotations

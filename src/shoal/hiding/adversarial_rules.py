@@ -8,8 +8,7 @@ once.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; sections 3 and 4.
+[Aggarwal06] (see `shoal.hiding`) sections 3 and 4.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ blanks betrays these. A second adversary, who is blind to patterns, shows how mu
 
 References
 ----------
-[Aggarwal06] C. C. Aggarwal, J. Pei, B. Zhang: On Privacy Preservation against Adversarial Data
-Mining. KDD 2006; Sections 2 and 5.
+[Aggarwal06] (see `shoal.hiding`) sections 2 and 5.
 
 [Ke17] G. Ke et al.: LightGBM: a Highly Efficient Gradient Boosting Decision Tree. NIPS 2017; the
 trees are scikit-learn's of that kind.

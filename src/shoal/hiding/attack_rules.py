@@ -13,8 +13,7 @@ far.
 
 References
 ----------
-[Aggarwal06] C. C. Aggarwal, J. Pei, B. Zhang: On Privacy Preservation against Adversarial Data
-Mining. KDD 2006; Sections 2 and 3.
+[Aggarwal06] (see `shoal.hiding`) sections 2 and 3.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ the last of these codes.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; section 2.
+[Aggarwal06] (see `shoal.hiding`) section 2.
 """
 
 from __future__ import annotations

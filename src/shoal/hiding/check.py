@@ -9,8 +9,7 @@ other column are counted in each group.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; section 3.
+[Aggarwal06] (see `shoal.hiding`) section 3.
 """
 
 from __future__ import annotations

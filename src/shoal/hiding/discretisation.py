@@ -7,8 +7,7 @@ are round themselves or nothing else is left. Bounds follow from cells that are 
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; section 2.
+[Aggarwal06] (see `shoal.hiding`) section 2.
 """
 
 from __future__ import annotations

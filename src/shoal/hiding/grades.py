@@ -7,8 +7,7 @@ does not say which of equally heavy cells go first; here they go row by row.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; section 5, Figure 2.
+[Aggarwal06] (see `shoal.hiding`) section 5, Figure 2.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ are shown again.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; section 5, Figure 2.
+[Aggarwal06] (see `shoal.hiding`) section 5, Figure 2.
 """
 
 from __future__ import annotations

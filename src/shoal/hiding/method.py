@@ -6,8 +6,7 @@ until no such rule is left. No public file says which of the blanks protect whic
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006.
+[Aggarwal06] (see `shoal.hiding`).
 """
 
 from __future__ import annotations

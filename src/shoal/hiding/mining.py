@@ -9,8 +9,7 @@ which of the paper's five categories an itemset belongs to.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; sections 3 and 4, Figure 1.
+[Aggarwal06] (see `shoal.hiding`) sections 3 and 4, Figure 1.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ antecedent, with the rows in which each antecedent appears.
 
 References
 ----------
-[Aggarwal06] Aggarwal, Pei, Zhang: On Privacy Preservation against Adversarial Data Mining.
-KDD 2006; sections 3 and 6.1.
+[Aggarwal06] (see `shoal.hiding`) sections 3 and 6.1.
 """
 
 from __future__ import annotations

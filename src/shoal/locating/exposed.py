@@ -6,7 +6,7 @@ another source who is in which bucket. Both reduce to the rows of the buckets an
 
 References
 ----------
-[Wong11] (see `shoal.foreground.law`) Section 2.
+[Wong11] (see `shoal.foreground`) Section 2.
 """
 
 from __future__ import annotations

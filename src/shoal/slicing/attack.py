@@ -7,10 +7,7 @@ reported.
 
 References
 ----------
-[Slicing] Shaik Mahammad Rafi, P. Venkata Ramanaiah: Protecting Attribute Disclosure for High
-Dimensionality and Preserving Publishing of Microdata (a shortened variant of T. Li, N. Li,
-J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012),
-Section 3.
+[Slicing] (see `shoal.core.sliced`) Section 3.
 """
 
 from __future__ import annotations

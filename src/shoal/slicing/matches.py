@@ -14,7 +14,7 @@ their own, and the person's other attributes say how likely the value is theirs.
 
 References
 ----------
-[Slicing] (see `shoal.core.sliced`) Section 3; [Wong11] (see `shoal.foreground.law`).
+[Slicing] (see `shoal.core.sliced`) Section 3; [Wong11] (see `shoal.foreground`).
 """
 
 from __future__ import annotations

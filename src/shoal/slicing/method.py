@@ -8,9 +8,7 @@ Guarantee: sliced l-diversity, and without a sensitive attribute buckets of a mi
 
 References
 ----------
-[Slicing] Shaik Mahammad Rafi, P. Venkata Ramanaiah: Protecting Attribute Disclosure for High
-Dimensionality and Preserving Publishing of Microdata (a shortened variant of T. Li, N. Li,
-J. Zhang, I. Molloy: Slicing: a new approach for privacy preserving data publishing, 2012).
+[Slicing] (see `shoal.core.sliced`).
 """
 
 from __future__ import annotations

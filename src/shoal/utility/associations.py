@@ -83,22 +83,12 @@ class Associations(Measure):
 
     Examples
     --------
-    >>> from shoal.core.cells import Buckets
-    >>> from shoal.core.domain import Domain
-    >>> from shoal.core.shapes import Shape
-    >>> from shoal.core.manifest import Manifest
-    >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
-    >>> flu = Domain.of_texts("disease", ["cold", "flu"])
-    >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([2, 2]))
-    >>> ill = Buckets.of_pairs(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1]), flu)
-    >>> manifest = Manifest(
-    ...     shape=Shape.BUCKETIZED, method="anatomy", parameters={}, columns=(), guarantees=(),
-    ...     n_rows=4, n_buckets=1,
-    ... )
-    >>> truth = Cells((sex, flu), np.array([[0, 0], [1, 1]]), np.array([2, 2]))
-    >>> measured = Associations().run(Published(manifest, lines, ill), truth)
-    >>> measured.headline["confidence error"], measured.headline["false negatives"]
-    (0.5, 1.0)
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> (measured,) = shoal.measure(release, Associations(min_support=2))
+    >>> measured.headline["rules of the table"], measured.headline["false negatives"]
+    (2, 1.0)
     """
 
     min_support: Converted[Number, int | Fraction] = amount(

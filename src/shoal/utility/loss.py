@@ -75,20 +75,14 @@ class Loss(Measure):
 
     Examples
     --------
-    >>> from shoal.core.domain import Domain
-    >>> from shoal.core.manifest import Manifest
-    >>> from shoal.core.shapes import Shape
-    >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
-    >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
-    >>> manifest = Manifest(
-    ...     shape=Shape.BUCKETIZED, method="anatomy", parameters={}, columns=(), guarantees=(),
-    ...     n_rows=2, n_buckets=1,
-    ... )
-    >>> measured = Loss().run(Published(manifest, lines, None), lines.select(["sex"]))
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> (measured,) = shoal.measure(release, Loss())
     >>> measured
     Measured(loss: generalized loss 0)
-    >>> measured.headline["discernibility"], measured.headline["total variation, columns"]
-    (4, 0.0)
+    >>> measured.headline["discernibility"], measured.headline["class size"]
+    (21, 2.25)
     """
 
     groups: int = whole_number(

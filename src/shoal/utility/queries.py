@@ -51,16 +51,11 @@ class Queries(Measure):
 
     Examples
     --------
-    >>> from shoal.core.shapes import Shape
-    >>> from shoal.core.manifest import Manifest
-    >>> bucket, sex = Domain.of_texts("bucket", ["1"]), Domain.of_texts("sex", ["F", "M"])
-    >>> lines = Cells((bucket, sex), np.array([[0, 0], [0, 1]]), np.array([1, 1]))
-    >>> manifest = Manifest(
-    ...     shape=Shape.BUCKETIZED, method="anatomy", parameters={}, columns=(), guarantees=(),
-    ...     n_rows=2, n_buckets=1,
-    ... )
-    >>> Queries(number=10).run(Published(manifest, lines, None), lines.select(["sex"]))
-    Measured(queries: mean relative error 0)
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.papers.injector_patients())
+    >>> release = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    >>> shoal.measure(release, Queries(number=100))
+    MeasureReport(queries: mean relative error 0.32)
     """
 
     number: int = whole_number("The number of queries.", default=1000, least=1)

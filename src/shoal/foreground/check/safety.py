@@ -9,8 +9,7 @@ with n/N, which is compared with 1/r in whole numbers.
 
 References
 ----------
-[Wong11] R. C.-W. Wong, A. W.-C. Fu, K. Wang, Y. Xu, P. S. Yu: Can the Utility of Anonymized Data be
-used for Privacy Breaches? TKDD 5(3), 2011: Equations (2) to (4), Algorithm 1.
+[Wong11] (see `shoal.foreground`) Equations (2) to (4), Algorithm 1.
 """
 
 from __future__ import annotations
