@@ -128,7 +128,7 @@ def test_the_internal_report_tells_the_verdicts_of_the_gate(tmp_path):
     assert "for &lt;b&gt;teaching&lt;/b&gt;" in text
     assert "People at risk by bucket" in text
     # Measured although nobody asked for it.
-    assert "What is lost: 0 is nothing, 1 is everything" in text
+    assert "What is lost, from 0 (nothing) to 1 (everything)" in text
     assert "Relative errors of queries" in text
     assert "Phi-squared" in text
     assert "teaching" not in (publication.folder / "report.html").read_text()
