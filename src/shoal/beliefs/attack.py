@@ -31,7 +31,7 @@ from shoal.beliefs.priors import LinePriors, priors_of_lines
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.attack import Attack, Need, View
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.cells import Buckets, Cells
+from shoal.core.cells import Buckets, Cells, sum_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import ParameterError
@@ -44,7 +44,7 @@ from shoal.core.shapes import Model
 from shoal.injector.extents import Setting
 from shoal.injector.known import Knowledge
 from shoal.injector.resolving import resolve
-from shoal.locating.location import Locations, match_lines, spread
+from shoal.locating.location import Locations, chunks, match_lines, spread
 
 _N_WORST = 10
 _N_BANDS = 10
@@ -283,8 +283,7 @@ def _locate(published: Published, people: People, priors: LinePriors) -> _Found:
     # A person whose line is known is one row of it.
     rows = published.lines.counts[line] if people.line is None else np.ones_like(line)
     pairs, inverse = np.unique(person * n_entries + priors.entry[line], return_inverse=True)
-    added = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(added, inverse, rows)
+    added = sum_by(inverse, rows, len(pairs))
     owner, entry = np.divmod(pairs, max(n_entries, 1))
     return _Found(Locations(n_people, owner, entry, added), is_known)
 
@@ -350,11 +349,9 @@ def _mixtures(
     people, start = np.unique(person, return_index=True)
     ends = np.append(start[1:], len(person))
     length = np.diff(found.start)[entry]
-    work = np.cumsum(np.add.reduceat(length + n_values, start))
-    first = 0
-    while first < len(people):
-        done = int(work[first - 1]) if first else 0
-        last = max(int(np.searchsorted(work, done + _CHUNK, side="right")), first + 1)
+    work = np.add.reduceat(length + n_values, start)
+    for chunk in chunks(work, _CHUNK):
+        first, last = chunk.start, chunk.stop
         part = slice(int(start[first]), int(ends[last - 1]))
         row = np.searchsorted(people[first:last], person[part])
         source, place = spread(found.start[entry[part]], length[part])
@@ -365,7 +362,6 @@ def _mixtures(
         prior = occupants.priors[occupants.prior[entry[part]]]
         np.add.at(before, row, weight[part][:, np.newaxis] * prior)
         yield people[first:last], shares.reshape(-1, n_values), before
-        first = last
 
 
 def _distance(prior: Floats, posterior: Floats) -> Floats:

@@ -24,7 +24,7 @@ from shoal.beliefs.assignments import MAX_STEPS, exact_shares, find_small
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Buckets
 from shoal.core.prior_knowledge import BelievedRows
-from shoal.locating.location import spread
+from shoal.locating.location import chunks, spread
 
 _CHUNK = 2**22
 """The number of pairs of a row and a value that are held in memory at a time."""
@@ -201,13 +201,7 @@ def _gains_of(found: Posteriors) -> Gains:
 def _parts(buckets: Buckets, occupants: BelievedRows) -> Iterator[slice]:
     """Split the buckets into parts of bounded work."""
     n_values = np.diff(np.append(buckets.starts, len(buckets.value)))
-    work = np.cumsum(n_values * np.diff(occupants.starts))
-    first = 0
-    while first < buckets.n_buckets:
-        done = int(work[first - 1]) if first else 0
-        last = max(int(np.searchsorted(work, done + _CHUNK, side="right")), first + 1)
-        yield slice(first, last)
-        first = last
+    return chunks(n_values * np.diff(occupants.starts), _CHUNK)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import as_text
 from shoal.core.prior_knowledge import BelievedRows
 from shoal.core.release import Published
-from shoal.locating.location import match_lines, named_pairs
+from shoal.locating.location import chunks, match_lines, named_pairs
 
 BELIEFS = "beliefs.json"
 """The internal file with the prior beliefs about everybody."""
@@ -133,15 +133,13 @@ def _means(prior: Floats, counts: Counts, cell: Codes, n_cells: Counts) -> Float
     means = np.empty((len(n_cells), prior.shape[1]))
     ends = np.cumsum(n_cells)
     step = max(_CHUNK // max(prior.shape[1], 1), 1)
-    first = 0
-    while first < len(n_cells):
+    for part in chunks(n_cells, step):
+        first, last = part.start, part.stop
         begin = int(ends[first] - n_cells[first])
-        last = max(int(np.searchsorted(ends, begin + step, side="right")), first + 1)
         own = cell[begin : ends[last - 1]]
-        start = ends[first:last] - n_cells[first:last] - begin
+        start = ends[part] - n_cells[part] - begin
         weighed = np.add.reduceat(prior[own] * counts[own, np.newaxis], start, axis=0)
-        means[first:last] = weighed / np.add.reduceat(counts[own], start)[:, np.newaxis]
-        first = last
+        means[part] = weighed / np.add.reduceat(counts[own], start)[:, np.newaxis]
     return means
 
 

@@ -34,7 +34,7 @@ from shoal.calibration.checked_beliefs import CheckedBeliefs, centred
 from shoal.calibration.table_law import TableLaw
 from shoal.core.arrays import Codes, Counts, Flags
 from shoal.core.calibration import Calibration, Estimate, Suspicions, share_interval
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, sum_by
 
 FEWEST_INFORMATIVE = 30
 """With fewer informative people, nothing can be calibrated."""
@@ -298,8 +298,7 @@ def _by_law(
     above = np.zeros((n_draws, beliefs.n_cells), dtype=bool)
     for number in range(len(suspicions.about)):
         own = beliefs.take(np.flatnonzero(aims == number)).with_odds()
-        carriers = np.zeros(looks.n_cells, dtype=np.int64)
-        np.add.at(carriers, look[own.cell], own.carriers)
+        carriers = sum_by(look[own.cell], own.carriers, looks.n_cells)
         law = TableLaw.fit(looks, carriers)
         if law.is_flat:
             # Everybody is alike, so the share of the bucket is the posterior.

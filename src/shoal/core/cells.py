@@ -77,6 +77,37 @@ def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
     return order[opens].astype(np.int64, copy=False), inverse
 
 
+def sum_by(place: Codes, counts: Counts, n_places: int) -> Counts:
+    """Return the sum of the counts at each place.
+
+    Examples
+    --------
+    >>> sum_by(np.array([0, 2, 0]), np.array([1, 5, 2]), 3).tolist()
+    [3, 0, 5]
+    """
+    total = np.zeros(n_places, dtype=np.int64)
+    np.add.at(total, place, counts)
+    return total
+
+
+def count_pairs(
+    bucket: Codes, value: Codes, sizes: tuple[int, int], count: Counts | None = None
+) -> tuple[Codes, Codes, Counts]:
+    """Return the distinct pairs of a bucket and a value, sorted, and how often each occurs.
+
+    `sizes` are the numbers of buckets and of values. By default each pair given counts once.
+
+    Examples
+    --------
+    >>> bucket, value, count = count_pairs(np.array([1, 0, 1]), np.array([2, 0, 2]), (2, 3))
+    >>> bucket.tolist(), value.tolist(), count.tolist()
+    ([0, 1], [0, 2], [1, 2])
+    """
+    first, inverse = group([bucket, value], sizes, len(bucket))
+    count = np.ones(len(bucket), dtype=np.int64) if count is None else count
+    return bucket[first], value[first], sum_by(inverse, count, len(first))
+
+
 def smallest_type(n_codes: int) -> type[np.signedinteger[Any]]:
     """Return the smaller of the 32-bit and 64-bit types that holds the codes 0, ..., n_codes - 1.
 
@@ -175,8 +206,7 @@ class Cells:
         domains = tuple(self.domains[place] for place in places)
         kept = [self.codes[:, place] for place in places]
         first, inverse = group(kept, [domain.size for domain in domains], self.n_cells)
-        counts = np.zeros(len(first), dtype=np.int64)
-        np.add.at(counts, inverse, self.counts)
+        counts = sum_by(inverse, self.counts, len(first))
         # One column at a time saves memory: there may be as many cells as rows.
         codes = np.empty((len(first), len(places)), dtype=self.codes.dtype, order="F")
         for target, place in enumerate(places):
@@ -213,17 +243,13 @@ class Buckets:
     ) -> Buckets:
         """Count pairs of a bucket and a value; the counts of equal pairs are added up."""
         n_buckets = int(bucket.max(initial=-1)) + 1
-        first, inverse = group([bucket, value], [n_buckets, domain.size], len(bucket))
-        total = np.zeros(len(first), dtype=np.int64)
-        np.add.at(total, inverse, np.ones(len(bucket), dtype=np.int64) if count is None else count)
-        return cls(n_buckets, bucket[first], value[first], total, domain)
+        pairs = count_pairs(bucket, value, (n_buckets, domain.size), count)
+        return cls(n_buckets, *pairs, domain)
 
     @cached_property
     def sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        sizes = np.zeros(self.n_buckets, dtype=np.int64)
-        np.add.at(sizes, self.bucket, self.count)
-        return sizes
+        return sum_by(self.bucket, self.count, self.n_buckets)
 
     @cached_property
     def starts(self) -> Codes:
@@ -233,9 +259,7 @@ class Buckets:
     @cached_property
     def totals(self) -> Counts:
         """How often each value occurs in the whole release, one entry per code."""
-        totals = np.zeros(self.domain.size, dtype=np.int64)
-        np.add.at(totals, self.value, self.count)
-        return totals
+        return sum_by(self.value, self.count, self.domain.size)
 
     @property
     def n_rows(self) -> int:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats, Integers
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, count_pairs, sum_by
 from shoal.core.errors import DataError
 
 
@@ -47,10 +47,7 @@ class BelievedRows:
     ) -> BelievedRows:
         """Count pairs of a bucket and a prior; the counts of equal pairs are added up."""
         n_buckets = int(bucket.max(initial=-1)) + 1
-        first, inverse = group([bucket, prior], [n_buckets, len(priors)], len(bucket))
-        total = np.zeros(len(first), dtype=np.int64)
-        np.add.at(total, inverse, np.ones(len(bucket), dtype=np.int64) if count is None else count)
-        return cls(bucket[first], prior[first], total, priors)
+        return cls(*count_pairs(bucket, prior, (n_buckets, len(priors)), count), priors)
 
     @property
     def n_entries(self) -> int:
@@ -70,9 +67,7 @@ class BelievedRows:
     @cached_property
     def sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        sizes = np.zeros(self.n_buckets, dtype=np.int64)
-        np.add.at(sizes, self.bucket, self.count)
-        return sizes
+        return sum_by(self.bucket, self.count, self.n_buckets)
 
     def confirm_sizes(self, sizes: Counts) -> None:
         """Raise a DataError unless each bucket has as many rows with a prior as it has rows."""

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Integers
-from shoal.core.cells import Buckets, Cells, smallest_type
+from shoal.core.cells import Buckets, Cells, smallest_type, sum_by
 from shoal.core.domain import Domain
 from shoal.core.errors import SchemaError
 from shoal.core.manifest import Manifest, Meaning
@@ -204,9 +204,7 @@ class Published:
     @property
     def bucket_sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        sizes = np.zeros(self.n_buckets, dtype=np.int64)
-        np.add.at(sizes, self.lines.codes[:, 0], self.lines.counts)
-        return sizes
+        return sum_by(self.lines.codes[:, 0], self.lines.counts, self.n_buckets)
 
     @cached_property
     def looks(self) -> tuple[Cells, Codes]:

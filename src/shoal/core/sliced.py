@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, count_pairs, sum_by
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 
@@ -223,9 +223,8 @@ class Sliced:
         if tuple(column.attributes for column in self.columns) != self.layout.columns:
             raise DataError("The columns of a sliced release must be those of its layout.")
         for column in self.columns:
-            held = np.zeros(self.n_buckets, dtype=np.int64)
             is_inside = (column.bucket >= 0) & (column.bucket < self.n_buckets)
-            np.add.at(held, column.bucket[is_inside], column.count[is_inside])
+            held = sum_by(column.bucket[is_inside], column.count[is_inside], self.n_buckets)
             if not is_inside.all() or not np.array_equal(held, self.sizes):
                 raise DataError(
                     "Every column of a sliced release must hold as many values in a bucket as the "
@@ -240,8 +239,7 @@ class Sliced:
 
         The cells have all attributes of the layout.
         """
-        sizes = np.zeros(int(bucket.max(initial=-1)) + 1, dtype=np.int64)
-        np.add.at(sizes, bucket, count)
+        sizes = sum_by(bucket, count, int(bucket.max(initial=-1)) + 1)
         columns = tuple(
             _slice_column(cells, names, cell, bucket, count) for names in layout.columns
         )
@@ -321,9 +319,6 @@ def _slice_column(
     cells: Cells, names: Sequence[str], cell: Codes, bucket: Codes, count: Counts
 ) -> SlicedColumn:
     values, value_of_cell = cells.select_with_inverse(names)
-    value = value_of_cell[cell]
     n_buckets = int(bucket.max(initial=-1)) + 1
-    first, inverse = group([bucket, value], [n_buckets, values.n_cells], len(cell))
-    total = np.zeros(len(first), dtype=np.int64)
-    np.add.at(total, inverse, count)
-    return SlicedColumn(values, bucket[first], value[first], total)
+    pairs = count_pairs(bucket, value_of_cell[cell], (n_buckets, values.n_cells), count)
+    return SlicedColumn(values, *pairs)

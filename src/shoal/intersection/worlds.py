@@ -30,7 +30,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from shoal.core.arrays import Codes, Counts, Flags
-from shoal.core.cells import group
+from shoal.core.cells import count_pairs, group, sum_by
 from shoal.locating.location import spread
 
 
@@ -52,10 +52,7 @@ class Partition:
     ) -> Partition:
         """Count pairs of a bucket and a value; equal pairs are added up."""
         n_values = int(value.max(initial=-1)) + 1
-        first, inverse = group([place, value], [n_places, n_values], len(place))
-        total = np.zeros(len(first), dtype=np.int64)
-        np.add.at(total, inverse, np.ones_like(place) if count is None else count)
-        return cls(place[first], value[first], total, n_places)
+        return cls(*count_pairs(place, value, (n_places, n_values), count), n_places)
 
     @cached_property
     def starts(self) -> Codes:
@@ -65,9 +62,7 @@ class Partition:
     @cached_property
     def sizes(self) -> Counts:
         """The number of people in each bucket."""
-        sizes = np.zeros(self.n_places, dtype=np.int64)
-        np.add.at(sizes, self.place, self.count)
-        return sizes
+        return sum_by(self.place, self.count, self.n_places)
 
     def find(self, place: Codes, value: Codes) -> Codes:
         """Return the entry of each pair of a bucket and a value; -1 if there is none."""

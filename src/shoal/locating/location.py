@@ -15,7 +15,7 @@ intersection of the sets of their values.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats, Words
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, sum_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, day_of_date, iso_date
 from shoal.core.manifest import Meaning
 from shoal.core.release import People, Published
@@ -159,9 +159,7 @@ class Locations:
     @cached_property
     def totals(self) -> Counts:
         """The number of rows of the release that each cell of people may be."""
-        totals = np.zeros(self.n_people, dtype=np.int64)
-        np.add.at(totals, self.person, self.n_rows)
-        return totals
+        return sum_by(self.person, self.n_rows, self.n_people)
 
     @cached_property
     def weight(self) -> Floats:
@@ -247,6 +245,23 @@ def spread(start: Codes, length: Counts) -> tuple[Codes, Codes]:
     source = np.repeat(np.arange(len(length)), length)
     before = np.cumsum(length) - length
     return source, np.arange(len(source)) - before[source] + start[source]
+
+
+def chunks(work: Counts, most: int) -> Iterator[slice]:
+    """Split tasks, in their order, into parts of at most `most` work, or of one task.
+
+    Examples
+    --------
+    >>> [(part.start, part.stop) for part in chunks(np.array([2, 2, 9, 1]), 4)]
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    done = np.cumsum(work)
+    first = 0
+    while first < len(done):
+        before = int(done[first - 1]) if first else 0
+        last = max(int(np.searchsorted(done, before + most, side="right")), first + 1)
+        yield slice(first, last)
+        first = last
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Counts, Floats
 from shoal.core.calibration import share_interval
+from shoal.core.cells import sum_by
 from shoal.core.errors import ParameterError
 
 _NORMAL_QUANTILE = 1.959963984540054
@@ -127,7 +128,9 @@ def separate(
     """
     held = _counted(members, member_counts), _counted(others, other_counts)
     scores = np.unique(np.concatenate([held[0][0], held[1][0]]))
-    n_members, n_others = (_spread_out(scores, *one) for one in held)
+    n_members, n_others = (
+        sum_by(np.searchsorted(scores, own), counts, len(scores)) for own, counts in held
+    )
     m, n = int(n_members.sum()), int(n_others.sum())
     if m == 0 or n == 0:
         raise ParameterError(
@@ -176,13 +179,6 @@ def _counted(given: npt.ArrayLike, counts: Counts | None) -> tuple[Floats, Count
             hint="give a person who matches nothing the score 0.",
         )
     return scores, np.ones(len(scores), dtype=np.int64) if counts is None else counts
-
-
-def _spread_out(all_scores: Floats, scores: Floats, counts: Counts) -> Counts:
-    """Count people by score, over all scores."""
-    spread = np.zeros(len(all_scores), dtype=np.int64)
-    np.add.at(spread, np.searchsorted(all_scores, scores), counts)
-    return spread
 
 
 def _below(counts: Counts) -> Floats:

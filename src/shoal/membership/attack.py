@@ -29,7 +29,7 @@ import numpy as np
 
 from shoal.core.arrays import Counts, Flags, Floats
 from shoal.core.attack import HELD_OUT_TEST, Attack, Need, Trial, TrialPlan, Trials, View
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, sum_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import InfeasibleError
@@ -347,9 +347,8 @@ def _band_names() -> list[str]:
 
 def _in_bands(n_buckets: Counts, counts: Counts) -> list[int]:
     band = np.searchsorted(_BANDS, n_buckets, side="right") - 1
-    total = np.zeros(len(_BANDS), dtype=np.int64)
-    np.add.at(total, band, counts)
-    return total.tolist()
+    total: list[int] = sum_by(band, counts, len(_BANDS)).tolist()
+    return total
 
 
 def _matches_section(originals: Mapping[int, int], fakes: Mapping[int, int]) -> Section:
