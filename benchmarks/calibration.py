@@ -32,8 +32,8 @@ from tables import load
 
 import shoal
 from shoal.attacks import Foreground
-from shoal.calibration.calibrate import calibrate, raised_limit
-from shoal.core.calibration import Suspicion, Suspicions
+from shoal.calibration.calibrate import calibrate
+from shoal.core.calibration import Suspicion, Suspicions, raised_limit
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.foreground.additive import fit_additive

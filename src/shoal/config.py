@@ -1,7 +1,7 @@
 """Configuration: what is set once for a whole run.
 
-`load` reads a configuration file, `About` is what documents say about a release, `Limits` is what a
-file may cost before it is refused, and `log_to` writes the messages of engines to a file.
+`load` reads a configuration file, `About` describes a release in its documents, `Limits` bounds
+what reading a file may cost, and `log_to` writes the messages of engines to a file.
 
 Examples
 --------

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.calibration.calibrate import calibrate, raised_limit
+from shoal.calibration.calibrate import calibrate
 from shoal.calibration.checked_beliefs import CheckedBeliefs
-from shoal.core.calibration import Suspicion, Suspicions, share_interval
+from shoal.core.calibration import Suspicion, Suspicions, raised_limit, share_interval
 
 
 @st.composite

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.calibration.calibrate import raised_limit
-from shoal.core.calibration import exact_threshold, find_excess
+from shoal.core.calibration import find_excess, raised_limit
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 
@@ -83,4 +82,4 @@ def test_two_values_and_one_half_mean_nothing_for_beliefs():
 
 @given(st.fractions(0, 1))
 def test_people_count_as_exposed_from_the_same_belief_as_in_the_calibration(limit):
-    assert float(exact_threshold(limit)) == pytest.approx(raised_limit(float(limit)))
+    assert float(raised_limit(limit)) == pytest.approx(raised_limit(float(limit)))

@@ -33,13 +33,17 @@ from scipy.special import fdtri
 from shoal.calibration.checked_beliefs import CheckedBeliefs, centred
 from shoal.calibration.table_law import TableLaw
 from shoal.core.arrays import Codes, Counts, Flags
-from shoal.core.calibration import Calibration, Estimate, Suspicions, share_interval
+from shoal.core.calibration import (
+    Calibration,
+    Estimate,
+    Suspicions,
+    raised_limit,
+    share_interval,
+)
 from shoal.core.cells import Cells, sum_by
 
 FEWEST_INFORMATIVE = 30
 """With fewer informative people, nothing can be calibrated."""
-_MARGIN = 1.2
-"""If a bucket's share equals the limit, a worthless attack exceeds the limit by a hair."""
 _GRID = 0.05
 _STEEPEST = 4.0
 """The largest slope considered."""
@@ -58,20 +62,6 @@ _N_DRAWS = 40
 _MOST_DRAWN = 4_000_000
 _MOST_ENTRIES = 300_000
 """The slope is fitted to buckets of at most this many entries; more would change little."""
-
-
-def raised_limit(limit: float) -> float:
-    """Return the belief above which a calibrated person counts as exposed.
-
-    That is 1.2 times the limit. Since nothing exceeds certainty, a limit above 5/7 is raised by
-    half of its distance to 1 instead.
-
-    Examples
-    --------
-    >>> round(raised_limit(0.5), 3), round(raised_limit(0.9), 3)
-    (0.6, 0.95)
-    """
-    return min(_MARGIN * limit, (1 + limit) / 2)
 
 
 def calibrate(

@@ -1,4 +1,4 @@
-"""Beliefs in several values beside the truth, and how a slope changes them.
+"""Beliefs in several values joined with the truth, and how a slope changes them.
 
 An entry is a cell of people and a value that somebody in their group has. The entries of one value
 and one group are a *pair*: the release says how many of its people have the value, and nothing

@@ -109,7 +109,7 @@ class BeliefGain(Guarantee):
 
     t: Exact = exact_number("The largest change of a belief.", at_least=0, at_most=1)
     bandwidth: Exact = exact_number(
-        "How unlike people may be to count for what is believed of somebody.",
+        "The distance up to which others count for the belief about a person.",
         default=BANDWIDTH,
         at_least=0,
         at_most=1,

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from shoal.core.exact import as_text
 _NORMAL_QUANTILE = 1.959963984540054
 """The two-sided 95 % quantile."""
 _TAIL = 0.025
+
+Limit = TypeVar("Limit", float, Fraction)
 
 
 def share_interval(n_hits: int, n_tries: int, *, n_shares: int = 1) -> tuple[float, float]:
@@ -196,15 +199,19 @@ class Excess:
     reason: str = ""
 
 
-def exact_threshold(limit: Fraction) -> Fraction:
-    """Return the belief above which people count as exposed, as in `shoal.calibration.calibrate`.
+def raised_limit(limit: Limit) -> Limit:
+    """Return the belief above which a calibrated person counts as exposed.
+
+    That is 1.2 times the limit: if a bucket's share equals the limit, a worthless attack exceeds it
+    by a hair. Since nothing exceeds certainty, a limit above 5/7 is raised by half of its distance
+    to 1 instead.
 
     Examples
     --------
-    >>> exact_threshold(Fraction(1, 2)), exact_threshold(Fraction(9, 10))
-    (Fraction(3, 5), Fraction(19, 20))
+    >>> raised_limit(Fraction(1, 2)), raised_limit(Fraction(9, 10)), round(raised_limit(0.9), 3)
+    (Fraction(3, 5), Fraction(19, 20), 0.95)
     """
-    return min(limit * Fraction(6, 5), (1 + limit) / 2)
+    return min(limit * 6 / 5, (1 + limit) / 2)
 
 
 def find_excess(

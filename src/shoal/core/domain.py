@@ -76,7 +76,7 @@ def role_of(word: str) -> Role:
     if role is None:
         raise SchemaError(
             f"{word!r} is not a role.",
-            hint=f"the roles are {', '.join(Role)}; the words of ARX and sdcMicro are taken too.",
+            hint=f"the roles are {', '.join(Role)}; those of ARX and sdcMicro are accepted too.",
         )
     return role
 

@@ -19,7 +19,7 @@ from shoal.core.exact import as_text
 from shoal.core.parameters import Exact, Values, choice, exact_number, values, whole_number
 
 BANDWIDTH = "0.3"
-"""The default bandwidth: the distance up to which people count for the belief about a person."""
+"""The default bandwidth: the distance up to which others count for the belief about a person."""
 
 NOT_MEMBERSHIP = "It does not hide who is in the table"
 """No guarantee about buckets covers membership."""
@@ -193,8 +193,11 @@ class RecursiveDiversity(Guarantee):
     A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006, Definition 4.2.
     """
 
-    c: Exact = exact_number("How often the rarer values occur at least, as a factor.", above=0)
-    ell: int = whole_number("The rank from which on values count as rarer.", least=2)
+    c: Exact = exact_number(
+        "The most frequent value occurs less than c times as often as the rarer ones together.",
+        above=0,
+    )
+    ell: int = whole_number("The rank from which values count as rarer.", least=2)
     name: ClassVar[str] = "recursive (c, l)-diversity"
     promise: ClassVar[str] = (
         "in every bucket the most frequent value is rarer than {c} times all from rank {ell} on "

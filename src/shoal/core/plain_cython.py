@@ -9,7 +9,7 @@ cython`` fails::
     except ModuleNotFoundError:
         from shoal.core import plain_cython as cython
 
-Decorators and directives do nothing here, and types only convert. Neither this module nor Cython's
+Decorators do nothing here, and types only convert. Neither this module nor Cython's
 own stand-in wraps an integer that exceeds its C type: a kernel that relies on wrapping has to mask
 the result itself.
 """
@@ -22,37 +22,19 @@ from typing import Any, Self, TypeVar
 __all__ = [
     "Py_ssize_t",
     "bint",
-    "boundscheck",
     "cast",
     "ccall",
     "cclass",
-    "cdivision",
     "cfunc",
-    "char",
     "compiled",
     "const",
-    "declare",
     "double",
     "exceptval",
-    "final",
-    "float",
-    "gil",
-    "initializedcheck",
     "inline",
     "int",
-    "locals",
-    "long",
     "longlong",
-    "nogil",
-    "returns",
-    "short",
-    "size_t",
     "uchar",
-    "uint",
-    "ulong",
     "ulonglong",
-    "ushort",
-    "wraparound",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -96,20 +78,6 @@ class Qualifier:
         return base
 
 
-class Lock:
-    """``nogil`` and ``gil``: decorators, and contexts that acquire and release nothing."""
-
-    def __call__(self, function: Decorated) -> Decorated:
-        """Return the function itself."""
-        return function
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, *_: object) -> None:
-        """Do nothing."""
-
-
 def cast(to: Any, value: Any, **_: object) -> Any:
     """Convert a value to a type.
 
@@ -121,41 +89,24 @@ def cast(to: Any, value: Any, **_: object) -> Any:
     return to(value) if callable(to) else value
 
 
-def declare(to: Any = None, value: Any = None, **_: object) -> Any:
-    """Return the initial value of a declared variable.
-
-    Examples
-    --------
-    >>> declare(longlong, 7), declare(double)
-    (7, 0.0)
-    """
-    if value is None:
-        return to() if callable(to) else None
-    return cast(to, value)
-
-
 def _unchanged(function: Decorated) -> Decorated:
     return function
 
 
-def _directive(*_: object, **__: object) -> Callable[[Decorated], Decorated]:
+def exceptval(*_: object, **__: object) -> Callable[[Decorated], Decorated]:
+    """Return a decorator that does nothing: plain Python raises by itself."""
     return _unchanged
 
 
-cfunc = ccall = cclass = final = inline = _unchanged
-locals = returns = exceptval = _directive
-boundscheck = wraparound = cdivision = initializedcheck = _directive
-nogil = gil = Lock()
+cfunc = ccall = cclass = inline = _unchanged
 const = Qualifier()
 
-# Saved before `int` and `float` are redefined as those of C.
-_whole, _real = int, float
+# Saved before `int` is redefined as that of C.
+_whole = int
 
 bint = CType("bint", bool)
-char, uchar = CType("char", _whole), CType("uchar", _whole)
-short, ushort = CType("short", _whole), CType("ushort", _whole)
-int, uint = CType("int", _whole), CType("uint", _whole)
-long, ulong = CType("long", _whole), CType("ulong", _whole)
+uchar = CType("uchar", _whole)
+int = CType("int", _whole)
 longlong, ulonglong = CType("longlong", _whole), CType("ulonglong", _whole)
-Py_ssize_t, size_t = CType("Py_ssize_t", _whole), CType("size_t", _whole)
-float, double = CType("float", _real), CType("double", _real)
+Py_ssize_t = CType("Py_ssize_t", _whole)
+double = CType("double", float)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats, Integers
+from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Cells, count_pairs, sum_by
 from shoal.core.errors import DataError
 
@@ -113,9 +113,9 @@ class ForbiddenSets:
         return cls(which.astype(np.int64, copy=False), marks[first])
 
     @property
-    def n_forbidden(self) -> Integers:
+    def n_forbidden(self) -> Counts:
         """The number of values that each set forbids."""
-        counts: Integers = self.sets.sum(axis=1, dtype=np.int64)
+        counts: Counts = self.sets.sum(axis=1, dtype=np.int64)
         return counts
 
     def __repr__(self) -> str:

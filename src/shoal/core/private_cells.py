@@ -140,7 +140,7 @@ class PrivateCells:
         try:
             return cls(tuple(_parts(given, base)))
         except RecursionError:
-            raise ParameterError("Private cells are given as a list within itself.") from None
+            raise ParameterError("The list of private cells contains itself.") from None
 
     def __or__(self, other: PrivateCells) -> PrivateCells:
         """Return the cells that are in either."""

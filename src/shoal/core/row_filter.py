@@ -29,9 +29,9 @@ _LONGEST_TEXT = 10_000
 _DEEPEST = 40
 _MOST_DIGITS = 20
 _HINT = (
-    "it stands behind WHERE: columns, in double quotes if they are no plain words; numbers, texts "
-    "in single quotes, DATE '2020-01-31', TRUE, FALSE, NULL; AND, OR, NOT, comparisons, BETWEEN, "
-    "IN, LIKE, IS NULL; + - * / % ||; CASE WHEN; {functions}."
+    "write what follows WHERE: columns, in double quotes unless they are plain words; numbers, "
+    "texts in single quotes, DATE '2020-01-31', TRUE, FALSE, NULL; AND, OR, NOT, comparisons, "
+    "BETWEEN, IN, LIKE, IS NULL; + - * / % ||; CASE WHEN; {functions}."
 )
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -379,7 +379,7 @@ class _Reader:
             try:
                 return sql.constant(sql.as_date(_literal(following)))
             except ValueError:
-                raise _fault(f"holds no date at character {following.place}") from None
+                raise _fault(f"has no valid date at character {following.place}") from None
         if following.kind == "sign" and following.text == "(":
             return self.call(word)
         if word in _RESERVED:
@@ -437,8 +437,8 @@ def _literal(token: _Token) -> Any:
     if token.kind == "text":
         return token.text[1:-1].replace("''", "'")
     if sum(sign.isdigit() for sign in token.text) > _MOST_DIGITS:
-        raise _fault(f"holds a number of more than {_MOST_DIGITS} digits")
+        raise _fault(f"has a number of more than {_MOST_DIGITS} digits")
     number = int(token.text) if token.text.isdigit() else float(token.text)
     if not math.isfinite(number):
-        raise _fault(f"holds a number at character {token.place} that is too large")
+        raise _fault(f"has a number at character {token.place} that is too large")
     return number

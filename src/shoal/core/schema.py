@@ -61,7 +61,7 @@ def _combinations(given: object) -> tuple[tuple[str, ...], ...]:
 def _choice(column: str, given: object) -> str:
     if not isinstance(given, str) or given not in CHOICES:
         raise SchemaError(
-            f"variants says of column {column!r} neither {' nor '.join(CHOICES)}.",
+            f"The variants of column {column!r} must be {' or '.join(map(repr, CHOICES))}.",
             hint="'merge' makes one value of all spellings, 'distinct' keeps them apart.",
         )
     return given

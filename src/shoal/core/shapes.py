@@ -335,12 +335,12 @@ class Sliced(Shape):
     def faults(self, manifest: Manifest) -> list[str]:
         """Compare the columns of attributes with the columns that are published."""
         if manifest.columns_of(Role.INSENSITIVE):
-            return ["a sliced release has no insensitive columns: they would be linked to nobody"]
+            return ["a sliced release has no insensitive columns: it has no lines to hold them"]
         named = {name for attributes in manifest.slices for name in attributes}
         if named != {column.name for column in manifest.columns}:
-            return ["the columns of attributes do not hold every published column, and these alone"]
+            return ["the columns of attributes do not hold exactly the published columns"]
         return [
-            f"the parameter {name} of the method says otherwise than the release"
+            f"the parameter {name} of the method contradicts the release"
             for name in self._contradicted(manifest)
         ]
 
@@ -401,9 +401,9 @@ class Suppressed(Shape):
         """Return what would keep a checker from looking at all that is published."""
         faults = []
         if manifest.columns_of(Role.INSENSITIVE):
-            faults.append("a suppressed release has no insensitive columns: rules may go by them")
+            faults.append("a suppressed release has no insensitive columns: rules might use them")
         if not any(column.n_suppressed for column in manifest.columns):
-            faults.append("nothing is suppressed, so what is guaranteed would hold of anything")
+            faults.append("nothing is suppressed, so the guarantee would hold for any table")
         return faults + super().faults(manifest)
 
 

@@ -366,7 +366,7 @@ def _check_labels(tree: Tree) -> None:
         n_ambiguous += slices.setdefault(label, (first, last)) != (first, last)
     if n_ambiguous:
         raise SchemaError(
-            f"The hierarchy of column {tree.column!r} gives one label to different sets of values, "
-            f"which it must not; got {n_ambiguous} such labels.",
+            f"The hierarchy of column {tree.column!r} gives one label to several sets of values; "
+            f"got {n_ambiguous} such labels.",
             hint="give the hierarchy as rows whose labels differ from each other and from values.",
         )

@@ -1,9 +1,9 @@
 """What insensitive columns disclose about people, alone and in combination.
 
-An insensitive column is published unchanged beside what a method hides. It undoes the method's work
-if it *determines* a hidden column (the population of a province reveals the province), if it splits
-a class into parts in which a sensitive value has a larger *share* than promised, or if it makes the
-*classes* of people who look alike too small. All three are found by counting cells.
+An insensitive column is published unchanged. It undoes the work of a method if it *determines* a
+hidden column (the population of a province reveals the province), if it splits a class into parts
+in which a sensitive value has a larger *share* than promised, or if it makes the *classes* of
+people who look alike too small. All three are found by counting cells.
 
 Combinations are examined from the smallest to the largest. A combination counts only for people who
 are not already exposed by a part of it, whether the steward has confirmed that part or it was found
@@ -266,7 +266,7 @@ def _is_part(chosen: Iterable[str], confirmed: _Confirmed) -> bool:
 
 
 def _budget(cells: Cells) -> int:
-    """Return the number of combinations that are examined beside single columns."""
+    """Return the number of combinations that are examined besides single columns."""
     affordable = _MOST_CELLS // max(cells.n_cells, 1)
     return min(max(affordable, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS)
 

@@ -156,7 +156,7 @@ def verify(
 
     If the manifest can be read, whatever is wrong with the folder is part of the result, not an
     error. A guarantee about protected values fails if one of them occurs nowhere in the release,
-    because it would hold of anything.
+    because it would hold for any table.
 
     Parameters
     ----------

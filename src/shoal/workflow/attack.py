@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, CellView, Need, View
-from shoal.core.calibration import exact_threshold, find_excess
+from shoal.core.calibration import find_excess, raised_limit
 from shoal.core.display import Section, Tabular
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.findings import Findings, about_everybody, overview_of
@@ -265,7 +265,7 @@ def _with_meaning(one: Attack, found: Findings, published: Published) -> Finding
         aims,
         bound,
         is_belief=found.is_belief,
-        counted_from=exact_threshold(bound) if is_calibrated else None,
+        counted_from=raised_limit(bound) if is_calibrated else None,
     )
     return replace(found, meaningless=excess.reason, n_above_anyway=excess.n_people)
 
