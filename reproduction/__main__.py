@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import interruption
+from shoal.cli import handle_signals
 from shoal.cli.command import command
 from shoal.cli.output import Output
 
@@ -90,5 +90,5 @@ def _show(output: Output, run: Reproduction) -> None:
 
 
 if __name__ == "__main__":
-    interruption.install()
+    handle_signals()
     app(prog_name="python -m reproduction")

@@ -227,6 +227,12 @@ def test_dry_run_finds_what_would_fail(run, configured):
         ("[attacks.homogeneity]", "[release]\nseed = 7\n[attacks.homogeneity]"),
         ("[attacks.homogeneity]", '[release]\nfolder = "taken"\n[attacks.homogeneity]'),
         ("[attacks.homogeneity]", '[release]\nformat = "word"\n[attacks.homogeneity]'),
+        ("[attacks.homogeneity]", "[attacks.membership]\nmax_people = 0\n[attacks.homogeneity]"),
+        ("[attacks.homogeneity]", "[repair]\nbelief_gain = 0.2\n[attacks.homogeneity]"),
+        (
+            "[attacks.homogeneity]",
+            '[attacks.linkage]\npopulation = "none.csv"\n[attacks.homogeneity]',
+        ),
     ],
 )
 def test_dry_run_fails_as_publish_would(run, configured, tmp_path, old, new):

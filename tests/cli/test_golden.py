@@ -39,6 +39,13 @@ ERRORS = {
     "key misspelled": ("publish", "key.toml"),
     "attack misspelled": ("publish", "attack.toml"),
     "attack of another shape": ("publish", "shape.toml"),
+    "nested key misspelled": ("publish", "nested.toml"),
+    "value out of a list": ("publish", "format.toml"),
+    "hierarchy of an unknown column": ("publish", "hierarchy.toml"),
+    "column of a hierarchy misspelled": (
+        *("hierarchy", "build", "width:5", "--source", "people.csv", "--column", "agee"),
+        *("--out", "age.csv"),
+    ),
     "ell out of reach": (*TABLE, *ROLES, "-m", "anatomy", "-p", "ell=5"),
     "one value dominates": (
         *("anonymize", "dominated.csv", "--out", "r", *ROLES, "-m", "anatomy", "-p", "ell=2"),
@@ -93,6 +100,9 @@ def files(tmp_path, write_csv):
         "section": CONFIGURATION.replace("[method]", "[methods]"),
         "key": CONFIGURATION.replace("folder =", "foldr ="),
         "attack": CONFIGURATION + "[attacks.homogenity]\nmax_people = 0\n",
+        "nested": CONFIGURATION + "[repair.foreground]\nr = 3\npolcy = 1\n",
+        "format": CONFIGURATION + 'format = "cvs"\n',
+        "hierarchy": CONFIGURATION + "[hierarchies]\naeg = { width = 5 }\n",
         "shape": CONFIGURATION + "[attacks.sliced_linkage]\nmax_people = 0\n",
     }.items():
         (tmp_path / f"{name}.toml").write_text(content, encoding="utf-8")

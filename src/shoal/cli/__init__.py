@@ -1,20 +1,28 @@
 """The command line of Shoal: the program `shoal`.
 
-Modules are imported when they are needed, so that help and completion appear at once.
+Modules are imported when they are needed, so that help and completion appear at once. A signal
+that asks the program to stop becomes an exception, so that every `finally` runs and nothing is left
+behind.
 """
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
+from collections.abc import Iterator
+from types import FrameType
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_received: list[int] = []
 
 
 def main() -> None:
     """Run the command line; the entry point of the program `shoal`."""
     try:
-        from shoal.cli import interruption  # noqa: PLC0415 - `import shoal.cli` stays cheap
-        from shoal.core.version import refuse_namesake  # noqa: PLC0415
+        handle_signals()
+        from shoal.core.version import refuse_namesake  # noqa: PLC0415 - stays cheap to import
 
-        interruption.install()
         # Checked again: the other package may have overwritten the `__init__` that refuses it.
         refuse_namesake()
         from shoal.cli.app import app  # noqa: PLC0415
@@ -26,3 +34,42 @@ def main() -> None:
         app(prog_name="shoal")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def handle_signals() -> None:
+    """Turn the signals that ask a program to stop into exceptions."""
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        # Signals that the caller ignores (nohup) stay ignored.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+@contextlib.contextmanager
+def signals_postponed() -> Iterator[None]:
+    """Take signals later: some libraries abort if a signal arrives while they are imported."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    numbers = {getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def signal_code() -> int | None:
+    """Return the exit code of the signal that was received; None if there was none.
+
+    An engine in the middle of a query reports a signal as an error of its own; this tells the two
+    apart.
+    """
+    return 128 + _received[-1] if _received else None
+
+
+def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler
+    _received.append(number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)

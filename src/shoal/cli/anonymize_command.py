@@ -7,31 +7,42 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import parsing
 from shoal.cli.command import command
 from shoal.cli.options import (
     ColumnNames,
-    Delimiter,
-    Encoding,
+    ConfigurationFile,
     EngineName,
+    Format,
+    Hierarchies,
+    Identifying,
+    Key,
     Memory,
     MethodName,
+    Out,
     Parameters,
-    Quote,
+    Quasi,
+    Reading,
     Replace,
-    TableName,
+    Types,
+    option,
+    read_columns,
+    read_configuration,
+    read_hierarchies,
+    read_pairs,
+    read_parameters,
+    read_private,
+    read_type,
     source_argument,
+    stated_source,
+    update_section,
 )
 from shoal.cli.output import Output
+from shoal.cli.summary import show_publication
 from shoal.core.errors import ParameterError
 
-_ROLES = ("identifying", "quasi", "sensitive", "insensitive", "nearly_unique")
-_PANEL = "Columns"
 
-
-def _columns_option(text: str, name: str | None = None) -> Any:
-    declared = () if name is None else (name,)
-    return typer.Option(*declared, metavar="a,b", help=text, rich_help_panel=_PANEL)
+def _of_columns(text: str, metavar: str = "a,b") -> Any:
+    return option(text, metavar, panel="Columns")
 
 
 def register(app: typer.Typer) -> None:
@@ -46,126 +57,73 @@ def _register_anonymize(app: typer.Typer) -> None:
         output: Output,
         *,
         source: Annotated[str | None, source_argument(" Default: the configuration's.")] = None,
-        quasi: Annotated[
-            ColumnNames,
-            _columns_option("Quasi-identifiers: columns that others may know. Default: none."),
-        ] = None,
+        quasi: Quasi = None,
         sensitive: Annotated[
-            ColumnNames, _columns_option("Columns that nobody may be linked to. Default: none.")
+            ColumnNames, _of_columns("Columns that nobody may learn about a person. Default: none.")
         ] = None,
-        identifying: Annotated[
-            ColumnNames,
-            _columns_option("Columns that name a person; never published. Default: none."),
-        ] = None,
+        identifying: Identifying = None,
         insensitive: Annotated[
-            ColumnNames, _columns_option("Columns published unchanged. Default: none.")
+            ColumnNames, _of_columns("Columns published unchanged. Default: none.")
         ] = None,
         nearly_unique: Annotated[
             ColumnNames,
-            _columns_option(
-                "Insensitive columns that may be nearly unique. Default: none.", "--nearly-unique"
-            ),
+            _of_columns("Insensitive columns that may be nearly unique. Default: none."),
         ] = None,
         meant: Annotated[
             ColumnNames,
-            _columns_option(
+            _of_columns(
                 "Insensitive columns that may single people out together, or reveal what is "
-                "hidden. "
-                "Repeat the option for several combinations. Default: none.",
-                "--meant",
+                "hidden. Repeat the option for several combinations. Default: none."
             ),
         ] = None,
         variants: Annotated[
             ColumnNames,
-            typer.Option(
-                metavar="column=merge|distinct",
-                help="Whether spellings of one sensitive value are merged. Default: they are "
-                "refused.",
-                rich_help_panel=_PANEL,
+            _of_columns(
+                "Whether spellings of one sensitive value are merged. Default: they are refused.",
+                "column=merge|distinct",
             ),
         ] = None,
         role: Annotated[
             ColumnNames,
-            typer.Option(
-                metavar="column=role",
-                help="A column's role in the words of Shoal, ARX or sdcMicro. Default: none.",
-                rich_help_panel=_PANEL,
+            _of_columns(
+                "A column's role in the words of Shoal, ARX or sdcMicro. Default: none.",
+                "column=role",
             ),
         ] = None,
-        type: Annotated[  # noqa: A002 - the name of the option
-            ColumnNames,
-            typer.Option(
-                metavar="column=type",
-                help="A column's type, or the values of an ordered column: grade=low,middle,high. "
-                "Default: detected.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
-        hierarchy: Annotated[
-            ColumnNames,
-            typer.Option(
-                metavar="column=file|rule",
-                help="A hierarchy file in ARX's format, or a rule: age=width:5, "
-                "age=intervals:0,18,65, "
-                "zip=prefix:5,3,1, born=dates:month,year, sex=flat. Default: the method's own.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
-        key: Annotated[
-            str | None,
-            typer.Option(
-                metavar="COLUMN",
-                help="A column that is unique for every row. Default: the line number.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
+        type: Types = None,  # noqa: A002 - the name of the option
+        hierarchy: Hierarchies = None,
+        key: Key = None,
         person: Annotated[
             str | None,
-            typer.Option(
-                metavar="COLUMN",
-                help="The column that says whose row it is. Default: one row per person.",
-                rich_help_panel=_PANEL,
+            _of_columns(
+                "The column that says whose row it is. Default: one row per person.", "COLUMN"
             ),
         ] = None,
         private: Annotated[
             list[str] | None,
-            typer.Option(
-                metavar="CELLS",
-                help="Cells to hide, for rule_hiding: COLUMN, 'COLUMN where SQL', or a file. "
-                "Repeat the option for several. Default: none.",
-                rich_help_panel=_PANEL,
+            _of_columns(
+                "Cells to hide, for rule_hiding: COLUMN, 'COLUMN where SQL', or a file. Repeat "
+                "the option for several. Default: none.",
+                "CELLS",
             ),
         ] = None,
         method: MethodName = None,
         parameter: Parameters = None,
-        out: Annotated[
-            Path | None,
-            typer.Option(
-                metavar="FOLDER", help="The folder of the release. Default: the configuration's."
-            ),
-        ] = None,
-        format: Annotated[  # noqa: A002 - the name of the option
-            str | None,
-            typer.Option(metavar="csv|parquet", help="The format of the data files. Default: csv."),
-        ] = None,
+        out: Out = None,
+        format: Format = None,  # noqa: A002 - the name of the option
         seed: Annotated[
             int | None,
-            typer.Option(
-                help="Seed of a repeatable test release, which is not sealed. Default: none."
-            ),
+            option("Seed of a repeatable test release, which is not sealed. Default: none."),
         ] = None,
         replace: Replace = False,
         config: Annotated[
             Path | None,
-            typer.Option(
-                metavar="CONFIG",
-                help="A configuration file for everything that no option says. Default: none.",
+            option(
+                "A configuration file; options take precedence over it. Default: none.",
+                "CONFIG",
             ),
         ] = None,
-        table: TableName = None,
-        delimiter: Delimiter = None,
-        quote: Quote = None,
-        encoding: Encoding = None,
+        reading: Reading,
         engine: EngineName = None,
         memory: Memory = None,
     ) -> None:
@@ -173,31 +131,31 @@ def _register_anonymize(app: typer.Typer) -> None:
 
         `shoal publish` attacks and judges a release before it is written.
         """
-        columns = dict(
-            zip(
-                _ROLES,
-                map(
-                    parsing.read_columns,
-                    (identifying, quasi, sensitive, insensitive, nearly_unique),
-                ),
-                strict=True,
-            )
-        )
         if source is None and config is None:
             message = "give a SOURCE, or --config CONFIG."
             raise typer.BadParameter(message)
+        given = read_configuration(config)
+        roles = {
+            "identifying": identifying,
+            "quasi": quasi,
+            "sensitive": sensitive,
+            "insensitive": insensitive,
+            "nearly_unique": nearly_unique,
+        }
         sections: dict[str, dict[str, Any]] = {
             "table": {
-                "source": None if source is None else _stated(source, engine),
-                "table": table,
+                "source": None if source is None else stated_source(source, engine),
                 "key": key,
                 "person": person,
-                "delimiter": delimiter,
-                "quote": quote,
-                "encoding": encoding,
+                **reading.to_dict(),
             },
-            "types": {c: parsing.read_type(t) for c, t in parsing.read_pairs(type, "--type")},
-            "hierarchies": parsing.read_hierarchies(hierarchy),
+            "columns": {
+                **{word: read_columns(names) or None for word, names in roles.items()},
+                "meant": [read_columns([one]) for one in meant or ()] or None,
+                "variants": dict(read_pairs(variants, "--variants")) or None,
+            },
+            "types": {column: read_type(text) for column, text in read_pairs(type, "--type")},
+            "hierarchies": read_hierarchies(hierarchy),
             "release": {
                 "folder": None if out is None else str(out.absolute()),
                 "format": format,
@@ -206,59 +164,22 @@ def _register_anonymize(app: typer.Typer) -> None:
             },
             "engine": {"name": engine, "memory": memory},
         }
-        given = _read(config)
         for section, entries in sections.items():
-            _update(given, section, entries)
-        _update_columns(given, columns, parsing.read_pairs(role, "--role"))
-        confirmed = {
-            "meant": [parsing.read_columns([one]) for one in meant or ()] or None,
-            "variants": dict(parsing.read_pairs(variants, "--variants")) or None,
-        }
-        _update(given, "columns", confirmed)
-        parameters = parsing.read_parameters(parameter)
+            update_section(given, section, entries)
+        _add_roles(given, read_pairs(role, "--role"))
+        parameters = read_parameters(parameter)
         if private:
-            parameters["private"] = parsing.read_private(private)
+            parameters["private"] = read_private(private)
         _update_method(given, method, parameters)
         _run(output, given, Path() if config is None else config.parent)
 
 
-def _stated(given: str, engine: str | None) -> str:
-    from shoal.workflow.read import read_source  # noqa: PLC0415 - help imports no engine
-
-    source = read_source(given, engine)
-    # The configuration may be in another folder than the current one.
-    return str(source.absolute()) if isinstance(source, Path) else source
-
-
-def _read(config: Path | None) -> dict[str, Any]:
-    if config is None:
-        return {}
-    from shoal.workflow.config import load, read_toml  # noqa: PLC0415 - help imports no engine
-
-    given = read_toml(config)
-    if not all(isinstance(section, dict) for section in given.values()):
-        load(config)  # says what is wrong with it
-    return given
-
-
-def _update(given: dict[str, Any], section: str, entries: dict[str, Any]) -> None:
-    stated = {key: value for key, value in entries.items() if value is not None}
-    if stated:
-        given[section] = {**given.get(section, {}), **stated}
-
-
-def _update_columns(
-    given: dict[str, Any], columns: dict[str, list[str]], roles: list[tuple[str, str]]
-) -> None:
-    """Let an option replace the whole list of its role; `--role` adds to it."""
-    _update(given, "columns", {role: names or None for role, names in columns.items()})
+def _add_roles(given: dict[str, Any], roles: list[tuple[str, str]]) -> None:
+    """Add columns to the lists of their roles, which other options replace as a whole."""
     stated = given.setdefault("columns", {})
     for column, word in roles:
-        stated[word] = [*_listed(stated.get(word)), column]
-
-
-def _listed(names: Any) -> list[Any]:
-    return [names] if isinstance(names, str) else list(names or ())
+        before = stated.get(word) or []
+        stated[word] = [*([before] if isinstance(before, str) else before), column]
 
 
 def _update_method(given: dict[str, Any], name: str | None, parameters: dict[str, object]) -> None:
@@ -274,11 +195,9 @@ def _run(output: Output, given: dict[str, Any], base: Path) -> None:
 
     with output.progress() as progress:
         produced = produce(configure(given, base=base), progress=progress)
-    from shoal.cli.publish_command import show_publication  # noqa: PLC0415
-
     output.document(produced.to_dict())
-    show_publication(output, produced, details=False)
-    output.place("  attack it first:        ", f"shoal attack {produced.folder}")
+    attack = {"attack it first": f"shoal attack {produced.folder}"}
+    show_publication(output, produced, further=attack)
 
 
 def _register_compare(app: typer.Typer) -> None:
@@ -286,14 +205,7 @@ def _register_compare(app: typer.Typer) -> None:
     def compare(
         output: Output,
         *,
-        configuration: Annotated[
-            Path,
-            typer.Argument(
-                metavar="CONFIG",
-                help="The configuration file; its section [compare] names the methods.",
-                show_default=False,
-            ),
-        ],
+        configuration: ConfigurationFile,
         workers: Annotated[
             int | None,
             typer.Option(
@@ -303,7 +215,9 @@ def _register_compare(app: typer.Typer) -> None:
             ),
         ] = None,
     ) -> None:
-        """Compare methods on one table by risk and utility, and recommend one.
+        r"""Compare methods on one table by risk and utility, and recommend one.
+
+        The section \[compare] of the configuration names the methods.
 
         If interrupted, run the command again; finished results are reused.
         """

@@ -5,11 +5,7 @@ Only the module of the command that runs is imported; `shoal --help` imports non
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from functools import partial
 from importlib import import_module
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -73,7 +69,7 @@ _LISTED = (
         "prepare_commands",
         "Print the JSON Schema of shoal.toml, or the parameters of one method or attack.",
     ),
-    ("hierarchy", "hierarchy_command", "Build, check and show hierarchies."),
+    ("hierarchy", "prepare_commands", "Build, check and show hierarchies."),
 )
 _MODULES = {name: module for name, module, _ in _LISTED}
 _SUMMARIES = {name: summary for name, _, summary in _LISTED}
@@ -84,50 +80,8 @@ _EPILOG = (
 )
 
 
-# typer.rich_utils imports these for help in Markdown and for tracebacks in colour. Shoal uses
-# neither, and with markdown-it and pygments they are a third of the time that help takes.
-_UNUSED_BY_HELP = ("rich.markdown", "rich.traceback")
-
-
-def _import_help() -> None:
-    """Import `typer.rich_utils` without the modules that it does not need here.
-
-    Placeholders stand for them during this import alone; afterwards they can be imported as usual.
-    A class taken from a placeholder imports the real one when it is called.
-    """
-    missing = [name for name in _UNUSED_BY_HELP if name not in sys.modules]
-    for name in missing:
-        placeholder: Any = ModuleType(name)
-        placeholder.__getattr__ = partial(_postponed, name)
-        sys.modules[name] = placeholder
-    try:
-        # If a Typer cannot be imported like this, it imports its help again, as usual, later.
-        with contextlib.suppress(Exception):
-            import_module("typer.rich_utils")
-    finally:
-        for name in missing:
-            del sys.modules[name]
-
-
-def _postponed(module: str, name: str) -> type:
-    """Return a class that makes objects of another one, which is imported only then."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-
-    def new(_: type, *given: Any, **named: Any) -> Any:
-        return getattr(import_module(module), name)(*given, **named)
-
-    return type(name, (), {"__new__": new})
-
-
 class Commands(TyperGroup):
     """The commands of the program; the module of each is imported when it is run."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Prepare for help if it is asked for, then parse as usual."""
-        if not args or not {"--help", "-h"}.isdisjoint(args):
-            _import_help()
-        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order in which help lists them."""
@@ -189,6 +143,7 @@ def _shoal(
         bool,
         typer.Option(
             "--version",
+            metavar="",
             help="Print the version, whether kernels are compiled, and the engine.",
             callback=_show_version,
             is_eager=True,

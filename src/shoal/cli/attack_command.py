@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import parsing
 from shoal.cli.command import command
-from shoal.cli.options import AttackNames, MaxWork, Memory, Parameters
+from shoal.cli.options import (
+    AttackNames,
+    MaxWork,
+    Memory,
+    Parameters,
+    ReleaseFolder,
+    option,
+    read_parameters,
+)
 from shoal.cli.output import SHOWS_VALUES, Output
 from shoal.core.display import in_words
 from shoal.core.progress import DEFAULT_MAX_WORK
@@ -27,69 +34,60 @@ def register(app: typer.Typer) -> None:
     def attack(
         output: Output,
         *,
-        folder: Annotated[
-            Path,
-            typer.Argument(
-                metavar="FOLDER", help="The public folder of a release.", show_default=False
-            ),
-        ],
+        folder: ReleaseFolder,
         people: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="A table of the people to attack, with their quasi-identifiers. Default: "
-                "everybody "
+            option(
+                "A table of the people to attack, with their quasi-identifiers. Default: everybody "
                 "in the release.",
+                "FILE",
             ),
         ] = None,
         people_key: Annotated[
             str | None,
-            typer.Option(
-                metavar="COLUMN",
-                help="The column of --people with the row keys by which facts name people. "
-                "Default: none; facts then stay unresolved.",
+            option(
+                "The column of --people with the row keys by which facts name people. Default: "
+                "none; facts then stay unresolved.",
+                "COLUMN",
             ),
         ] = None,
         population: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="The population from which the table was drawn, for linkage. Default: none.",
+            option(
+                "The population from which the table was drawn, for linkage. Default: none.",
+                "FILE",
             ),
         ] = None,
         knowledge: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="What the adversary knows besides the release, as `shoal mine` writes it. "
-                "Default: what the release was made against, if that is at hand.",
+            option(
+                "What the adversary knows besides the release, as `shoal mine` writes it. "
+                "Default: what the release was made against, if that is available.",
+                "FILE",
             ),
         ] = None,
         prior: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="Data similar to the table, from which prior beliefs are learned. Default: "
-                "none.",
+            option(
+                "Data similar to the table, from which prior beliefs are learned. Default: none.",
+                "FILE",
             ),
         ] = None,
         earlier: Annotated[
             list[Path] | None,
-            typer.Option(
-                metavar="FOLDER",
-                help="Another release of the same table, attacked together with this one. Repeat "
-                "the "
+            option(
+                "Another release of the same table, attacked together with this one. Repeat the "
                 "option for several. Default: none.",
+                "FOLDER",
             ),
         ] = None,
         max_work: MaxWork = DEFAULT_MAX_WORK,
         truth: Annotated[
             Path | None,
-            typer.Option(
-                metavar="CONFIG",
-                help="The configuration of the original table, to check how often beliefs are "
-                "right. "
+            option(
+                "The configuration of the original table, to check how often beliefs are right. "
                 "Default: beliefs are not checked.",
+                "CONFIG",
             ),
         ] = None,
         attack: AttackNames = None,
@@ -100,7 +98,7 @@ def register(app: typer.Typer) -> None:
         from shoal.release.opened import open_release  # noqa: PLC0415
         from shoal.workflow import attack as job  # noqa: PLC0415 - help imports no engine
 
-        chosen = _configured(attack or [], parsing.read_parameters(parameter), population, prior)
+        chosen = _configured(attack or [], read_parameters(parameter), population, prior)
         release = open_release(folder, memory=memory)
         with (
             contextlib.closing(release.files.engine),

@@ -11,18 +11,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import parsing
 from shoal.cli.command import command
 from shoal.cli.options import (
     ColumnNames,
-    Delimiter,
-    Encoding,
     EngineName,
+    Hierarchies,
+    Identifying,
+    Key,
     Memory,
-    Quote,
+    Quasi,
+    Reading,
     Replace,
-    TableName,
+    Types,
+    option,
+    read_columns,
+    read_hierarchies,
+    read_length,
+    read_pairs,
+    read_private,
+    read_type,
+    read_width,
+    refuse_existing,
     source_argument,
+    stated_options,
+    stated_source,
+    switch,
 )
 from shoal.cli.output import SHOWS_VALUES, Output
 
@@ -31,7 +44,8 @@ if TYPE_CHECKING:
     from shoal.workflow.mine import PrivateMining
 
 _RULE_HIDING = "rule_hiding"
-_PRIVATE = "Rules about private cells"
+_PRIVATE, _OTHERS = "Rules about private cells", "Other knowledge"
+_N_SHOWN = 30
 _OF_NEGATIVE_RULES = (
     "min_exp",
     "min_conf",
@@ -45,33 +59,6 @@ _OF_NEGATIVE_RULES = (
     "hierarchy",
 )
 _OF_PRIVATE_CELLS = ("delta", "gamma")
-
-Private = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CELLS",
-        help="Mine rules by which these cells can be guessed: COLUMN, 'COLUMN where SQL', or a "
-        "file. Repeat the option for several; --quasi names the columns. Default: none.",
-        rich_help_panel=_PRIVATE,
-    ),
-]
-Delta = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="The minimum confidence of a rule, among visible and private cells. Default: 0.8.",
-        rich_help_panel=_PRIVATE,
-    ),
-]
-Gamma = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="The minimum support of a rule: a share of the rows, or a whole number of rows. "
-        "Default: 0.001.",
-        rich_help_panel=_PRIVATE,
-    ),
-]
 
 
 def _refuse_others(stated: Collection[str], *, is_private: bool) -> None:
@@ -147,17 +134,12 @@ def _mining(
             name: getattr(method, name) for name in ("private", "delta", "gamma", "discretise")
         }
     if private:
-        chosen["private"] = PrivateCells.of(parsing.read_private(private))
+        chosen["private"] = PrivateCells.of(read_private(private))
     if delta is not None:
         chosen["delta"] = delta
     if gamma is not None:
         chosen["gamma"] = int(gamma) if gamma.isdecimal() else gamma
     return PrivateMining(max_len=max_len, **chosen)
-
-
-_PANEL = "Describing the table, if the source is no configuration"
-_OTHERS = "Other knowledge"
-_N_SHOWN = 30
 
 
 def register(app: typer.Typer) -> None:
@@ -171,184 +153,141 @@ def register(app: typer.Typer) -> None:
         source: Annotated[str, source_argument(" A configuration file is accepted too.")],
         min_exp: Annotated[
             str,
-            typer.Option(
-                metavar="NUMBER",
-                help="How likely the value must be to occur by chance among as many people.",
+            option(
+                "The minimum probability that any of the matching people would have the value by "
+                "chance.",
+                "NUMBER",
             ),
         ] = "0.9",
         min_conf: Annotated[
-            str,
-            typer.Option(
-                metavar="NUMBER", help="The least share of matching people who lack the value."
-            ),
+            str, option("The minimum share of matching people who lack the value.", "NUMBER")
         ] = "1",
         max_len: Annotated[
             str,
-            typer.Option(
-                metavar="NUMBER|any",
-                help="The most columns in the antecedent of a rule; with --private, any by "
-                "default.",
+            option(
+                "The most columns in the antecedent of a rule; with --private, any by default.",
+                "NUMBER|any",
             ),
         ] = "1",
         fuzzy: Annotated[
             str | None,
-            typer.Option(
-                metavar="product|minimum",
-                help="Count numbers near an interval in part, combined this way. Default: exact "
+            option(
+                "Count numbers near an interval in part, combined this way. Default: exact "
                 "intervals.",
+                "product|minimum",
             ),
         ] = None,
         width: Annotated[
             ColumnNames,
-            typer.Option(
-                metavar="column=number",
-                help="How far a number may be from an interval, with --fuzzy. Default: chosen by "
-                "the column.",
+            option(
+                "How far a number may be from an interval, with --fuzzy. Default: chosen by the "
+                "column.",
+                "column=number",
             ),
         ] = None,
         most_general: Annotated[
             bool,
-            typer.Option(
+            switch(
+                "Leave out rules that more general rules imply. Default: keep them.",
                 "--most-general",
-                help="Leave out rules that more general rules imply. Default: keep them.",
             ),
         ] = False,
         positive: Annotated[
-            bool,
-            typer.Option(
-                "--positive",
-                help="Also mine positive rules. Default: off.",
-                rich_help_panel=_OTHERS,
-            ),
+            bool, switch("Also mine positive rules. Default: off.", "--positive", panel=_OTHERS)
         ] = False,
         statistics: Annotated[
-            bool,
-            typer.Option(
-                "--statistics",
-                help="Also mine shares and means. Default: off.",
-                rich_help_panel=_OTHERS,
-            ),
+            bool, switch("Also mine shares and means. Default: off.", "--statistics", panel=_OTHERS)
         ] = False,
         min_support: Annotated[
             str,
-            typer.Option(
-                metavar="NUMBER",
-                help="The minimum support of these: a share of the rows, or a number of rows.",
-                rich_help_panel=_OTHERS,
+            option(
+                "The minimum support of these: a share of the rows, or a whole number of rows.",
+                "NUMBER",
+                panel=_OTHERS,
             ),
         ] = "0.01",
-        private: Private = None,
-        delta: Delta = None,
-        gamma: Gamma = None,
+        private: Annotated[
+            list[str] | None,
+            option(
+                "Mine rules by which these cells can be guessed: COLUMN, 'COLUMN where SQL', or a "
+                "file. Repeat the option for several; --quasi names the columns. Default: none.",
+                "CELLS",
+                panel=_PRIVATE,
+            ),
+        ] = None,
+        delta: Annotated[
+            str | None,
+            option(
+                "The minimum confidence of a rule, among visible and private cells. Default: 0.8.",
+                "NUMBER",
+                panel=_PRIVATE,
+            ),
+        ] = None,
+        gamma: Annotated[
+            str | None,
+            option(
+                "The minimum support of a rule: a share of the rows, or a whole number of rows. "
+                "Default: 0.001.",
+                "NUMBER",
+                panel=_PRIVATE,
+            ),
+        ] = None,
         rules: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="Knowledge to add to the mined rules; rules that it strikes out are dropped. "
+            option(
+                "Knowledge to add to the mined rules; rules that it strikes out are dropped. "
                 "Default: none.",
-                rich_help_panel=_OTHERS,
+                "FILE",
+                panel=_OTHERS,
             ),
         ] = None,
         out: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="Write the knowledge to this TOML file, to edit; rules about private cells "
-                "are written as CSV. Default: only print it.",
+            option(
+                "Write the knowledge to this TOML file, to edit; rules about private cells are "
+                "written as CSV. Default: only print it.",
+                "FILE",
             ),
         ] = None,
         replace: Replace = False,
         show: Annotated[
             int, typer.Option(metavar="NUMBER", help="The most rules of each kind to print.", min=0)
         ] = _N_SHOWN,
-        quasi: Annotated[
-            ColumnNames,
-            typer.Option(
-                metavar="a,b",
-                help="The quasi-identifying columns. Default: none.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
+        quasi: Quasi = None,
         sensitive: Annotated[
-            str | None,
-            typer.Option(
-                metavar="COLUMN",
-                help="The sensitive column. Default: none.",
-                rich_help_panel=_PANEL,
-            ),
+            str | None, option("The sensitive column. Default: none.", "COLUMN", panel="Columns")
         ] = None,
-        key: Annotated[
-            str | None,
-            typer.Option(
-                metavar="COLUMN",
-                help="A column that is unique for every row, for files that name private cells "
-                "by it. Default: the line number.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
-        identifying: Annotated[
-            ColumnNames,
-            typer.Option(
-                metavar="a,b",
-                help="Columns to leave out, such as names and keys. Default: none.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
-        type: Annotated[  # noqa: A002 - the name of the option
-            ColumnNames,
-            typer.Option(
-                metavar="column=type",
-                help="A column's type. Default: detected.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
-        hierarchy: Annotated[
-            ColumnNames,
-            typer.Option(
-                metavar="column=file|rule",
-                help="A hierarchy file in ARX's format, or a rule, as for `shoal anonymize`. "
-                "Default: none.",
-                rich_help_panel=_PANEL,
-            ),
-        ] = None,
-        table: TableName = None,
-        delimiter: Delimiter = None,
-        quote: Quote = None,
-        encoding: Encoding = None,
+        key: Key = None,
+        identifying: Identifying = None,
+        type: Types = None,  # noqa: A002 - the name of the option
+        hierarchy: Hierarchies = None,
+        reading: Reading,
         engine: EngineName = None,
         memory: Memory = None,
     ) -> None:
         """Mine what an adversary may know: values that people of some kind never have.
 
         With [bold]--private[/bold], mine the rules by which private cells can be guessed.
+
+        The columns of a table are described by options; a configuration describes its own.
         """
-        from shoal.core.errors import ParameterError  # noqa: PLC0415 - help imports no engine
-        from shoal.workflow import mine as job  # noqa: PLC0415
+        from shoal.workflow import mine as job  # noqa: PLC0415 - help imports no engine
         from shoal.workflow.attack import read_knowledge  # noqa: PLC0415
 
-        if out is not None and out.exists() and not replace:
-            raise ParameterError(
-                f"{out} already exists.", hint="choose another name, or give --replace."
-            )
+        refuse_existing(out, replace=replace)
         described: dict[str, dict[str, Any]] = {
-            "table": {
-                "table": table,
-                "key": key,
-                "delimiter": delimiter,
-                "quote": quote,
-                "encoding": encoding,
-            },
+            "table": {"key": key, **reading.to_dict()},
             "columns": {
-                "identifying": parsing.read_columns(identifying),
-                "quasi": parsing.read_columns(quasi),
+                "identifying": read_columns(identifying),
+                "quasi": read_columns(quasi),
                 "sensitive": sensitive,
             },
             "engine": {"name": engine, "memory": memory},
-            "types": {c: parsing.read_type(t) for c, t in parsing.read_pairs(type, "--type")},
-            "hierarchies": parsing.read_hierarchies(hierarchy),
+            "types": {c: read_type(t) for c, t in read_pairs(type, "--type")},
+            "hierarchies": read_hierarchies(hierarchy),
         }
         configuration = _configured(source, described, is_private=bool(private))
-        stated = parsing.stated_options(context)
+        stated = stated_options(context)
         is_private = bool(private) or configuration.method_name == _RULE_HIDING
         _refuse_others(stated, is_private=is_private)
         if is_private:
@@ -358,7 +297,7 @@ def register(app: typer.Typer) -> None:
                 private=private or (),
                 delta=delta,
                 gamma=gamma,
-                max_len=parsing.read_length(max_len if "max_len" in stated else "any"),
+                max_len=read_length(max_len if "max_len" in stated else "any"),
                 show=show,
                 out=out,
             )
@@ -366,9 +305,9 @@ def register(app: typer.Typer) -> None:
         mining = job.Mining(
             min_exp=min_exp,
             min_conf=min_conf,
-            max_len=parsing.read_length(max_len),
+            max_len=read_length(max_len),
             fuzzy=fuzzy,
-            width={c: parsing.read_width(w) for c, w in parsing.read_pairs(width, "--width")},
+            width={c: read_width(w) for c, w in read_pairs(width, "--width")},
             most_general=most_general,
             min_support=int(min_support) if min_support.isdecimal() else min_support,
             has_positive=positive,
@@ -423,17 +362,10 @@ def _configured(
         options = " and ".join(f"--{name}" for name in sorted(needed))
         message = f"name the columns with {options}, or give a configuration."
         raise typer.BadParameter(message)
-    stated["table"]["source"] = _stated(source, stated["engine"].get("name"))
+    stated["table"]["source"] = stated_source(source, stated["engine"].get("name"))
     return configure(stated | method, base=Path())
 
 
 def _hides_rules(given: dict[str, Any]) -> bool:
     method = given.get("method")
     return isinstance(method, dict) and method.get("name") == _RULE_HIDING
-
-
-def _stated(source: str, engine: str | None) -> str:
-    from shoal.workflow.read import read_source  # noqa: PLC0415 - help imports no engine
-
-    found = read_source(source, engine)
-    return str(found.absolute()) if isinstance(found, Path) else found

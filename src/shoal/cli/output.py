@@ -92,8 +92,12 @@ class Output:
             return
         text = printable(str(place))
         room = self.stdout.width if _is_wrapped(self.stdout) else _WIDTH_OF_PIPES
-        between = " " if len(words) + len(text) < room else f"\n{' ' * (_indent(words) + 2)}"
-        self.stdout.print(f"{printable(words)}{between}{text}", soft_wrap=True)
+        label = printable(words)
+        if len(label) + len(text) >= room:
+            label, text = label.rstrip(), f"\n{' ' * (_indent(words) + 2)}{text}"
+        else:
+            text = f" {text}"
+        self.stdout.print(f"{label}{text}", soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """Print a warning; also if the command is quiet."""

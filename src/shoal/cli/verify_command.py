@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import parsing
-from shoal.cli.command import command
-from shoal.cli.failures import NOT_CHECKED, NOT_FOR_OTHERS, PARTLY_VERIFIED
-from shoal.cli.options import ColumnNames, EngineName, MaxWork, Memory
+from shoal.cli.command import NOT_CHECKED, NOT_FOR_OTHERS, PARTLY_VERIFIED, command
+from shoal.cli.options import (
+    ColumnNames,
+    EngineName,
+    MaxWork,
+    Memory,
+    argument,
+    option,
+    read_columns,
+    read_hierarchy,
+)
 from shoal.cli.output import Mark, Output
 from shoal.core.errors import GuaranteeError
 from shoal.core.progress import DEFAULT_MAX_WORK
@@ -25,7 +32,10 @@ if TYPE_CHECKING:
     from shoal.release.verify import Verification
     from shoal.workflow.replay import Replay
 
-_PANEL = "For a file that another tool made"
+
+def _claim(text: str, metavar: str) -> Any:
+    """Declare an option that says what to check of a file that states nothing itself."""
+    return option(text, metavar, panel="For a file that another tool made")
 
 
 def register(app: typer.Typer) -> None:
@@ -41,111 +51,71 @@ def _register_verify(app: typer.Typer) -> None:
         *,
         path: Annotated[
             Path,
-            typer.Argument(
-                metavar="FOLDER|FILE",
-                help="The public folder of a release, or a table with one line per person.",
-                show_default=False,
+            argument(
+                "The public folder of a release, or a table with one line per person.",
+                "FOLDER|FILE",
             ),
         ],
         internal: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FOLDER",
-                help="The internal folder, for guarantees that need its witnesses. Default: none.",
+            option(
+                "The internal folder, for guarantees that need its witnesses. Default: none.",
+                "FOLDER",
             ),
         ] = None,
         quasi: Annotated[
             ColumnNames,
-            typer.Option(
-                metavar="a,b",
-                help="The quasi-identifying columns. Default: none.",
-                rich_help_panel=_PANEL,
-            ),
+            _claim("Quasi-identifiers: columns that others may know. Default: none.", "a,b"),
         ] = None,
         sensitive: Annotated[
-            str | None,
-            typer.Option(
-                metavar="COLUMN",
-                help="The sensitive column. Default: none.",
-                rich_help_panel=_PANEL,
-            ),
+            str | None, _claim("The sensitive column. Default: none.", "COLUMN")
         ] = None,
         k: Annotated[
-            int | None,
-            typer.Option(
-                "--k", help="Check k-anonymity. Default: not checked.", rich_help_panel=_PANEL
-            ),
+            int | None, _claim("Check k-anonymity. Default: not checked.", "NUMBER")
         ] = None,
         ell: Annotated[
-            str | None,
-            typer.Option(
-                "--ell",
-                metavar="NUMBER",
-                help="Check l-diversity. Default: not checked.",
-                rich_help_panel=_PANEL,
-            ),
+            str | None, _claim("Check l-diversity. Default: not checked.", "NUMBER")
         ] = None,
         diversity: Annotated[
             str | None,
-            typer.Option(
-                metavar="NAME",
-                help="The kind of l-diversity: distinct, frequency, entropy or recursive. Default: "
+            _claim(
+                "The kind of l-diversity: distinct, frequency, entropy or recursive. Default: "
                 "distinct.",
-                rich_help_panel=_PANEL,
+                "NAME",
             ),
         ] = None,
         c: Annotated[
             str | None,
-            typer.Option(
-                "--c",
-                metavar="NUMBER",
-                help="The parameter c of recursive l-diversity. Default: none.",
-                rich_help_panel=_PANEL,
-            ),
+            _claim("The parameter c of recursive l-diversity. Default: none.", "NUMBER"),
         ] = None,
         t: Annotated[
-            str | None,
-            typer.Option(
-                "--t",
-                metavar="NUMBER",
-                help="Check t-closeness. Default: not checked.",
-                rich_help_panel=_PANEL,
-            ),
+            str | None, _claim("Check t-closeness. Default: not checked.", "NUMBER")
         ] = None,
         distance: Annotated[
             str | None,
-            typer.Option(
-                metavar="NAME",
-                help="The distance of t-closeness: equal, ordered or hierarchical. Default: equal.",
-                rich_help_panel=_PANEL,
+            _claim(
+                "The distance of t-closeness: equal, ordered or hierarchical. Default: equal.",
+                "NAME",
             ),
         ] = None,
         alpha: Annotated[
             str | None,
-            typer.Option(
-                metavar="NUMBER",
-                help="Check (alpha, k)-anonymity, with --k. Default: not checked.",
-                rich_help_panel=_PANEL,
-            ),
+            _claim("Check (alpha, k)-anonymity, with --k. Default: not checked.", "NUMBER"),
         ] = None,
         hierarchy: Annotated[
             str | None,
-            typer.Option(
-                metavar="file|rule",
-                help="The hierarchy of the sensitive column, for hierarchical t-closeness. "
-                "Default: "
+            _claim(
+                "The hierarchy of the sensitive column, for hierarchical t-closeness. Default: "
                 "none.",
-                rich_help_panel=_PANEL,
+                "file|rule",
             ),
         ] = None,
         order: Annotated[
             str | None,
-            typer.Option(
-                metavar="low,high",
-                help="The sensitive values from lowest to highest, for ordered t-closeness. "
-                "Default: "
+            _claim(
+                "The sensitive values from lowest to highest, for ordered t-closeness. Default: "
                 "the order of numbers.",
-                rich_help_panel=_PANEL,
+                "low,high",
             ),
         ] = None,
         memory: Memory = None,
@@ -155,7 +125,7 @@ def _register_verify(app: typer.Typer) -> None:
         from shoal.release.claims import Claims  # noqa: PLC0415 - help imports no engine
 
         claims = Claims(
-            quasi=tuple(parsing.read_columns(quasi)),
+            quasi=tuple(read_columns(quasi)),
             sensitive=sensitive,
             k=k,
             ell=ell,
@@ -164,8 +134,8 @@ def _register_verify(app: typer.Typer) -> None:
             t=t,
             distance=distance,
             alpha=alpha,
-            hierarchy=None if hierarchy is None else parsing.read_hierarchy(hierarchy),
-            order=tuple(parsing.read_columns(None if order is None else [order])),
+            hierarchy=None if hierarchy is None else read_hierarchy(hierarchy),
+            order=tuple(read_columns(None if order is None else [order])),
         )
         with output.progress() as progress:
             progress("verify")
@@ -268,27 +238,25 @@ def _register_replay(app: typer.Typer) -> None:
         *,
         record: Annotated[
             Path,
-            typer.Argument(
-                metavar="RECORD",
-                help="The file record.json of an internal folder, or that folder. It holds the "
-                "secret; use only records of your own.",
-                show_default=False,
+            argument(
+                "The file record.json of an internal folder, or that folder. It holds the secret; "
+                "use only records of your own.",
+                "RECORD",
             ),
         ],
         source: Annotated[
             str | None,
-            typer.Option(
-                metavar="SOURCE",
-                help="The table, if it has moved; its content must be the same. Default: the "
-                "recorded one.",
+            option(
+                "The table, if it has moved; its content must be the same. Default: the recorded "
+                "one.",
+                "SOURCE",
             ),
         ] = None,
         to: Annotated[
             Path | None,
-            typer.Option(
-                metavar="FOLDER",
-                help="The folder of the replayed release. Default: NAME-replayed beside the "
-                "record.",
+            option(
+                "The folder of the replayed release. Default: NAME-replayed beside the record.",
+                "FOLDER",
             ),
         ] = None,
         engine: EngineName = None,

@@ -182,6 +182,10 @@ class Attack(Declared, ABC):
         """
         return None
 
+    def has_limit(self, published: Published) -> bool:  # noqa: ARG002
+        """Return whether people can be at risk: by a limit of its own, or of the guarantees."""
+        return True
+
     def buckets_of(self, published: Published) -> Buckets | None:
         """Return the sensitive values of each bucket in the column that is attacked."""
         return published.buckets

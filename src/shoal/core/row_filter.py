@@ -21,7 +21,7 @@ import numpy as np
 from shoal.core import sql_values as sql
 from shoal.core.arrays import Flags, Integers
 from shoal.core.cells import group
-from shoal.core.errors import ParameterError
+from shoal.core.errors import ParameterError, suggestion
 from shoal.core.log import internal_log
 from shoal.core.sql_values import Compute, Evaluate, Row
 
@@ -102,7 +102,7 @@ class RowFilter:
             if column not in values:
                 raise ParameterError(
                     f"A condition names {column!r}, which is no column of the table.",
-                    hint=f"its columns are {', '.join(values)}.",
+                    hint=suggestion(column, values, "its columns are"),
                 )
         distinct, inverse = _distinct_rows({column: values[column] for column in self.columns})
         found = np.fromiter(map(self._is_let_through, distinct), dtype=np.bool_)

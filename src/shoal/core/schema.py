@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from shoal.core.display import Displayed, Section
 from shoal.core.domain import CHOICES, ColumnType, Role, role_of
-from shoal.core.errors import SchemaError
+from shoal.core.errors import SchemaError, suggestion
 from shoal.core.tree import Generalization
 
 
@@ -251,7 +251,8 @@ class Schema(Displayed):
             if stray:
                 raise SchemaError(
                     f"A {what} is given for columns without a role: {_listed(stray)}.",
-                    hint="give each of them a role, or take the entry out.",
+                    hint="give each of them a role, or take the entry out; "
+                    + suggestion(stray[0], seen, "the columns with a role are"),
                 )
         named = {
             "nearly_unique": self.nearly_unique,
@@ -262,7 +263,10 @@ class Schema(Displayed):
             if stray:
                 raise SchemaError(
                     f"{what} names columns that are not insensitive: {_listed(stray)}.",
-                    hint="it only lets insensitive columns pass although they single people out.",
+                    hint="it only lets insensitive columns pass although they single people out; "
+                    + suggestion(stray[0], self.insensitive, "the insensitive columns are")
+                    if self.insensitive
+                    else "no column is insensitive: take the entry out.",
                 )
         stray = [column for column in self.variants if column not in self.sensitive]
         if stray:
@@ -412,11 +416,16 @@ class Schema(Displayed):
         # do not show it.
         if 2 * len(lacking) > len(self.roles):
             return "none of its columns has a role: does it begin with a line of their names?"
-        close = get_close_matches(lacking[0].casefold(), [one.casefold() for one in columns], n=1)
-        meant = [one for one in columns if [one.casefold()] == close]
-        if not meant:
-            return f"its columns are {_listed(columns)}."
-        return f"did you mean {meant[0]!r}? Its columns are {_listed(columns)}."
+        return suggest_column(lacking[0], columns)
+
+
+def suggest_column(name: str, columns: Sequence[str]) -> str:
+    """Return a hint that names the column closest to an unknown one, and lists all of them."""
+    close = get_close_matches(name.casefold(), [one.casefold() for one in columns], n=1)
+    meant = [one for one in columns if [one.casefold()] == close]
+    if not meant:
+        return f"its columns are {_listed(columns)}."
+    return f"did you mean {meant[0]!r}? Its columns are {_listed(columns)}."
 
 
 _DELIMITERS = (";", ",", "\t", "|", ":")

@@ -146,14 +146,14 @@ class Anatomy(Method):
             f"Anatomy with ell = {self.ell} needs {who} in at most 1/{self.ell} of the rows; of "
             f"{n_rows} rows {largest} carry {'it' if is_protected is None else 'them'}.",
             hint=(
-                f"ell = {best} can be reached"
+                f"ell = {best} can be reached; or "
                 if best >= 2
-                else "no ell of 2 or more can be reached"
+                else "no ell of 2 or more can be reached: "
             )
             + (
-                "; you can also protect only the values that need it, with protect = [...]."
+                "protect only the values that need it, with protect = [...]."
                 if is_protected is None
-                else "; protect fewer values, or values that fewer people have."
+                else "protect fewer values, or values that fewer people have."
             ),
             best={"ell": best} if best >= 2 else {},
         )

@@ -111,6 +111,10 @@ class Linkage(Attack):
     reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS, Model.ROWS})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.INSENSITIVE})
 
+    def has_limit(self, published: Published) -> bool:
+        """Return whether a risk is allowed, here or by the k of a guarantee."""
+        return self.limit is not None or _claimed_limit(published) is not None
+
     def run(self, view: View) -> Findings:
         """Link the people to the release.
 

@@ -29,7 +29,7 @@ from shoal.core.arrays import Codes, Flags, Floats, Small
 from shoal.core.attack import Experiment
 from shoal.core.declared import changed, declared
 from shoal.core.domain import Domain
-from shoal.core.errors import ParameterError
+from shoal.core.errors import ParameterError, suggestion
 from shoal.core.findings import Guesses, Risk
 from shoal.core.manifest import Manifest
 from shoal.core.parameters import OptionalExact, OptionalTexts, exact_number, texts, whole_number
@@ -179,7 +179,7 @@ class Learned(CellAttack):
         if lacking:
             raise ParameterError(
                 f"The release has no column {lacking[0]!r} to be attacked.",
-                hint=f"its columns are {', '.join(rows.columns)}.",
+                hint=suggestion(lacking[0], rows.columns, "its columns are"),
             )
         return [rows.columns.index(column) for column in self.target]
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Flags, Small, Texts
-from shoal.core.errors import DataError, ParameterError
+from shoal.core.errors import DataError, ParameterError, suggestion
 from shoal.core.exact import as_text
 from shoal.core.private_cells import (
     CellFile,
@@ -108,7 +108,7 @@ class CodedRows:
         if column not in self.columns:
             raise ParameterError(
                 f"The table has no column {column!r}.",
-                hint=f"its columns are {', '.join(self.columns)}.",
+                hint=suggestion(column, self.columns, "its columns are"),
             )
         return self.columns.index(column)
 

@@ -390,7 +390,7 @@ class Injector(Method):
         return InfeasibleError(
             f"Of {int(classes.counts.sum())} rows {n_rows} could have fewer than {self.ell} "
             "different values even in one bucket of all rows, given the rules.",
-            hint=(f"ell = {best} can be reached; else " if best >= 2 else "")
+            hint=(f"ell = {best} can be reached; otherwise " if best >= 2 else "")
             + (suppress if self.on_infeasible == "error" else "")
             + "take fewer rules (a higher min_exp, a lower max_len).",
             best={"ell": best} if best >= 2 else {},

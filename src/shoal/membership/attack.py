@@ -132,6 +132,10 @@ class Membership(Attack):
         "what is known of people, and the release, but not who of them is in the table"
     )
 
+    def has_limit(self, published: Published) -> bool:  # noqa: ARG002
+        """Return whether an area is allowed; no guarantee gives one."""
+        return self.limit is not None
+
     def run(self, view: View) -> Findings:
         """Attack the people, and report how well members were told from others in trials."""
         published, people = view.published, view.people

@@ -21,7 +21,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts
 from shoal.core.cells import Cells, total_by
 from shoal.core.domain import Domain
-from shoal.core.errors import InfeasibleError, ParameterError
+from shoal.core.errors import InfeasibleError, ParameterError, suggestion
 from shoal.core.exact import reachable, whole
 from shoal.core.plan import Recode
 from shoal.core.tree import Level, Tree, grow_tree
@@ -164,7 +164,7 @@ def _check_attributes(cells: Cells, attributes: Sequence[str], keep: Collection[
     if stray:
         raise ParameterError(
             f"Columns that are generalized must be in the table; {stray[0]!r} is not.",
-            hint=f"its columns are {', '.join(cells.columns)}.",
+            hint=suggestion(stray[0], cells.columns, "its columns are"),
         )
 
 

@@ -183,7 +183,7 @@ def _chosen(
     published = release.published
     if attacks:
         for one in attacks:
-            _check_chosen(
+            check_chosen(
                 one, published, is_everybody=is_everybody, has_external=external is not None
             )
         return attacks
@@ -364,7 +364,7 @@ def attacks_left_out(shape: Shape) -> list[str]:
     ]
 
 
-def _check_chosen(
+def check_chosen(
     one: Attack, published: Published, *, is_everybody: bool, has_external: bool
 ) -> None:
     """Refuse an attack that cannot be run.

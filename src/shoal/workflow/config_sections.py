@@ -7,7 +7,7 @@ fix, and that repeat no value of the file, because some of them are values of th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
@@ -272,13 +272,16 @@ _RULES = {
     "dict_type": "must be a section",
     "model_type": "must be a section",
 }
-_SECTIONS: Mapping[str, type[_Section]] = {
-    "table": _Table,
-    "columns": _Columns,
-    "compare": _Compare,
-    "release": _Release,
-    "engine": _Engine,
-}
+
+
+def _keys_of(location: list[str]) -> list[str]:
+    """Return the keys that the section of a location may have, as the file writes them."""
+    model: Any = Sections
+    for part in location[:-1]:
+        kind = model.model_fields[part].annotation
+        # Of `_Repair | None`, the model.
+        model = next((one for one in get_args(kind) if one is not type(None)), kind)
+    return [one.alias or name for name, one in model.model_fields.items()]
 
 
 def _explained(problem: Any, *, n_others: int) -> ShoalError:
@@ -292,19 +295,19 @@ def _explained(problem: Any, *, n_others: int) -> ShoalError:
         f" {part}" if not part.isdigit() else f", entry {int(part) + 1}" for part in location[1:]
     )
     if problem["type"] == "extra_forbidden":
-        known = _SECTIONS.get(section, Sections).model_fields
-        where = f"[{section}] has" if len(location) > 1 else "The configuration has"
+        known = _keys_of(location)
+        where = f"[{'.'.join(location[:-1])}] has" if len(location) > 1 else "The configuration has"
         what = "a key" if len(location) > 1 else "a section"
         fact = f"{where} {what} {location[-1]!r}, which Shoal does not know."
         many = "the keys are" if len(location) > 1 else "the sections are"
-        return kind(fact + more, hint=suggestion(location[-1], list(known), many))
+        return kind(fact + more, hint=suggestion(location[-1], known, many))
     if problem["type"] == "missing":
         what = f"the key {location[-1]!r}" if len(location) > 1 else "this section"
         return kind(f"[{section}] lacks {what}, which is needed.{more}", hint=_NEEDED.get(section))
     rule = _RULES.get(problem["type"])
     if rule is None:
         rule = str(problem["msg"]).replace("Input should", "must").rstrip(".")
-    return kind(f"{place} {rule}; it is something else.{more}", hint=_NEEDED.get(section))
+    return kind(f"{place} {rule}.{more}", hint=_NEEDED.get(section))
 
 
 _NEEDED = {

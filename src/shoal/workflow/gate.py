@@ -23,7 +23,7 @@ from shoal.core.progress import Progress
 from shoal.core.registry import find, snake_case
 from shoal.release.opened import Release
 from shoal.release.witnesses import known_to_maker
-from shoal.workflow.attack import AttackReport, attack, attacks_that_apply
+from shoal.workflow.attack import AttackReport, attack, attacks_that_apply, check_chosen
 from shoal.workflow.make import ConfiguredAttack
 
 
@@ -38,6 +38,8 @@ class Outcome(StrEnum):
 
 
 _STOPPING = (Outcome.FAILED, Outcome.MEANINGLESS)
+# By shape: attacks whose limit follows from the guarantees of the release.
+_FIRST_JUDGED = ("homogeneity", "sliced_linkage", "rules")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,8 @@ class Judgement:
             return f"{self.attack}: {self.line}, at most {self.limit} allowed"
         if self.n_at_risk is not None and self.n_at_risk > (self.max_people or 0):
             what = "exposed" if self.scale.get("checked") else "at risk"
-            return f"{self.attack}: {self.n_at_risk} people {what}, {self.max_people} allowed"
+            at_risk, allowed = number(self.n_at_risk), number(self.max_people or 0)
+            return f"{self.attack}: {at_risk} people {what}, {allowed} allowed"
         return f"{self.attack}: it was cut short, because {self.cut_short}"
 
 
@@ -179,8 +182,7 @@ def judge(
     judgements, and the report of the attacks that they judge.
     """
     published = release.published
-    table = None if release.making is None else release.making.table
-    made = [(entry, entry.make(published, table)) for entry in configured]
+    made = make_attacks(release, configured)
     has_knowledge = known_to_maker(release) is not None
     named = {entry.name for entry in configured} | set(not_run)
     for one in attacks_that_apply(published, has_knowledge=has_knowledge):
@@ -201,8 +203,29 @@ def judge(
     return (*judged, *left_out), report
 
 
+def make_attacks(
+    release: Release, configured: Sequence[ConfiguredAttack]
+) -> list[tuple[ConfiguredAttack, Attack]]:
+    """Make the named attacks, before any is run.
+
+    Raises ParameterError if one does not apply to the release, or is judged and has no limit on it.
+    """
+    published = release.published
+    table = None if release.making is None else release.making.table
+    made = [(entry, entry.make(published, table)) for entry in configured]
+    for entry, one in made:
+        check_chosen(one, published, is_everybody=True, has_external=table is not None)
+        if entry.max_people is not None and not one.has_limit(published):
+            raise ParameterError(
+                f"[attacks.{entry.name}] max_people counts the people above a limit, and neither "
+                "the configuration nor the guarantees of this release give one.",
+                hint=f"give [attacks.{entry.name}] a limit, or leave max_people out.",
+            )
+    return made
+
+
 def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgement:
-    _refuse_unjudged(entry, one, found)
+    _refuse_untried(entry, one, found)
     figures, sections = _figures(one, found)
     return Judgement(
         attack=entry.name,
@@ -224,23 +247,16 @@ def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgeme
     )
 
 
-def _refuse_unjudged(entry: ConfiguredAttack, one: Attack, found: Findings) -> None:
-    """Refuse to judge an attack that could not be tried, or that has no limit on this release."""
-    if entry.max_people is None:
+def _refuse_untried(entry: ConfiguredAttack, one: Attack, found: Findings) -> None:
+    """Refuse to judge an attack that could not be tried on a part of the table."""
+    if entry.max_people is None or HELD_OUT_TEST not in found.headline:
         return
     asked = "limit" if one.is_judged_by_limit and "limit" in entry.parameters else "max_people"
-    if HELD_OUT_TEST in found.headline:
-        raise ParameterError(
-            f"[attacks.{entry.name}] {asked} cannot be judged: the {HELD_OUT_TEST} was "
-            f"{found.headline[HELD_OUT_TEST]}",
-            hint=f"leave {asked} out, or ask the method for what a part of the table can keep.",
-        )
-    if found.limit is None:
-        raise ParameterError(
-            f"[attacks.{entry.name}] max_people counts the people above a limit, and neither the "
-            "configuration nor the guarantees of this release give one.",
-            hint=f"give [attacks.{entry.name}] a limit, or leave max_people out.",
-        )
+    raise ParameterError(
+        f"[attacks.{entry.name}] {asked} cannot be judged: the {HELD_OUT_TEST} was "
+        f"{found.headline[HELD_OUT_TEST]}",
+        hint=f"leave {asked} out, or ask the method for what a part of the table can keep.",
+    )
 
 
 def _figures(one: Attack, found: Findings) -> tuple[Mapping[str, object], tuple[Section, ...]]:
@@ -297,11 +313,14 @@ def gate_warnings(judgements: Sequence[Judgement]) -> tuple[str, ...]:
     remarks = tuple(remark for judgement in judgements for remark in judgement.remarks)
     if any(judgement.max_people is not None for judgement in judgements):
         return remarks
-    return (NOTHING_JUDGED, *remarks)
+    return (nothing_judged([one.attack for one in judgements if not one.not_run]), *remarks)
 
 
-NOTHING_JUDGED = (
-    "No attack is judged: the configuration gives no limit, so the gate lets every release pass. "
-    "Add for example [attacks.homogeneity] with max_people = 0."
-)
-"""The warning if a configuration has no limit at all."""
+def nothing_judged(attacks: Sequence[str]) -> str:
+    """Return the warning if no attack has a limit, with the one to begin with among those run."""
+    first = next((name for name in _FIRST_JUDGED if name in attacks), None)
+    advice = f" Add for example [attacks.{first}] with max_people = 0." if first else ""
+    return (
+        "No attack is judged: the configuration gives no limit, so the gate lets every release "
+        f"pass.{advice}"
+    )

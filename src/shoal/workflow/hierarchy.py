@@ -18,7 +18,7 @@ from shoal.core.arrays import Texts
 from shoal.core.documents import read_whole_text
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
-from shoal.core.schema import Schema
+from shoal.core.schema import Schema, suggest_column
 from shoal.core.tree import Tree
 from shoal.engines.sql.domains import build_domain, infer_type, refuse_reserved
 from shoal.engines.sql.table import EngineTable
@@ -166,7 +166,7 @@ def _read_columns(
         if column not in columns:
             raise SchemaError(
                 f"The table has no column {column!r}.",
-                hint=f"its columns are {', '.join(map(repr, columns))}.",
+                hint=suggest_column(column, columns),
             )
     rest = [name for name in columns if name not in wanted]
     # Here roles only decide which columns are read.

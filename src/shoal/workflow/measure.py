@@ -103,8 +103,7 @@ def _measure(
     release: Release, measures: tuple[Measure, ...], table: Table | None, progress: Progress
 ) -> MeasureReport:
     published = release.published
-    for one in measures:
-        _confirm_measure(one, published)
+    confirm_measures(measures, published)
     truth = _truth(release, table)
     measured = []
     for one in measures or measures_that_apply(published):
@@ -138,13 +137,15 @@ def default_measures(published: Published) -> list[Measure]:
     return [one for one in known if one.fits(published)]
 
 
-def _confirm_measure(one: Measure, published: Published) -> None:
-    if not isinstance(one, Measure):
-        raise ParameterError(
-            "A measure must be an object such as shoal.measures.Loss(), not a "
-            f"{type(one).__name__}."
-        )
-    one.confirm_fits(published)
+def confirm_measures(measures: Sequence[Measure], published: Published) -> None:
+    """Refuse measures that make no sense on a release."""
+    for one in measures:
+        if not isinstance(one, Measure):
+            raise ParameterError(
+                "A measure must be an object such as shoal.measures.Loss(), not a "
+                f"{type(one).__name__}."
+            )
+        one.confirm_fits(published)
 
 
 def _truth(release: Release, table: Table | None) -> Cells:

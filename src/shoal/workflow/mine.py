@@ -101,7 +101,8 @@ def mine(
         The table, as `shoal.read` returns it.
     min_exp, min_conf, max_len, fuzzy, width
         Which negative rules to mine; see `shoal.knowledge.mine_negative_rules`. Default: those of
-        one attribute that hold without exception and are expected in 0.9 rows or more.
+        one attribute that hold without exception, and by chance would not with a probability of
+        0.9 or more.
     most_general
         Whether to leave out rules that follow from more general ones. Default: False.
     min_support, min_conviction

@@ -1,13 +1,14 @@
 """Preview what publishing would do, without doing it.
 
-A dry run fails with the same error as publishing wherever that can be known before the release is
-made: roles against the columns of the source, hierarchies, parameters, attacks, the place of the
-release, and, unless the table is large, whether the method has a plan at all.
+Unless the table is large, a dry run makes the release, attacks nothing and writes nothing: it fails
+with the same error as publishing for everything except what attacks find. Of a large table it
+checks the roles of columns, hierarchies, parameters, attacks and the place of the release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +18,9 @@ from shoal.core.display import number
 from shoal.core.domain import Role
 from shoal.core.guarantees import Guarantee
 from shoal.core.method import Method
+from shoal.core.progress import Progress, silent
 from shoal.core.registry import find, snake_case
 from shoal.core.schema import Schema
-from shoal.core.secret import Secret
 from shoal.core.table import MOST_ROWS
 from shoal.engines.engine import Scan
 from shoal.engines.sql.marking import mark_cells
@@ -28,15 +29,16 @@ from shoal.release.opened import path_of
 from shoal.release.placing import claimed, internal_folder
 from shoal.release.record import earlier_releases
 from shoal.release.seal import check_writing
-from shoal.workflow.anonymize import check_fits, problem_of
+from shoal.workflow.anonymize import check_fits
 from shoal.workflow.attack import unfit_error
 from shoal.workflow.config import Configuration
-from shoal.workflow.gate import NOTHING_JUDGED
+from shoal.workflow.gate import make_attacks, nothing_judged
+from shoal.workflow.measure import confirm_measures
 from shoal.workflow.profile import estimate, estimate_attack
-from shoal.workflow.publish import place_of, refuse_unexplained
+from shoal.workflow.publish import Task, make_release, place_of, refuse_unexplained
 
-_MOST_PLANNED = 100_000
-"""Up to this many rows, a dry run plans the release, to see whether that is feasible."""
+_MOST_TRIED = 100_000
+"""Up to this many rows, a dry run makes the release, to see whether that is feasible."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Preview:
         run = [attack for attack in self.attacks if not attack.not_run]
         n_judged = sum(attack.max_people is not None for attack in run)
         return (
-            f"read {self.name}: {self.n_rows} rows, {self.n_columns} columns",
+            f"read {self.name}: {number(self.n_rows)} rows, {self.n_columns} columns",
             f"anonymize with {self.method_name}",
             "verify the guarantees from what would be published",
             f"attack with {', '.join(attack.name for attack in run) or 'nothing'}",
@@ -145,6 +147,7 @@ def dry_run(
     replace: bool = False,
     format: str | None = None,  # noqa: A002 - the word of the design
     folder: Path | None = None,
+    progress: Progress = silent,
 ) -> Preview:
     """Check everything that can be checked before publishing, and return what would be done.
 
@@ -157,15 +160,15 @@ def dry_run(
     refuse_unexplained(configuration.seed, accept_risk)
     check_writing(ending, accept_risk)
     with claimed(path_of(place).resolve(), replace=may_replace):
-        method, schema = configuration.method(), configuration.schema()
-        table = configuration.read(schema)
-        try:
+        task = Task.of(configuration)
+        method = task.method
+        progress("read the table")
+        table = task.open_table()
+        with contextlib.closing(table.engine):
             check_fits(table, method)
-            notes = (*_private(table, method), *_planned(table, method, configuration))
-            scan, n_rows = table.scan, table.n_rows
-        finally:
-            table.engine.close()
-    _check_attacks(configuration, method)
+            _check_attacks(configuration, method)
+            notes = (*_private(table, method), *_tried(task, table, progress))
+            schema, scan, n_rows = table.schema, table.scan, table.n_rows
     seconds, memory = estimate(n_rows, len(scan.types), configuration.method_name)
     attacks = _attacks(configuration, method, n_rows)
     return Preview(
@@ -181,20 +184,20 @@ def dry_run(
         folder=place,
         internal=internal_folder(place),
         format=ending,
-        warnings=(*notes, *_warnings(configuration, place, scan)),
+        warnings=(*notes, *_warnings(configuration, place, scan, attacks)),
         seconds=seconds + sum(attack.seconds for attack in attacks),
         memory=memory,
     )
 
 
-def _planned(table: EngineTable, method: Method, configuration: Configuration) -> tuple[str, ...]:
-    """Plan the release and drop the plan, so that an infeasible request fails now."""
-    if configuration.earlier:
-        return ("A plan that is not safe beside the earlier releases shows only on publishing.",)
-    if table.n_rows > _MOST_PLANNED:
-        most = number(_MOST_PLANNED)
-        return (f"Above {most} rows, a plan that is not feasible shows only on publishing.",)
-    method.plan(problem_of(table, method, Secret.fresh())).check()
+def _tried(task: Task, table: EngineTable, progress: Progress) -> tuple[str, ...]:
+    """Make the release and drop it, so that what cannot be published fails now."""
+    if table.n_rows > _MOST_TRIED:
+        most = number(_MOST_TRIED)
+        return (f"Above {most} rows, only publishing shows whether the method is feasible.",)
+    release = make_release(task, table, progress)
+    confirm_measures(task.measures, release.published)
+    make_attacks(release, task.attacks)
     return ()
 
 
@@ -261,7 +264,12 @@ def _is_run_unasked(attack: type[Attack], method: Method) -> bool:
     return is_possible and attack.is_installed()
 
 
-def _warnings(configuration: Configuration, folder: Path, scan: Scan) -> tuple[str, ...]:
+def _warnings(
+    configuration: Configuration,
+    folder: Path,
+    scan: Scan,
+    attacks: Sequence[PreviewedAttack],
+) -> tuple[str, ...]:
     warnings = []
     existing = [path.name for path in (folder, internal_folder(folder)) if path.exists()]
     if existing:
@@ -274,8 +282,8 @@ def _warnings(configuration: Configuration, folder: Path, scan: Scan) -> tuple[s
         f"The attack {name!r} would not be run: {reason}"
         for name, reason in configuration.attacks_not_run().items()
     ]
-    if all(attack.max_people is None for attack in configuration.attacks()):
-        warnings.append(NOTHING_JUDGED)
+    if all(attack.max_people is None for attack in attacks):
+        warnings.append(nothing_judged([one.name for one in attacks if not one.not_run]))
     if configuration.seed is not None:
         warnings.append("The seed makes it a test release.")
     return tuple(warnings)

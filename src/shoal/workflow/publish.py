@@ -32,7 +32,7 @@ from shoal.workflow.attack import attacks_left_out
 from shoal.workflow.config import Configuration, load
 from shoal.workflow.gate import Judgement, Outcome, gate_warnings, judge, pass_gate
 from shoal.workflow.make import ConfiguredAttack, named_attack
-from shoal.workflow.measure import default_measures, measure
+from shoal.workflow.measure import confirm_measures, default_measures, measure
 from shoal.workflow.read import read
 from shoal.workflow.repair import repair
 
@@ -173,7 +173,7 @@ def publish(
     }
     asked = {name: value for name, value in {**given, **reading}.items() if value is not None}
     configuration = _configuration_of(source, asked)
-    task = _Task.of_keywords(source, asked) if configuration is None else _Task.of(configuration)
+    task = Task.of_keywords(source, asked) if configuration is None else Task.of(configuration)
     place = place_of(task.folder if folder is None else Path(folder))
     ending = task.format if format is None else format
     refuse_unexplained(task.seed, accept_risk)
@@ -182,6 +182,7 @@ def publish(
         claimed(path_of(place).resolve(), replace=replace or task.replace) as held,
         _anonymized(task, progress) as (release, scan),
     ):
+        confirm_measures(task.measures, release.published)
         judgements, report = judge(release, task.attacks, task.not_run, progress)
         accepted = pass_gate(judgements, release.manifest, accept_risk)
         chosen = task.measures or default_measures(release.published)
@@ -211,7 +212,7 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
 
     With a seed, the release is a test and is not sealed.
     """
-    task = _Task.of(configuration)
+    task = Task.of(configuration)
     place = place_of(task.folder)
     with (
         claimed(path_of(place).resolve(), replace=task.replace) as held,
@@ -245,7 +246,7 @@ def _configuration_of(source: Any, asked: Mapping[str, Any]) -> Configuration | 
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Task:
+class Task:
     """What is to be published, and how: from a configuration, or from keywords."""
 
     open_table: Callable[[], EngineTable]
@@ -269,7 +270,7 @@ class _Task:
     stated: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, configuration: Configuration) -> _Task:
+    def of(cls, configuration: Configuration) -> Task:
         """Return the task of a configuration."""
         schema = configuration.schema()
         return cls(
@@ -290,7 +291,7 @@ class _Task:
         )
 
     @classmethod
-    def of_keywords(cls, source: Any, asked: Mapping[str, Any]) -> _Task:
+    def of_keywords(cls, source: Any, asked: Mapping[str, Any]) -> Task:
         """Return the task of the keywords of `publish`."""
         own = {"method", "attacks", "measures", "about", "seed", "earlier"}
         reading = {name: value for name, value in asked.items() if name not in own}
@@ -337,27 +338,31 @@ def _warnings(release: Release) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _anonymized(task: _Task, progress: Progress) -> Iterator[tuple[Release, Scan]]:
+def _anonymized(task: Task, progress: Progress) -> Iterator[tuple[Release, Scan]]:
     """Yield the release, still in the engine, and the scan of its source."""
     progress("read the table")
     table = task.open_table()
     try:
-        release = anonymize(
-            table,
-            task.method,
-            seed=task.seed,
-            earlier=task.earlier,
-            max_work=task.max_work,
-            progress=progress,
-        )
-        if task.repair is not None:
-            release = repair(release, **task.repair, progress=progress)
+        release = make_release(task, table, progress)
         assert release.making is not None
         making = dataclasses.replace(release.making, configuration=task.stated)
         yield dataclasses.replace(told(release, task.about), making=making), table.scan
     finally:
         if not task.is_open:
             table.engine.close()
+
+
+def make_release(task: Task, table: EngineTable, progress: Progress) -> Release:
+    """Anonymize a table, and merge buckets if the task asks for it."""
+    release = anonymize(
+        table,
+        task.method,
+        seed=task.seed,
+        earlier=task.earlier,
+        max_work=task.max_work,
+        progress=progress,
+    )
+    return release if task.repair is None else repair(release, **task.repair, progress=progress)
 
 
 def place_of(folder: Path) -> Path:

@@ -303,7 +303,7 @@ def test_values_of_another_kind_are_refused_by_the_name_of_the_column(text, valu
 def test_a_column_that_is_not_there_is_named():
     with pytest.raises(ParameterError, match="names 'agee', which is no column") as raised:
         RowFilter.read("agee > 1 AND sex = 'F'").rows({"age": [1], "sex": ["F"]})
-    assert raised.value.hint == "its columns are age, sex."
+    assert raised.value.hint == "did you mean 'age'? Its columns are age, sex."
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.core.arrays import Flags, Texts
 from shoal.core.domain import ColumnType
-from shoal.core.errors import DataError, ParameterError
+from shoal.core.errors import DataError, ParameterError, suggestion
 from shoal.core.private_cells import (
     CellFile,
     CellList,
@@ -100,7 +100,7 @@ class _Marker:
             )
         raise ParameterError(
             f"Private cells are named in {str(column)!r}, which is not a column of the table.",
-            hint=f"its columns are {', '.join(known)}.",
+            hint=suggestion(str(column), known, "its columns are"),
         )
 
     def _mark_positions(self, mask: CellMask) -> None:
@@ -199,7 +199,7 @@ class _Marker:
             else:
                 raise ParameterError(
                     f"A condition names {column!r}, which is not a column of the table.",
-                    hint=f"its columns are {', '.join(self.table.scan.types)}.",
+                    hint=suggestion(column, self.table.scan.types, "its columns are"),
                 )
         return values | (self._unpublished(others) if others else {})
 
