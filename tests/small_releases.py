@@ -19,7 +19,7 @@ HIDE = "*"
 
 
 def domain_of(column, values):
-    """Give the domain of some values; whole numbers are numbers."""
+    """Return the domain of some values; whole numbers are numbers."""
     known = sorted({value for value in values if value is not None})
     has_missing = None in values
     texts = [str(value) for value in known]

@@ -34,7 +34,7 @@ OVERLAPPING = Layout([["age", "sex", "disease"], ["zipcode", "disease"]], ["dise
 
 
 def encode(dataset):
-    """Give the domains and the codes of all rows."""
+    """Return the domains and the codes of all rows."""
     domains, codes = [], []
     for name, column in dataset.columns.items():
         texts = column.decode() if isinstance(column, Encoded) else column

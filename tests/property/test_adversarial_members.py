@@ -35,7 +35,7 @@ def examples(draw):
 
 
 def define_members(code, antecedent):
-    """Give the rows that show every value that an antecedent names."""
+    """Return the rows that show every value that an antecedent names."""
     named = antecedent >= 0
     return np.flatnonzero((code[named] == antecedent[named][:, np.newaxis]).all(axis=0)).tolist()
 

@@ -91,7 +91,7 @@ def as_count(gamma, n_rows) -> int:
 
 
 def define_sets(codes, state, max_len=None):
-    """Give the values of the public and of the hidden set of every antecedent and column.
+    """Return the values of the public and of the hidden set of every antecedent and column.
 
     For each antecedent that publicly appears in some row, and each column it does not name.
     """
@@ -111,7 +111,7 @@ def define_sets(codes, state, max_len=None):
 
 
 def define_rules(codes, state, delta, gamma, use_hidden, max_len=None):
-    """Give all adversarial rules with their counts, by the definition."""
+    """Return all adversarial rules with their counts, by the definition."""
     delta, gamma = as_fraction(delta), as_count(gamma, len(codes))
     public, hidden = define_sets(codes, state, max_len)
     rules = {}
@@ -161,7 +161,7 @@ def define_weights(codes, state, rules, unit):
 
 
 def define_hiding(codes, state, delta, gamma, use_hidden, n_together, single_pass=False, ties=None):
-    """Give the cells that are blanked, in order, by Figure 2 to the fixpoint.
+    """Return the cells that are blanked, in order, by Figure 2 to the fixpoint.
 
     Equally heavy cells are taken in the order of `ties`, or else as the fast algorithm does.
     """
@@ -527,7 +527,7 @@ def test_oblivious_blanks_the_same_columns_wherever_a_column_is_private(example,
 
 
 def optimum(example, delta, gamma, use_hidden, most) -> int:
-    """Give the fewest cells that leave no rule, where fewer than `most` do."""
+    """Return the fewest cells that leave no rule, where fewer than `most` do."""
     cells = list(map(tuple, np.argwhere(example.state == VISIBLE).tolist()))
     for size in range(most):
         for chosen in itertools.combinations(cells, size):

@@ -84,7 +84,7 @@ def linked_of(columns, domains, buckets):
 
 
 def linkings_of(columns, domains, buckets):
-    """Give every linking of the release: its rows, by attribute."""
+    """Return every linking of the release: its rows, by attribute."""
     by_bucket = []
     for bucket in buckets:
         first, *others = bucket

@@ -78,7 +78,7 @@ def read_value(name, text):
 
 
 def linkings_of(buckets):
-    """Give every linking: one entry of each column a row, those that agree in what they share."""
+    """Return every linking: a row has one entry of each column; shared attributes agree."""
     by_bucket = []
     for first, *others in buckets:
         found = [

@@ -34,7 +34,7 @@ def domain_of(name):
 
 @st.composite
 def releases(draw, most_columns=4):
-    """Give for each column its attributes, and for each row its bucket and codes."""
+    """Return the attributes of each column, and the bucket and codes of each row."""
     n_columns = draw(st.integers(1, most_columns))
     columns = [NAMES[at::n_columns] for at in range(n_columns)]
     n_rows = draw(st.integers(1, 9))
@@ -227,7 +227,7 @@ def test_columns_that_share_some_attributes_have_the_weights_of_all_linkings(row
 
 
 def mean_over_linkings(rows, layout):
-    """Give how often each combination is there, on the average over all linkings that agree."""
+    """Return how often each combination occurs, on average over all linkings that agree."""
     columns = [[{at: row[at] for at in places} for row in rows] for places in layout]
     total, n_linkings = Counter(), 0
     for orders in itertools.product(*map(itertools.permutations, columns[1:])):

@@ -27,7 +27,7 @@ def holders(lists, item):
 
 
 def attraction(lists, first, second):
-    """Give phi-squared where two items are together more often than by chance, else 0."""
+    """Return phi-squared if two items are together more often than by chance, otherwise 0."""
     n_baskets = len(lists)
     ones, others = holders(lists, first), holders(lists, second)
     excess = n_baskets * len(ones & others) - len(ones) * len(others)

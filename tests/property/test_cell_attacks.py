@@ -71,7 +71,7 @@ tables = st.one_of(
 
 
 def define_best(rows: Rows, delta, gamma, max_len):
-    """Give for each suppressed cell the best rule: value, counts and columns, by the definition."""
+    """Return the best rule of each suppressed cell, by the definition: value, counts, columns."""
     delta = Fraction(str(delta)) if not isinstance(delta, Fraction) else delta
     least = gamma if isinstance(gamma, int) else max(1, -(-gamma * rows.n_rows // 1))
     lines = rows.codes.tolist()

@@ -18,7 +18,7 @@ TEXTS = ["", " ", "0", "Zürich", "e\u0301", "é", "名", "🂡"]
 
 
 def slow_bin(value, values, n_bins):
-    """Give the interval of a number in whole arithmetic; None where it is missing."""
+    """Return the interval of a number in whole arithmetic; None where it is missing."""
     present = [Fraction(v) for v in values if v is not None]
     if value is None:
         return None

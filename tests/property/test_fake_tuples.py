@@ -34,7 +34,7 @@ def columns_of(rows, bucket, sizes, n_buckets):
 
 
 def matches_by_definition(rows, bucket, n_buckets):
-    """Give for every combination of values how many buckets hold all of them."""
+    """Return, for every combination of values, how many buckets hold all of them."""
     held = [
         [set(rows[bucket == number, at].tolist()) for at in range(rows.shape[1])]
         for number in range(n_buckets)

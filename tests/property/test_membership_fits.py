@@ -139,7 +139,7 @@ def linkings(layout, rows):
 
 
 def mean_fits(layout, rows, buckets, person):
-    """Give matching buckets, and rows like a person on average over all linkings."""
+    """Return the matching buckets, and the rows like a person, on average over all linkings."""
     total, n_matching = Fraction(0), 0
     for bucket in set(buckets):
         held = [row for row, own in zip(rows, buckets, strict=True) if own == bucket]

@@ -23,7 +23,7 @@ def counts(rule: AdversarialRule) -> tuple[int, int, int, int]:
 
 
 def same(value):
-    """Give None for all that is missing."""
+    """Return None for every kind of missing value."""
     is_nan = isinstance(value, float) and value != value
     return None if is_nan else value
 
@@ -66,7 +66,7 @@ def enumerate_rules(frame, private, hidden, delta, gamma, max_len=None):
 
 
 def enumerate_cells(frame, private, hidden, rules):
-    """Give the private cells that rules predict, and the cells that weigh in one."""
+    """Return the private cells that rules predict, and the cells that weigh in one."""
     predicted, weighing = set(), set()
     taken = set(private) | set(hidden)
     for row in range(len(next(iter(frame.values()), []))):

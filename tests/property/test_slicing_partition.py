@@ -462,7 +462,7 @@ def strangers(random, cells, names):
 
 
 def as_row(tuples, number, cells):
-    """Give a tuple in the table's codes; -1 of a value that it does not have."""
+    """Return a tuple in the table's codes; -1 for a value that it does not have."""
     texts = [d.text(c) for d, c in zip(tuples.domains, tuples.codes[number].tolist(), strict=True)]
     return {
         name: int(cells.domain(name).codes_of([text])[0])

@@ -60,7 +60,7 @@ def manifest(*guarantees):
 
 
 def guess(rows, attack, *guarantees):
-    """Give by cell what the rules say: value, belief and the rule in words."""
+    """Return, by cell, what the rules say: value, belief and the rule in words."""
     found = attack.guess(rows, manifest(*guarantees))["rules"]
     return {
         (row, rows.columns[column]): (

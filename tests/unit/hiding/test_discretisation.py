@@ -56,7 +56,7 @@ def cut(specification, domain, counts=None):
 
 
 def intervals(specification, domain, counts=None):
-    """Give the interval texts of the labels, lowest first."""
+    """Return the interval texts of the labels, lowest first."""
     return [label.interval for label in cut(specification, domain, counts).labels]
 
 

@@ -40,7 +40,7 @@ def rows_of(ages):
 
 
 def shown(ages, is_private, cut):
-    """Give the label of every age that is not private, and the labels that there are."""
+    """Return the label of every age that is not private, and the labels that there are."""
     marks = np.column_stack([is_private, np.zeros(len(ages), dtype=bool)])
     rows, recode = discretise_rows(rows_of(ages), marks, {"age": cut})
     texts = [rows.domains[0].text(code) for code in rows.codes[:, 0].tolist()]
@@ -92,7 +92,7 @@ RULES = st.sampled_from([{"bins": 3}, {"width": 7}, {"quantiles": 2}, {"cuts": [
 
 
 def cut_rows(people, cut):
-    """Give the label of every age, of people whose age or town may be private."""
+    """Return the label of every age, of people whose age or town may be private."""
     ages = [age for age, _, _ in people]
     marks = np.array([hidden for _, *hidden in people], dtype=bool)
     _, recode = discretise_rows(rows_of(ages), marks, {"age": cut})

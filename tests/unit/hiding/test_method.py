@@ -27,7 +27,7 @@ def release_of(columns, private, **more):
 
 
 def lines(release):
-    """Give the published lines as texts, None where missing."""
+    """Return the published lines as texts, None where missing."""
     frame = release.to_polars("table")
     return [tuple(row) for row in frame.cast(dict.fromkeys(frame.columns, str)).rows()]
 

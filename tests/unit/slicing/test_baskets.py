@@ -10,7 +10,7 @@ from shoal.slicing.baskets import Baskets, ItemClusters, attracted_pairs, cluste
 
 
 def texts_of(found):
-    """Give the texts of every row."""
+    """Return the texts of every row."""
     rows = found.folded()
     return [
         tuple(domain.text(code) for domain, code in zip(rows.domains, codes, strict=True))

@@ -93,7 +93,7 @@ def separation_of(half, rest, often):
 
 
 def rows_of(cells):
-    """Give one entry a row."""
+    """Return the cells with one entry per row."""
     codes = np.repeat(cells.codes, cells.counts, axis=0)
     return Cells(cells.domains, codes, np.ones(len(codes), dtype=np.int64))
 

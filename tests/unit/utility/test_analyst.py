@@ -43,7 +43,7 @@ def column_of(bucket, **values):
 
 
 def sliced(*columns):
-    """Give Table 1 of the paper with its attributes parted into columns."""
+    """Return Table 1 of the paper with its attributes parted into columns."""
     patients = papers.slicing_patients().to_dict()
     bucket = [number - 1 for number in papers.slicing_buckets()]
     return Analyst(
@@ -345,7 +345,7 @@ def test_other_things_are_not_asked():
 
 
 def overlapping(*columns):
-    """Give an analyst of columns of a small table in one bucket, as a sliced release has them."""
+    """Return an analyst of columns of a small table in one bucket, as a sliced release has them."""
     rows = {"a": [1, 1, 2, 3], "s": ["x", "x", "y", "y"], "b": [5, 6, 7, 8], "c": [0, 0, 1, 1]}
     columns = [column_of([0] * 4, **{name: rows[name] for name in names}) for names in columns]
     values = [

@@ -95,7 +95,7 @@ def test_tables_of_labels_and_of_the_table_are_expectations(table, marks):
 
 
 def gini_gain(groups):
-    """Give by how much a split raises the number of rows that agree with another of their side."""
+    """Return by how much a split raises the rows that agree with another one of their side."""
 
     def purity(rows):
         classes = [row[2] for row in rows]

@@ -68,7 +68,7 @@ def test_a_release_that_says_all_loses_nothing(published):
 
 
 def blurred(cells):
-    """Give releases that hide something, none more than the next one of its shape."""
+    """Yield releases that hide something, by shape; each hides no more than the next."""
     everything = [(HIDE, HIDE, ill) for _, _, ill in ROWS]
     yield (
         "generalized",
