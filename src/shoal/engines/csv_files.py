@@ -1,7 +1,7 @@
 """CSV files: the dialect of a file, and its text in chunks of fixed size.
 
-Encoding, delimiter, quote and header are detected if the file shows them. What it does not show,
-such as an encoding without a byte order mark, is asked for in an error and never guessed.
+Encoding, delimiter, quote and header are detected if the file shows them. An encoding that it does
+not show, for lack of a byte order mark, is never guessed: an error asks for it.
 
 Compressed files and other encodings are converted to plain UTF-8, and the lines of a file are
 measured. No step holds more than one chunk, so neither an endless line nor an endless archive fills
@@ -26,9 +26,10 @@ from typing import IO
 
 from shoal.core.errors import DataError, EngineError, ParameterError
 from shoal.engines.files import literal, pattern
-from shoal.engines.limits import Limits, size_of
+from shoal.engines.limits import DEFAULT_LIMITS, Limits, size_of
 
 _BLANK = " \t\r\n"
+_CHUNK = 1 << 20
 _SAMPLE_RECORDS = 200
 _DELIMITERS = (",", ";", "\t", "|")
 _QUOTES = ('"', "'")
@@ -70,13 +71,12 @@ def find_dialect(
     delimiter: str | None,
     quote: str | None,
     encoding: str | None,
-    limits: Limits | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Dialect:
     """Return the dialect of a CSV file from its beginning; options that are given are kept.
 
     A file that is empty, not text, or without a usable header is refused.
     """
-    limits = Limits() if limits is None else limits
     sample, is_compressed, is_whole = _read_sample(path, limits.max_header)
     if not sample:
         raise DataError(f"{path.name} is empty.", hint="a CSV file begins with a header line.")
@@ -108,9 +108,7 @@ def _read_sample(path: Path, n_bytes: int) -> tuple[bytes, bool, bool]:
             with gzip.open(path) as file:
                 head = file.read(n_bytes)
         except (OSError, EOFError, zlib.error):
-            raise DataError(
-                f"{path.name} is not a complete gzip file.", hint="was it written only in part?"
-            ) from None
+            raise _broken_archive(path) from None
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             raise DataError(
@@ -276,18 +274,16 @@ def csv_relation(path: Path, dialect: Dialect, limits: Limits) -> str:
     )
 
 
-_CHUNK = 1 << 20
-
-
 def is_plain_utf8(dialect: Dialect) -> bool:
     """Return whether an engine can read the file itself, without a copy."""
     encoding = dialect.encoding.lower().replace("_", "-")
     return encoding in ("utf-8", "utf-8-sig", "utf8") and not dialect.is_compressed
 
 
-def copy_as_utf8(path: Path, dialect: Dialect, target: Path, limits: Limits | None = None) -> None:
+def copy_as_utf8(
+    path: Path, dialect: Dialect, target: Path, limits: Limits = DEFAULT_LIMITS
+) -> None:
     """Write a copy of a CSV file in plain UTF-8; an unfinished copy is removed."""
-    limits = Limits() if limits is None else limits
     lines = _Lines(path.name, limits)
     try:
         with _opened(target) as copy:
@@ -300,13 +296,13 @@ def copy_as_utf8(path: Path, dialect: Dialect, target: Path, limits: Limits | No
         raise
 
 
-def digest_of_lines(path: Path, limits: Limits | None = None) -> str:
+def digest_of_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> str:
     """Return the SHA-256 of a file in plain UTF-8, and refuse it if a line is too long.
 
     DuckDB skips a line that is longer than its buffer, sometimes silently, so lines have to be
     measured before DuckDB sees them.
     """
-    lines = _Lines(path.name, Limits() if limits is None else limits)
+    lines = _Lines(path.name, limits)
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
@@ -328,10 +324,10 @@ class _Lines:
         self._n_open = 0
 
     def measure(self, chunk: bytes) -> None:
-        step = self._limits.max_line
         # Lines that begin and end within a chunk are too short to matter, unless the limit is.
-        for start in range(0, len(chunk), step) if step < len(chunk) else (0,):
-            self._measure(chunk[start : start + step] if step < len(chunk) else chunk)
+        step = self._limits.max_line
+        for start in range(0, len(chunk), step):
+            self._measure(chunk[start : start + step])
 
     def _measure(self, chunk: bytes) -> None:
         ends = [chunk.find(end) for end in (b"\n", b"\r")]
@@ -371,9 +367,7 @@ def _unpacked(path: Path, dialect: Dialect, limits: Limits) -> Iterator[bytes]:
                     limits.check_expanded(path.name, n_expanded, n_file_bytes)
                 yield chunk
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise DataError(
-            f"{path.name} is not a complete gzip file.", hint="was it written only in part?"
-        ) from None
+        raise _broken_archive(path) from None
     except OSError:
         raise _unreadable(path) from None
 
@@ -393,6 +387,12 @@ def _write(copy: IO[bytes], chunk: bytes) -> None:
             rest = rest[copy.write(rest) :]
     except OSError:
         raise _full() from None
+
+
+def _broken_archive(path: Path) -> DataError:
+    return DataError(
+        f"{path.name} is not a complete gzip file.", hint="was it written only in part?"
+    )
 
 
 def _unreadable(path: Path) -> EngineError:

@@ -156,6 +156,9 @@ class Limits:
             )
 
 
+DEFAULT_LIMITS = Limits()
+
+
 def _raising(setting: str) -> str:
     in_python = "limits=shoal.config.Limits(...)"
     return f"raise the limit: {setting} under [engine] (in Python: {in_python})."

@@ -1,4 +1,4 @@
-"""A private directory for what an engine spills, and the file lock that keeps it.
+"""A private directory for the files that an engine spills, and the lock that protects it.
 
 Spilled files hold rows as they are, so nobody else may read them. The owner of a directory holds
 a lock on a file in it for as long as it lives, and removes the directory at the end. A process that
@@ -22,6 +22,8 @@ import stat
 import sys
 import tempfile
 import weakref
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from shoal.core.errors import EngineError
@@ -156,15 +158,18 @@ def _make(folder: Path) -> tuple[Path, FileLock]:
     raise OSError
 
 
-def _remove(path: Path, lock: FileLock, owner: int) -> None:
-    if os.getpid() != owner:
-        return
+def persistently(clean: Callable[[], None]) -> None:
+    """Clean up; if a signal interrupts it, start again, because nobody else will finish it."""
     try:
-        _remove_all(path, lock)
+        clean()
     except (KeyboardInterrupt, SystemExit):
-        # A signal interrupted the removal, and nobody else will finish it.
-        _remove_all(path, lock)
+        clean()
         raise
+
+
+def _remove(path: Path, lock: FileLock, owner: int) -> None:
+    if os.getpid() == owner:
+        persistently(partial(_remove_all, path, lock))
 
 
 def _remove_all(path: Path, lock: FileLock) -> None:

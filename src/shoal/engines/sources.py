@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.arrays import Texts
 from shoal.core.errors import DataError, EngineError, ParameterError, ShoalError
 from shoal.core.log import internal_log
 from shoal.engines.csv_files import refuse_like_names, unusable_names
 from shoal.engines.engine import Columns
 from shoal.engines.files import check_kind, quoted
-from shoal.engines.limits import Limits
+from shoal.engines.limits import DEFAULT_LIMITS, Limits
 from shoal.engines.private_directory import PrivateDirectory
-from shoal.engines.sql.domains import texts_of
+from shoal.engines.sql.domains import text_array, texts_of
 
 if TYPE_CHECKING:
     from shoal.engines.duckdb.engine import DuckDB
@@ -37,11 +36,18 @@ SOURCES = (
 """The sources that the embedded engine reads, for error messages."""
 _OPTIONS = "delimiter, quote and encoding go with CSV, table with a DuckDB file."
 _STREAM_MARK = b"\xff\xff\xff\xff"
+_LONGEST = 1_000_000
+"""Characters of a dictionary beyond which Parquet writers give it up, and its order with it."""
+_TABLE = "parquet_columns"
+_FILE = "columns.parquet"
+
+Orders = dict[str, tuple[str, ...]]
+"""The values of columns, from lowest to highest."""
 
 
-def check_column_names(source: str, names: Sequence[str], limits: Limits | None = None) -> None:
+def check_column_names(source: str, names: Sequence[str], limits: Limits = DEFAULT_LIMITS) -> None:
     """Refuse too many names, names that SQL takes for equal, and names no CSV file can carry."""
-    (Limits() if limits is None else limits).check_columns(source, len(names))
+    limits.check_columns(source, len(names))
     refuse_like_names(source, names)
     unusable = [names[number - 1] for number in unusable_names(names)]
     if unusable:
@@ -53,7 +59,7 @@ def check_column_names(source: str, names: Sequence[str], limits: Limits | None 
         )
 
 
-def read_arrow(path: Path, limits: Limits | None = None) -> Any:
+def read_arrow(path: Path, limits: Limits = DEFAULT_LIMITS) -> Any:
     """Read an Arrow file, in file or stream format, as an Arrow table.
 
     Arrow trusts what a file says about itself: offsets and indices that lead outside a buffer crash
@@ -73,7 +79,7 @@ def read_arrow(path: Path, limits: Limits | None = None) -> Any:
     try:
         content = pyarrow.py_buffer(path.read_bytes())
         reader = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(content)
-        batches = _batches(path, reader, Limits() if limits is None else limits)
+        batches = _batches(path, reader, limits)
         return pyarrow.Table.from_batches(batches, reader.schema)
     except ShoalError:
         raise
@@ -120,12 +126,13 @@ def _as_array(column: object) -> npt.NDArray[Any]:
         column = decode()
     if isinstance(column, np.ndarray):
         return _as_known_to_duckdb(column)
-    values = [_as_python(value) for value in column]  # type: ignore[attr-defined]
+    values = [
+        value.item() if isinstance(value, np.generic) else value
+        for value in column  # type: ignore[attr-defined]
+    ]
     if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return text_array(values)
 
 
 def _as_known_to_duckdb(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -135,10 +142,6 @@ def _as_known_to_duckdb(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in "YMWDhm":
         return array.astype("datetime64[s]")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _as_python(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _as_plain_relation(relation: Any) -> Any:
@@ -175,13 +178,6 @@ def text_option(name: str, value: object) -> str | None:
     return value
 
 
-Orders = dict[str, tuple[str, ...]]
-"""The values of columns, from lowest to highest."""
-
-_LONGEST = 1_000_000
-"""Characters of a dictionary beyond which Parquet writers give it up, and its order with it."""
-
-
 def frame_orders(frame: Any) -> Orders:
     """Return the orders of the columns of a pandas or polars frame, an Arrow table or a mapping.
 
@@ -206,14 +202,11 @@ def _order_of_type(kind: Any) -> tuple[str, ...] | None:
     """Return the order of a pandas or polars type; None if it has none, or orders no texts."""
     categories = getattr(kind, "categories", None)
     # An Enum of polars is always ordered; a Categorical only if it says so.
-    if categories is None or not (getattr(kind, "ordered", False) or _is_enumeration(kind)):
+    is_polars = type(kind).__module__.split(".")[0] == "polars"
+    is_enumeration = is_polars and type(kind).__name__ == "Enum"
+    if categories is None or not (getattr(kind, "ordered", False) or is_enumeration):
         return None
     return _texts(categories)
-
-
-def _is_enumeration(kind: Any) -> bool:
-    is_of_polars = type(kind).__module__.split(".")[0] == "polars"
-    return is_of_polars and type(kind).__name__ == "Enum"
 
 
 def _texts(values: Iterable[Any]) -> tuple[str, ...] | None:
@@ -297,10 +290,6 @@ def _joined(orders: set[tuple[str, ...]]) -> tuple[str, ...] | None:
     return longest if longest and sum(map(len, longest)) < _LONGEST else None
 
 
-_TABLE = "parquet_columns"
-_FILE = "columns.parquet"
-
-
 def parquet_of_columns(engine: DuckDB, columns: Columns) -> bytes:
     """Return the bytes of a Parquet file with the columns given."""
     directory = PrivateDirectory()
@@ -332,12 +321,6 @@ def columns_of_parquet(engine: DuckDB, content: bytes, name: str) -> dict[str, n
     finally:
         directory.remove()
     return {
-        column: array if array.dtype.kind in "biu" else _objects(texts_of(array))
+        column: array if array.dtype.kind in "biu" else text_array(texts_of(array))
         for column, array in fetched.items()
     }
-
-
-def _objects(texts: list[str | None]) -> Texts:
-    array: Texts = np.empty(len(texts), dtype=object)
-    array[:] = texts
-    return array

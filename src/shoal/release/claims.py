@@ -57,7 +57,9 @@ class Claims:
         """The claimed guarantees; a parameter without the one that it belongs to is an error."""
         for name, owner in (("diversity", "ell"), ("c", "ell"), ("distance", "t")):
             if getattr(self, name) is not None and getattr(self, owner) is None:
-                raise ParameterError(f"{name} says nothing without {owner}.", hint=f"give {owner}.")
+                raise ParameterError(
+                    f"{name} has no meaning without {owner}.", hint=f"give {owner}."
+                )
         claimed: list[Guarantee] = []
         if self.alpha is not None:
             claimed.append(AlphaK(alpha=self.alpha, k=1 if self.k is None else self.k))

@@ -2,8 +2,8 @@
 
 They are found whatever the release guarantees, by comparing the data files with the manifest and
 with `labels.json`. An interval is checked against its label, a set against its members, and a node
-of a hierarchy against the nodes below it. Whether the steward filed the right values under a node,
-no reader can see. Messages name files and columns, never a value.
+of a hierarchy against the nodes below it. No reader can see whether the steward filed the right
+values under a node. Messages name files and columns, never a value.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _frequency_faults(manifest: Manifest, sliced: Sliced) -> list[str]:
         known = [name for name in column.attributes if name in sliced.layout.known]
         rarest = int(column.values.select(known).counts.min(initial=stated)) if known else stated
         if rarest < stated:
-            faults.append(f"column_{place} holds a value {rarest} times, not {stated} at least")
+            faults.append(f"column_{place} holds a value {rarest} times, fewer than {stated}")
     return faults
 
 
@@ -212,8 +212,8 @@ def _cut_faults(
         explained = set(meanings.get(domain.column, {}))
         if domain.column in cut and explained != set(domain.texts.tolist()):
             faults.append(
-                f"labels.json does not explain the labels of column {domain.column!r} that are "
-                "shown, and these alone"
+                f"labels.json does not explain exactly the labels that column {domain.column!r} "
+                "shows"
             )
     return faults + [
         f"labels.json gives a label of column {column!r} an interval that it does not lie in"
@@ -242,9 +242,9 @@ def hierarchy_faults(folder: Path, published: Published) -> list[str]:
         return []
     faults = []
     for domain in published.domains:
-        path = folder / hierarchy_file(domain.column)
+        name = hierarchy_file(domain.column)
+        path = folder / name
         if path.exists():
-            name = hierarchy_file(domain.column)
             meanings = published.meanings.get(domain.column, {})
             faults += [f"{name} {fault}" for fault in _file_faults(path, domain, meanings)]
     return faults

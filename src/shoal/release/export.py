@@ -33,6 +33,7 @@ from shoal.utility.views import column_tables, expected_views
 _MARK = "Release of Shoal"
 _DEFAULT_SCHEMA = "public"
 _MOST_BYTES_OF_NAME = 63
+_COLLATION = ' COLLATE "C"'
 _KINDS = {
     ColumnType.INTEGER: ("BIGINT",),
     ColumnType.REAL: ("DOUBLE",),
@@ -198,7 +199,7 @@ def _destination(
         found = connection.run("SELECT oid FROM pg_namespace WHERE nspname = %s", (place,))
         if not found:
             raise SchemaError(
-                f"The database has no schema {place!r}.", hint="let it be made: CREATE SCHEMA."
+                f"The database has no schema {place!r}.", hint="create it first: CREATE SCHEMA."
             )
         _clear(connection, int(found[0][0]), place, tables, replace=replace)
         yield connection
@@ -238,13 +239,9 @@ def _make_views(connection: Connection, place: str, views: Mapping[str, str], co
         connection.run(f"COMMENT ON VIEW {quoted(name)} IS {connection.literal(comment)}")
 
 
+@guarded()
 def _load(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
     """Make and fill the table of one data file; return its number of rows."""
-    with guarded():
-        return _loaded(connection, release, file, table, comment)
-
-
-def _loaded(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
     files, manifest = release.files, release.manifest
     relation = _typed(files.engine.relation(files.typed_query(file, manifest)), manifest)
     _check_names(relation.columns, "columns")
@@ -264,9 +261,6 @@ def _loaded(connection: Connection, release: Release, file: str, table: str, com
     if n_written != n_loaded:
         raise InternalError("The database holds another number of rows than the release.")
     return int(n_loaded)
-
-
-_COLLATION = ' COLLATE "C"'
 
 
 def _typed(relation: duckdb.DuckDBPyRelation, manifest: Manifest) -> duckdb.DuckDBPyRelation:

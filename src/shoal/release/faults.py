@@ -75,7 +75,7 @@ def manifest_faults(manifest: Manifest) -> list[str]:
     if not manifest.guarantees:
         faults.append("the manifest states no guarantee")
     if manifest.statements != tuple(guarantee.statement for guarantee in manifest.guarantees):
-        faults.append("the manifest says in words what its guarantees do not promise")
+        faults.append("the manifest describes its guarantees in other words than they have")
     if manifest.columns_of(Role.IDENTIFYING):
         faults.append("the manifest states an identifying column")
     faults += manifest.shape.faults(manifest)
@@ -129,16 +129,16 @@ def _exact(stated: object) -> object:
 
 
 def _entry_faults(manifest: Manifest) -> list[str]:
-    """Find entries that are no version, no digest, or no name of a witness."""
+    """Find digests, versions and names of witnesses that do not look like any."""
     faults = []
     digests = [*manifest.files.values(), *manifest.witnesses.values()]
     if not all(_DIGEST.fullmatch(str(one)) for one in digests):
-        faults.append("the manifest states a digest that is none")
+        faults.append("the manifest states a digest that is not a SHA-256")
     if not all(map(_WITNESS.fullmatch, manifest.witnesses)):
-        faults.append("the manifest names a witness as no file is named")
+        faults.append("the manifest names a witness that no file can be called")
     versions = manifest.versions.items()
     if not all(_VERSION.fullmatch(f"{name} {version}") for name, version in versions):
-        faults.append("the manifest states a version of something else than software")
+        faults.append("the manifest states a version of something other than software")
     return faults
 
 

@@ -65,7 +65,7 @@ class Making:
     secret: Secret
     # When each step began.
     timings: Mapping[str, float]
-    # Those that a reader needs, as leaf-first rows.
+    # The hierarchies that a reader needs, as leaf-first rows.
     hierarchies: Mapping[str, list[list[str | None]]]
     # A release knows its writer, and does not import it.
     writer: Writer = field(repr=False)
@@ -195,8 +195,8 @@ class Release(Displayed):
     ) -> Path:
         """Write the release: a public folder, and an internal one beside it.
 
-        Nothing is there until all of it is: the files are written elsewhere, verified from what
-        was written, and then moved.
+        The release appears whole or not at all: its files are written elsewhere, verified, and then
+        moved into place.
 
         Parameters
         ----------
@@ -207,8 +207,8 @@ class Release(Displayed):
         replace
             Whether to replace a release that is there already. Default: False.
         accept_risk
-            Why a test release may be sealed all the same; kept in the internal record.
-            Default: a test release is written and not sealed.
+            The reason to seal a test release anyway; kept in the internal record. Default: a test
+            release is written but not sealed.
         about
             What its documents say about it: title, institution and so on. Default: nothing.
         findings

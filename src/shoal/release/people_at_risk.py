@@ -30,6 +30,7 @@ from shoal.core.release import Published
 from shoal.core.shapes import BUCKET
 from shoal.core.table import HIDDEN, Rows
 from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.sql.domains import text_array
 from shoal.release.opened import PLACEMENT, Release, forget_counts
 from shoal.release.people import Placed
 from shoal.release.witnesses import kinds_of_release, place_people
@@ -187,7 +188,7 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     n_rows = release.published.lines.n_rows
     engine.push(
         "value_text",
-        {"code": np.arange(len(texts)), "v": np.array([*texts, None], dtype=object)[:-1]},
+        {"code": np.arange(len(texts)), "v": text_array(texts)},
     )
     # The counts are no longer needed; the scores of every line take their memory.
     forget_counts(release)
@@ -262,8 +263,8 @@ def _scores_of_named(found: Findings, texts: Sequence[str | None]) -> dict[str, 
     entry = np.arange(len(found.counts) - len(found.apart), len(found.counts))
     shown = [None if code < 0 else texts[code] for code in found.value[entry].tolist()]
     return {
-        "row_key": np.array([*found.apart, None], dtype=object)[:-1],
-        "value": np.array([*shown, None], dtype=object)[:-1],
+        "row_key": text_array(found.apart),
+        "value": text_array(shown),
         "posterior": found.posterior[entry],
         "breached": found.breached[entry],
     }

@@ -31,23 +31,20 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from shoal.core.documents import sync
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.manifest import INTERNAL_SUFFIX
-from shoal.engines.private_directory import FileLock
+from shoal.engines.private_directory import FileLock, persistently
 
 
 def internal_folder(folder: Path) -> Path:
     """Return the internal folder that belongs to a public one."""
     return folder.with_name(folder.name + INTERNAL_SUFFIX)
-
-
-def _new_mark() -> str:
-    return secrets.token_hex(4)
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Place:
     folder: Path
     lock: FileLock
     # The end of the names of this process's temporary folders.
-    mark: str = field(default_factory=_new_mark)
+    mark: str = field(default_factory=partial(secrets.token_hex, 4))
 
     @property
     def internal(self) -> Path:
@@ -94,7 +91,7 @@ class Place:
         except OSError as error:
             raise _refused(error, self.folder) from None
         finally:
-            _persistently(self.tidy)
+            persistently(self.tidy)
 
     def move_in(self) -> None:
         """Move the new folders into place; the public one is last, and makes the release."""
@@ -203,7 +200,7 @@ def claimed(folder: Path, *, replace: bool) -> Iterator[Place]:
             raise _refused(error, folder) from None
         yield place
     finally:
-        _persistently(lambda: _leave(folder, lock, missing))
+        persistently(lambda: _leave(folder, lock, missing))
 
 
 def _leave(folder: Path, lock: FileLock | None, made: list[Path]) -> None:
@@ -213,15 +210,6 @@ def _leave(folder: Path, lock: FileLock | None, made: list[Path]) -> None:
         for path in made:
             with contextlib.suppress(OSError):
                 path.rmdir()
-
-
-def _persistently(clean: Callable[[], None]) -> None:
-    """Clean up; if a signal interrupts it, start again from the beginning."""
-    try:
-        clean()
-    except (KeyboardInterrupt, SystemExit):
-        clean()
-        raise
 
 
 def _check_name(folder: Path) -> None:
@@ -248,17 +236,11 @@ def _refuse_existing(place: Place, *, replace: bool) -> None:
                 "two views to compare; `shoal replay` makes the same release again.",
             )
     for path, mark in ((place.folder, "manifest.json"), (place.internal, "record.json")):
-        if path.exists() and not (path / mark).exists() and any(_entries(path)):
+        is_empty = path.is_dir() and not any(path.iterdir())
+        if path.exists() and not (path / mark).exists() and not is_empty:
             raise ParameterError(
                 f"{path} is not a release, so it is not replaced.", hint="choose another name."
             )
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    if not folder.is_dir():
-        yield folder
-        return
-    yield from folder.iterdir()
 
 
 def _refused(error: OSError, folder: Path) -> EngineError:

@@ -51,19 +51,19 @@ _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 @dataclass(frozen=True)
 class GateRecord:
-    """The verdict of the gate, as internal files hold it."""
+    """The verdict of the gate, as internal files state it."""
 
     # The outcome of each attack, by its name.
     verdicts: Mapping[str, str] = field(default_factory=dict)
     # The attacks that the configuration leaves out, each with its reason.
     not_run: Mapping[str, str] = field(default_factory=dict)
-    # What the steward was told about the gate.
+    # The warnings about the gate that the steward saw.
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What was found out about a release before it is sealed; all of it is internal."""
+    """The results of attacks and measures on a release before it is sealed; all are internal."""
 
     # Of attacks on everybody in the release.
     findings: tuple[Findings, ...] = ()
@@ -219,7 +219,7 @@ def record_of(
             "columns": _stated_schema(making.table.schema),
             "method": _stated_method(making),
             "repairs": list(making.repairs),
-            "earlier": _earlier(manifest),
+            "earlier": earlier_digests(manifest),
             "format": ending,
             "versions": versions_of(making.table.engine),
             "files": dict(files),
@@ -229,7 +229,7 @@ def record_of(
     return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"
 
 
-def _earlier(manifest: Manifest) -> list[str]:
+def earlier_digests(manifest: Manifest) -> list[str]:
     """Return the digests of the earlier releases that a release stays safe beside."""
     joint = [one for one in manifest.guarantees if isinstance(one, JointSafety)]
     return [digest for one in joint for digest in one.earlier]
@@ -249,20 +249,13 @@ def _stated_table(table: EngineTable) -> dict[str, object]:
 
 
 def _stated_schema(schema: Schema) -> dict[str, object]:
-    return {
-        "identifying": schema.identifying,
-        "quasi": schema.quasi,
-        "sensitive": schema.sensitive,
-        "insensitive": schema.insensitive,
-        "nearly_unique": schema.nearly_unique,
-        "meant": schema.meant,
+    types = {
+        column: one.order if one.type is ColumnType.ORDERED else str(one.type)
+        for column, one in schema.types.items()
+    }
+    return {name: getattr(schema, name) for name in RecordedSchema.model_fields} | {
         "variants": dict(schema.variants),
-        "key": schema.key,
-        "person": schema.person,
-        "types": {
-            column: one.order if one.type is ColumnType.ORDERED else str(one.type)
-            for column, one in schema.types.items()
-        },
+        "types": types,
         "hierarchies": {name: one.to_config() for name, one in schema.hierarchies.items()},
     }
 
@@ -318,7 +311,9 @@ def read_record(path: Path) -> tuple[Path, Record]:
         recipe = stated.get("replay")
         found = None if recipe is None else recipe.get("version")
     except (OSError, ValueError, AttributeError, RecursionError):
-        raise DataError(f"{file.name} is no record that can be read.", hint=_HINT) from None
+        raise DataError(
+            f"{file.name} cannot be read as the record of a release.", hint=_HINT
+        ) from None
     if found is None:
         raise DataError(
             f"{file.name} does not say enough to make its release again.",
@@ -327,8 +322,8 @@ def read_record(path: Path) -> tuple[Path, Record]:
         )
     if type(found) is not int or found != _VERSION:
         raise DataError(
-            f"{file.name} has another version of what `shoal replay` goes by than {_VERSION}, "
-            "which this Shoal reads.",
+            f"{file.name} has a section `replay` of another version; this Shoal reads version "
+            f"{_VERSION}.",
             hint="replay with the version of Shoal that wrote it.",
         )
     try:

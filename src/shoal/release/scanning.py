@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from shoal.core.adversary_guarantees import JointSafety
 from shoal.core.findings import Findings
 from shoal.core.manifest import INTERNAL_SUFFIX, Manifest
 from shoal.engines.sql.survey import texts_in_source
 from shoal.release.opened import PLACEMENT, Making, Release
+from shoal.release.record import earlier_digests
 from shoal.report.codebook import describe
 from shoal.report.leak_scan import Unpublishable, candidates, pieces, refuse_leaks
 from shoal.report.risk import (
@@ -56,9 +56,8 @@ def refuse_leaking(
     wanted = frozenset().union(*(candidates(texts[name], known[name], name) for name in texts))
     keys, identifying = _held(making, manifest, wanted)
     unpublishable = replace(unpublishable, keys=keys, values=identifying, findings=told)
-    joint = [one for one in manifest.guarantees if isinstance(one, JointSafety)]
-    earlier = {digest for one in joint for digest in one.earlier}
-    digests = {*manifest.files.values(), *manifest.witnesses.values(), *earlier}
+    stated = (*manifest.files.values(), *manifest.witnesses.values())
+    digests = {*stated, *earlier_digests(manifest)}
     for name, text in texts.items():
         refuse_leaks(name, text, unpublishable, known[name], digests)
 

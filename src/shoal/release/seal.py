@@ -7,7 +7,6 @@ is there, or none, or the new one (see `shoal.release.placing`).
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from shoal.core.findings import Findings, about_everybody
 from shoal.core.manifest import FORMATS
 from shoal.core.measure import Measured
 from shoal.core.private_cells import HiddenCells
+from shoal.engines.files import digest
 from shoal.engines.sql.staged_files import StagedFiles
 from shoal.release.documents import (
     DOCUMENTS_VERSION,
@@ -51,10 +51,6 @@ def write_release(
 ) -> Path:
     """Write the two folders of a release; see `Release.write`."""
     folder = path_of(path).resolve()
-    if not folder.name:
-        raise ParameterError(
-            "A release cannot be the root of a disk.", hint="name a folder of its own."
-        )
     check_writing(ending, accept_risk)
     audit = Audit(about_everybody(findings), tuple(measured), accept_risk)
     with claimed(folder, replace=replace) as place:
@@ -96,7 +92,7 @@ def seal(
         sealed = _write_internal(release, making, new_internal, ending)
         sealed = _write_public(sealed, making, new_public, ending, counted, audit)
         # Data files may be large: they were hashed for the manifest.
-        files = {**sealed.manifest.files, MANIFEST: _digest(new_public / MANIFEST)}
+        files = {**sealed.manifest.files, MANIFEST: digest(new_public / MANIFEST)}
         _write_text(new_internal / RECORD, record_of(sealed, making, ending, files, audit))
         risks = _examine(sealed, making, new_public, new_internal, audit.findings)
         _write_text(new_internal / REPORT, steward_report(sealed, making, risks, audit))
@@ -122,7 +118,7 @@ def _examine(
         if verification.status is Status.NOT_CHECKED:
             raise too_large(verification)
         raise GuaranteeError(
-            "What was written fails the check of its own guarantee; nothing was sealed.",
+            "The written files fail the check of their own guarantee; nothing was sealed.",
             hint="; ".join(verification.problems),
         )
     risks = people_at_risk(written, findings)
@@ -199,9 +195,4 @@ def _write_text(path: Path, text: str) -> None:
 def digests_of(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file in a folder, by its relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): _digest(path) for path in files}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {path.relative_to(folder).as_posix(): digest(path) for path in files}

@@ -177,10 +177,10 @@ def verify(
     >>> str(shoal.verify(shoal.anonymize(table, shoal.Anatomy(ell=2))).status)
     'verified'
     """
-    folder = _folder_of(release) if isinstance(release, Release) else path_of(release)
-    if folder is not None:
-        return _verify_folder(folder, internal, memory, max_work)
-    assert isinstance(release, Release)
+    if not isinstance(release, Release):
+        return _verify_folder(path_of(release), internal, memory, max_work)
+    if release.making is None and release.folder is not None:
+        return _verify_folder(release.folder, internal, memory, max_work)
     try:
         making = release.making
         witnesses = {} if making is None else making.plan.witnesses
@@ -188,11 +188,6 @@ def verify(
     except (DataError, ParameterError, SchemaError) as error:
         # The manifest claims what its own columns or hierarchies cannot bear out.
         return _failed(release.manifest, error.fact)
-
-
-def _folder_of(release: Release) -> Path | None:
-    """Return the folder that a release was opened from; None if it is still with its maker."""
-    return release.folder if release.making is None else None
 
 
 def _verify_folder(
@@ -374,26 +369,23 @@ def _judge(
         work,
     )
     verdicts = tuple(checks.check(guarantee, evidence) for guarantee in guarantees)
-    problems = tuple(
-        f"{verdict.guarantee.name}: {verdict.detail}"
-        for verdict in verdicts
-        if verdict.is_checked and not verdict.holds
-    )
+    failed = [verdict for verdict in verdicts if verdict.is_checked and not verdict.holds]
+    unchecked = [verdict for verdict in verdicts if not verdict.is_checked]
     return Verification(
         _status(verdicts),
         verdicts,
-        problems,
+        _details(failed),
         published.lines.n_rows,
         published.n_buckets,
         _roles(published.manifest),
         None if published.rows is None else int(published.rows.is_hidden.sum()),
-        tuple(
-            f"{verdict.guarantee.name}: {verdict.detail}"
-            for verdict in verdicts
-            if not verdict.is_checked
-        ),
+        _details(unchecked),
         notes=spelling_notes(published),
     )
+
+
+def _details(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    return tuple(f"{verdict.guarantee.name}: {verdict.detail}" for verdict in verdicts)
 
 
 def too_large(verification: Verification) -> GuaranteeError:

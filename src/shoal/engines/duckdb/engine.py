@@ -143,14 +143,18 @@ class DuckDB:
             f"CAST({column} AS VARCHAR) AS {column}" if array.dtype == object else column
             for column, array in columns.items()
         )
-        with self._registered(dict(columns)) as view:
+        with self.lent(columns) as view:
             self.stage(name, f"SELECT {selected} FROM {view}")
 
     @contextlib.contextmanager
     def lent(self, columns: Columns) -> Iterator[str]:
         """Let queries read arrays in place, under the name that is yielded."""
-        with self._registered(dict(columns)) as view:
+        view = self._new_name()
+        self._connection.register(view, dict(columns))
+        try:
             yield view
+        finally:
+            self._connection.unregister(view)
 
     def drop(self, name: str) -> None:
         """Drop a table, if there is one of that name."""
@@ -227,7 +231,10 @@ class DuckDB:
     def scan(self, source: object, **options: object) -> Scan:
         """Make a source readable: a path, a frame, a relation or a mapping of columns."""
         if isinstance(source, (str, Path)):
-            return self._scan_path(Path(source), options)
+            path = Path(source)
+            check_readable(path)
+            watched = WatchedFile(path)
+            return replace(self._scan_file(path, options), watched=watched)
         refuse_options(options, "frames")
         view = self._new_name()
         try:
@@ -246,10 +253,10 @@ class DuckDB:
                 f"DuckDB cannot read this {type(source).__name__}.",
                 hint="are all columns of one length and of plain types?",
             ) from None
-        if isinstance(source, Mapping):
-            return replace(self._described(view, name="columns"), orders=frame_orders(source))
-        found = self._described(view, name=type(source).__name__)
-        return replace(found, orders=frame_orders(frame))
+        # A mapping holds the types of its columns, which are arrays by now.
+        is_mapping = isinstance(source, Mapping)
+        found = self._described(view, name="columns" if is_mapping else type(source).__name__)
+        return replace(found, orders=frame_orders(source if is_mapping else frame))
 
     def scan_own(self, path: Path, *, is_trusted: bool) -> Scan:
         """Make a file of a release readable; its content is checked elsewhere.
@@ -270,12 +277,6 @@ class DuckDB:
         if not is_trusted:
             self._refuse_expanding(path, files, is_release=True)
         return self._described(files.relation, name=path.name)
-
-    def _scan_path(self, path: Path, options: dict[str, object]) -> Scan:
-        check_readable(path)
-        watched = WatchedFile(path)
-        scan = self._scan_file(path, options)
-        return replace(scan, watched=watched)
 
     def _scan_file(self, path: Path, options: dict[str, object]) -> Scan:
         suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
@@ -415,15 +416,6 @@ class DuckDB:
 
     def _new_name(self) -> str:
         return f"shoal_source_{next(self._names)}"
-
-    @contextlib.contextmanager
-    def _registered(self, columns: dict[str, npt.NDArray[Any]]) -> Iterator[str]:
-        view = self._new_name()
-        self._connection.register(view, columns)
-        try:
-            yield view
-        finally:
-            self._connection.unregister(view)
 
     def _run(self, statement: str) -> duckdb.DuckDBPyConnection:
         with guarded(statement):

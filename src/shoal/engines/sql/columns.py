@@ -28,10 +28,10 @@ from shoal.engines.engine import Engine, Scan
 from shoal.engines.sql.domains import (
     build_domain,
     infer_type,
+    plain_type,
     reserved_error,
     text_array,
     texts_of,
-    type_of_engine,
 )
 
 if TYPE_CHECKING:
@@ -310,10 +310,7 @@ def carried_type(engine: Engine, scan: Scan, column: str, name: str, published: 
         found = engine.rows(f"SELECT count(*) AS n FROM {published} WHERE {name} <> {day}")
         # Shoal has no type for a date with a time of day.
         return ColumnType.CATEGORICAL if int(found["n"][0]) else ColumnType.DATE
-    try:
-        return type_of_engine(column, kind)
-    except DataError:
-        return ColumnType.CATEGORICAL
+    return plain_type(kind) or ColumnType.CATEGORICAL
 
 
 def _distinct(engine: Engine, query: str) -> Texts:

@@ -56,11 +56,22 @@ def text_array(texts: Iterable[str | None]) -> Texts:
     return array
 
 
-def type_of_engine(column: str, engine_type: str) -> ColumnType:
-    """Return the type of a column by the type that the source gives it."""
+def plain_type(engine_type: str) -> ColumnType | None:
+    """Return the type of a column by the type that the source gives it.
+
+    None if it does not hold plain values, but lists for example.
+    """
     for pattern, column_type in _ENGINE_TYPES:
         if re.fullmatch(pattern, engine_type, flags=re.DOTALL):
             return column_type
+    return None
+
+
+def type_of_engine(column: str, engine_type: str) -> ColumnType:
+    """Return the type of a column by the type that the source gives it, or refuse it."""
+    found = plain_type(engine_type)
+    if found is not None:
+        return found
     stem = engine_type.split("(", maxsplit=1)[0]
     raise DataError(
         f"Column {column!r} has the type {stem}, which does not hold plain values.",

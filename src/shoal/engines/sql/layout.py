@@ -105,12 +105,12 @@ def lay_out(
             f"(SELECT {kept} FROM ({lines}) p{ranks} ORDER BY {', '.join(keys)}) r",
         )
     else:
-        lay_out_slices(table, plan, release, lines)
+        _lay_out_slices(table, plan, release, lines)
     engine.drop("look")
     for place, file in enumerate(files):
         if file.has_count:
             # Counted once, for readers and for the file.
-            listed = ", ".join([*["bucket"] * file.has_bucket, *_shown_names(table, file.columns)])
+            listed = ", ".join([*["bucket"] * file.has_bucket, *_names(table, file.columns)])
             engine.stage(
                 counts_table(release, place),
                 f"SELECT {listed}, count(*) AS n FROM published_{release} GROUP BY {listed}",
@@ -126,10 +126,6 @@ def _carried_keys(table: EngineTable) -> list[str]:
         for name, column in zip(carried, columns, strict=True)
     ]
     return [f"{name} NULLS LAST" for name in [*texts, *carried]]
-
-
-def _shown_names(table: EngineTable, columns: Sequence[str]) -> list[str]:
-    return [table.shown_name(column) for column in columns]
 
 
 def _push_labels(table: EngineTable, plan: Plan, release: int) -> dict[str, Integers]:
@@ -180,48 +176,23 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
     """Return the query of every data file of a release, with its lines in published order."""
     queries = {}
     for place, file in enumerate(files_of(table, plan, shape)):
-        if file.has_count:
-            queries[file.name] = _sorted_lines(
-                table, plan, shape, release, file, counts_table(release, place)
-            )
-        elif file.is_linking:
-            queries[file.name] = _sorted_lines(
-                table, plan, shape, release, file, linked_table(release)
-            )
+        values, joins = _select(
+            [
+                *[("p.bucket", BUCKET, "")] * file.has_bucket,
+                *_decoded(table, plan, file.columns, release),
+                *[("p.n", COUNT, "")] * file.has_count,
+            ]
+        )
+        if file.has_count or file.is_linking:
+            source = counts_table(release, place) if file.has_count else _linked_table(release)
+            keys, ranks = sort_keys(table, plan, shape, release, file.columns)
+            order = ", ".join([*["p.bucket"] * file.has_bucket, *keys])
+            queries[file.name] = f"SELECT {values} FROM {source} p{joins}{ranks} ORDER BY {order}"
         else:
-            columns = _decoded(table, plan, file.columns, release)
-            bucket = [("p.bucket", BUCKET, "")] * file.has_bucket
-            queries[file.name] = _ordered_lines(release, [*bucket, *columns])
+            # Only a join could change the order of the staged lines.
+            order = " ORDER BY p.line" if joins else ""
+            queries[file.name] = f"SELECT {values} FROM published_{release} p{joins}{order}"
     return queries
-
-
-def _sorted_lines(
-    table: EngineTable, plan: Plan, shape: Shape, release: int, file: DataFile, source: str
-) -> str:
-    """Return the query of the lines of a file, sorted by their content."""
-    columns = _decoded(table, plan, file.columns, release)
-    keys, ranks = sort_keys(table, plan, shape, release, file.columns)
-    columns = [
-        *[("p.bucket", BUCKET, "")] * file.has_bucket,
-        *columns,
-        *[("p.n", COUNT, "")] * file.has_count,
-    ]
-    values, joins = _select(columns)
-    sorted_by = ", ".join([*["p.bucket"] * file.has_bucket, *keys])
-    return f"SELECT {values} FROM {source} p{joins}{ranks} ORDER BY {sorted_by}"
-
-
-def tuple_query(table: EngineTable, plan: Plan, release: int) -> str:
-    """Return the query of the kinds of people in a sliced release, with their numbers."""
-    return kind_query(release, _decoded(table, plan, table.schema.quasi, release))
-
-
-def _ordered_lines(release: int, columns: Sequence[tuple[str, str, str]]) -> str:
-    values, joins = _select(columns)
-    if not joins:
-        # Only a join could change the order.
-        return f"SELECT {values} FROM published_{release} p"
-    return f"SELECT {values} FROM published_{release} p{joins} ORDER BY p.line"
 
 
 def _select(columns: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
@@ -252,15 +223,15 @@ def _decoded(
     return decoded
 
 
-# --- columns that are not linked ------------------------------------------------------------------
+# Columns that are not linked ---------------------------------------------------------------
 
 
-def linked_table(release: int) -> str:
+def _linked_table(release: int) -> str:
     """Return the name of the staged linking."""
     return f"linked_{release}"
 
 
-def tuple_table(release: int) -> str:
+def _tuple_table(release: int) -> str:
     """Return the name of the staged kinds of people: their known values, and their number."""
     return f"tuples_{release}"
 
@@ -270,28 +241,27 @@ def placement_query(table: EngineTable, release: int) -> str:
     same = " AND ".join(f"p.{name} = t.{name}" for name in _names(table, table.schema.quasi))
     return (
         f"SELECT p.row_key, p.bucket, t.kind FROM published_{release} p "
-        f"JOIN {tuple_table(release)} t ON {same or 'TRUE'} ORDER BY p.row_key"
+        f"JOIN {_tuple_table(release)} t ON {same or 'TRUE'} ORDER BY p.row_key"
     )
 
 
-def kind_query(release: int, decoded: Sequence[tuple[str, str, str]]) -> str:
+def tuple_query(table: EngineTable, plan: Plan, release: int) -> str:
     """Return the query of the kinds of people, in the order of their numbers."""
-    values = "".join(f"{expression} AS {name}, " for expression, name, _ in decoded)
-    joins = "".join(join for _, _, join in decoded)
-    people = f"p.n AS {COUNT}"
-    return f"SELECT {values}{people} FROM {tuple_table(release)} p{joins} ORDER BY p.kind"
+    decoded = _decoded(table, plan, table.schema.quasi, release)
+    values, joins = _select([*decoded, ("p.n", COUNT, "")])
+    return f"SELECT {values} FROM {_tuple_table(release)} p{joins} ORDER BY p.kind"
 
 
-def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> None:
+def _lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> None:
     """Stage the rows, link the columns at random, and count the kinds of people.
 
     `lines` is the query of all rows: row key, bucket, and the code that each column shows.
     """
     engine = table.engine.publisher
     published = f"published_{release}"
-    engine.stage(published, f"SELECT row_key, bucket, {_listed(table, table.schema.coded)} "
-                            f"FROM ({lines}) r")  # fmt: skip
-    _link(table, plan, published, linked_table(release))
+    codes = _listed(table, table.schema.coded)
+    engine.stage(published, f"SELECT row_key, bucket, {codes} FROM ({lines}) r")
+    _link(table, plan, published, _linked_table(release))
     known = _names(table, table.schema.quasi)
     listed = "".join(f"{name}, " for name in known)
     counted = f"SELECT {listed}count(*) AS n FROM {published}"
@@ -299,7 +269,7 @@ def lay_out_slices(table: EngineTable, plan: Plan, release: int, lines: str) -> 
         counted += f" GROUP BY {', '.join(known)}"
     order = f"ORDER BY {', '.join(known)}" if known else ""
     engine.stage(
-        tuple_table(release),
+        _tuple_table(release),
         f"SELECT {listed}n, row_number() OVER ({order}) AS kind FROM ({counted}) c",
     )
 

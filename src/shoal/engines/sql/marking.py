@@ -24,7 +24,7 @@ from shoal.core.private_cells import (
     PrivateCells,
 )
 from shoal.core.row_filter import RowFilter, rows_of_function
-from shoal.engines.sql.domains import infer_type, text_array, texts_of, type_of_engine
+from shoal.engines.sql.domains import infer_type, plain_type, text_array, texts_of
 
 if TYPE_CHECKING:
     from shoal.core.table import Rows
@@ -222,7 +222,7 @@ class _Marker:
         for place, column in enumerate(columns):
             texts = texts_of(fetched[f"v{place}"])
             present = text_array(text for text in texts if text is not None)
-            kind = infer_type(present) if table.scan.is_text else _kind_of(column, types)
+            kind = infer_type(present) if table.scan.is_text else plain_type(types[column])
             values[column] = [_value(texts[row], kind) for row in order]
         return values
 
@@ -233,13 +233,6 @@ class _Marker:
         return keys
 
 
-def _kind_of(column: str, types: Mapping[str, str]) -> ColumnType:
-    try:
-        return type_of_engine(column, types[column])
-    except DataError:
-        return ColumnType.CATEGORICAL
-
-
 _READERS: Mapping[ColumnType, Callable[[str], object]] = {
     ColumnType.INTEGER: int,
     ColumnType.REAL: float,
@@ -248,9 +241,9 @@ _READERS: Mapping[ColumnType, Callable[[str], object]] = {
 }
 
 
-def _value(text: str | None, kind: ColumnType) -> object:
-    """Return the value that a canonical text stands for."""
-    if text is None or kind not in _READERS:
+def _value(text: str | None, kind: ColumnType | None) -> object:
+    """Return the value that a canonical text stands for; itself if it is of no known type."""
+    if text is None or kind is None or kind not in _READERS:
         return text
     try:
         return _READERS[kind](text)

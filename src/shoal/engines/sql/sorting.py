@@ -12,7 +12,6 @@ one form, so a file that equals the one written from its content is the file tha
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from shoal.core.manifest import Manifest, Meaning, PublishedColumn
 from shoal.core.plan import Plan, Recode
 from shoal.core.shapes import BUCKET, Shape
 from shoal.engines.engine import Engine
-from shoal.engines.files import pattern
+from shoal.engines.files import digest, pattern
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sql.domains import text_array, texts_of
 from shoal.engines.sql.line_counts import domain_of
@@ -67,9 +66,15 @@ def carried_text(engine: Engine, expression: str, kind: str) -> str:
 
 def rank_of_labels(recode: Recode) -> Small:
     """Return the rank of each label by its content; equal texts have equal ranks."""
-    places = [label_place(label.text, label.interval) for label in recode.labels]
+    texts = [label.text for label in recode.labels]
+    intervals = [label.interval for label in recode.labels]
+    return np.array(_ranks(texts, intervals), dtype=np.int32)
+
+
+def _ranks(texts: Sequence[str | None], intervals: Sequence[tuple[str, str] | None]) -> list[int]:
+    places = [label_place(text, one) for text, one in zip(texts, intervals, strict=True)]
     rank = {place: number for number, place in enumerate(sorted(set(places)))}
-    return np.array([rank[place] for place in places], dtype=np.int32)
+    return [rank[place] for place in places]
 
 
 def shown_texts(table: EngineTable, plan: Plan, column: str) -> list[str | None]:
@@ -140,8 +145,7 @@ def rewritten_digest(
     path = directory.path / f"{name}.{manifest.format}"
     try:
         write_again(files, name, manifest, meanings, path)
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest(path)
     finally:
         directory.remove()
 
@@ -215,9 +219,7 @@ class _Order:
             return [int(code) for code in domain_of(self._manifest, column.name, texts)[1]]
         labels = self._meanings.get(column.name, {})
         intervals = [labels[text].interval if text in labels else None for text in texts]
-        keys = [label_place(text, one) for text, one in zip(texts, intervals, strict=True)]
-        rank = {key: number for number, key in enumerate(sorted(set(keys)))}
-        return [rank[key] for key in keys]
+        return _ranks(texts, intervals)
 
 
 def parquet_faults(files: PublishedFiles, path: Path) -> list[str]:

@@ -36,7 +36,14 @@ from shoal.engines.sql.columns import (
     long_text,
     stage_coded,
 )
-from shoal.engines.sql.domains import build_domain, infer_type, text_array, texts_of, type_of_engine
+from shoal.engines.sql.domains import (
+    build_domain,
+    infer_type,
+    plain_type,
+    text_array,
+    texts_of,
+    type_of_engine,
+)
 from shoal.engines.sql.table import EngineTable
 
 
@@ -121,10 +128,7 @@ class Survey:
             return infer_type(texts)
         if column in self.scan.orders:
             return ColumnType.ORDERED
-        try:
-            return type_of_engine(column, self.scan.types[column])
-        except DataError:
-            return None
+        return plain_type(self.scan.types[column])
 
     def code(self, columns: Sequence[str]) -> None:
         """Code some columns whose values have been counted; the staged texts are dropped."""

@@ -44,6 +44,7 @@ from shoal.engines.sql.columns import (
 from shoal.engines.sql.domains import (
     build_domain,
     infer_type,
+    plain_type,
     refuse_reserved,
     refuse_too_large,
     text_array,
@@ -392,10 +393,7 @@ class EngineTable(Displayed):
         """Return the type of a published column."""
         if column in self._domains:
             return self._domains[column].type
-        try:
-            return type_of_engine(column, self.scan.types[column])
-        except DataError:
-            return ColumnType.CATEGORICAL
+        return plain_type(self.scan.types[column]) or ColumnType.CATEGORICAL
 
 
 def _dictionary(domain: Domain, texts: Sequence[str | None], codes: Codes) -> Columns:
