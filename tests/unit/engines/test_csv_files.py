@@ -22,7 +22,7 @@ from shoal.engines.csv_files import (
     refuse_like_names,
 )
 from shoal.engines.files import check_kind
-from shoal.engines.limits import Limits
+from shoal.engines.limits import DEFAULT_LIMITS, Limits
 
 
 @pytest.fixture
@@ -295,7 +295,7 @@ def test_a_line_without_end_is_not_read_into_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def find(path: Path, content: bytes, limits: Limits | None = None, delimiter: str | None = None):
+def find(path: Path, content: bytes, limits: Limits = DEFAULT_LIMITS, delimiter: str | None = None):
     path.write_bytes(content)
     return find_dialect(path, delimiter=delimiter, quote=None, encoding=None, limits=limits)
 
