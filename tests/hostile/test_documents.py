@@ -211,7 +211,7 @@ class TestPipes:
             Hierarchy.from_csv(pipe)
 
     def test_record(self, pipe):
-        with refused_soon("no record"):
+        with refused_soon("as the record of a release"):
             read_record(pipe)
 
     @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -75,7 +75,7 @@ def manifest_faults(manifest: Manifest) -> list[str]:
     if not manifest.guarantees:
         faults.append("the manifest states no guarantee")
     if manifest.statements != tuple(guarantee.statement for guarantee in manifest.guarantees):
-        faults.append("the manifest describes its guarantees in other words than they have")
+        faults.append("the manifest says in words what its guarantees do not promise")
     if manifest.columns_of(Role.IDENTIFYING):
         faults.append("the manifest states an identifying column")
     faults += manifest.shape.faults(manifest)
