@@ -130,7 +130,7 @@ def test_the_internal_report_tells_the_verdicts_of_the_gate(tmp_path):
     # Measured although nobody asked for it.
     assert "What is lost, from 0 (nothing) to 1 (everything)" in text
     assert "Relative errors of queries" in text
-    assert "Phi-squared" in text
+    assert "phi-squared" in text
     assert "teaching" not in (publication.folder / "report.html").read_text()
 
 
