@@ -31,7 +31,7 @@ from shoal.beliefs.priors import LinePriors, priors_of_lines
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.attack import Attack, Need, View
 from shoal.core.calibration import Suspicion, Suspicions
-from shoal.core.cells import Buckets, Cells, sum_by
+from shoal.core.cells import Buckets, Cells, total_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import ParameterError
@@ -283,7 +283,7 @@ def _locate(published: Published, people: People, priors: LinePriors) -> _Found:
     # A person whose line is known is one row of it.
     rows = published.lines.counts[line] if people.line is None else np.ones_like(line)
     pairs, inverse = np.unique(person * n_entries + priors.entry[line], return_inverse=True)
-    added = sum_by(inverse, rows, len(pairs))
+    added = total_by(inverse, rows, len(pairs))
     owner, entry = np.divmod(pairs, max(n_entries, 1))
     return _Found(Locations(n_people, owner, entry, added), is_known)
 

@@ -29,7 +29,7 @@ from shoal.beliefs.posteriors import gains, omega_distances
 from shoal.beliefs.priors import BELIEFS, beliefs_to_json
 from shoal.core.adversary_guarantees import BeliefGain
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import Buckets, sum_by
+from shoal.core.cells import Buckets, total_by
 from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.exact import Number, as_text, exact, reachable, whole
 from shoal.core.guarantees import Guarantee
@@ -88,8 +88,8 @@ class BeliefBound:
     def gain(self, cells: Codes, counts: Counts) -> float:
         """Return the largest belief gain in a bucket with `counts` rows of each of the cells."""
         own, place = np.unique(self.prior[cells], return_inverse=True)
-        n_rows = sum_by(place, counts, len(own))
-        held = sum_by(self.value[cells], counts, self.beliefs.domain.size)
+        n_rows = total_by(place, counts, len(own))
+        held = total_by(self.value[cells], counts, self.beliefs.domain.size)
         return float(omega_distances(self.beliefs.prior[own], n_rows, held).max())
 
     def keeps(self, cells: Codes, counts: Counts) -> bool:
@@ -237,7 +237,7 @@ class _Merging:
             np.concatenate([self.prior[place], self.prior[other]]), return_inverse=True
         )
         n_rows = np.concatenate([self.n_rows[place], self.n_rows[other]])
-        return prior, sum_by(inverse, n_rows, len(prior))
+        return prior, total_by(inverse, n_rows, len(prior))
 
     def targets(self) -> Codes:
         """Return for each bucket the number of the merged bucket that it belongs to."""

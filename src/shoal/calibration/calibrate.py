@@ -40,7 +40,7 @@ from shoal.core.calibration import (
     raised_limit,
     share_interval,
 )
-from shoal.core.cells import Cells, sum_by
+from shoal.core.cells import Cells, total_by
 
 FEWEST_INFORMATIVE = 30
 """With fewer informative people, nothing can be calibrated."""
@@ -288,7 +288,7 @@ def _by_law(
     above = np.zeros((n_draws, beliefs.n_cells), dtype=bool)
     for number in range(len(suspicions.about)):
         own = beliefs.take(np.flatnonzero(aims == number)).with_odds()
-        carriers = sum_by(look[own.cell], own.carriers, looks.n_cells)
+        carriers = total_by(look[own.cell], own.carriers, looks.n_cells)
         law = TableLaw.fit(looks, carriers)
         if law.is_flat:
             # Everybody is alike, so the share of the bucket is the posterior.

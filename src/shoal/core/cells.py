@@ -77,19 +77,6 @@ def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
     return order[opens].astype(np.int64, copy=False), inverse
 
 
-def sum_by(place: Codes, counts: Counts, n_places: int) -> Counts:
-    """Return the sum of the counts at each place.
-
-    Examples
-    --------
-    >>> sum_by(np.array([0, 2, 0]), np.array([1, 5, 2]), 3).tolist()
-    [3, 0, 5]
-    """
-    total = np.zeros(n_places, dtype=np.int64)
-    np.add.at(total, place, counts)
-    return total
-
-
 def count_pairs(
     bucket: Codes, value: Codes, sizes: tuple[int, int], count: Counts | None = None
 ) -> tuple[Codes, Codes, Counts]:
@@ -105,7 +92,7 @@ def count_pairs(
     """
     first, inverse = group([bucket, value], sizes, len(bucket))
     count = np.ones(len(bucket), dtype=np.int64) if count is None else count
-    return bucket[first], value[first], sum_by(inverse, count, len(first))
+    return bucket[first], value[first], total_by(inverse, count, len(first))
 
 
 def smallest_type(n_codes: int) -> type[np.signedinteger[Any]]:
@@ -206,7 +193,7 @@ class Cells:
         domains = tuple(self.domains[place] for place in places)
         kept = [self.codes[:, place] for place in places]
         first, inverse = group(kept, [domain.size for domain in domains], self.n_cells)
-        counts = sum_by(inverse, self.counts, len(first))
+        counts = total_by(inverse, self.counts, len(first))
         # One column at a time saves memory: there may be as many cells as rows.
         codes = np.empty((len(first), len(places)), dtype=self.codes.dtype, order="F")
         for target, place in enumerate(places):
@@ -249,7 +236,7 @@ class Buckets:
     @cached_property
     def sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        return sum_by(self.bucket, self.count, self.n_buckets)
+        return total_by(self.bucket, self.count, self.n_buckets)
 
     @cached_property
     def starts(self) -> Codes:
@@ -259,7 +246,7 @@ class Buckets:
     @cached_property
     def totals(self) -> Counts:
         """How often each value occurs in the whole release, one entry per code."""
-        return sum_by(self.value, self.count, self.domain.size)
+        return total_by(self.value, self.count, self.domain.size)
 
     @property
     def n_rows(self) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Counts, Integers, Texts
-from shoal.core.cells import Cells, sum_by
+from shoal.core.cells import Cells, total_by
 from shoal.core.errors import InternalError
 
 
@@ -93,7 +93,7 @@ class Segments:
         lengths = self.last - self.first
         start = np.where(self.modulus > 0, self.base % np.maximum(self.modulus, 1), self.base)
         is_one, is_run = self.step == 0, self.step == 1
-        sizes = sum_by(start[is_one], lengths[is_one], n_buckets)
+        sizes = total_by(start[is_one], lengths[is_one], n_buckets)
         # A difference array: full rounds add to the buckets 0 to ring - 1, and the rest adds one
         # row to each bucket from `begin` on, continuing at 0 after the end of the ring.
         change = np.zeros(n_buckets + 1, dtype=np.int64)
@@ -232,7 +232,7 @@ class Plan:
         """The number of rows of each class."""
         if self.merged is None:
             return self.classes.counts
-        return sum_by(self.merged, self.classes.counts, int(self.merged.max(initial=-1)) + 1)
+        return total_by(self.merged, self.classes.counts, int(self.merged.max(initial=-1)) + 1)
 
     def check(self) -> None:
         """Confirm that every row of every class is placed or dropped exactly once.

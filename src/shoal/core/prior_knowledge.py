@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import Cells, count_pairs, sum_by
+from shoal.core.cells import Cells, count_pairs, total_by
 from shoal.core.errors import DataError
 
 
@@ -67,7 +67,7 @@ class BelievedRows:
     @cached_property
     def sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        return sum_by(self.bucket, self.count, self.n_buckets)
+        return total_by(self.bucket, self.count, self.n_buckets)
 
     def confirm_sizes(self, sizes: Counts) -> None:
         """Raise a DataError unless each bucket has as many rows with a prior as it has rows."""

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Integers
-from shoal.core.cells import Buckets, Cells, smallest_type, sum_by
+from shoal.core.cells import Buckets, Cells, smallest_type, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import SchemaError
 from shoal.core.manifest import Manifest, Meaning
@@ -204,7 +204,7 @@ class Published:
     @property
     def bucket_sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        return sum_by(self.lines.codes[:, 0], self.lines.counts, self.n_buckets)
+        return total_by(self.lines.codes[:, 0], self.lines.counts, self.n_buckets)
 
     @cached_property
     def looks(self) -> tuple[Cells, Codes]:

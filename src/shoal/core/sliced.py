@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
-from shoal.core.cells import Cells, count_pairs, sum_by
+from shoal.core.cells import Cells, count_pairs, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 
@@ -224,7 +224,7 @@ class Sliced:
             raise DataError("The columns of a sliced release must be those of its layout.")
         for column in self.columns:
             is_inside = (column.bucket >= 0) & (column.bucket < self.n_buckets)
-            held = sum_by(column.bucket[is_inside], column.count[is_inside], self.n_buckets)
+            held = total_by(column.bucket[is_inside], column.count[is_inside], self.n_buckets)
             if not is_inside.all() or not np.array_equal(held, self.sizes):
                 raise DataError(
                     "Every column of a sliced release must hold as many values in a bucket as the "
@@ -239,7 +239,7 @@ class Sliced:
 
         The cells have all attributes of the layout.
         """
-        sizes = sum_by(bucket, count, int(bucket.max(initial=-1)) + 1)
+        sizes = total_by(bucket, count, int(bucket.max(initial=-1)) + 1)
         columns = tuple(
             _slice_column(cells, names, cell, bucket, count) for names in layout.columns
         )

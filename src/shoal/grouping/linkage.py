@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.attack import Attack, Need, View
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, total_by
 from shoal.core.declared import declared
 from shoal.core.display import Section, number, of_all
 from shoal.core.errors import ParameterError
@@ -259,9 +259,7 @@ class _Fitting:
         """Count the people of each kind, given how many each cell of people stands for."""
         if self.kind_of is None:
             return counts
-        n_people = np.zeros(len(self.n_rows), dtype=np.int64)
-        np.add.at(n_people, self.kind_of, counts)
-        return n_people
+        return total_by(self.kind_of, counts, len(self.n_rows))
 
     def of_people(self, of_kind: npt.NDArray[_Entry]) -> npt.NDArray[_Entry]:
         """Return for each cell of people the number found for its kind."""
@@ -271,9 +269,7 @@ class _Fitting:
 def _population_of(published: Published, classes: Cells, population: Cells) -> Counts:
     """Count for every class the people of a population who fit it."""
     matches = match_lines(classes, published.meanings, population)
-    counts = np.zeros(classes.n_cells, dtype=np.int64)
-    np.add.at(counts, matches.line, population.counts[matches.person])
-    return counts
+    return total_by(matches.line, population.counts[matches.person], classes.n_cells)
 
 
 def _risk(hidden_among: Counts) -> Floats:

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.declared import declared
 from shoal.core.errors import InfeasibleError
 from shoal.core.guarantees import BucketSize, Guarantee, MConfidentiality
@@ -142,8 +142,8 @@ class Mask(Method):
         bucket = np.empty(cells.n_cells, dtype=np.int64)
         bucket[partition.cell] = partition.bucket
         draw = problem.secret.generator("mask: distortion")
-        sizes = _sums(bucket, cells.counts, plan.n_buckets)
-        held = _sums(bucket, cells.counts * is_protected, plan.n_buckets)
+        sizes = total_by(bucket, cells.counts, plan.n_buckets)
+        held = total_by(bucket, cells.counts * is_protected, plan.n_buckets)
         # Steps 2 and 3: the buckets that violate, and the share that each is given.
         targets = self._targets(held, sizes, draw)
         redraw = _distort(cells, codes, bucket, is_protected, held - targets, draw)
@@ -202,12 +202,6 @@ def split_buckets(held: Counts, sizes: Counts, m: int) -> tuple[Codes, Codes]:
     # Different quotients of integers below 2**26 are different floats, and equal ones are equal.
     order = np.argsort(-(held[kept] / sizes[kept]), kind="stable")
     return violating, kept[order][: (m - 1) * len(violating)]
-
-
-def _sums(bucket: Codes, counts: Counts, n_buckets: int) -> Counts:
-    sums = np.zeros(n_buckets, dtype=np.int64)
-    np.add.at(sums, bucket, counts)
-    return sums
 
 
 def _distort(

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.core.arrays import Counts, Flags, Floats
-from shoal.core.cells import Buckets
+from shoal.core.cells import Buckets, total_by
 from shoal.core.display import Section
 from shoal.core.exact import as_text
 from shoal.core.findings import Findings
@@ -63,8 +63,9 @@ class MaskRelease:
     ) -> MaskRelease:
         """Count the protected values of every bucket."""
         codes = buckets.domain.codes_of(list(claim.protect))
-        held = np.zeros(buckets.n_buckets, dtype=np.int64)
-        np.add.at(held, buckets.bucket, buckets.count * np.isin(buckets.value, codes))
+        held = total_by(
+            buckets.bucket, buckets.count * np.isin(buckets.value, codes), buckets.n_buckets
+        )
         return cls(buckets, claim, held, limit, needs_enough)
 
     def believe(self, prior: Fraction) -> tuple[Credibility, Floats]:

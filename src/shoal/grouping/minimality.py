@@ -25,7 +25,7 @@ import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.attack import Attack, Need, View
-from shoal.core.cells import Buckets
+from shoal.core.cells import Buckets, total_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import DataError, ParameterError
@@ -180,8 +180,7 @@ def _crowd(published: Published, buckets: Buckets, algorithm: Algorithm) -> Crow
     bucket = algorithm.located
     if bucket is None:
         bucket = _only_buckets(published, algorithm)
-    sizes = np.zeros(buckets.n_buckets, dtype=np.int64)
-    np.add.at(sizes, bucket, people.counts)
+    sizes = total_by(bucket, people.counts, buckets.n_buckets)
     if not np.array_equal(sizes, buckets.sizes):
         raise DataError("The people of the external table are not those of the release.")
     values = np.zeros((buckets.n_buckets, buckets.domain.size), dtype=np.int64)

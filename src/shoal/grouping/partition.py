@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, total_by
 from shoal.core.domain import Domain
 from shoal.core.plan import Label, Recode, Segments
 from shoal.core.secret import Secret
@@ -149,8 +149,7 @@ def label_buckets(
     from the secret.
     """
     carried = codes[partition.cell]
-    totals = np.zeros(axis.domain.size, dtype=np.int64)
-    np.add.at(totals, codes, counts)
+    totals = total_by(codes, counts, axis.domain.size)
     if axis.tree is not None:
         index, labels = _label_nodes(partition, axis.tree, axis.domain, carried)
     elif axis.is_numeric:

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import Codes, Floats, Integers, Texts
+from shoal.core.cells import total_by
 from shoal.core.domain import ColumnType, Domain, date_of_day, day_of_date, iso_date
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.plan import Label, Recode
@@ -187,8 +188,7 @@ class Quantiles(Rule):
         values = days_of(domain) if is_date else numbers_of(domain)
         weights = np.ones(len(values), dtype=np.int64) if counts is None else counts[: len(values)]
         points, inverse = np.unique(values, return_inverse=True)
-        in_point = np.zeros(len(points), dtype=np.int64)
-        np.add.at(in_point, inverse, weights)
+        in_point = total_by(inverse, weights, len(points))
         starts = self._starts(np.cumsum(in_point))
         between = _cut_between_dates if is_date else _cut_between_numbers
         if not is_date and domain.type is not ColumnType.REAL and all(points == np.floor(points)):

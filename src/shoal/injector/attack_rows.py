@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Words
-from shoal.core.cells import Buckets, Cells
+from shoal.core.cells import Buckets, Cells, total_by
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.core.release import People, Published
 from shoal.injector.extents import Setting
@@ -211,8 +211,7 @@ class Room:
         np.minimum.at(lowest, person, bucket)
         np.maximum.at(highest, person, bucket)
         sure = np.flatnonzero((lowest == highest) & (counts > 0))
-        n_sure = np.zeros(len(sizes), dtype=np.int64)
-        np.add.at(n_sure, lowest[sure], counts[sure])
+        n_sure = total_by(lowest[sure], counts[sure], len(sizes))
         is_known = n_sure == sizes
         number = np.cumsum(is_known) - 1
         sure = sure[is_known[lowest[sure]]]

@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Words
-from shoal.core.cells import Buckets, group
+from shoal.core.cells import Buckets, group, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import InternalError
 from shoal.core.prior_knowledge import ForbiddenSets
@@ -66,8 +66,7 @@ class Classes:
         """Group cells into classes; also return the class of each cell."""
         sizes = [domain.size, len(forbidden.sets)]
         first, inverse = group([value, forbidden.which], sizes, len(value))
-        total = np.zeros(len(first), dtype=np.int64)
-        np.add.at(total, inverse, counts)
+        total = total_by(inverse, counts, len(first))
         which = forbidden.which[first]
         return cls(value[first], which, total, forbidden.sets, domain), inverse
 
@@ -155,11 +154,9 @@ def _in_one(classes: Classes) -> Grouping:
 
 def feasible_sets(classes: Classes) -> Counts:
     """Count for each set the values valid for its rows in one bucket of all rows."""
-    n_of_set = np.zeros(len(classes.sets), dtype=np.int64)
-    np.add.at(n_of_set, classes.which, classes.counts)
+    n_of_set = total_by(classes.which, classes.counts, len(classes.sets))
     which = np.flatnonzero(n_of_set)
-    n_of_value = np.zeros(classes.domain.size, dtype=np.int64)
-    np.add.at(n_of_value, classes.value, classes.counts)
+    n_of_value = total_by(classes.value, classes.counts, classes.domain.size)
     value = np.flatnonzero(n_of_value)
     words = valid_of_bucket(which, n_of_set[which], value, n_of_value[value], classes.sets)
     valid = np.zeros(len(classes.sets), dtype=np.int64)
@@ -191,8 +188,7 @@ def _form(classes: Classes, ell: int, choose: Choose) -> tuple[int, Codes, Count
         fits = np.zeros(classes.n_classes, dtype=np.uint8)
         n_buckets = group_printed(ell, left, value, words, clashing, fits, member, residue)
     else:
-        n_of_value = np.zeros(classes.domain.size, dtype=np.int64)
-        np.add.at(n_of_value, value, left)
+        n_of_value = total_by(value, left, classes.domain.size)
         starts = np.searchsorted(value, np.arange(classes.domain.size + 1)).astype(np.int64)
         order = np.argsort(-n_of_value, kind="stable").astype(np.int64)
         place = np.empty(len(order), dtype=np.int64)
@@ -328,8 +324,7 @@ def largest_reachable(classes: Classes) -> int:
     Within a bucket, the posteriors of one value add up to the number of rows that have it, so a
     value held by more than one row in ell is too likely for some row in any release.
     """
-    n_of_value = np.zeros(classes.domain.size, dtype=np.int64)
-    np.add.at(n_of_value, classes.value, classes.counts)
+    n_of_value = total_by(classes.value, classes.counts, classes.domain.size)
     return int(classes.counts.sum()) // max(int(n_of_value.max(initial=0)), 1)
 
 

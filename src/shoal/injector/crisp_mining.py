@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Small, Words
-from shoal.core.cells import group
+from shoal.core.cells import group, total_by
 from shoal.core.errors import ParameterError
 from shoal.core.exact import highest_at_most
 from shoal.injector._mining_kernels import Miner
@@ -173,8 +173,7 @@ class Suffixes:
             values.append(rows.value[first])
             n_suffixes.append(len(first))
             number, n_ends = inverse, len(first)
-        count = np.zeros(n_ends, dtype=np.int64)
-        np.add.at(count, number, rows.count)
+        count = total_by(number, rows.count, n_ends)
         n_words = 0 if counts_hits else rows.n_values // _WORD + 1
         _refuse_wide(sum(n_suffixes), n_words)
         return cls(

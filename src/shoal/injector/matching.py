@@ -30,7 +30,7 @@ from math import comb
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Words
-from shoal.core.cells import Buckets, group
+from shoal.core.cells import Buckets, group, total_by
 from shoal.core.errors import DataError
 from shoal.core.progress import Work
 from shoal.injector._matching_kernels import Matcher
@@ -95,16 +95,13 @@ class Occupants:
         first, inverse = group([bucket, which], [n_buckets, n_sets], len(bucket))
         if count is None:
             return cls(n_buckets, bucket[first], which[first], np.bincount(inverse))
-        total = np.zeros(len(first), dtype=np.int64)
-        np.add.at(total, inverse, count)
+        total = total_by(inverse, count, len(first))
         return cls(n_buckets, bucket[first], which[first], total)
 
     @cached_property
     def sizes(self) -> Counts:
         """The number of rows in each bucket."""
-        sizes = np.zeros(self.n_buckets, dtype=np.int64)
-        np.add.at(sizes, self.bucket, self.count)
-        return sizes
+        return total_by(self.bucket, self.count, self.n_buckets)
 
     def __repr__(self) -> str:
         return (

@@ -20,7 +20,7 @@ from types import MappingProxyType
 import numpy as np
 
 from shoal.core.arrays import Counts
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, total_by
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.exact import Number, whole
 from shoal.core.schema import Schema
@@ -168,8 +168,7 @@ def _named(
         nodes[column] = named_nodes(domain, tree_of(domain, trees), used.tolist(), spread)
         places[:, at] = np.where(numbers >= 0, np.searchsorted(used, numbers), -1)
     domain = cells.domain(sensitive)
-    totals = np.zeros(domain.size, dtype=np.int64)
-    np.add.at(totals, cells.column(sensitive), cells.counts)
+    totals = total_by(cells.column(sensitive), cells.counts, domain.size)
     # The probability that a random row does not have the value; see `least_counts`.
     absent = 1 - totals[mined.value] / max(cells.n_rows, 1)
     return NegativeRules(
@@ -304,8 +303,7 @@ def mine(
     longest = len(quasi) if max_len is None else whole("max_len", max_len, least=1)
     widths = read_widths(fuzzy, width, [cells.domain(column) for column in quasi])
     columns = items_of(cells, quasi, trees)
-    totals = np.zeros(cells.domain(sensitive).size, dtype=np.int64)
-    np.add.at(totals, cells.column(sensitive), cells.counts)
+    totals = total_by(cells.column(sensitive), cells.counts, cells.domain(sensitive).size)
     if fuzzy is None:
         return _mine_crisp(cells, sensitive, columns, totals, expectation, slack, longest)
     supports = least_supports(totals, expectation)

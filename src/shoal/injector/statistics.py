@@ -23,7 +23,7 @@ from operator import itemgetter
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Floats
-from shoal.core.cells import Cells, group
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, as_text, exact, whole
@@ -283,8 +283,7 @@ class _Search:
     def _antecedent(self, nodes: tuple[tuple[int, int], ...], rows: Codes) -> Antecedent:
         values = self.value[rows]
         first, inverse = group([values], [self.n_values], len(rows))
-        hits = np.zeros(len(first), dtype=np.int64)
-        np.add.at(hits, inverse, self.counts[rows])
+        hits = total_by(inverse, self.counts[rows], len(first))
         labels = {self.axes[place].column: self.axes[place].tree.labels[n] for place, n in nodes}
         return Antecedent(nodes, labels, values[first], hits)
 
@@ -355,8 +354,7 @@ def mine_positive(
             hint="1 is the conviction of independent events.",
         )
     domain = cells.domain(sensitive)
-    totals = np.zeros(domain.size, dtype=np.int64)
-    np.add.at(totals, cells.column(sensitive), cells.counts)
+    totals = total_by(cells.column(sensitive), cells.counts, domain.size)
     antecedents = frequent_antecedents(
         cells, sensitive, trees, least=least, max_len=max_len, support_of=np.max
     )

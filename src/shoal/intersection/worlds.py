@@ -30,7 +30,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from shoal.core.arrays import Codes, Counts, Flags
-from shoal.core.cells import count_pairs, group, sum_by
+from shoal.core.cells import count_pairs, group, total_by
 from shoal.locating.location import spread
 
 
@@ -62,7 +62,7 @@ class Partition:
     @cached_property
     def sizes(self) -> Counts:
         """The number of people in each bucket."""
-        return sum_by(self.place, self.count, self.n_places)
+        return total_by(self.place, self.count, self.n_places)
 
     def find(self, place: Codes, value: Codes) -> Codes:
         """Return the entry of each pair of a bucket and a value; -1 if there is none."""

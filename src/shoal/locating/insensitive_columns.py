@@ -22,7 +22,7 @@ from enum import StrEnum
 import numpy as np
 
 from shoal.core.arrays import Flags, Integers
-from shoal.core.cells import Buckets, Cells, group, sum_by
+from shoal.core.cells import Buckets, Cells, group, total_by
 from shoal.locating.random_worlds import Claim
 
 DETERMINED = 95
@@ -86,7 +86,7 @@ def count_determined(cells: Cells, given: Sequence[str], target: str) -> int | N
         return None
     n_right = int(np.maximum.reduceat(pairs.count, pairs.starts)[is_shared].sum())
     kept = is_shared[pairs.bucket]
-    of_value = sum_by(pairs.value[kept], pairs.count[kept], pairs.domain.size)
+    of_value = total_by(pairs.value[kept], pairs.count[kept], pairs.domain.size)
     n_wrong, n_wrong_anyway = n_shared - n_right, n_shared - int(of_value.max())
     is_right = 100 * n_right >= DETERMINED * n_shared
     return n_right if is_right and n_wrong_anyway and 2 * n_wrong <= n_wrong_anyway else None
@@ -166,8 +166,8 @@ def _exceeds(
         values = np.where(is_meant, 0, 1)
     n_parts, n_values = int(part.max(initial=-1)) + 1, int(values.max(initial=-1)) + 1
     first, entry = group([part, values], [n_parts, n_values], len(part))
-    n_carriers = sum_by(entry, cells.counts, len(first))
-    n_all = sum_by(part, cells.counts, n_parts)[part[first]]
+    n_carriers = total_by(entry, cells.counts, len(first))
+    n_all = total_by(part, cells.counts, n_parts)[part[first]]
     if claim.bound is None:
         is_too_large = n_carriers == n_all
     else:
@@ -191,7 +191,7 @@ def find_small_classes(
 
     def flag(chosen: Sequence[str]) -> Flags:
         part = _parts(cells, classes, chosen)
-        return sum_by(part, cells.counts, int(part.max(initial=-1)) + 1)[part] < least
+        return total_by(part, cells.counts, int(part.max(initial=-1)) + 1)[part] < least
 
     return _search(cells, columns, confirmed, flag, Rule.CLASSES, largest=3, has_whole=True)
 

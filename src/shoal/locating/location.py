@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats, Words
-from shoal.core.cells import Cells, group, sum_by
+from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, day_of_date, iso_date
 from shoal.core.manifest import Meaning
 from shoal.core.release import People, Published
@@ -159,7 +159,7 @@ class Locations:
     @cached_property
     def totals(self) -> Counts:
         """The number of rows of the release that each cell of people may be."""
-        return sum_by(self.person, self.n_rows, self.n_people)
+        return total_by(self.person, self.n_rows, self.n_people)
 
     @cached_property
     def weight(self) -> Floats:

@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.cells import Buckets, group, sum_by
+from shoal.core.cells import Buckets, group, total_by
 from shoal.core.exact import as_text
 from shoal.core.guarantees import (
     AlphaK,
@@ -235,7 +235,7 @@ def _shares(buckets: Buckets, claim: Claim) -> _Shares:
         bucket, target, count = bucket[is_kept], target[is_kept], count[is_kept]
         if claim.is_joint:
             totals = np.array([count.sum()])
-            added = sum_by(bucket, count, buckets.n_buckets)
+            added = total_by(bucket, count, buckets.n_buckets)
             bucket = np.flatnonzero(added)
             target, count = np.zeros_like(bucket), added[bucket]
     start = np.searchsorted(bucket, np.arange(buckets.n_buckets + 1)).astype(np.int64)

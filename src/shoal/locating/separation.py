@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Counts, Floats
 from shoal.core.calibration import share_interval
-from shoal.core.cells import sum_by
+from shoal.core.cells import total_by
 from shoal.core.errors import ParameterError
 
 _NORMAL_QUANTILE = 1.959963984540054
@@ -129,7 +129,7 @@ def separate(
     held = _counted(members, member_counts), _counted(others, other_counts)
     scores = np.unique(np.concatenate([held[0][0], held[1][0]]))
     n_members, n_others = (
-        sum_by(np.searchsorted(scores, own), counts, len(scores)) for own, counts in held
+        total_by(np.searchsorted(scores, own), counts, len(scores)) for own, counts in held
     )
     m, n = int(n_members.sum()), int(n_others.sum())
     if m == 0 or n == 0:

@@ -29,7 +29,7 @@ import numpy as np
 
 from shoal.core.arrays import Counts, Flags, Floats
 from shoal.core.attack import HELD_OUT_TEST, Attack, Need, Trial, TrialPlan, Trials, View
-from shoal.core.cells import Cells, sum_by
+from shoal.core.cells import Cells, total_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import InfeasibleError
@@ -351,7 +351,7 @@ def _band_names() -> list[str]:
 
 def _in_bands(n_buckets: Counts, counts: Counts) -> list[int]:
     band = np.searchsorted(_BANDS, n_buckets, side="right") - 1
-    total: list[int] = sum_by(band, counts, len(_BANDS)).tolist()
+    total: list[int] = total_by(band, counts, len(_BANDS)).tolist()
     return total
 
 

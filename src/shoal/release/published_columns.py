@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts
+from shoal.core.cells import total_by
 from shoal.core.domain import ColumnType, Domain, Role, group_variants, words_of_variants
 from shoal.core.manifest import Manifest, Meaning, PublishedColumn
 from shoal.core.method import Method
@@ -169,8 +170,7 @@ def published_hierarchies(
 
 def shown_codes(plan: Plan, column: str) -> Codes:
     """Return the values of a class column that occur in some row which is not dropped."""
-    n_dropped = np.zeros(len(plan.class_counts), dtype=np.int64)
-    np.add.at(n_dropped, plan.drop.group, plan.drop.last - plan.drop.first)
+    n_dropped = total_by(plan.drop.group, plan.drop.last - plan.drop.first, len(plan.class_counts))
     is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
     return np.unique(plan.classes.column(column)[is_shown])
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts
-from shoal.core.cells import Buckets, Cells, group, lexicographic_order
+from shoal.core.cells import Buckets, Cells, group, lexicographic_order, total_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain, Role
 from shoal.core.errors import DataError
 from shoal.core.manifest import Manifest, Meaning
@@ -146,8 +146,7 @@ def _count_buckets(reader: Reader, manifest: Manifest, meanings: Meanings) -> As
         # Somebody changed the order of lines, so equal ones may not be adjacent.
         start, inverse = group(columns, sizes, len(counts))
         columns = [column[start] for column in columns]
-        counts = np.zeros(len(start), dtype=np.int64)
-        np.add.at(counts, inverse, lines.n)
+        counts = total_by(inverse, lines.n, len(start))
         first = None if first is None else _least(first, inverse, len(start))
     cells = Cells(domains, _matrix(columns), counts)
     held = _places(numbers, values.bucket)
@@ -215,8 +214,7 @@ def _generalized(manifest: Manifest, meanings: Meanings, counted: LineCounts) ->
     columns = [codes for _, codes in quasi]
     start, bucket = group(columns, [domain.size for domain, _ in quasi], len(counted.n))
     n_buckets = len(start)
-    total = np.zeros(n_buckets, dtype=np.int64)
-    np.add.at(total, bucket, counted.n)
+    total = total_by(bucket, counted.n, n_buckets)
     domains = (
         NumberedDomain(BUCKET, np.arange(1, n_buckets + 1)),
         *(domain for domain, _ in quasi),
@@ -279,8 +277,7 @@ def _count_slices(reader: Reader, manifest: Manifest, meanings: Meanings) -> Ass
         if np.any(bucket < 0):
             raise DataError("The columns name different buckets.", hint=CHANGED)
         columns.append(_slice(counted, bucket))
-    sizes = np.zeros(numbers.size, dtype=np.int64)
-    np.add.at(sizes, columns[0].bucket, columns[0].count)
+    sizes = total_by(columns[0].bucket, columns[0].count, numbers.size)
     known = [c.name for c in manifest.columns if c.role is not Role.SENSITIVE or c.is_also_quasi]
     layout = Layout(manifest.slices, manifest.columns_of(Role.SENSITIVE), known)
     places = np.arange(numbers.size, dtype=np.int64)[:, np.newaxis]
@@ -293,8 +290,7 @@ def _slice(counted: LineCounts, bucket: Codes) -> SlicedColumn:
     domains = tuple(domain for domain, _ in counted.columns)
     codes = [codes for _, codes in counted.columns]
     start, value = group(codes, [domain.size for domain in domains], len(bucket))
-    n_rows = np.zeros(len(start), dtype=np.int64)
-    np.add.at(n_rows, value, counted.n)
+    n_rows = total_by(value, counted.n, len(start))
     values = Cells(domains, np.column_stack([code[start] for code in codes]), n_rows)
     order = np.lexsort((value, bucket))
     return SlicedColumn(values, bucket[order], value[order], counted.n[order])

@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags
-from shoal.core.cells import Buckets
+from shoal.core.cells import Buckets, total_by
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Numerators, as_text, greatest, is_at_most
 from shoal.core.guarantees import TCloseness
@@ -161,8 +161,7 @@ class _Entries:
         opens = np.ones(len(groups), dtype=bool)
         opens[1:] = (groups[1:] != groups[:-1]) | (self.bucket[1:] != self.bucket[:-1])
         first = np.flatnonzero(opens)
-        totals = np.zeros(n_groups, dtype=np.int64)
-        np.add.at(totals, group, self.totals)
+        totals = total_by(group, self.totals, n_groups)
         return replace(
             self,
             bucket=self.bucket[first],
