@@ -30,7 +30,7 @@ from shoal.foreground.scene import weigh_jointly
 from shoal.locating.exposed import Exposed
 from shoal.release.opened import Release
 from shoal.slicing.matches import expose_sliced
-from shoal.workflow.truth import LocatedPeople, locate_people
+from shoal.workflow.people import LocatedPeople, locate_people
 
 Floats = npt.NDArray[np.float64]
 

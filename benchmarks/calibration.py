@@ -41,7 +41,7 @@ from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.mining import expose_by
 from shoal.locating.exposed import Exposed
 from shoal.slicing.matches import expose_sliced
-from shoal.workflow.truth import attack_and_score, locate_people
+from shoal.workflow.people import attack_and_score, locate_people
 
 census = import_module("shoal.datasets.synthetic")
 

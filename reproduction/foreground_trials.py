@@ -38,8 +38,8 @@ from shoal.foreground.scoring import Score, score
 from shoal.locating.exposed import Exposed
 from shoal.release.opened import Release
 from shoal.workflow.anonymize import anonymize
+from shoal.workflow.people import locate_people
 from shoal.workflow.read import read
-from shoal.workflow.truth import locate_people
 
 SENSITIVE = "education"
 QUASI = (

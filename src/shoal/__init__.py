@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from shoal.release.verify import verify as verify
     from shoal.workflow.anonymize import anonymize as anonymize
     from shoal.workflow.attack import attack as attack
-    from shoal.workflow.baskets import read_baskets as read_baskets
     from shoal.workflow.compare import compare as compare
     from shoal.workflow.measure import measure as measure
     from shoal.workflow.mine import mine as mine
     from shoal.workflow.profile import profile as profile
     from shoal.workflow.publish import publish as publish
     from shoal.workflow.read import read as read
+    from shoal.workflow.read import read_baskets as read_baskets
     from shoal.workflow.repair import repair as repair
     from shoal.workflow.replay import replay as replay
 
@@ -82,7 +82,7 @@ _MODULES = {
     "profile": "shoal.workflow.profile",
     "publish": "shoal.workflow.publish",
     "read": "shoal.workflow.read",
-    "read_baskets": "shoal.workflow.baskets",
+    "read_baskets": "shoal.workflow.read",
     "repair": "shoal.workflow.repair",
     "replay": "shoal.workflow.replay",
     "verify": "shoal.release.verify",

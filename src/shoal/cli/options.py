@@ -33,7 +33,7 @@ def _complete(*packages: str) -> Callable[[str], list[str]]:
 
 def _complete_parameters(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Offer the parameters of the method, or of the one attack, that is named already."""
-    from shoal.workflow.config_schema import list_parameters  # noqa: PLC0415 - help needs none
+    from shoal.workflow.make import list_parameters  # noqa: PLC0415 - help needs none
 
     named = context.params.get("method") or context.params.get("attack")
     chosen = named if isinstance(named, str) else next(iter(named or ()), None)

@@ -140,7 +140,7 @@ def _register_baskets(app: typer.Typer) -> None:
 
         The table is as personal as its source: profile and publish it.
         """
-        from shoal.workflow.baskets import read_baskets  # noqa: PLC0415 - help imports no engine
+        from shoal.workflow.read import read_baskets  # noqa: PLC0415 - help imports no engine
 
         refuse_existing(out, replace=replace)
         with output.progress() as progress:
@@ -171,7 +171,7 @@ def _register_schema(app: typer.Typer) -> None:
         name: CatalogueName = None,
     ) -> None:
         """Print the JSON Schema of shoal.toml, or the parameters of one method or attack."""
-        from shoal.workflow import config_schema as job  # noqa: PLC0415 - help imports no engine
+        from shoal.workflow import make as job  # noqa: PLC0415 - help imports no engine
 
         if name is None:
             # On one stream and whole, so that `shoal schema > shoal.schema.json` serves an editor.

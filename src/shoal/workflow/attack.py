@@ -30,9 +30,16 @@ from shoal.release.witnesses import known_to_maker, place_people
 from shoal.workflow.cells_at_risk import cell_view, score_cells, uncovered
 from shoal.workflow.config import load
 from shoal.workflow.earlier import attack_with_earlier
-from shoal.workflow.people import everybody_in, read_people, with_keys
+from shoal.workflow.people import (
+    LocatedPeople,
+    by_line,
+    everybody_in,
+    join_truth,
+    locate_people,
+    read_people,
+    with_keys,
+)
 from shoal.workflow.rerun import algorithm_of, run_trials
-from shoal.workflow.truth import LocatedPeople, by_line, join_truth, locate_people
 
 _MOST_SCORED = 1_000_000
 """Scoring takes people one by one, so larger tables are scored only if `truth` is given."""

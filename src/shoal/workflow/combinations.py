@@ -1,4 +1,4 @@
-"""The combinations of columns that single people out, and the columns that determine others.
+"""How columns go together: which single people out, determine others, or are correlated.
 
 All pairs and triples are counted if that takes a few seconds; otherwise the most promising ones,
 and the result says what was left out. One curve goes further: the column that singles out most
@@ -24,6 +24,8 @@ from shoal.core.domain import ColumnType
 from shoal.core.progress import Progress
 from shoal.engines.sql.survey import MOST_CODES, Survey, survey_rows
 from shoal.locating.insensitive_columns import DETERMINED, Exposure, find_determining
+from shoal.slicing.correlation import Correlations, correlations_of_rows
+from shoal.workflow.profile_columns import percent
 
 # The cost of a combination grows with its rows; a hundred million rows take about ten seconds.
 _MOST_ROWS_VISITED = 100_000_000
@@ -33,6 +35,8 @@ _MOST_COLUMNS = 100
 _LONGEST_CURVE = 10
 _ENOUGH = 0.99
 _STEP_OF_PROGRESS = 25
+THRESHOLDS = (0.05, 0.5)
+_N_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,48 @@ class Combinations:
         """Return the combinations of `size` columns that single out most rows."""
         of_size = (one for one in self.counted if len(one.columns) == size)
         return tuple(itertools.islice(of_size, number))
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return what single people out as small tables."""
+        few = tuple(
+            (", ".join(one.columns), one.n_unique, percent(one.share))
+            for size in (1, 2, 3)
+            for one in self.most_identifying(size, _N_SHOWN)
+            if one.n_unique
+        )
+        fewest = tuple(
+            (
+                f"more than {threshold:.0%}",
+                "no combination that was counted" if found is None else ", ".join(found.columns),
+                "" if found is None else percent(found.share),
+            )
+            for threshold in THRESHOLDS
+            for found in [self.smallest_above(threshold)]
+        )
+        added = tuple(
+            (len(one.columns), f"+ {one.columns[-1]}", one.n_unique, percent(one.share))
+            for one in self.curve
+        )
+        return (
+            Section(
+                "Rows that few columns single out",
+                ("columns", "rows", "share"),
+                few,
+                holds_values=False,
+            ),
+            Section(
+                "The fewest columns that single people out",
+                ("to single out", "it takes", "share"),
+                fewest,
+                holds_values=False,
+            ),
+            Section(
+                "Columns added one by one, the most identifying first",
+                ("columns", "added", "rows", "share"),
+                added,
+                holds_values=False,
+            ),
+        )
 
     def smallest_above(self, share: float) -> Combination | None:
         """Return the fewest columns that single out more than a share of the rows."""
@@ -256,3 +302,55 @@ def find_determining_columns(survey: Survey, types: Mapping[str, ColumnType]) ->
     if search.n_skipped:
         left_out.append(f"{search.n_skipped} pairs of columns that may determine others")
     return DeterminingColumns(search.found, tuple(left_out))
+
+
+_N_PAIRS = 10
+_MOST_IN_MATRIX = 12
+"""The matrix of more columns does not fit on a terminal."""
+
+
+def correlate(
+    survey: Survey, columns: Mapping[str, tuple[ColumnType, int]]
+) -> tuple[Correlations | None, tuple[str, ...]]:
+    """Correlate columns, given their types and the number of rows that each singles out.
+
+    Returns the correlations, or None if the table is too large or has fewer than two such columns;
+    and what is left out and why, in words.
+    """
+    left_out = []
+    types = {}
+    for name, (kind, n_unique) in columns.items():
+        if n_unique > survey.n_rows / 2 and not kind.is_numeric:
+            left_out.append(
+                f"correlations of {name}: most rows are alone with their value, so that it would "
+                "seem to be correlated with every other column"
+            )
+        else:
+            types[name] = kind
+    if survey.n_rows * len(types) > MOST_CODES:
+        left_out.append(
+            f"correlations: {survey.n_rows} rows of {len(types)} columns are more than are compared"
+        )
+    elif len(types) > 1:
+        return correlations_of_rows(survey_rows(survey, types)), tuple(left_out)
+    return None, tuple(left_out)
+
+
+def correlation_sections(found: Correlations) -> tuple[Section, ...]:
+    """Return the strongest pairs, and the whole matrix if it fits on a terminal."""
+    pairs = Section(
+        "Columns that are correlated (phi-squared, 0 to 1), the strongest pairs",
+        ("column", "and", "phi-squared"),
+        tuple((*pair, f"{value:.3f}") for *pair, value in found.strongest(_N_PAIRS)),
+        holds_values=False,
+    )
+    if not 2 < len(found.columns) <= _MOST_IN_MATRIX:
+        return (pairs,)
+    numbers = tuple(str(number) for number in range(1, len(found.columns)))
+    rows = []
+    for place, name in enumerate(found.columns):
+        values = [f"{value:.2f}" for value in found.matrix[place, :place].tolist()]
+        rows.append((f"{place + 1} {name}", *values, *[""] * (len(numbers) - place)))
+    return pairs, Section(
+        "Correlation of every pair", ("column", *numbers), tuple(rows), holds_values=False
+    )

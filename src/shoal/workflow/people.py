@@ -1,27 +1,38 @@
-"""The people attacked: everybody in a release, people of another table, people named by facts."""
+"""The people attacked, and the truth about them.
+
+They are everybody in a release, people of another table, or people named by facts.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.beliefs.beliefs import Beliefs
 from shoal.beliefs.informed import prior_beliefs
-from shoal.core.cells import Cells, smallest_type
-from shoal.core.domain import ColumnType, Role
-from shoal.core.errors import SchemaError
+from shoal.calibration.calibrate import calibrate
+from shoal.core.arrays import Codes
+from shoal.core.attack import Attack, View
+from shoal.core.cells import Cells, group, smallest_type
+from shoal.core.domain import ColumnType, Domain, Role
+from shoal.core.errors import DataError, ParameterError, SchemaError
+from shoal.core.findings import Findings, Truth
 from shoal.core.release import People, Published
 from shoal.core.schema import Schema
+from shoal.core.shapes import BUCKET
+from shoal.core.table import Rows
 from shoal.engines.sql.domains import retype
+from shoal.engines.sql.staged_files import StagedFiles
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
 from shoal.injector.nodes import codes_in
-from shoal.release.opened import Release
-from shoal.release.people import lines_of_keys
-from shoal.release.witnesses import kinds_of_release
+from shoal.release.opened import PLACEMENT, Release
+from shoal.release.people import Placed, lines_of_keys, placement_relation
+from shoal.release.witnesses import kinds_of_release, place_people
 from shoal.workflow.read import columns_of, read
 
 
@@ -58,10 +69,8 @@ def read_people(people: Any, published: Published) -> People:
     # As texts, because other people may have values that are not of the release's type.
     types = dict.fromkeys(quasi, str(ColumnType.CATEGORICAL))
     table = read(people, Schema(quasi=quasi, identifying=rest, types=types))
-    try:
+    with contextlib.closing(table.engine):
         return People(_as_released(table.counts(quasi), published))
-    finally:
-        table.engine.close()
 
 
 def _other_columns(source: Any, wanted: Sequence[str]) -> list[str]:
@@ -90,10 +99,8 @@ def read_prior(source: Any, published: Published, bandwidth: Any) -> Beliefs:
         variants=dict.fromkeys(names[Role.SENSITIVE], "distinct"),
     )
     table = read(source, schema)
-    try:
+    with contextlib.closing(table.engine):
         return prior_beliefs(table, bandwidth)
-    finally:
-        table.engine.close()
 
 
 def _as_released(people: Cells, published: Published) -> Cells:
@@ -167,12 +174,10 @@ def _cells_of_others(
         return None
     quasi = published.manifest.columns_of(Role.QUASI)
     types = dict.fromkeys(quasi, str(ColumnType.CATEGORICAL))
-    rest = [column for column in columns_of(people) if column not in quasi]
+    rest = _other_columns(people, quasi)
     table = read(people, Schema(quasi=quasi, identifying=rest, types=types, key=key))
-    try:
+    with contextlib.closing(table.engine):
         return _cells_by_text(attacked, table, keys)
-    finally:
-        table.engine.close()
 
 
 def _cells_by_text(attacked: People, table: EngineTable, keys: Sequence[str]) -> dict[str, int]:
@@ -184,3 +189,219 @@ def _cells_by_text(attacked: People, table: EngineTable, keys: Sequence[str]) ->
         own = [codes_in(d, [text])[0] for d, text in zip(quasi.domains, texts, strict=True)]
         cells[key] = place.get(tuple(map(int, own)), -1)
     return cells
+
+
+# --- the truth about them -------------------------------------------------------------------------
+# An attack sees the release and the people, each in their own bucket, with the exact values of
+# their quasi-identifiers. Only here are its beliefs compared with the true values: they are
+# calibrated, and the gate judges the number of people who are exposed after that ([Wong11] Section
+# 5.1, see `shoal.foreground.attack`).
+
+_MOST_ROWS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedPeople:
+    """Everybody in a release, each in their own bucket, with the truth kept apart."""
+
+    # Exact quasi-identifiers and buckets: what an adversary may know.
+    people: People
+    # Sensitive values: what only the steward knows.
+    truth: Truth
+    # The line of each person, from 0; None in a sliced release, which has no lines.
+    line: Codes | None = None
+
+
+def locate_people(release: Release, table: EngineTable | None = None) -> LocatedPeople:
+    """Put the people of a table into the buckets of its release.
+
+    The release is in memory, or opened with its internal folder; an opened one needs the table.
+    Raises ParameterError without a table, and DataError if nothing tells where people are, or the
+    table does not have them all.
+    """
+    table = release.making.table if table is None and release.making is not None else table
+    if table is None:
+        raise ParameterError(
+            "An attack cannot be scored without the table.",
+            hint="give the table that the release was made from.",
+        )
+    published = release.published
+    rows = table.row_codes(_MOST_ROWS)
+    assert rows.keys is not None
+    keys = [str(key) for key in rows.keys.tolist()]
+    placed = place_people(release)
+    if placed is not None:
+        place_of = _cells_of_placed(release, placed)
+    else:
+        place_of = _buckets_of_keys(release, published, keys)
+    # People who were left out of the release are not attacked.
+    is_there = np.array([key in place_of for key in keys], dtype=bool)
+    if np.count_nonzero(is_there) < published.lines.n_rows:
+        raise DataError("The table is not the one that the release was made from.")
+    place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
+    codes = rows.codes[is_there].astype(np.int64)
+    values = tuple(_numbered(rows, codes, domain, published) for domain in published.sensitive)
+    # Hierarchies are assumed to be common knowledge: the digits of a postcode, a classification.
+    trees = {column: table.trees[column] for column in table.schema.quasi if column in table.trees}
+    if placed is not None:
+        truth = Truth(place, values, placed.people.quasi.n_cells)
+        return LocatedPeople(replace(placed.people, trees=trees), truth)
+    people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
+    line_of = _fetched(release, "line")
+    line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
+    truth = Truth(cell, values, people.quasi.n_cells)
+    return LocatedPeople(replace(people, trees=trees), truth, line - 1)
+
+
+def _numbered(rows: Rows, codes: Codes, domain: Domain, published: Published) -> Codes:
+    """Return the value of each row in a column, as findings number it; -1 if it is not there."""
+    place = rows.columns.index(domain.column)
+    translated = domain.codes_of(rows.domains[place].labels())
+    first = published.first_value(domain.column)
+    return np.where(translated < 0, -1, translated + first)[codes[:, place]]
+
+
+def _by_bucket(
+    table: EngineTable, rows: Rows, codes: Codes, bucket: Codes, n_buckets: int
+) -> tuple[People, Codes]:
+    """Group rows by bucket and quasi-identifiers; return the people, and the cell of each row."""
+    places = [rows.columns.index(column) for column in table.schema.quasi]
+    domains = tuple(rows.domains[place] for place in places)
+    columns = [bucket, *(codes[:, place] for place in places)]
+    sizes = [n_buckets, *(domain.size for domain in domains)]
+    first, cell = group(columns, sizes, len(bucket))
+    quasi = np.column_stack([column[first] for column in columns[1:]])
+    counts = np.bincount(cell, minlength=len(first)).astype(np.int64)
+    return People(Cells(domains, quasi, counts), bucket[first]), cell
+
+
+def _cells_of_placed(release: Release, placed: Placed) -> dict[str, int]:
+    """Return the cell of everybody in a sliced release by the keys of rows."""
+    kind, bucket = _fetched(release, "kind"), _fetched(release, "bucket")
+    entry = placed.entry_of(
+        np.array(list(kind.values()), dtype=np.int64),
+        np.array([bucket[key] for key in kind], dtype=np.int64),
+    )
+    return dict(zip(kind, entry.tolist(), strict=True))
+
+
+def _fetched(release: Release, column: str) -> dict[str, int]:
+    """Return a column of the placement by the keys of rows."""
+    query = f"SELECT row_key, {column} FROM {placement_relation(release)} p"
+    fetched = release.files.engine.rows(query)
+    numbers = fetched[column].astype(np.int64).tolist()
+    return dict(zip(map(str, fetched["row_key"].tolist()), numbers, strict=True))
+
+
+def _buckets_of_keys(release: Release, published: Published, keys: Sequence[str]) -> dict[str, int]:
+    """Return everybody's bucket, as the release is counted, by the keys of rows."""
+    files, lines = release.files, published.lines
+    if not isinstance(files, StagedFiles):
+        return _buckets_on_disk(release, published)
+    shown = files.shown_of_keys(keys)
+    texts = list(shown.values())
+    if published.manifest.shape.numbers_buckets:
+        codes = lines.domains[0].codes_of([row[BUCKET] for row in texts])
+        return dict(zip(shown, codes.tolist(), strict=True))
+    # A bucket of a generalized release consists of the rows with the same labels.
+    looks = [
+        np.concatenate([codes, domain.codes_of([row[domain.column] for row in texts])])
+        for domain, codes in zip(lines.domains[1:], lines.codes[:, 1:].T, strict=True)
+    ]
+    first, number = group(looks, [domain.size for domain in published.quasi], len(looks[0]))
+    bucket = np.full(len(first), -1, dtype=np.int64)
+    bucket[number[: lines.n_cells]] = lines.codes[:, 0]
+    return dict(zip(shown, bucket[number[lines.n_cells :]].tolist(), strict=True))
+
+
+def _buckets_on_disk(release: Release, published: Published) -> dict[str, int]:
+    line_of = _fetched(release, "line")
+    cell = release.files.cell_of_lines(published)
+    line = np.array(list(line_of.values()), dtype=np.int64)
+    if not np.all((line >= 1) & (line <= len(cell))):
+        raise DataError(
+            f"{PLACEMENT} names lines that the release does not have.",
+            hint="is it the internal folder of this release, and was nothing changed in it?",
+        )
+    bucket = published.lines.codes[cell[line - 1], 0]
+    return dict(zip(line_of, bucket.tolist(), strict=True))
+
+
+def by_line(found: Findings, located: LocatedPeople) -> Findings:
+    """Return findings about located people with one entry per line.
+
+    In a sliced release, which has no lines, there is one entry per kind of people and bucket.
+    """
+    if located.line is None:
+        return replace(found, is_by_place=True)
+    cell = np.empty(len(located.line), dtype=np.int64)
+    cell[located.line] = located.truth.cell
+    return replace(
+        found,
+        counts=np.ones(len(cell), dtype=np.int64),
+        value=found.value[cell],
+        posterior=found.posterior[cell],
+        breached=found.breached[cell],
+        is_by_line=True,
+    )
+
+
+def attack_and_score(
+    release: Release,
+    attack: Attack,
+    table: EngineTable | None = None,
+    knowledge: object = None,
+) -> Findings:
+    """Run an attack on everybody in a release, and score it by the truth.
+
+    The findings carry a calibration and further figures; they are internal, like everything that
+    tells the truth. See `locate_people` for the table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.read(shoal.datasets.census(rows=500, seed=1))
+    >>> release = shoal.anonymize(table, shoal.Mondrian(k=5), seed=1)
+    >>> value = release.published.buckets.domain.text(0)
+    >>> attack = shoal.attacks.Foreground(value=value, r=4, epsilon=0.1)
+    >>> found = attack_and_score(release, attack)
+    >>> {"recall", "precision", "false flags"} <= set(found.headline)
+    True
+    >>> found.calibration.exposed == found.n_breached
+    True
+    """
+    located = locate_people(release, table)
+    view = View(release.published, located.people, knowledge)
+    return join_truth(attack.run(view), located, release.published)
+
+
+def join_truth(found: Findings, located: LocatedPeople, published: Published) -> Findings:
+    """Calibrate the beliefs about located people, and add the attack's own figures."""
+    found = _checked(found, located, published)
+    if found.score is None:
+        return found
+    headline, further = found.score(located.truth)
+    return replace(
+        found,
+        headline=dict(found.headline) | dict(headline),
+        sections=(*found.sections, *further),
+    )
+
+
+def _checked(found: Findings, located: LocatedPeople, published: Published) -> Findings:
+    """Calibrate beliefs against the truth; the people breached are those exposed after that."""
+    if found.suspicions is None:
+        return found
+    carriers = [located.truth.carriers(one.values) for one in found.suspicions.about]
+    names = [_name(one.values, published) for one in found.suspicions.about]
+    calibration, is_exposed = calibrate(
+        found.suspicions, found.counts, carriers, names, located.people.quasi
+    )
+    return replace(found, calibration=calibration, breached=is_exposed)
+
+
+def _name(values: tuple[int, ...], published: Published) -> str:
+    """Return the name of values that count as one; it contains values of the table."""
+    texts = [text for domain in published.sensitive for text in domain.labels()]
+    named = [texts[value] for value in values]
+    return " or ".join("missing" if text is None else text for text in named)

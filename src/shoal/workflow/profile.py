@@ -3,12 +3,6 @@
 For every column its type and the numbers of values that are missing, different or unique; for
 combinations of columns, the number of rows they single out; for pairs, their correlation. Values
 themselves are never shown.
-
-The cost of publishing can be estimated before a table is read. The constants were measured with
-`shoal.datasets.census` on two cores: 200,000 and 1,000,000 rows of 4 to 16 columns, from a CSV file
-to the sealed release with every attack, in CPU seconds and as the largest resident set. Both grow
-with the number of rows and of cells; what that leaves out (the numbers of values and of buckets) is
-worth a factor of two at most.
 """
 
 from __future__ import annotations
@@ -17,15 +11,12 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from shoal.core.display import Section, Tabular
 from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
-from shoal.core.kernels import find_kernels, is_compiled
-from shoal.core.method import Method
 from shoal.core.progress import Progress, silent
-from shoal.core.registry import snake_case
 from shoal.datasets.dataset import Dataset
 from shoal.engines.engine import is_postgres_address, open_engine
 from shoal.engines.postgres.connection import without_password
@@ -34,8 +25,11 @@ from shoal.engines.sql.table import EngineTable
 from shoal.report.plots import heat_map
 from shoal.slicing.correlation import Correlations
 from shoal.workflow.combinations import (
+    THRESHOLDS,
     Combinations,
     DeterminingColumns,
+    correlate,
+    correlation_sections,
     count_combinations,
     find_determining_columns,
 )
@@ -43,13 +37,9 @@ from shoal.workflow.drafting import draft
 from shoal.workflow.profile_columns import (
     ColumnProfile,
     column_profile,
-    correlate,
-    correlation_sections,
-    percent,
+    section_of_columns,
 )
 
-_THRESHOLDS = (0.05, 0.5)
-_N_LISTED = 5
 _N_STATED = 25
 
 
@@ -109,7 +99,7 @@ class Profile(Tabular):
             ],
             "smallest": [
                 {"above": threshold, **(found.to_dict() if found else {"columns": None})}
-                for threshold in _THRESHOLDS
+                for threshold in THRESHOLDS
                 for found in [counted.smallest_above(threshold)]
             ],
             "curve": [one.to_dict() for one in counted.curve],
@@ -127,11 +117,14 @@ class Profile(Tabular):
     def sections(self) -> tuple[Section, ...]:
         """Return the profile as small tables."""
         sections = [
-            self._section_of_columns(),
-            self._section_of_identifiers(),
-            self._section_of_combinations(),
-            self._section_of_thresholds(),
-            self._section_of_curve(),
+            self._overview(),
+            Section(
+                "Columns that look like identifiers",
+                ("column", "why"),
+                tuple((c.name, c.identity) for c in self.columns if c.is_identifier_like),
+                holds_values=False,
+            ),
+            *self.combinations.sections(),
             *(() if self.correlations is None else correlation_sections(self.correlations)),
             self.determining.section(self.n_rows),
             Section(
@@ -143,69 +136,6 @@ class Profile(Tabular):
         ]
         return tuple(section for section in sections if section.rows)
 
-    def _section_of_columns(self) -> Section:
-        names = ("column", "type", "missing", "different", "alone", "largest", "rarest", "remarks")
-        rows = tuple(
-            (
-                column.name,
-                "none" if column.type is None else str(column.type),
-                column.n_missing,
-                column.n_distinct,
-                percent(column.unique_share),
-                column.largest,
-                column.smallest,
-                "; ".join(column.hints),
-            )
-            for column in self.columns
-        )
-        return Section(
-            f"{self.n_rows} rows, {len(self.columns)} columns", names, rows, holds_values=False
-        )
-
-    def _section_of_identifiers(self) -> Section:
-        rows = tuple((c.name, c.identity) for c in self.columns if c.is_identifier_like)
-        return Section(
-            "Columns that look like identifiers", ("column", "why"), rows, holds_values=False
-        )
-
-    def _section_of_combinations(self) -> Section:
-        rows = tuple(
-            (", ".join(one.columns), one.n_unique, percent(one.share))
-            for size in (1, 2, 3)
-            for one in self.combinations.most_identifying(size, _N_LISTED)
-            if one.n_unique
-        )
-        return Section(
-            "Rows that few columns single out",
-            ("columns", "rows", "share"),
-            rows,
-            holds_values=False,
-        )
-
-    def _section_of_thresholds(self) -> Section:
-        rows = []
-        for threshold in _THRESHOLDS:
-            found = self.combinations.smallest_above(threshold)
-            columns = (
-                "no combination that was counted" if found is None else ", ".join(found.columns)
-            )
-            share = "" if found is None else percent(found.share)
-            rows.append((f"more than {threshold:.0%}", columns, share))
-        names = ("to single out", "it takes", "share")
-        return Section(
-            "The fewest columns that single people out", names, tuple(rows), holds_values=False
-        )
-
-    def _section_of_curve(self) -> Section:
-        rows = tuple(
-            (len(one.columns), f"+ {one.columns[-1]}", one.n_unique, percent(one.share))
-            for one in self.combinations.curve
-        )
-        names = ("columns", "added", "rows", "share")
-        return Section(
-            "Columns added one by one, the most identifying first", names, rows, holds_values=False
-        )
-
     def heat_map(self) -> str:
         """Return the correlations as an SVG picture; raise ParameterError if there are none."""
         if self.correlations is None:
@@ -216,7 +146,7 @@ class Profile(Tabular):
         return heat_map(self.correlations, title=f"Correlation of the columns of {self.name}")
 
     def _overview(self) -> Section:
-        return self._section_of_columns()
+        return section_of_columns(self.columns, self.n_rows)
 
     def __repr__(self) -> str:
         found = "".join(
@@ -343,76 +273,3 @@ def _typed(
         for column in columns
         if column.name in considered and column.type is not None
     }
-
-
-_SECONDS_TO_START = 0.5
-_BYTES_TO_START = 110_000_000
-
-
-class Estimate(NamedTuple):
-    """An estimate of time and memory."""
-
-    seconds: float
-    memory_bytes: int
-
-
-@dataclass(frozen=True)
-class _Cost:
-    """The cost of each row and cell of a table, and of each row if kernels are not compiled."""
-
-    seconds_a_row: float
-    seconds_a_cell: float
-    bytes_a_row: int
-    bytes_a_cell: int
-    seconds_a_row_if_plain: float = 0.0
-
-
-_COSTS = {
-    "anatomy": _Cost(3.5e-6, 2.6e-6, 300, 140),
-    "mondrian": _Cost(0.0, 2.2e-6, 0, 140, seconds_a_row_if_plain=1.2e-4),
-}
-# A method that has not been measured is assumed to be as slow as all of them.
-_UNKNOWN = _Cost(3.5e-6, 2.6e-6, 300, 140, seconds_a_row_if_plain=1.2e-4)
-
-
-def estimate(n_rows: int, n_columns: int, method: str | Method) -> Estimate:
-    """Estimate the time and memory of publishing a table.
-
-    Examples
-    --------
-    >>> estimate(1_000_000, 9, "anatomy")
-    Estimate(seconds=27.4, memory_bytes=1670000000)
-    """
-    name = method if isinstance(method, str) else snake_case(type(method).__name__)
-    cost = _COSTS.get(name, _UNKNOWN)
-    n_cells = n_rows * n_columns
-    seconds = _SECONDS_TO_START + cost.seconds_a_row * n_rows + cost.seconds_a_cell * n_cells
-    if cost.seconds_a_row_if_plain and not all(map(is_compiled, find_kernels())):
-        seconds += cost.seconds_a_row_if_plain * n_rows
-    memory = _BYTES_TO_START + cost.bytes_a_row * n_rows + cost.bytes_a_cell * n_cells
-    return Estimate(round(seconds, 2), memory)
-
-
-_ATTACK_SECONDS = {
-    "background": (0.05, 1e-5),
-    "belief": (0.1, 1e-5),
-    "foreground": (2.5, 2.1e-3),
-    "homogeneity": (0.01, 4e-7),
-    "linkage": (0.01, 2.5e-6),
-    "membership": (0.2, 2.3e-5),
-}
-"""CPU seconds of each attack, fixed and per row: measured on releases of `census` by Mondrian,
-Anatomy and Injector with 4,000 and 16,000 rows of seven quasi-identifiers."""
-_UNKNOWN_ATTACK = (0.5, 5e-5)
-
-
-def estimate_attack(attack: str, n_rows: int) -> float:
-    """Estimate the seconds that an attack takes on the release of a table.
-
-    Examples
-    --------
-    >>> estimate_attack("homogeneity", 1_000_000) < estimate_attack("foreground", 1_000_000)
-    True
-    """
-    at_least, per_row = _ATTACK_SECONDS.get(attack, _UNKNOWN_ATTACK)
-    return round(at_least + per_row * n_rows, 2)

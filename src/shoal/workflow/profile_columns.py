@@ -1,15 +1,92 @@
-"""The profile of each column, and the correlations between columns."""
+"""The profile of each column: its counts, and hints for a steward who sees it for the first time.
+
+Hints come from the name and the values of a column. They state what was found and never show a
+value, and they decide nothing: roles are the steward's. A first hierarchy is suggested for
+postcodes, dates and numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from shoal.core.arrays import Floats, Integers
 from shoal.core.display import Section
-from shoal.core.domain import ColumnType
-from shoal.engines.sql.survey import MOST_CODES, Survey, Values, survey_rows
-from shoal.slicing.correlation import Correlations, correlations_of_rows
-from shoal.workflow import hints as suggest
+from shoal.core.domain import SUPPRESSED, ColumnType, group_variants, words_of_variants
+from shoal.engines.sql.survey import Values
+
+_NEARLY_ALL = 0.95
+_FEW_ROWS = 20
+_FEW_VALUES = 10
+_SHARE_OF_NAMES = 0.1
+_MANY_NAMES = 50
+_LONG_NUMBER = 5
+_N_INTERVALS = 6
+_FEWEST_VALUES = 8
+# A cut reveals next to nothing if at least this many rows lie on either side of it.
+_FEWEST_BEYOND = 5
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words for names and contact data of people, in the languages of our users' column headers.
+_NAMING_WORDS = _words_of(
+    """
+    name names fullname firstname lastname forename surname maidenname nickname username login
+    email mail phone telephone mobile fax ssn passport address street iban licence license plate
+    ip url twitter facebook instagram nhs medicare
+    vorname nachname familienname geburtsname telefon handy handynummer strasse anschrift adresse
+    ausweis personalausweis steuernummer sozialversicherungsnummer versichertennummer
+    nom prenom courriel portable rue passeport nir nss
+    nombre nombres apellido apellidos correo telefono movil direccion calle pasaporte dni nie nif
+    curp rut cedula
+    nome cognome cellulare indirizzo codicefiscale passaporto sobrenome endereco cpf
+    naam voornaam achternaam telefoon adres straat bsn
+    namn fornamn efternamn personnummer navn fornavn etternavn efternavn cpr fodselsnummer
+    imie nazwisko pesel jmeno prijmeni ulice rodnecislo nev vezeteknev keresztnev
+    isim soyad adi soyadi tckn
+    имя фамилия отчество телефон адрес почта паспорт снилс инн
+    """
+)
+_NAMING_PARTS = tuple("姓名 名前 氏名 电话 電話 地址 住所 身份证 이름 전화 주소".split())  # noqa: SIM905
+_THINGS_WITH_NAMES = _words_of(
+    """
+    country city town region state province county district company firm brand product hospital
+    clinic ward school university drug medication disease species variable event course type
+    """
+)
+# Words for identifiers of rows or people; many columns of codes have them too.
+_NUMBERING_WORDS = _words_of(
+    """
+    id ids uid uuid guid pid identifier no nr num number nummer numero numer key index idx row
+    record ref reference account konto kontonummer case file patient person client customer
+    member employee student respondent subject participant household matricule matrikelnummer
+    kennung schluessel identifiant identificador chave nyckel номер код
+    """
+)
+_POSTCODE_WORDS = _words_of(
+    """
+    zip zipcode postcode postal postalcode plz postleitzahl cp codepostal codigopostal cap cep
+    postnummer postnr psc irsz индекс
+    """
+)
+
+_DIGITS = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_COMMA_NUMBER = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_OTHER_DATE = re.compile(
+    r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{2}\2[0-9]{2}"
+)
+_NOT_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity", "+inf")
+_NEVER_NAMES = (ColumnType.BOOLEAN, ColumnType.DATE, ColumnType.REAL)
+_CODE = re.compile(r"(?=.*[0-9])[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +153,11 @@ def column_profile(values: Values, n_rows: int) -> ColumnProfile:
         n_unique=int((sizes == 1).sum()),
         largest=int(sizes.max()),
         smallest=int(sizes.min()),
-        hints=suggest.hints(values),
-        identity=suggest.identity(values),
+        hints=tuple(_remarks(values)),
+        identity=identity(values),
         is_key=values.n_distinct == n_rows,
-        may_name_person=suggest.may_name_person(values),
-        hierarchy=suggest.suggested_hierarchy(values),
+        may_name_person=may_name_person(values),
+        hierarchy=suggested_hierarchy(values),
     )
 
 
@@ -91,53 +168,225 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-_N_PAIRS = 10
-_MOST_IN_MATRIX = 12
-"""The matrix of more columns does not fit on a terminal."""
-
-
-def correlate(
-    survey: Survey, columns: Mapping[str, tuple[ColumnType, int]]
-) -> tuple[Correlations | None, tuple[str, ...]]:
-    """Correlate columns, given their types and the number of rows that each singles out.
-
-    Returns the correlations, or None if the table is too large or has fewer than two such columns;
-    and what is left out and why, in words.
-    """
-    left_out = []
-    types = {}
-    for name, (kind, n_unique) in columns.items():
-        if n_unique > survey.n_rows / 2 and not kind.is_numeric:
-            left_out.append(
-                f"correlations of {name}: most rows are alone with their value, so that it would "
-                "seem to be correlated with every other column"
-            )
-        else:
-            types[name] = kind
-    if survey.n_rows * len(types) > MOST_CODES:
-        left_out.append(
-            f"correlations: {survey.n_rows} rows of {len(types)} columns are more than are compared"
+def section_of_columns(columns: Sequence[ColumnProfile], n_rows: int) -> Section:
+    """Return the counts of every column, and what is remarkable about it."""
+    names = ("column", "type", "missing", "different", "alone", "largest", "rarest", "remarks")
+    rows = tuple(
+        (
+            column.name,
+            "none" if column.type is None else str(column.type),
+            column.n_missing,
+            column.n_distinct,
+            percent(column.unique_share),
+            column.largest,
+            column.smallest,
+            "; ".join(column.hints),
         )
-    elif len(types) > 1:
-        return correlations_of_rows(survey_rows(survey, types)), tuple(left_out)
-    return None, tuple(left_out)
+        for column in columns
+    )
+    return Section(f"{n_rows} rows, {len(columns)} columns", names, rows, holds_values=False)
 
 
-def correlation_sections(found: Correlations) -> tuple[Section, ...]:
-    """Return the strongest pairs, and the whole matrix if it fits on a terminal."""
-    pairs = Section(
-        "Columns that are correlated (phi-squared, 0 to 1), the strongest pairs",
-        ("column", "and", "phi-squared"),
-        tuple((*pair, f"{value:.3f}") for *pair, value in found.strongest(_N_PAIRS)),
-        holds_values=False,
-    )
-    if not 2 < len(found.columns) <= _MOST_IN_MATRIX:
-        return (pairs,)
-    numbers = tuple(str(number) for number in range(1, len(found.columns)))
-    rows = []
-    for place, name in enumerate(found.columns):
-        values = [f"{value:.2f}" for value in found.matrix[place, :place].tolist()]
-        rows.append((f"{place + 1} {name}", *values, *[""] * (len(numbers) - place)))
-    return pairs, Section(
-        "Correlation of every pair", ("column", *numbers), tuple(rows), holds_values=False
-    )
+def _remarks(values: Values) -> Iterator[str]:
+    word = naming_word(values.column)
+    if word is not None and identity(values) is None:
+        yield f"its name speaks of {word!r}"
+    if values.n_distinct == 0:
+        yield "empty: every value is missing"
+        return
+    if len(values.sizes) == 1:
+        yield "constant"
+    if values.type is None:
+        yield "holds no plain value: only the role identifying fits"
+        return
+    if values.n_timed:
+        yield f"{values.n_timed} times of day: cut them to the date"
+    elif values.type is ColumnType.DATE:
+        yield "dates"
+    yield from _text_remarks(values)
+    if values.type is ColumnType.REAL:
+        n_broken = sum(text.lower() in _NOT_FINITE for text in values.texts)
+        if n_broken:
+            yield "holds NaN or infinite numbers: leave them empty where they mean missing"
+    if values.type is ColumnType.INTEGER and 2 < values.n_distinct <= _FEW_VALUES:
+        yield "few whole numbers: where they are codes, declare the type categorical"
+
+
+def _text_remarks(values: Values) -> Iterator[str]:
+    if values.type is not ColumnType.CATEGORICAL:
+        return
+    texts = values.texts.tolist()
+    if SUPPRESSED in texts:
+        yield f"holds the literal {SUPPRESSED}, which means suppressed in a release"
+    if any("\x00" in text for text in texts):
+        yield "holds NUL characters"
+    if any(text != text.strip() for text in texts):
+        yield "some texts begin or end with a space"
+    if len({text.strip().casefold() for text in texts}) < len({text.strip() for text in texts}):
+        yield "some texts differ in upper and lower case only"
+    if variants := group_variants(texts):
+        yield (f"{words_of_variants(variants)}: as a sensitive column it needs [columns.variants]")
+    yield from _number_remarks(texts)
+    if all(map(_OTHER_DATE.fullmatch, texts)):
+        yield "dates that are not written year-month-day: kept as text"
+
+
+def _number_remarks(texts: list[str]) -> Iterator[str]:
+    """Explain why a column that looks like numbers is kept as text."""
+    if all(map(_DIGITS.fullmatch, texts)):
+        is_padded = any(len(text) > 1 and text.startswith("0") for text in texts)
+        yield "leading zeros: kept as text" if is_padded else "long numbers: kept as text"
+        return
+    n_numbers = sum(_NUMBER.fullmatch(text) is not None for text in texts)
+    if n_numbers == len(texts):
+        yield "one number is written in several ways: kept as text"
+    elif n_numbers >= _FEW_VALUES and len(texts) - n_numbers <= n_numbers // _FEW_VALUES:
+        yield (
+            f"numbers but for {len(texts) - n_numbers} different texts: "
+            "do those mean missing, NaN or infinite?"
+        )
+    elif all(_COMMA_NUMBER.fullmatch(text) or _DIGITS.fullmatch(text) for text in texts):
+        yield "numbers with a decimal comma: kept as text"
+
+
+def identity(values: Values) -> str | None:
+    """Return why a column looks like an identifier of people; None if it does not."""
+    if values.n_present == 0 or values.type in _NEVER_NAMES:
+        return None
+    share = values.n_distinct / values.n_present
+    word = naming_word(values.column)
+    is_named = word is not None and (share >= _SHARE_OF_NAMES or values.n_distinct >= _MANY_NAMES)
+    if not is_named and share >= _NEARLY_ALL and values.n_distinct > 1:
+        words = _words(values.column)
+        word = next((word for word in words if word in _NUMBERING_WORDS), None)
+        is_named = word is not None
+    if is_named:
+        return f"its name speaks of {word!r}, and it has {values.n_distinct} different values"
+    if share >= _NEARLY_ALL and _looks_assigned(values):
+        return f"{share:.0%} of its values differ, and they are no measurement"
+    return None
+
+
+def _looks_assigned(values: Values) -> bool:
+    """Return whether values that are nearly all different look assigned, not measured."""
+    if values.n_present < _FEW_ROWS or _has_postcode_name(values.column):
+        return False
+    return values.type is not ColumnType.INTEGER or _is_numbering(values)
+
+
+def may_name_person(values: Values) -> bool:
+    """Return whether a column may tell whose row it is: an identifier that repeats."""
+    is_named = any(word in _NUMBERING_WORDS for word in _words(values.column))
+    share = values.n_distinct / max(values.n_present, 1)
+    return is_named and values.n_missing == 0 and _SHARE_OF_NAMES <= share < 1
+
+
+def is_postcode_like(values: Values) -> bool:
+    """Return whether all values are codes of one length, whose prefixes make sense."""
+    if values.n_distinct < _FEW_VALUES:
+        return False
+    if values.type is ColumnType.INTEGER and not _has_postcode_name(values.column):
+        return False
+    lengths = {len(text) for text in values.texts}
+    if len(lengths) != 1 or not 3 <= lengths.pop() <= 12:
+        return False
+    return all(map(_CODE.fullmatch, values.texts))
+
+
+def _is_numbering(values: Values) -> bool:
+    """Return whether whole numbers count up without large gaps, or are long and of one length."""
+    numbers = [int(text) for text in values.texts]
+    if max(numbers) - min(numbers) < 2 * len(numbers):
+        return True
+    lengths = np.unique([len(str(abs(number))) for number in numbers])
+    return len(lengths) == 1 and int(lengths[0]) >= _LONG_NUMBER
+
+
+def naming_word(column: str) -> str | None:
+    """Return the word in a column's name that suggests what names a person; None without one.
+
+    Examples
+    --------
+    >>> naming_word("homePhone_2"), naming_word("Straße"), naming_word("country_name")
+    ('phone', 'strasse', None)
+    """
+    words = _words(column)
+    if any(word in _THINGS_WITH_NAMES for word in words):
+        return None
+    for word in words:
+        if word in _NAMING_WORDS:
+            return word
+    return next((part for part in _NAMING_PARTS if part in column), None)
+
+
+def _has_postcode_name(column: str) -> bool:
+    words = _words(column)
+    return any(word in _POSTCODE_WORDS for word in [*words, "".join(words)])
+
+
+def _words(column: str) -> list[str]:
+    """Split a name such as `homePhone_2` into words, without accents."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column)
+    plain = unicodedata.normalize("NFKD", parted.casefold().replace("ß", "ss"))
+    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    words = re.findall(r"[^\W\d_]+", bare)
+    return [*words, "".join(words)]
+
+
+# --- hierarchies to begin with ---------------------------------------------------------------
+
+
+def suggested_hierarchy(values: Values) -> Mapping[str, object] | None:
+    """Return a first hierarchy, as the configuration states it; None if nothing suggests itself."""
+    if values.n_timed or values.type is None or values.n_distinct < _FEWEST_VALUES:
+        return None
+    if is_postcode_like(values):
+        return {"prefix": list(range(len(values.texts[0]), 0, -2))}
+    if values.type is ColumnType.DATE:
+        return {"dates": ["month", "year", "decade"]}
+    if values.type in (ColumnType.INTEGER, ColumnType.REAL):
+        return _intervals(values)
+    return None
+
+
+def _intervals(values: Values) -> Mapping[str, object] | None:
+    """Suggest cuts near the quantiles, rounded so that a cut equals a value only by chance."""
+    numbers = values.texts.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        return None
+    order = np.argsort(numbers)
+    numbers, counts = numbers[order], values.counts[order]
+    is_whole = values.type is ColumnType.INTEGER
+    # If most rows share few values, quantiles of the different values say more.
+    for weights in (counts, np.ones_like(counts)):
+        if weights.sum() < _N_INTERVALS * _FEWEST_BEYOND:
+            continue
+        cuts = _rounded_quantiles(numbers, weights, is_whole=is_whole)
+        if len(cuts) >= _N_INTERVALS // 2:
+            return {"intervals": cuts}
+    width = _round_step((numbers[-1] - numbers[0]) / _N_INTERVALS, is_whole=is_whole)
+    return {"width": width} if width > 0 else None
+
+
+def _rounded_quantiles(numbers: Floats, weights: Integers, *, is_whole: bool) -> list[float]:
+    cumulated = np.cumsum(weights)
+    targets = cumulated[-1] * np.arange(1, _N_INTERVALS) / _N_INTERVALS
+    quantiles = numbers[np.searchsorted(cumulated, targets)]
+    step = _round_step((quantiles[-1] - quantiles[0]) / (2 * _N_INTERVALS), is_whole=is_whole)
+    if step <= 0:
+        return []
+    places = dict.fromkeys(round(quantile / step) for quantile in quantiles.tolist())
+    return [_plain(place, step) for place in places]
+
+
+def _round_step(width: float, *, is_whole: bool) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least as large as a width."""
+    if not 0 < width < math.inf:
+        return 0
+    power = 10.0 ** math.floor(math.log10(width))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * 0.999)
+    return max(round(step), 1) if is_whole else float(f"{step:.12g}")
+
+
+def _plain(place: int, step: float) -> float:
+    return place * step if isinstance(step, int) else float(f"{place * step:.12g}")

@@ -13,7 +13,7 @@ from shoal.foreground.effects import UNRELATED, Effects, Relation, relate
 from shoal.foreground.expectation_maximization import Target
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.locating.exposed import Exposed
-from shoal.workflow.truth import attack_and_score, locate_people
+from shoal.workflow.people import attack_and_score, locate_people
 
 DISEASES = Domain.of_texts("disease", ["cold", "flu"])
 

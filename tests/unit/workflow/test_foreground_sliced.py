@@ -18,7 +18,7 @@ from shoal.foreground import attack as foreground
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.expectation_maximization import Target
 from shoal.locating.exposed import Exposed
-from shoal.workflow.truth import attack_and_score, locate_people
+from shoal.workflow.people import attack_and_score, locate_people
 
 N_ROWS = 240
 QUASI = ["town", "sex", "job"]

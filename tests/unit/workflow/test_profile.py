@@ -21,11 +21,12 @@ from shoal.datasets.papers import injector_patients
 from shoal.engines.sql import columns as staged_columns
 from shoal.grouping.anatomy import Anatomy
 from shoal.slicing.correlation import correlations
-from shoal.workflow import profile as estimating
-from shoal.workflow import profile_columns
+from shoal.workflow import combinations
+from shoal.workflow import preview as estimating
 from shoal.workflow.config import load
-from shoal.workflow.hints import naming_word
-from shoal.workflow.profile import estimate, profile
+from shoal.workflow.preview import estimate
+from shoal.workflow.profile import profile
+from shoal.workflow.profile_columns import naming_word
 from shoal.workflow.read import read
 
 
@@ -428,7 +429,7 @@ def test_a_column_of_lone_values_is_not_correlated():
 
 
 def test_a_table_too_large_to_be_compared_says_so(monkeypatch):
-    monkeypatch.setattr(profile_columns, "MOST_CODES", 7)
+    monkeypatch.setattr(combinations, "MOST_CODES", 7)
     found = profile({"a": [1, 2] * 2, "b": [1, 1, 2, 2]})
     assert found.correlations is None
     assert "4 rows of 2 columns" in found.to_dict()["left_out"][-1]

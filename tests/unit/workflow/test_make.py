@@ -9,7 +9,7 @@ import pytest
 from shoal.core.errors import ParameterError
 from shoal.core.registry import CATALOGUES, find, names
 from shoal.workflow.config import configure
-from shoal.workflow.config_schema import configuration_schema, list_parameters
+from shoal.workflow.make import configuration_schema, list_parameters
 
 PROJECT = Path(__file__).parents[3]
 LEAST = {"table": {"source": "a.csv"}, "columns": {"quasi": "age", "sensitive": ["ill"]}}

@@ -8,7 +8,7 @@ import pytest
 import shoal
 from shoal.attacks import Foreground
 from shoal.core.errors import DataError, ParameterError
-from shoal.workflow.truth import attack_and_score, locate_people
+from shoal.workflow.people import attack_and_score, locate_people
 
 
 @pytest.fixture(scope="module")
