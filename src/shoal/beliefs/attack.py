@@ -60,8 +60,8 @@ _TOLERANCE = 1e-9
 
 _BANDWIDTH = Parameter(
     name="bandwidth",
-    meaning="How unlike people may be to count for what is believed of somebody, when beliefs are "
-    "estimated from a file or from the table; one number, or one by column.",
+    meaning="How unlike people may be to count for what is believed about somebody, when beliefs "
+    "are estimated from a file or from the table; one number, or one by column.",
     takes="a number between 0 and 1",
     schema={"type": ["number", "string", "object"], "minimum": 0, "maximum": 1},
     default=Fraction(BANDWIDTH),
@@ -129,7 +129,7 @@ class Belief(Attack):
         is_limit=True,
     )
     prior: Beliefs | None = from_file(
-        "What was believed of people before; a file has the columns of the table, of which beliefs "
+        "What was believed about people before; a file has the table's columns, from which beliefs "
         "are estimated. Default: the distribution of sensitive values in the whole release.",
         (Beliefs,),
         default=None,

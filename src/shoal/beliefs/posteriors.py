@@ -1,4 +1,4 @@
-"""Posterior beliefs: what an adversary believes of every person after seeing a release.
+"""Posterior beliefs: what an adversary believes about every person after seeing a release.
 
 The adversary knows whose rows are in a bucket, has a prior belief about each, and sees the
 sensitive values of the bucket. An assignment of the values to the rows is as likely as the product

@@ -44,7 +44,7 @@ def exact(name: str, value: Number) -> Fraction:
         return Fraction(value) if isinstance(value, (int, Fraction)) else Fraction(str(value))
     except (ValueError, InvalidOperation, ZeroDivisionError):
         raise ParameterError(
-            f"{name} must be a finite number, not {value!r}.", hint="for example 0.2, or '1/3'."
+            f"{name} must be a finite number, not {value!r}.", hint="for example 3, 0.2 or '1/3'."
         ) from None
 
 

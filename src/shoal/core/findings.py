@@ -47,7 +47,7 @@ class Truth:
         return self._counted(self.has(values))
 
     def right(self, value: Codes) -> Counts:
-        """Count for each cell of people those who have the value that is believed of the cell."""
+        """Count for each cell of people those who have the value believed about the cell."""
         hits = [column == value[self.cell] for column in self.values]
         return self._counted(np.any(hits, axis=0))
 

@@ -78,7 +78,7 @@ class Measure(Declared, ABC):
         if not self.fits(published):
             raise ParameterError(
                 f"{type(self).__name__} does not apply to this {published.manifest.shape} release.",
-                hint="leave it out, or give no measure: then all that apply are taken.",
+                hint="leave it out, or name no measure to run all that apply.",
             )
 
     @abstractmethod
@@ -105,7 +105,7 @@ class FoldedMeasure(Measure):
     folds: int = whole_number(
         "How many parts the rows are divided into; each is held out once.", default=5, least=2
     )
-    seed: int = whole_number("Where draws begin.", default=0, least=0)
+    seed: int = whole_number("The seed of random draws.", default=0, least=0)
 
     @abstractmethod
     def judge(self, folds: Sequence[Fold]) -> Measured:

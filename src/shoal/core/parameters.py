@@ -185,7 +185,7 @@ def exact_number(
     return parameter(
         meaning,
         read,
-        takes=f"a number {words}".strip(),
+        takes=f"a number {'of ' * words.startswith('at least')}{words}".strip(),
         schema={"type": ["number", "string"], **limits},
         default=default if default in (None, REQUIRED) else exact("default", default),
         **more,

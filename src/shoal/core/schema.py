@@ -391,7 +391,7 @@ class Schema(Displayed):
             raise SchemaError(
                 f"Columns without a role: {_listed(without)}.",
                 hint="name each as identifying, quasi, sensitive or insensitive; "
-                "`shoal profile` shows what each column could betray.",
+                "`shoal profile` shows what each column could reveal.",
             )
 
     def check_names(self, columns: Sequence[str]) -> None:

@@ -148,7 +148,7 @@ class Foreground(Attack):
     risks: ClassVar[tuple[Risk, ...]] = (Risk.INFERENCE,)
     knows: ClassVar[str] = (
         "the quasi-identifiers of people who are in the table, and the release, from which she "
-        "works out how likely each kind of people has a value"
+        "works out how likely each kind of person is to have a value"
     )
     reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS, Model.SLICES})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PLACES, Need.TRUTH})

@@ -311,9 +311,7 @@ def _words_of_all_columns(company: Company | None, hidden_among: Counts) -> str:
         return ""
     if company.whole.min() >= found.min():
         return ""
-    return (
-        f"; by the insensitive columns that were confirmed, 1 in {number(int(company.whole.min()))}"
-    )
+    return f"; with the confirmed insensitive columns, 1 in {number(int(company.whole.min()))}"
 
 
 def _figure(
@@ -334,7 +332,7 @@ def _figure(
     said = f"at worst found 1 in {number(int(found.min()))}"
     if not shape.generalizes:
         said += "; values are published as they are, so anybody can see who is in the table"
-    return f"{said}; no limit to judge that by"
+    return f"{said}; no limit is set"
 
 
 def _record_figures(sizes: Counts) -> dict[str, object]:

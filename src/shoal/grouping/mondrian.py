@@ -112,14 +112,14 @@ class Mondrian(Method):
     t: OptionalExact = t_parameter()
     distance: Distance = distance_parameter()
     belief_gain: OptionalExact = exact_number(
-        "How much a bucket may add to what is believed of a row, as a Jensen-Shannon distance. "
+        "How much a bucket may add to what is believed about a row, as a Jensen-Shannon distance. "
         "Default: no bound.",
         default=None,
         at_least=0,
         at_most=1,
     )
     bandwidth: OptionalExact = exact_number(
-        "For belief_gain, how unlike people may be to count for what is believed of a row. "
+        "For belief_gain, how unlike people may be to count for what is believed about a row. "
         f"Default: {BANDWIDTH}.",
         default=None,
         at_least=0,

@@ -351,7 +351,7 @@ def mine_adversarial_rules(
     cells = PrivateCells.of(private)
     if not cells:
         raise ParameterError(
-            "No private cells are given, so there is nothing that a rule could betray.",
+            "No private cells are given, so there is nothing that a rule could reveal.",
             hint="for example a column, or [(row, column), ...].",
         )
     rows, marks, blanked = _marked(table, cells, PrivateCells.of(hidden))

@@ -129,7 +129,7 @@ class Membership(Attack):
     is_judged_by_limit: ClassVar[bool] = True
     risks: ClassVar[tuple[Risk, ...]] = (Risk.MEMBERSHIP,)
     knows: ClassVar[str] = (
-        "what is known of people, and the release, but not who of them is in the table"
+        "what is known about people, and the release, but not which of them are in the table"
     )
 
     def has_limit(self, published: Published) -> bool:  # noqa: ARG002
@@ -288,7 +288,7 @@ def _figure(separation: Separation, limit: Fraction | None) -> str:
     """Return the area with its interval, and its meaning."""
     said = f"AUC {separation.auc:.2f} ({separation.low:.2f} to {separation.high:.2f})"
     said += f": {_meaning(separation)}"
-    return said if limit is not None else f"{said}; no limit to judge that by"
+    return said if limit is not None else f"{said}; no limit is set"
 
 
 def _meaning(separation: Separation) -> str:
@@ -298,8 +298,8 @@ def _meaning(separation: Separation) -> str:
     if separation.low <= _CHANCE:
         return "too few people to say whether members can be told from others"
     if separation.low >= _PLAINLY:
-        return "members are plainly told from others"
-    return "members are told from others to some degree"
+        return "members can be clearly told from others"
+    return "members can be told from others to some degree"
 
 
 def _not_tested(trials: Trials, tests: list[_Test]) -> str:

@@ -230,7 +230,7 @@ def _refuse_existing(place: Place, *, replace: bool) -> None:
     for path in (place.folder, place.internal):
         if path.exists() and not replace:
             raise ParameterError(
-                f"{path} is there already.",
+                f"{path} already exists.",
                 hint="choose another name, or replace the release: --replace (in Python: "
                 "replace=True). Publishing a table again with fresh randomness gives an adversary "
                 "two views to compare; `shoal replay` makes the same release again.",

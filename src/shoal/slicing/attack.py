@@ -83,7 +83,7 @@ class SlicedLinkage(Attack):
 
     risks: ClassVar[tuple[Risk, ...]] = (Risk.LINKABILITY, Risk.INFERENCE)
     knows: ClassVar[str] = (
-        "what is known of people who are in the table, and the release; every linking of a "
+        "what is known about people who are in the table, and the release; every linking of a "
         "bucket's columns is equally likely to her"
     )
     reads: ClassVar[frozenset[Model]] = frozenset({Model.SLICES})

@@ -200,7 +200,7 @@ class _Compare(_Section):
     max_rows: Annotated[int, Field(ge=1)] = Field(
         default=MOST_ROWS, description="The most rows that methods are tried on."
     )
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Where draws begin.")
+    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="The seed of random draws.")
 
 
 class Sections(_Section):

@@ -140,7 +140,7 @@ def _refused(found: Sequence[Exposure], manifest: Manifest, n_skipped: int) -> D
         "Insensitive columns are published as they are, and these would undo what the release "
         f"promises to {number(manifest.n_rows)} people: {'; '.join(listed)}."
         + (f" {_skipped(n_skipped)}" if n_skipped else ""),
-        hint="give them the role quasi or identifying; or, if nobody can know them of others, "
+        hint="give them the role quasi or identifying; or, if nobody can know them about others, "
         f"confirm them in [columns]: meant = {_stated(found)}",
     )
 
@@ -159,7 +159,7 @@ def _words(exposures: Sequence[Exposure], manifest: Manifest) -> str:
             said.append(f"leave{s} {who} in parts of classes where their value {_limit(manifest)}")
         else:
             said.append(f"leave{s} {who} in classes smaller than {manifest.least_named}")
-    return f"{names} {', '.join(said)}"
+    return f"{names} {' and '.join(said)}"
 
 
 def _limit(manifest: Manifest) -> str:

@@ -83,7 +83,7 @@ def _refuse_occupied(folder: Path, *, replace: bool) -> bool:
     except OSError as error:
         raise EngineError(f"{folder} cannot be read: {error.strerror}.") from None
     if is_occupied and not (replace and is_earlier):
-        what = "holds files that are not a demonstration's" if replace else "is there already"
+        what = "holds files that are not a demonstration's" if replace else "already exists"
         raise ParameterError(
             f"{folder} {what}.",
             hint="choose another folder; --replace overwrites an earlier demonstration only.",

@@ -42,7 +42,7 @@ name = "mondrian"
 k = 5
 ell = 3
 diversity = "frequency"
-# Where one value is more frequent than that, name the values to protect, which count as one:
+# If one value is more frequent than that, name the values to protect, which count as one:
 # protect = ["..."]
 # Anatomy keeps every value and cuts the link between a person and the sensitive one instead. In
 # place of the lines above:
@@ -54,8 +54,8 @@ diversity = "frequency"
 [attacks.homogeneity]
 max_people = 0
 
-# How well a line can be found; the limit is 1/k. A release by Anatomy shows who is in the table,
-# so that this has to go, or needs a limit of its own.
+# How well a line can be found; the limit is 1/k. A release by Anatomy shows who is in the table:
+# delete this section there, or give it a limit of its own.
 [attacks.linkage]
 max_people = 0
 
@@ -63,7 +63,7 @@ max_people = 0
 # [attacks.foreground]
 # max_people = 0
 
-# Whether it can be told who is in the table: the largest AUC, from 0.5 (not at all) to 1.
+# How well people in the table can be told from others: the largest AUC, from 0.5 (not at all) to 1.
 # [attacks.membership]
 # limit = 0.6
 
@@ -81,9 +81,9 @@ format = "csv"
 def _head(name: str) -> list[str]:
     source = toml_text(name)
     return [
-        f"# Drafted by `shoal profile` from {source}. Decide, then: shoal publish shoal.toml",
+        f"# Drafted by `shoal profile` from {source}. Edit it, then run: shoal publish shoal.toml",
         "# Every column needs one role. Roles are never guessed, so this file is refused until",
-        "# each column stands in one of the four lists below.",
+        "# each column is in one of the four lists below.",
     ]
 
 
@@ -92,7 +92,7 @@ def _table(
 ) -> list[str]:
     lines = ["[table]"]
     if source is None:
-        lines.append('source = "people.parquet"  # what was profiled is no file: write it to one')
+        lines.append('source = "people.parquet"  # the table was not a file: save it as one')
     else:
         lines.append(f"source = {toml_text(source)}")
     lines += [f"{option} = {toml_text(value)}" for option, value in options.items()]
@@ -100,11 +100,11 @@ def _table(
     if keys:
         lines.append(
             f"# key = {toml_text(keys[0].name)}  # no value is missing and no two are equal; "
-            "without a key the line serves"
+            "without a key, the line number is used"
         )
     people = [column for column in columns if column.may_name_person and not column.is_key]
     if people:
-        lines.append(f"# person = {toml_text(people[0].name)}  # where it says whose row it is")
+        lines.append(f"# person = {toml_text(people[0].name)}  # if it says whose row it is")
     return lines
 
 
@@ -146,7 +146,7 @@ def _described(column: ColumnProfile) -> Iterator[str]:
 
 
 def _remarks(column: ColumnProfile) -> tuple[str, ...]:
-    alone = f"{percent(column.unique_share)} of the rows alone with theirs"
+    alone = f"{percent(column.unique_share)} of the rows have a unique value"
     missing = f"{column.n_missing} missing"
     parts = [f"{column.n_distinct} values", alone * bool(column.n_unique)]
     return (*(part for part in (*parts, missing * bool(column.n_missing)) if part), *column.hints)
@@ -156,9 +156,9 @@ def _types(columns: Sequence[ColumnProfile]) -> list[str]:
     coded = [c for c in columns if c.type is ColumnType.INTEGER and 2 < c.n_distinct <= 10]
     return [
         "[types]",
-        "# A type where it should not be read off the values, such as",
-        '# size = ["small", "middle", "large"]  # the values of an ordered column, lowest first',
-        *(f'# {toml_key(c.name)} = "categorical"  # where its numbers are codes' for c in coded),
+        "# Types that should not be inferred from the values, such as",
+        '# size = ["small", "medium", "large"]  # the values of an ordered column, lowest first',
+        *(f'# {toml_key(c.name)} = "categorical"  # if its numbers are codes' for c in coded),
     ]
 
 

@@ -96,7 +96,7 @@ def build(
     file = Path(path)
     if file.exists() and not replace:
         raise ParameterError(
-            f"{file} is there already.", hint="choose another name, or replace it: --replace."
+            f"{file} already exists.", hint="choose another name, or replace it: --replace."
         )
     tree = hierarchy.over(domain, counts)
     rows = tree.rows()

@@ -59,7 +59,7 @@ def make(package: str, name: str, parameters: Parameters) -> Any:
     except TypeError as error:
         internal_log.info("%s: %s", name, error)
         raise ParameterError(
-            f"A parameter of {name} has a value of a kind that it does not take.",
+            f"A parameter of {name} has a value of the wrong type.",
             hint="its parameters are "
             + ", ".join(f"{one.name} ({one.takes})" for one in known.values())
             + ".",

@@ -190,7 +190,7 @@ def section_of_columns(columns: Sequence[ColumnProfile], n_rows: int) -> Section
 def _remarks(values: Values) -> Iterator[str]:
     word = naming_word(values.column)
     if word is not None and identity(values) is None:
-        yield f"its name speaks of {word!r}"
+        yield f"its name contains {word!r}"
     if values.n_distinct == 0:
         yield "empty: every value is missing"
         return
@@ -261,9 +261,9 @@ def identity(values: Values) -> str | None:
         word = next((word for word in words if word in _NUMBERING_WORDS), None)
         is_named = word is not None
     if is_named:
-        return f"its name speaks of {word!r}, and it has {values.n_distinct} different values"
+        return f"its name contains {word!r}, and it has {values.n_distinct} different values"
     if share >= _NEARLY_ALL and _looks_assigned(values):
-        return f"{share:.0%} of its values differ, and they are no measurement"
+        return f"{share:.0%} of its values differ, and they do not look like measurements"
     return None
 
 

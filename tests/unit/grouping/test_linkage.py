@@ -63,7 +63,7 @@ def test_without_a_limit_nobody_is_said_to_be_safe(bucketized, everybody):
     assert "at risk" not in repr(found)
     assert found.line == (
         "at worst found 1 in 1; values are published as they are, so anybody can see who is in the "
-        "table; no limit to judge that by"
+        "table; no limit is set"
     )
     judged = Linkage(limit="1/2").run(View(bucketized, everybody(bucketized)))
     assert judged.line == "1 of 6 people at risk; at worst found 1 in 1"

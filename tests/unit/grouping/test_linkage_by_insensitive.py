@@ -80,7 +80,7 @@ def test_confirmed_columns_are_reported_and_not_judged(tmp_path, name):
     release = released(tmp_path / "release", METHODS[name], [["line", "price"]])
     found = shoal.attack(release, Linkage(limit="1/4"))["linkage"]
     assert found.n_breached == 0
-    assert "by the insensitive columns that were confirmed, 1 in 1" in found.figure
+    assert "with the confirmed insensitive columns, 1 in 1" in found.figure
     whole = alike(release, name, ["age", "line", "price"])
     assert found.headline["smallest class by all columns"] == whole.min() == 1
 

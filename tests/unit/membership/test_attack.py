@@ -108,10 +108,8 @@ def test_everybody_who_matches_is_at_risk_where_the_upper_end_is_above_the_limit
 def test_the_line_is_the_area_with_its_interval_and_what_it_means():
     found = Membership().run(View(RELEASE, MEMBERS, trials=lambda _: Trials((TRIAL,))))
     low, high = (found.headline[f"AUC, 95 % {end}"] for end in ("from", "to"))
-    meaning = "members are told from others to some degree"
-    assert found.line == (
-        f"AUC 0.92 ({low:.2f} to {high:.2f}): {meaning}; no limit to judge that by"
-    )
+    meaning = "members can be told from others to some degree"
+    assert found.line == (f"AUC 0.92 ({low:.2f} to {high:.2f}): {meaning}; no limit is set")
     untested = Membership(limit=0.9).run(View(RELEASE, MEMBERS))
     assert untested.line == "not tested: the table is not at hand"
 
@@ -119,7 +117,7 @@ def test_the_line_is_the_area_with_its_interval_and_what_it_means():
 @pytest.mark.parametrize(
     ("auc", "low", "high", "meaning"),
     [
-        (0.94, 0.92, 0.96, "plainly told"),
+        (0.94, 0.92, 0.96, "clearly told"),
         (0.62, 0.55, 0.7, "to some degree"),
         (0.52, 0.48, 0.56, "hardly be told"),
         # A wide interval is no comfort.

@@ -87,7 +87,7 @@ def test_an_existing_release_is_only_replaced_on_request(
 ) -> None:
     folder = release.write(tmp_path / "release")
     before = (folder / "manifest.json").read_bytes()
-    with pytest.raises(shoal.errors.ParameterError, match="there already"):
+    with pytest.raises(shoal.errors.ParameterError, match="already exists"):
         release.write(folder)
     assert (folder / "manifest.json").read_bytes() == before
     other = shoal.anonymize(table, shoal.Anatomy(ell=2))

@@ -145,7 +145,7 @@ def test_what_somebody_changed_meanwhile_is_left_for_them(tmp_path: Path, state)
 
 def test_an_internal_folder_of_a_release_that_was_moved_away_is_kept(tmp_path: Path) -> None:
     make(tmp_path, {"I": "shipped", "NI": "new"})
-    refused = pytest.raises(ParameterError, match="is there already")
+    refused = pytest.raises(ParameterError, match="already exists")
     with refused, claimed(tmp_path / "release", replace=False):
         pass
     assert look(tmp_path) == {"I": "shipped"}

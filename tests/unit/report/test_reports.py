@@ -259,7 +259,7 @@ def test_an_attack_that_does_not_state_its_risk_is_not_filed_under_another():
 
 
 def test_what_has_no_limit_is_not_said_to_put_nobody_at_risk():
-    figure = "at worst found 1 in 1; no limit to judge that by"
+    figure = "at worst found 1 in 1; no limit is set"
     free = findings("linkage", (0.2, 0.4), None, figure=figure)
     shown = evidence(findings=[free], verdicts={}, risks={}, measured=())
     text = Tags(internal_report(manifest_of(), {}, shown)).text

@@ -57,7 +57,7 @@ def test_unknown_column(ages):
 
 def test_existing_file_is_not_replaced(tmp_path):
     (tmp_path / "age.csv").write_text("mine")
-    with pytest.raises(ParameterError, match="there already"):
+    with pytest.raises(ParameterError, match="already exists"):
         build(Hierarchy.flat(), domain_of_values("age", ["1"]), tmp_path / "age.csv")
     assert (tmp_path / "age.csv").read_text() == "mine"
 

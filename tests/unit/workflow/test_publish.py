@@ -185,7 +185,7 @@ def test_configuration_is_kept_in_the_record(configured, tmp_path):
 def test_existing_release_is_refused_before_any_work(configured):
     publish(configured())
     steps = []
-    with pytest.raises(ParameterError, match="there already"):
+    with pytest.raises(ParameterError, match="already exists"):
         publish(configured(), progress=steps.append)
     assert steps == []
 
