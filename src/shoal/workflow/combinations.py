@@ -96,7 +96,7 @@ class Combinations:
         )
         return (
             Section(
-                "Rows that few columns single out",
+                "Rows that one, two or three columns single out",
                 ("columns", "rows", "share"),
                 few,
                 holds_values=False,

@@ -170,7 +170,7 @@ def percent(share: float) -> str:
 
 def section_of_columns(columns: Sequence[ColumnProfile], n_rows: int) -> Section:
     """Return the counts of every column, and what is remarkable about it."""
-    names = ("column", "type", "missing", "different", "alone", "largest", "rarest", "remarks")
+    names = ("column", "type", "missing", "distinct", "unique", "commonest", "rarest", "notes")
     rows = tuple(
         (
             column.name,
