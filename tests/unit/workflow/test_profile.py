@@ -317,7 +317,7 @@ def test_a_draft_says_how_the_source_is_read(tmp_path):
 
 
 def test_a_draft_from_a_frame_says_that_it_needs_a_file():
-    assert "no file" in profile({"a": [1, 2]}).draft()
+    assert "not a file" in profile({"a": [1, 2]}).draft()
 
 
 def test_cuts_are_round_and_say_nothing_of_the_ends():
