@@ -179,7 +179,9 @@ def _export(loaded: Configuration, published: Publication, *, replace: bool) -> 
 
 def _show_preview(output: Output, planned: Preview) -> None:
     output.table(
-        ("step", "allowed", "takes about"), _steps(planned), title="What publishing would do"
+        ("step", "people at risk", "takes about"),
+        _steps(planned),
+        title="What publishing would do",
     )
     kinds = planned.schema.hierarchies
     output.table(
@@ -221,12 +223,11 @@ def _steps(planned: Preview) -> Iterator[tuple[str, str, str]]:
             yield f"attack: {attack.name}", f"not run: {attack.not_run}", ""
         else:
             yield f"attack: {attack.name}", allowed, _time(attack.seconds)
-    names = f"{planned.folder.name} and {planned.internal.name}"
-    yield f"write {names} ({planned.format}), and seal them", "", ""
+    yield f"write and seal {planned.folder.name}, {planned.internal.name}", "", ""
 
 
 def _people(most: int) -> str:
-    return "nobody at risk" if most == 0 else f"at most {number(most)} people at risk"
+    return "none allowed" if most == 0 else f"at most {number(most)}"
 
 
 def _time(seconds: float) -> str:
@@ -235,10 +236,10 @@ def _time(seconds: float) -> str:
     Examples
     --------
     >>> [_time(seconds) for seconds in (0.02, 7.46, 400)]
-    ['less than 1 s', '7 s', '7 min']
+    ['under 1 s', '7 s', '7 min']
     """
     if seconds < 1:
-        return "less than 1 s"
+        return "under 1 s"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 

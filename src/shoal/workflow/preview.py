@@ -275,10 +275,10 @@ def _warnings(
     existing = [path.name for path in (folder, internal_folder(folder)) if path.exists()]
     if existing:
         warnings.append(f"{' and '.join(existing)} would be replaced.")
-    warnings += [
-        f"The release {name!r} was made from this same table: ship only one of the two."
-        for name in earlier_releases(folder, scan)
-    ]
+    others = earlier_releases(folder, scan)
+    if others:
+        listed = ", ".join(map(repr, others))
+        warnings.append(f"Made from this same table: {listed}. Ship only one of these releases.")
     warnings += [
         f"The attack {name!r} would not be run: {reason}"
         for name, reason in configuration.attacks_not_run().items()

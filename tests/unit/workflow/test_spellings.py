@@ -129,8 +129,8 @@ def test_the_configuration_says_what_spellings_are(tmp_path):
     ("given", "said"),
     [
         ({"age": "merge"}, "not sensitive"),
-        ({"disease": "melt"}, "neither distinct nor merge"),
-        ({"disease": 5}, "neither distinct nor merge"),
+        ({"disease": "melt"}, "must be 'distinct' or 'merge'"),
+        ({"disease": 5}, "must be 'distinct' or 'merge'"),
         ("disease", "mapping"),
     ],
 )
