@@ -2,8 +2,8 @@
 
 What a public document may show is decided here, from counts taken before anything is written. Each
 document is made twice: from the release, and from a skeleton in which names and labels mean
-nothing. Text in both is ours; `shoal.release.scanning` searches the rest for anything that would
-reveal something about a person.
+nothing. Text that occurs in both is ours; `shoal.release.scanning` searches the rest for anything
+that would reveal something about a person.
 
 The SQL files have the data files as tables, and the analyst's kit as views of them. One is for
 DuckDB, which reads the data files in place; the other is for Postgres, into which `psql` loads them

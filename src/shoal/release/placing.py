@@ -1,4 +1,4 @@
-"""Hold the place of a release and move the two folders of a new one into it.
+"""Hold the place of a release, and move the two folders of a new release into it.
 
 One process at a time writes a release: it locks `.NAME.lock` beside the folder, and the kernel
 frees that lock when the process dies. Every folder that it makes or moves aside carries its mark,

@@ -1,4 +1,4 @@
-"""The internal record of a release: what it was made of and how, so that it can be made again.
+"""The internal record of a release: its table, method and secret, so that it can be made again.
 
 Most of it is for people. The section `replay` is for `shoal replay`: the location of the table and
 its hash, the schema, the method with all its parameters, the repairs, and the hash of every public

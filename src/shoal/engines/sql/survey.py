@@ -4,10 +4,10 @@ For a survey the source is staged once, as canonical texts. Columns of interest 
 (`dictionary_0`, ..., and the table `coded`), so that grouping by several of them compares numbers,
 not texts. Baskets have one line per item, or one line per basket with a list of items.
 
-A database table, a frame and a folder have no bytes that every engine could hash in the same way,
-but their rows have: each row is hashed with its key, and the hashes are added up, so that the order
-does not matter. The digest shows that a table was changed; it does not protect against an attacker
-who constructs another table with the same digest.
+A database table, a frame and a folder have no bytes that every engine could hash in the same way.
+Therefore each row is hashed with its key, and the hashes are added up, so that the order does not
+matter. The digest shows that a table was changed; it does not protect against an attacker who
+constructs another table with the same digest.
 
 Public files must not hold values of identifying columns by chance. These columns are neither staged
 nor coded, so the source is searched once more. The texts are sent to the table and not the table to
