@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reproduction import ALL, PAPERS
 from shoal.cli import handle_signals
 from shoal.cli.command import command
 from shoal.cli.output import Output
@@ -14,12 +15,11 @@ from shoal.cli.output import Output
 if TYPE_CHECKING:
     from reproduction.reproduce import Reproduction
 
-PAPERS = ("injector", "slicing", "foreground", "adversarial", "all")
-"""The names that the command accepts; repeated here so that help imports no engine."""
+_NAMES = (*PAPERS, ALL)
 
 
 def _complete(incomplete: str) -> list[str]:
-    return [name for name in PAPERS if name.startswith(incomplete)]
+    return [name for name in _NAMES if name.startswith(incomplete)]
 
 
 app = typer.Typer(
@@ -37,7 +37,7 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="PAPER",
-            help=f"Some of {', '.join(PAPERS)}.",
+            help=f"Some of {', '.join(_NAMES)}.",
             show_default=False,
             autocompletion=_complete,
         ),
@@ -46,18 +46,23 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The Adult table as CSV; what needs it is left out where it is not given.",
+            help="The Adult table as a CSV file. Default: none; experiments that need it are left "
+            "out.",
         ),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Run samples, to see that all works; judge nothing."),
+        typer.Option(
+            "--quick", help="Run on samples, to see that everything works; nothing is judged."
+        ),
     ] = False,
     to: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Where results go; those of before are replaced."),
+        typer.Option(
+            metavar="FOLDER", help="The folder of the results; earlier results are replaced."
+        ),
     ] = Path("reproduced"),
-    seed: Annotated[int, typer.Option(metavar="N", help="Where random draws begin.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed of random draws.")] = 0,
 ) -> None:
     """Run the tables and figures of the papers again, beside what the papers state."""
     from reproduction import reproduce as job  # noqa: PLC0415 - help imports no engine

@@ -18,15 +18,13 @@ from reproduction.adversarial_tables import (
     Marked,
     Mined,
     adult_marked,
-    claimed,
     draws,
     hide_in,
     mean,
     mine_in,
     percent,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure, Statement, compared
+from reproduction.reproduced import Curve, Figure, Setting, Statement, claimed, compared
 
 _DELTA, _GAMMA = "0.8", "0.02"
 _PRIVATE = (10_000, 20_000, 30_000, 40_000, 50_000)
@@ -40,13 +38,13 @@ _FEW_SECONDS = 10
 _RULES, _SENSITIVE = "adversarial rules", "sensitive entries"
 _PRINTED, _FULL, _ONE = "one pass, as printed", "until no rule is left", "one pass, one at a time"
 _BY_THOUSANDS = (
-    "blanking 10,000 entries a round, the paper's choice, blanks far more than is needed, and ends "
-    "where the sensitive entries or another 10,000 do; much of the slow growth is that."
+    "with 10,000 entries per round, the paper's choice, far more are blanked than needed, in "
+    "multiples of 10,000 or until no sensitive entry is left; much of the slow growth is that."
 )
 
 
 _IN_THOUSANDS = (
-    "With 10,000 entries a round, the paper's choice, the set can only grow by as many at a time."
+    "With 10,000 entries per round, the paper's choice, the set grows by that number at a time."
 )
 
 
@@ -146,16 +144,16 @@ def _about_adult(found: _Found) -> list[Statement]:
             150,
             found.n_values[2],
             within=0,
-            why="of 150 intervals of equal width so many hold anybody; the paper does not say how "
-            "it cuts. It does not matter: with 150 groups of equally many people there are 1,489 "
-            "rules and not 1,495 where 30,000 entries are private (seed 0).",
+            why="only so many of 150 intervals of equal width hold anybody; the paper does not say "
+            "how it cuts. It does not matter: with 150 groups of equally many people there are "
+            "1,489 rules instead of 1,495 if 30,000 entries are private (seed 0).",
         ),
         compared(
             "values of education-num",
             17,
             found.n_values[4],
             within=0,
-            why="the column has 16 values, and needs no cutting.",
+            why="the column has 16 values and needs no discretization.",
         ),
     ]
 

@@ -17,7 +17,6 @@ from reproduction.adversarial_tables import (
     Hidden,
     Mined,
     among_draws,
-    claimed,
     draws,
     fit_of_line,
     hide_in,
@@ -28,8 +27,7 @@ from reproduction.adversarial_tables import (
     support_of,
     zipf_marked,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure, Statement, compared
+from reproduction.reproduced import Curve, Figure, Setting, Statement, claimed, compared
 
 _DELTA, _GAMMA, _GAMMA_BY_ROWS = "0.8", "0.001", "0.0005"
 _TOGETHER = (1, 5, 10, 20, 30, 50, 100, 200)
@@ -37,17 +35,17 @@ _ROWS = (10_000, 20_000, 40_000, 60_000, 80_000, 100_000)
 _STRAIGHT = 0.95
 _ONE_PASS, _FIXPOINT = "one pass, as printed", "until no rule is left"
 _TIES = (
-    "which of equally heavy entries go first decides it, and the paper does not say. Shoal's fast "
-    "algorithm takes them column by column. The plain one (shoal.hiding.grades) "
-    "takes them row by row and blanks {}; made to take them column by column, it blanks the same "
-    "entries as the fast one."
+    "the result depends on the order of equally heavy entries, which the paper does not state. "
+    "Shoal's fast algorithm takes them column by column. The plain one (shoal.hiding.grades) takes "
+    "them row by row and blanks {}; if it takes them column by column, it blanks the same entries "
+    "as the fast one."
 )
 _N_PLAIN = 3
 """The number of draws on which the plain algorithm is run; it takes a thousand times as long."""
 _NOT_COMPARABLE = "the machines are twenty years apart."
 _INCREMENTAL = (
-    "the paper adds up all weights anew in each round; Shoal changes those that a blanked entry "
-    "touches, so that rounds cost next to nothing, and what is left is mining."
+    "the paper adds up all weights again in each round; Shoal changes only those that a blanked "
+    "entry touches, so rounds cost next to nothing, and most of the time is spent on mining."
 )
 
 

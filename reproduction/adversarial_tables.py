@@ -20,10 +20,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from reproduction.planned import Setting
-from reproduction.reproduced import Statement, compared
+from reproduction.reproduced import Setting, Statement, compared
 from shoal.core.arrays import Bytes, Small
-from shoal.core.errors import InternalError
 from shoal.core.exact import Number
 from shoal.datasets.adult import adult
 from shoal.datasets.dataset import Dataset, Encoded
@@ -97,9 +95,7 @@ def adult_marked(setting: Setting, seed: int, n_private: int) -> Marked:
 
     In a quick run a sample is read, and the number of private cells is reduced in proportion.
     """
-    if setting.adult is None:
-        raise InternalError("An experiment on Adult was run without it.")
-    codes = _codes(adult(setting.adult, "adversarial"))
+    codes = _codes(adult(setting.adult_file, "adversarial"))
     if setting.is_quick:
         chosen = np.random.default_rng(seed).choice(len(codes), _QUICK_ADULT_ROWS, replace=False)
         n_private = n_private * _QUICK_ADULT_ROWS // len(codes)
@@ -198,21 +194,6 @@ def among_draws(
     if min(numbers) <= printed <= max(numbers):
         return replace(found, verdict="reproduced", why="")
     return found
-
-
-def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -> Statement:
-    """Judge a claim that the paper makes in words.
-
-    `why` is our best explanation, shown only if the claim does not hold.
-
-    Examples
-    --------
-    >>> claimed("rules", "decrease with the rows", "8,219 to 355", holds=True).verdict
-    'reproduced'
-    """
-    if holds:
-        return Statement(what, printed, ours, "reproduced")
-    return Statement(what, printed, ours, "differs", why)
 
 
 def percent(share: float) -> float:

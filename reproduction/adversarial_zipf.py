@@ -16,7 +16,6 @@ from reproduction.adversarial_tables import (
     Marked,
     Mined,
     among_draws,
-    claimed,
     draws,
     fit_of_line,
     mean,
@@ -25,8 +24,7 @@ from reproduction.adversarial_tables import (
     support_of,
     zipf_marked,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure, Statement
+from reproduction.reproduced import Curve, Figure, Setting, Statement, claimed
 
 _DELTA, _GAMMA = "0.6", "0.0005"
 _FACTORS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
@@ -53,7 +51,7 @@ def _setting(setting: Setting, words: str, n_draws: int | None = None) -> str:
         else "10,000 rows, ten columns of ten values"
     )
     return (
-        f"Synthetic tables: {size}, Zipf factor 2, 1 % of the entries private, where not said "
+        f"Synthetic tables: {size}, Zipf factor 2, 1 % of the entries private, unless stated "
         f"otherwise. {words} Means of {n_draws} draws of table and private entries, from seed "
         f"{setting.seed}. The paper does not state the places along the axis."
     )
@@ -162,7 +160,7 @@ def _about_rules(rules: Mapping[tuple[int, int], tuple[float, ...]]) -> tuple[St
             holds=all(2 <= peak <= 3 for peak in peaks),
         ),
         claimed(
-            "rules where the factor rises to 5",
+            "rules as the factor rises to 5",
             "decrease",
             f"{max(default):,.0f} at most, {default[-1]:,.0f} at 5 (ten columns of ten values)",
             holds=default[-1] < max(default),
@@ -300,8 +298,8 @@ def by_confidence(setting: Setting) -> Sequence[Figure]:
                     "tuples that rules of 100 % confidence affect, %",
                     20,
                     [percent(one.n_affected / n_rows) for one in certain],
-                    why=f"of the entries {min(entries):.3g} to {max(entries):.3g} % are sensitive, "
-                    "which is what the figure shows, so that the paper may mean these.",
+                    why=f"{min(entries):.3g} to {max(entries):.3g} % of the entries are sensitive, "
+                    "which is what the figure shows, so the paper may mean these.",
                 ),
             ),
         )
@@ -333,7 +331,7 @@ def by_private_share(setting: Setting) -> Sequence[Figure]:
             curves=(Curve(_RULES, rules),),
             statements=(
                 claimed(
-                    "rules where the directly private set is small",
+                    "rules if the directly private set is small",
                     "few",
                     f"{rules[0]:,.0f} at {x[0]:g} %, {rules[-1]:,.0f} at {x[-1]:g} %",
                     holds=rules[0] < rules[-1] / 2,

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reproduction.foreground_errors import least_error, signed_error
 from reproduction.foreground_trials import (
     N_ADULT,
     QUASI,
@@ -24,13 +23,13 @@ from reproduction.foreground_trials import (
     Attacked,
     adult_columns,
     attacked,
-    claimed,
     curve,
+    least_error,
     percent,
     rows_words,
+    signed_error,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Figure, Statement, compared
+from reproduction.reproduced import Figure, Setting, Statement, claimed, compared
 from shoal.datasets.adult import LOW_EDUCATION
 from shoal.engines.sql.table import EngineTable
 from shoal.foreground.law import posterior
@@ -45,8 +44,8 @@ _TWELVE_MINUTES = 720
 _ROUNDING = 0.005
 """The largest difference from a probability that is printed with two digits."""
 _UNIFORM = (
-    "The paper takes signatures with too few rows as uniform, without saying over what. Here they "
-    "share one chance that is mined with the others"
+    "The paper assumes a uniform distribution for signatures with too few rows, without saying "
+    "over what. Here they share one probability that is mined with the others"
 )
 
 
@@ -106,7 +105,7 @@ def _probability_by_r(
     return Figure(
         name="section-5-1-probability-by-r",
         title="Section 5.1, variation of r: the mean p(t:x) of those who have x",
-        setting=_words(setting, "Five quasi-identifiers where nothing else is said."),
+        setting=_words(setting, "Five quasi-identifiers unless stated otherwise."),
         x_name="r",
         x=tuple(float(r) for r in five),
         y_name="average probability",
@@ -210,9 +209,9 @@ def _breaches_by_r(
                 why=(
                     "Only people who share a bucket with a sensitive tuple can be flagged: "
                     f"{percent(largest[0])} of the others at r = {first}, {percent(largest[-1])} "
-                    f"at r = {last}. By the largest of many beliefs nearly all of them are, for "
-                    "beliefs of one set add up to one in such a bucket, and another set favours "
-                    "another tuple."
+                    f"at r = {last}. Judged by the largest of many beliefs, nearly all of them "
+                    "are: in such a bucket the beliefs of one set add up to one, and each set "
+                    "favours another tuple."
                 ),
             ),
         ),
@@ -236,17 +235,17 @@ def _errors_by_l(setting: Setting, five: dict[int, list[Attacked]]) -> Figure:
     least = [_mean([least_error(one) for one in runs]) for runs in five.values()]
     signed = [_mean([signed_error(one) for one in runs]) for runs in five.values()]
     why = (
-        "Even somebody who knew every chance could tell the shares of the table only to about "
-        "{least}: who of a bucket has x stays open. Errors that are added with their signs come "
-        "to {signed}."
+        "Even an adversary who knew every probability could estimate the shares of the table only "
+        "to within about {least}, because nobody can tell who in a bucket has x. With their signs, "
+        "the errors average {signed}."
     )
     places = {r: place for place, r in enumerate(five)}
     return Figure(
         name="section-5-1-errors-by-l",
-        title="Section 5.1: how far chances that are mined are from those of the table",
+        title="Section 5.1: the error of mined probabilities",
         setting=_words(
             setting,
-            "Five quasi-identifiers. The error of a chance as a share of the true one, averaged "
+            "Five quasi-identifiers. The error of a probability relative to the true one, averaged "
             "over signatures with enough rows, then over sets.",
         ),
         x_name="l",
@@ -254,7 +253,7 @@ def _errors_by_l(setting: Setting, five: dict[int, list[Attacked]]) -> Figure:
         y_name="average relative error",
         curves=(
             curve("mined", errors),
-            curve("what chance alone leaves open (not in the paper)", least),
+            curve("the least error possible (not in the paper)", least),
             curve("mined, with its sign", signed),
         ),
         statements=tuple(
@@ -307,7 +306,7 @@ def run_by_size(setting: Setting) -> Sequence[Figure]:
                     0.80307,
                     ours[0],
                     why=(
-                        "Which three the paper does not say. Those of its case study, "
+                        "The paper does not say which three. Those of its case study, "
                         f"{', '.join(_CASE_STUDY)}, give {average(other):.3f}, and "
                         f"{halves(other):.3f} with one half for signatures with too few rows."
                     ),

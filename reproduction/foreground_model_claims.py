@@ -1,4 +1,4 @@
-"""The claims of [Wong11] about Figures 1 to 3, compared with our results.
+"""The claims of [Wong11] about Figures 1 to 3, compared with the outcomes of our releases.
 
 References
 ----------
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
-from reproduction.foreground_trials import claimed, percent
-from reproduction.reproduced import Statement, compared
+from reproduction.foreground_trials import percent
+from reproduction.reproduced import Statement, claimed, compared
 from shoal.foreground.scoring import Score
 
 _MODELS = ("Anatomy", "Injector", "MASK", "t-closeness")
@@ -20,57 +20,49 @@ _LOW, _HIGH = 2, 10
 _LARGE_GROUPS = 4_000
 
 
-class _Outcome(Protocol):
-    """The outcome of a release; see `reproduction.foreground_models.Outcome`."""
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a release under the attack."""
 
-    @property
-    def mining(self) -> float: ...
-    @property
-    def publishing(self) -> float: ...
-    @property
-    def score(self) -> Score: ...
-    @property
-    def coherent(self) -> Score | None: ...
-    @property
-    def delta(self) -> float: ...
-    @property
-    def query_error(self) -> float: ...
-    @property
-    def mean_size(self) -> float: ...
-    @property
-    def largest_size(self) -> int: ...
-    @property
-    def most_carriers(self) -> int: ...
-    @property
-    def n_left_out(self) -> int: ...
-    @property
-    def best_ell(self) -> int | None: ...
+    mining: float  # CPU seconds, as is `publishing`.
+    publishing: float
+    score: Score  # The success of the paper's adversary.
+    delta: float  # The mean of the largest difference of probabilities in a bucket.
+    query_error: float  # The mean relative error of queries.
+    mean_size: float
+    largest_size: int
+    most_carriers: int  # The most rows with x that a bucket shows.
+    n_left_out: int
+    best_ell: int | None  # If rows were left out, the largest l that leaves none out.
+    # The success of an adversary with one additive model; None if not run.
+    coherent: Score | None = None
 
 
-_Outcomes = Mapping[tuple[str, int, int], "_Outcome | None"]
+Outcomes = Mapping[tuple[str, int, int], Outcome | None]
+"""By method, r and number of quasi-identifiers; None if nothing could be published."""
 
 
 class _Series:
     """The outcomes of one r, by method, over the numbers of quasi-identifiers."""
 
-    def __init__(self, outcomes: _Outcomes, r: int, sizes: Sequence[int]) -> None:
+    def __init__(self, outcomes: Outcomes, r: int, sizes: Sequence[int]) -> None:
         self._by_name = {
             name: [outcomes[name, r, size] for size in sizes]
             for name in dict.fromkeys(name for name, _, _ in outcomes)
         }
 
-    def of(self, name: str, value: Callable[[_Outcome], float]) -> list[float]:
+    def of(self, name: str, value: Callable[[Outcome], float]) -> list[float]:
         """Return a figure of a method at every size that could be published."""
         return [value(one) for one in self._by_name[name] if one is not None]
 
-    def grown(self, value: Callable[[_Outcome], float]) -> dict[str, bool]:
+    def grown(self, value: Callable[[Outcome], float]) -> dict[str, bool]:
         """Return, for each of the paper's models, whether a figure is larger at the end."""
         series = {name: self.of(name, value) for name in _MODELS}
         return {name: some[-1] > some[0] for name, some in series.items() if len(some) > 1}
 
 
 def statements_of(
-    kind: str, r: int, outcomes: _Outcomes, sizes: Sequence[int]
+    kind: str, r: int, outcomes: Outcomes, sizes: Sequence[int]
 ) -> tuple[Statement, ...]:
     """Return the paper's claims about a panel, by its name in `foreground_models`."""
     return _STATEMENTS[kind](r, outcomes, sizes)
@@ -79,7 +71,7 @@ def statements_of(
 def _growing(
     what: str,
     series: _Series,
-    value: Callable[[_Outcome], float],
+    value: Callable[[Outcome], float],
     *,
     but: Sequence[str] = (),
     why: str = "",
@@ -95,7 +87,7 @@ def _growing(
     )
 
 
-def _mining(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _mining(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     series = _Series(outcomes, r, sizes)
     first = _growing("mining takes longer with more attributes", series, lambda one: one.mining)
     if r == _LOW:
@@ -113,19 +105,19 @@ def _mining(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statemen
             "; ".join(f"{name} {low:.2f} and {high:.2f} s" for name, (low, high) in pairs.items()),
             holds=all(high > low for low, high in pairs.values()),
             why=(
-                "Fewer buckets hold x beside others who are alike, and each has more signatures; "
-                "which of the two weighs more depends on the algorithm. Here buckets that are "
-                "alike share a step. Seconds vary from run to run."
+                "Fewer buckets hold x, and each of them has more signatures; which of the two "
+                "weighs more depends on the algorithm. Here equal buckets share a step. Seconds "
+                "vary from run to run."
             ),
         ),
     )
 
 
-def _seconds(one: _Outcome) -> float:
+def _seconds(one: Outcome) -> float:
     return one.mining
 
 
-def _publishing(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _publishing(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     series = _Series(outcomes, r, sizes)
     return (
         _growing(
@@ -140,7 +132,7 @@ def _publishing(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Stat
     )
 
 
-def _breaches(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _breaches(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     series = _Series(outcomes, r, sizes)
     recalls = {name: series.of(name, lambda one: one.score.recall) for name in _MODELS}
     flags = {name: series.of(name, lambda one: one.score.false_flags) for name in _MODELS}
@@ -153,7 +145,7 @@ def _breaches(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
             series,
             lambda one: one.score.recall,
             but=["t-closeness"] if r == _LOW else [],
-            why="Where few attributes give away nobody, or everybody, others may add nothing.",
+            why="If few attributes disclose nobody, or everybody, more of them may add nothing.",
         ),
         claimed(
             "MASK has fewer breaches than Anatomy and Injector",
@@ -167,7 +159,7 @@ def _breaches(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
             "below 10 %",
             f"at most {percent(max(flags[worst], default=math.nan))} ({worst})",
             holds=max(flags[worst], default=0.0) < 0.1,
-            why="As in Section 5.1: who shares a bucket with x is flagged by one set or another.",
+            why="As in Section 5.1: some set flags nearly everybody who shares a bucket with x.",
         ),
     ]
     if r == _LOW:
@@ -185,7 +177,7 @@ def _breaches(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
                 f"{min(sizes_of):,.0f} to {max(sizes_of):,.0f}",
                 holds=min(sizes_of) >= _LARGE_GROUPS,
                 why=(
-                    "Other hierarchies and another measure of loss: the least of ours is near."
+                    "Other hierarchies and another measure of loss; our smallest size is close."
                     if min(sizes_of) >= 0.9 * _LARGE_GROUPS
                     else "Other hierarchies and another measure of loss, or a smaller table."
                 ),
@@ -203,14 +195,14 @@ def _breaches(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
     return (*found, *_buckets(r, outcomes, sizes), *_left_out(r, outcomes, sizes))
 
 
-def _buckets(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _buckets(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     """Compare the groups of MASK with those that Section 3 mentions."""
     size = 5 if 5 in sizes else sizes[-1]
     one = outcomes["MASK", r, size]
     if one is None:
         return ()
     why = (
-        "Mondrian makes our table k-anonymous, and never parts people who are alike. The paper "
+        "Mondrian makes our table k-anonymous and never separates people who are alike. The paper "
         "does not say how its groups are formed."
     )
     printed = (23, 8) if r == _LOW else (113, 5)
@@ -225,7 +217,7 @@ def _buckets(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Stateme
     )
 
 
-def _left_out(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _left_out(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     """State where a model could not be run as in the paper."""
     injector = [outcomes["Injector", r, size] for size in sizes]
     most = max((one.n_left_out for one in injector if one is not None), default=0)
@@ -248,7 +240,7 @@ def _left_out(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
     )
 
 
-def _delta(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _delta(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     series = _Series(outcomes, r, sizes)
     deltas = {name: series.of(name, lambda one: one.delta) for name in _MODELS}
     means = {name: sum(some) / len(some) for name, some in deltas.items() if some}
@@ -259,8 +251,8 @@ def _delta(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement
             series,
             lambda one: one.delta,
             why=(
-                "With t-closeness chances are mined from a handful of groups, and how far they "
-                "are apart depends on which groups full-domain generalization happens to form."
+                "With t-closeness, probabilities are mined from a handful of groups, and how far "
+                "apart they are depends on which groups full-domain generalization happens to form."
             ),
         ),
         claimed(
@@ -269,9 +261,9 @@ def _delta(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement
             ", ".join(f"{name} {means[name]:.4f}" for name in order),
             holds=set(order[:2]) == {"Anatomy", "Injector"} and order[2:3] == ["MASK"],
             why=(
-                "Every signature occurs in groups of thousands of rows, so that the largest "
-                "difference in such a group is that of all chances; and a handful of groups "
-                "determine them so badly that they lie far apart."
+                "Every signature occurs in groups of thousands of rows, so the largest difference "
+                "in such a group is that of all probabilities; and a handful of groups determine "
+                "them so poorly that they lie far apart."
             ),
         ),
     ]
@@ -292,19 +284,19 @@ def _delta(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement
                 ),
                 holds=all(high < low for low, high in pairs.values()),
                 why=(
-                    "Chances of signatures do not depend on r, and larger groups hold more "
-                    "signatures, so that the largest difference in a group grows."
+                    "The probabilities of signatures do not depend on r, and larger groups hold "
+                    "more signatures, so the largest difference in a group grows."
                 ),
             )
         )
     return tuple(found)
 
 
-def _spread(one: _Outcome) -> float:
+def _spread(one: Outcome) -> float:
     return one.delta
 
 
-def _queries(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _queries(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     series = _Series(outcomes, r, sizes)
     errors = {name: series.of(name, lambda one: one.query_error) for name in _MODELS}
     others = [error for name, some in errors.items() if name != "t-closeness" for error in some]
@@ -319,7 +311,7 @@ def _queries(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Stateme
     )
 
 
-def _coherent(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
+def _coherent(r: int, outcomes: Outcomes, sizes: Sequence[int]) -> tuple[Statement, ...]:
     (size,) = sizes
     one = outcomes["Anatomy", r, size]
     safe = next(
@@ -343,7 +335,7 @@ def _coherent(r: int, outcomes: _Outcomes, sizes: Sequence[int]) -> tuple[Statem
     return tuple(found)
 
 
-_STATEMENTS: Mapping[str, Callable[[int, _Outcomes, Sequence[int]], tuple[Statement, ...]]] = {
+_STATEMENTS: Mapping[str, Callable[[int, Outcomes, Sequence[int]], tuple[Statement, ...]]] = {
     "mining": _mining,
     "publishing": _publishing,
     "breaches": _breaches,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reproduction.foreground_model_claims import statements_of
+from reproduction.foreground_model_claims import Outcome, Outcomes, statements_of
 from reproduction.foreground_trials import (
     QUASI,
     Attacked,
@@ -25,8 +25,7 @@ from reproduction.foreground_trials import (
     epsilon_of,
     rows_words,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Figure
+from reproduction.reproduced import Figure, Setting
 from shoal.core.declared import changed
 from shoal.core.errors import InfeasibleError
 from shoal.core.method import Method
@@ -51,28 +50,6 @@ _T_CLOSENESS = "t-closeness"
 _PAPERS = ("Anatomy", "MASK", "Injector", _T_CLOSENESS)
 _BESIDE = "not in the paper"
 _MONDRIAN, _SAFE = f"Mondrian ({_BESIDE})", f"foreground_safe ({_BESIDE})"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a release under the attack."""
-
-    mining: float  # CPU seconds, as is `publishing`.
-    publishing: float
-    score: Score  # The success of the paper's adversary.
-    delta: float  # The mean of the largest difference of probabilities in a bucket.
-    query_error: float  # The mean relative error of queries.
-    mean_size: float
-    largest_size: int
-    most_carriers: int  # The most rows with x that a bucket shows.
-    n_left_out: int
-    best_ell: int | None  # If rows were left out, the largest l that leaves none out.
-    # The success of an adversary with one additive model; None if not run.
-    coherent: Score | None = None
-
-
-Outcomes = Mapping[tuple[str, int, int], Outcome | None]
-"""By method, r and number of quasi-identifiers; None if nothing could be published."""
 
 
 def run_models(setting: Setting) -> Sequence[Figure]:

@@ -12,7 +12,7 @@ be used for Privacy Breaches? TKDD 5(3), 2011; Section 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,8 +20,7 @@ from time import process_time
 
 import numpy as np
 
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Statement
+from reproduction.reproduced import Curve, Setting
 from shoal.core.arrays import Counts, Floats
 from shoal.core.errors import InternalError
 from shoal.core.method import Method
@@ -33,7 +32,7 @@ from shoal.foreground.additive import fit_additive
 from shoal.foreground.attack import Foreground
 from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
 from shoal.foreground.expectation_maximization import Target
-from shoal.foreground.mining import Exposure, GlobalDistribution, Policy, expose
+from shoal.foreground.mining import Exposure, GlobalDistribution, Policy, expose, mine
 from shoal.foreground.scoring import Score, score
 from shoal.locating.exposed import Exposed
 from shoal.release.opened import Release
@@ -62,9 +61,7 @@ def _rows(path: Path, n_rows: int | None, seed: int) -> Dataset:
 
 def adult_columns(setting: Setting, quasi: Sequence[str]) -> EngineTable:
     """Read Adult with some quasi-identifiers; a sample of it in a quick run."""
-    if setting.adult is None:
-        raise InternalError("An experiment on Adult was run without it.")
-    rows = _rows(setting.adult, _N_QUICK if setting.is_quick else None, setting.seed)
+    rows = _rows(setting.adult_file, _N_QUICK if setting.is_quick else None, setting.seed)
     columns = (*quasi, SENSITIVE)
     schema = Schema(
         quasi=quasi,
@@ -195,19 +192,6 @@ def attacked(table: EngineTable, method: Method, seed: int) -> Attacked:
     )
 
 
-def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -> Statement:
-    """Judge a claim that the paper makes in words; `why` is shown only if it does not hold.
-
-    Examples
-    --------
-    >>> claimed("no breach", "none", "3", holds=False, why="other groups").verdict
-    'differs'
-    """
-    if holds:
-        return Statement(what, printed, ours, "reproduced")
-    return Statement(what, printed, ours, "differs", why)
-
-
 def percent(share: float) -> str:
     """Write a share in percent.
 
@@ -222,3 +206,55 @@ def percent(share: float) -> str:
 def curve(name: str, numbers: Sequence[float] | Floats) -> Curve:
     """Return numbers as a curve."""
     return Curve(name, tuple(float(number) for number in numbers))
+
+
+# --- the error of mined probabilities that no method of mining can avoid -------------------------
+
+# A release of Anatomy does not show who in a bucket has x. Even an adversary who knew every
+# probability could only guess the carriers of a signature, because each bucket that the signature
+# shares with others is a random draw. The release does not determine the shares of the table any
+# better than that ([Wong11] Section 5.1: the average relative error of global probabilities).
+
+_OF_A_NORMAL = float(np.sqrt(2 / np.pi))
+"""The mean absolute deviation of a normal variable, in standard deviations."""
+
+
+def least_error(one: Attacked) -> float:
+    """Return the mean relative error that remains if buckets hold at most one carrier.
+
+    Whether the carrier of a bucket belongs to a signature is a random draw; the draws of all
+    buckets add up to the carriers of the signature.
+    """
+    target = one.target
+    errors = []
+    sets = [found.attributes for found in one.distributions]
+    for found, p in mine(target, sets):
+        classes = found.attributes.class_of_look[target.exposed.look[target.entry]]
+        n_classes = found.attributes.n_signatures + 1
+        key = target.bucket * n_classes + classes
+        weight = target.exposed.count[target.entry] * p
+        chance = np.bincount(key, weight, len(target.carrying_buckets) * n_classes)
+        chance = chance.reshape(-1, n_classes)
+        spread = np.sqrt((chance * (1 - chance)).sum(axis=0))[:-1]
+        carriers = _carriers(one, found)
+        errors.append(float(np.mean(spread[carriers > 0] / carriers[carriers > 0])))
+    return _OF_A_NORMAL * float(np.mean(errors))
+
+
+def signed_error(one: Attacked) -> float:
+    """Return the mean relative error in which positive and negative errors cancel out."""
+    return float(np.mean([np.mean(relative) for relative in _relative_errors(one)]))
+
+
+def _relative_errors(one: Attacked) -> Iterator[Floats]:
+    for found in one.distributions:
+        carriers = _carriers(one, found)
+        truth = carriers / found.attributes.counts
+        told = carriers > 0
+        yield (found.f[: len(truth)][told] - truth[told]) / truth[told]
+
+
+def _carriers(one: Attacked, found: GlobalDistribution) -> Floats:
+    """Count the rows of each signature that carry x."""
+    which, n_classes = found.attributes.class_of_look, found.attributes.n_signatures + 1
+    return np.bincount(which, one.carriers_of_look, n_classes)[:-1].astype(np.float64)

@@ -23,9 +23,7 @@ from reproduction.injector_trials import (
     adult_rows,
     setting_words,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure, Statement, compared
-from shoal.core.errors import InternalError
+from reproduction.reproduced import Curve, Figure, Setting, Statement, claimed, compared
 from shoal.datasets.adult import adult, adult_hierarchy
 from shoal.datasets.dataset import Column, Encoded
 from shoal.engines.sql.table import EngineTable
@@ -59,8 +57,8 @@ _NEAR = 0.2
 99.7."""
 _FITTED = (
     "Fitted: the paper states neither its rows nor its hierarchies, only how high these are. Of "
-    "the ways to choose rows, and to group values and ages within these heights, those were taken "
-    "that come near to Figure 3, so that numbers which agree are no independent finding."
+    "the ways to choose rows, and to group values and ages within these heights, we took those "
+    "that come close to Figure 3, so numbers that agree are not an independent finding."
 )
 _EXAMPLES = (
     ("workclass", "Government", "Priv-house-serv"),
@@ -74,9 +72,7 @@ _OTHER_BANDS, _OTHER_ORIGIN, _LAST_CUT = (3, 12, 24), 0, 96
 
 def run_table(setting: Setting) -> Sequence[Figure]:
     """Draw Table III."""
-    if setting.adult is None:
-        raise InternalError("An experiment on Adult was run without it.")
-    file, rows = adult(setting.adult, "all"), adult_rows(setting)
+    file, rows = adult(setting.adult_file, "all"), adult_rows(setting)
     in_file = {name: _n_values(file.columns[name]) for name in _TABLE_3}
     in_rows = {name: _n_values(rows.columns[name]) for name in _TABLE_3}
     levels = {
@@ -207,18 +203,18 @@ def _rule_statements(
         why = (
             "the paper does not print its hierarchies. With bands of ages of "
             f"{bands} years, counted from {_OTHER_ORIGIN}, there are {n_other[min_exp]}; of 6,053 "
-            "hierarchies of regular bands that were tried none gives |R| for every minExp"
+            "hierarchies of regular bands that we tried, none gives |R| for every minExp"
         )
         printed = _FIGURE_3[min_exp][0]
         yield compared(f"|R|, minExp {min_exp}", printed, len(one.rules), within=0, why=why)
     for column, node, value in _EXAMPLES:
         n_found = sum(_has_rule(one.rules, column, node, value) for one in mined.values())
-        yield Statement(
+        yield claimed(
             f"the rule {column} = {node} => not {value}",
             "discovered",
             f"for {n_found} of {len(mined)} minExp",
-            "reproduced" if n_found == len(mined) else "differs",
-            "" if n_found == len(mined) else "The rows are others.",
+            holds=n_found == len(mined),
+            why="The rows are others.",
         )
     yield Statement(
         "rules that name any number of quasi-identifiers, minExp 0.75 to 0.95",

@@ -21,8 +21,8 @@ _VERDICTS: tuple[str, ...] = get_args(Verdict)
 _COLUMNS = ("what", "printed", "ours", "verdict", "why")
 _LONG_WORD = 24
 _COMPARED = (
-    "The figures of a paper are pictures: what can be compared is what its text, its tables and "
-    "the words in its figures state. Where ours differs, the last column has our best explanation."
+    "The figures of a paper are pictures, so only the statements of its text, its tables and the "
+    "words in its figures are compared. If ours differ, the last column has our best explanation."
 )
 _QUICK = (
     "This was a quick run, on samples and with few repetitions, to see that everything runs. "

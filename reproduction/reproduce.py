@@ -2,18 +2,27 @@
 
 Every paper has a module in `reproduction` that lists its experiments. Some need the Adult table,
 which is the user's own file; without it the other experiments are run, and the page lists those
-left out. The folder of results is written completely or not at all.
+left out.
+
+The folder of results is written completely or not at all. It is filled under a temporary name next
+to its final place and synced to disk. Then the folder that it replaces, if any, is moved aside, the
+new one is moved into place, and the old one is removed. One process at a time does so: it holds the
+lock `.NAME.lock`. The remains of a killed process are cleaned up by the next one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import errno
 import io
 import math
 import os
 import re
+import secrets
+import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -28,18 +37,18 @@ from reproduction.page import (
     html_page,
     markdown_page,
 )
-from reproduction.planned import Planned, Setting
-from reproduction.reproduced import Figure, Statement
-from reproduction.whole_folder import refuse_foreign, whole_folder
-from shoal.core.errors import DataError, InternalError, ParameterError
+from reproduction.reproduced import Figure, Planned, Setting, Statement
+from shoal.core.documents import sync
+from shoal.core.errors import DataError, EngineError, InternalError, ParameterError
 from shoal.core.exact import whole
 from shoal.core.progress import Progress, silent
 from shoal.core.version import __version__
+from shoal.engines.private_directory import FileLock
 
 _PAGE, _TEXT = "reproduction.html", "reproduction.md"
 _FIGURES, _DATA = "figures", "data"
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
-_NEEDS_ADULT = "it runs on the Adult table, which was not given."
+_NEEDS_ADULT = "it needs the Adult table, which was not given."
 
 
 @dataclass(frozen=True)
@@ -154,14 +163,14 @@ def _chosen(papers: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _found(adult: str | os.PathLike[str] | None) -> Path | None:
-    """Refuse a missing table before hours of work, not after them."""
+    """Return the path of the Adult table; refuse a missing file before hours of work."""
     if adult is None:
         return None
     path = Path(adult)
     if not path.is_file():
         raise DataError(
-            f"The Adult table {str(path)!r} is not there.",
-            hint="leave it out to run what needs none.",
+            f"There is no file {str(path)!r} for the Adult table.",
+            hint="leave it out to run only the experiments that do not need it.",
         )
     return path
 
@@ -202,7 +211,7 @@ def _unjudged(figure: Figure) -> Figure:
 
 
 def _check(paper: str, figures: Sequence[Figure]) -> None:
-    """Refuse figures that cannot be written: they are made by programs, which have bugs."""
+    """Raise `InternalError` for figures that cannot be written, which are a bug in our code."""
     names = [figure.name for figure in figures]
     for figure in figures:
         if not _NAME.fullmatch(figure.name) or names.count(figure.name) > 1:
@@ -278,3 +287,98 @@ def _is_own(folder: Path) -> bool:
 
 def _is_part(path: Path) -> bool:
     return (str(path.parent), path.suffix) in ((_FIGURES, ".svg"), (_DATA, ".csv"))
+
+
+def refuse_foreign(target: Path, is_own: Callable[[Path], bool]) -> None:
+    """Check that a folder can be written, before any other work; see `whole_folder`."""
+    place = target.resolve()
+    if not place.name:
+        raise ParameterError("Results cannot be written to the root of a disk.")
+    with _explained(target):
+        if place.exists() and not _is_replaceable(place, is_own):
+            raise ParameterError(
+                f"{target} holds something else, so it is not replaced.",
+                hint="choose another folder.",
+            )
+        above = next(path for path in place.parents if path.exists())
+        if not above.is_dir() or not os.access(above, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@contextlib.contextmanager
+def whole_folder(target: Path, is_own: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield a new folder to fill; it is moved into place if no error is raised meanwhile.
+
+    `is_own` returns whether a folder that is not empty was written like this one, so that it may be
+    replaced. Raises `ParameterError` if anything else is in the place, and `EngineError` if another
+    process is writing there or the file system refuses.
+    """
+    place = target.resolve()
+    refuse_foreign(target, is_own)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_explained(target))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock.take(place.with_name(f".{place.name}.lock"))
+        if lock is None:
+            raise EngineError(
+                f"Another process is writing {target}.",
+                hint="wait until it is done, or choose another folder.",
+            )
+        stack.callback(lock.release)
+        if lock.is_exclusive:
+            _recover(place)
+        new = _beside(place, "new")
+        stack.callback(shutil.rmtree, new, ignore_errors=True)
+        new.mkdir()
+        yield new
+        refuse_foreign(target, is_own)
+        _move_in(new, place)
+
+
+@contextlib.contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            f"{target} could not be written: {error.strerror}.",
+            hint="check that you may write there and that there is enough space.",
+        ) from None
+
+
+def _is_replaceable(place: Path, is_own: Callable[[Path], bool]) -> bool:
+    return place.is_dir() and (not any(place.iterdir()) or is_own(place))
+
+
+def _beside(place: Path, word: str) -> Path:
+    return place.with_name(f".{place.name}.{word}-{secrets.token_hex(4)}")
+
+
+def _recover(place: Path) -> None:
+    """Restore an old folder that a killed process moved aside, and remove its other remains."""
+    pattern = re.compile(rf"\.{re.escape(place.name)}\.(new|old)-[0-9a-f]{{8}}")
+    for path in list(place.parent.iterdir()):
+        found = pattern.fullmatch(path.name)
+        if found is None:
+            continue
+        if found.group(1) == "old" and not place.exists():
+            path.rename(place)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _move_in(new: Path, place: Path) -> None:
+    for path in (*new.rglob("*"), new):
+        sync(path)
+    old = _beside(place, "old")
+    if place.exists():
+        place.rename(old)
+    try:
+        new.rename(place)
+    except BaseException:
+        if old.exists() and not place.exists():
+            old.rename(place)
+        raise
+    with contextlib.suppress(OSError):
+        sync(place.parent)
+    shutil.rmtree(old, ignore_errors=True)

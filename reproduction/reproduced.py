@@ -2,13 +2,17 @@
 
 A paper's figures are pictures, so only the statements of its text can be compared. Each figure of
 ours therefore carries statements with the number that the paper prints, our number and a verdict;
-if the numbers differ, also our explanation.
+if the numbers differ, also our explanation. Every paper lists its experiments as `Planned`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
+
+from shoal.core.errors import InternalError
 
 Verdict = Literal["reproduced", "differs", "not stated in the paper", "not judged"]
 
@@ -81,6 +85,21 @@ def compared(
     return Statement(what, _shown(printed, digits), shown, "differs", _told(printed, ours, why))
 
 
+def claimed(what: str, printed: str, ours: str, *, holds: bool, why: str = "") -> Statement:
+    """Judge a claim that the paper makes in words.
+
+    `why` is our best explanation, shown only if the claim does not hold.
+
+    Examples
+    --------
+    >>> claimed("rules", "decrease with the rows", "8,219 to 355", holds=True).verdict
+    'reproduced'
+    """
+    if holds:
+        return Statement(what, printed, ours, "reproduced")
+    return Statement(what, printed, ours, "differs", why)
+
+
 def _told(printed: float, ours: float, why: str) -> str:
     """Write by how much two numbers differ, and why."""
     more = "more" if ours > printed else "less"
@@ -92,3 +111,30 @@ def _shown(number: float, digits: int) -> str:
     if number == int(number) and abs(number) < 10**15:
         return f"{int(number):,}"
     return f"{number:.{digits}g}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The setting shared by all experiments of a run."""
+
+    adult: Path | None = None  # The Adult table as a CSV file; None if it is not available.
+    # Whether to run only samples and few repetitions, to see that everything works.
+    is_quick: bool = False
+    seed: int = 0  # The seed of random draws.
+
+    @property
+    def adult_file(self) -> Path:
+        """The Adult table, for the experiments that need it."""
+        if self.adult is None:
+            raise InternalError("An experiment on Adult was run without it.")
+        return self.adult
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One experiment of a paper."""
+
+    title: str  # The paper's name for it, such as ``Figure 4``, and its subject.
+    needs_adult: bool  # Whether it needs the Adult table.
+    # Returns one or several figures, such as Figures 5(a) and 5(b).
+    run: Callable[[Setting], Sequence[Figure]]

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure, Statement
-from reproduction.slicing_adult import ELLS
-from reproduction.slicing_tables import (
+from reproduction.reproduced import Curve, Figure, Setting, Statement
+from reproduction.slicing_adult import (
+    ELLS,
     NEAREST,
     SENSITIVE,
     TABLES,
@@ -45,8 +44,8 @@ _ORIGINAL = "original"
 _GENERALIZED, _BUCKETIZED, _SLICED = "generalization", "bucketization", "slicing"
 _METHODS = (_GENERALIZED, _BUCKETIZED, _SLICED)
 _FOLLOWS = (
-    " This table also has education_num, which is education written as a number: whoever has it "
-    "copies education from it, and nothing is learned."
+    " This table also has education_num, which is education written as a number: a model copies "
+    "education from it and learns nothing."
 )
 _DRAWN, _EXPECTED = "linked at random", "expected tables"
 _CUTS = ("strict", "relaxed")
@@ -231,7 +230,7 @@ def _unlinked(setting: Setting, trials: _Trials) -> Figure:
         setting=setting_words(
             setting,
             f"{trials.table}, sliced with {trials.cuts} cuts, naive Bayes",
-            "Expected tables: the rows of every value beside every class, on average over all "
+            "Expected tables: the number of rows with each value and each class, averaged over all "
             "linkings; nothing is drawn.",
             _N_QUICK,
         ),
@@ -317,10 +316,10 @@ def _why(target: str, by_cuts: Mapping[str, _Trials]) -> str:
     return (
         f"Strict Mondrian also cuts on sex: bucketized, {100 * strict.of_one_sex:.0f} % of the "
         f"people are in buckets of one sex ({100 * relaxed.of_one_sex:.0f} % with relaxed cuts), "
-        "so that the other methods keep what slicing keeps on purpose, while slicing needs l "
-        "occupations of each sex in every bucket and cannot cut on sex. With relaxed cuts slicing "
-        f"is {_told(relaxed.gains(_BUCKETIZED, target))}, against bucketization. The paper does "
-        "not say which cuts it makes."
+        "so the other methods keep what slicing keeps on purpose, while slicing needs l "
+        "occupations of each sex in every bucket and cannot cut on sex. With relaxed cuts, slicing "
+        f"is {_told(relaxed.gains(_BUCKETIZED, target))}, compared with bucketization. The paper "
+        "does not say which cuts it makes."
     )
 
 
@@ -333,5 +332,5 @@ def _loss_by_linking(trials: _Trials, target: str, drawn: Curve, expected: Curve
         "it may lose utility",
         f"{min(gained):+.2f} to {max(gained):+.2f} points" if gained else "no row was held out",
         "reproduced" if is_lost else "not judged",
-        "" if is_lost else "What is expected of all linkings does not always do better here.",
+        "" if is_lost else "Averages over all linkings are not always better here.",
     )

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure, Statement
-from reproduction.slicing_tables import (
+from reproduction.reproduced import Curve, Figure, Setting, Statement, claimed
+from reproduction.slicing_adult import (
     TABLES,
     adult_rows,
     all_known,
@@ -193,14 +192,13 @@ def _fakes(setting: Setting, places: Sequence[_Place], found: _Findings) -> Figu
 
 
 def _fake_statement(kind: str, place: _Place, found: Found) -> Statement:
-    is_more = found.n_fakes > found.n_tuples
-    return Statement(
+    return claimed(
         f"fake tuples, {kind}, {place}",
         "very many, as compared to the original tuples",
         f"{found.n_fakes:,.0f}, {found.n_fakes / found.n_tuples:,.3g} times the "
         f"{found.n_tuples:,.0f} different tuples",
-        "reproduced" if is_more else "differs",
-        "" if is_more else "There are fewer fakes than tuples.",
+        holds=found.n_fakes > found.n_tuples,
+        why="There are fewer fakes than tuples.",
     )
 
 
@@ -245,8 +243,8 @@ def _closeness(kind: str, place: _Place, found: Found) -> Statement:
         "reproduced" if is_close else "differs",
         told
         if is_close
-        else f"{told} With few attributes, many people are alike, so that what they have in common "
-        "is in many buckets; what nobody has is made of rare values.",
+        else f"{told} With few attributes many people are alike, so common combinations are in "
+        "many buckets, and fake ones consist of rare values.",
     )
 
 
@@ -259,12 +257,12 @@ def _held_out(
     kinds = (_BUCKETIZED, *_SLICED)
     return Figure(
         name="held-out-people",
-        title="Sections 5 and 6.3: members told from people who are not in the table",
+        title="Sections 5 and 6.3: distinguishing members from people who are not in the table",
         setting=_words(
             setting,
             "OCC-7 and OCC-15",
-            f"{_RANDOM} A random half is published, the other half is held out; all attributes are "
-            "known of people. 0.5 is a guess.",
+            f"{_RANDOM} A random half is published, the other half is held out; all attributes of "
+            "people are known. 0.5 is as good as a guess.",
         ),
         x_name="table and buckets",
         x=tuple(map(str, places)),
@@ -304,8 +302,8 @@ def _protection(places: Sequence[_Place], found: _Findings) -> Iterator[Statemen
                 f"A difference up to {by_chance:.2g} may be chance. Of the people held out "
                 f"{100 * one.others:.1f} % match a bucket, among {one.n_fakes:.3g} fake tuples."
                 + (
-                    " Members are still told from others almost always: fakes are mostly people "
-                    "who do not exist."
+                    " Members are still distinguished from others almost always: most fakes are "
+                    "people who do not exist."
                     if one.auc > _EASY
                     else ""
                 ),

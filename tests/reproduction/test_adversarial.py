@@ -7,10 +7,9 @@ import re
 
 import pytest
 from reproduction import adversarial_adult, adversarial_blanking, adversarial_tables
-from reproduction.adversarial import PLANNED
-from reproduction.adversarial_examples import examples
-from reproduction.adversarial_tables import among_draws, claimed, fit_of_line
-from reproduction.planned import Setting
+from reproduction.adversarial import PLANNED, examples
+from reproduction.adversarial_tables import among_draws, fit_of_line
+from reproduction.reproduced import Setting, claimed
 
 from shoal.core import kernels
 

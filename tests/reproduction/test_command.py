@@ -9,8 +9,7 @@ import types
 import pytest
 from reproduction import ALL, PAPERS
 from reproduction import __main__ as reproduce_command
-from reproduction.planned import Planned
-from reproduction.reproduced import Curve, Figure, compared
+from reproduction.reproduced import Curve, Figure, Planned, compared
 from typer.testing import CliRunner
 
 import shoal
@@ -52,7 +51,7 @@ def planned(*titles):
 
 
 def test_all_papers_can_be_named():
-    assert (*PAPERS, ALL) == reproduce_command.PAPERS
+    assert (*PAPERS, ALL) == reproduce_command._NAMES
 
 
 @pytest.fixture
@@ -96,7 +95,7 @@ def test_with_json_there_is_one_document(run, injector):
     [
         (("poker",), 3, "There is no paper 'poker'"),
         (("injector", "--seed", "-1"), 3, "seed must be"),
-        (("injector", "--adult", "none.csv"), 5, "is not there"),
+        (("injector", "--adult", "none.csv"), 5, "There is no file"),
         (("injector", "--to", "mine"), 3, "holds something else"),
         (("injector", "--seed", "x"), 2, "Invalid value"),
     ],

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from reproduction import foreground, foreground_model_claims
 from reproduction.foreground_breaches import run_case_study
-from reproduction.foreground_errors import least_error, signed_error
-from reproduction.foreground_models import Outcome
+from reproduction.foreground_model_claims import Outcome
 from reproduction.foreground_trials import (
     QUASI,
     adult_columns,
     attacked,
-    claimed,
     epsilon_of,
+    least_error,
+    signed_error,
 )
-from reproduction.planned import Setting
+from reproduction.reproduced import Setting, claimed
 
 import shoal
 from shoal.datasets.adult import LOW_EDUCATION

@@ -7,11 +7,6 @@ import math
 import numpy as np
 import pytest
 from reproduction.injector import PLANNED
-from reproduction.injector_claims import (
-    excluded_share,
-    fits_axis,
-    smaller_than_anatomy,
-)
 from reproduction.injector_trials import (
     ANATOMY,
     INJECTORS,
@@ -22,11 +17,13 @@ from reproduction.injector_trials import (
     anatomized,
     axes,
     everywhere,
+    excluded_share,
+    fits_axis,
     method_of,
     sample,
+    smaller_than_anatomy,
 )
-from reproduction.planned import Setting
-from reproduction.reproduced import Curve, Figure
+from reproduction.reproduced import Curve, Figure, Setting
 
 import shoal
 from shoal.checks import valid_values

@@ -13,9 +13,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from reproduction import PAPERS
 from reproduction import reproduce as job
-from reproduction import whole_folder as folders
-from reproduction.planned import Planned
-from reproduction.reproduced import Curve, Figure, Statement, compared
+from reproduction.reproduced import Curve, Figure, Planned, Statement, compared
 
 from shoal.core.errors import DataError, EngineError, InternalError, ParameterError
 from shoal.engines.private_directory import FileLock
@@ -128,7 +126,7 @@ def test_without_adult_it_says_what_it_left_out(paper, target, tmp_path):
     for name in ("reproduction.html", "reproduction.md"):
         text = (target / name).read_text()
         assert "Figure 2 (Adult)" in text
-        assert "it runs on the Adult table, which was not given" in text
+        assert "it needs the Adult table, which was not given" in text
     table = tmp_path / "adult.csv"
     table.touch()
     given = job.reproduce("injector", adult=table, folder=target)
@@ -350,20 +348,20 @@ def test_what_a_killed_process_left_is_undone(injector, target):
     before = (target / "reproduction.html").read_bytes()
     code = (
         "import os, sys\nfrom pathlib import Path\n"
-        "from reproduction import whole_folder as folders\n"
+        "from reproduction import reproduce as job\n"
         "right = Path.rename\n"
         "def rename(self, other):\n"
         "    if '.new-' in self.name:\n"
         "        os.kill(os.getpid(), 9)\n"
         "    return right(self, other)\n"
         "Path.rename = rename\n"
-        "with folders.whole_folder(Path(sys.argv[1]), lambda _: True) as new:\n"
+        "with job.whole_folder(Path(sys.argv[1]), lambda _: True) as new:\n"
         "    (new / 'half').write_text('x')\n"
     )
     ran = subprocess.run([sys.executable, "-c", code, str(target)], cwd=PROJECT, check=False)
     assert ran.returncode == -9
     assert not target.exists()
-    with folders.whole_folder(target, job._is_own) as new:
+    with job.whole_folder(target, job._is_own) as new:
         assert (target / "reproduction.html").read_bytes() == before
         (new / "whole").write_text("x")
     assert everything(target) == {"whole"}

@@ -7,12 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from reproduction.planned import Setting
+from reproduction.reproduced import Setting
 from reproduction.slicing import PLANNED
+from reproduction.slicing_adult import adult_rows, all_known, judge_growth, two_columns
 from reproduction.slicing_classification import Gain, is_better, methods_of
-from reproduction.slicing_efficiency import judge_growth
 from reproduction.slicing_fakes import Found
-from reproduction.slicing_tables import adult_rows, all_known, two_columns
 
 import shoal
 from shoal.core.display import Section
