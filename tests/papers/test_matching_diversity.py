@@ -7,9 +7,10 @@ import pytest
 
 from shoal.checks import Evidence, Witness, check, valid_values
 from shoal.core.adversary_guarantees import MatchingDiversity
+from shoal.core.arrays import marks_of
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
-from shoal.injector.matching import marks_of, valid_of_bucket
+from shoal.injector.matching import valid_of_bucket
 
 # Table I: sex, disease and, from Table II, group.
 PATIENTS = [

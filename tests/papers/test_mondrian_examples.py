@@ -17,7 +17,7 @@ from shoal.core.secret import Secret
 from shoal.datasets.papers import slicing_buckets, slicing_patients
 from shoal.grouping._kernels import Rules
 from shoal.grouping.mondrian import Mondrian
-from shoal.grouping.requirements import CloseCalls, Limits, distance_between
+from shoal.grouping.thresholds import CloseCalls, Limits, distance_between
 from shoal.hierarchies.hierarchy import Hierarchy
 
 

@@ -31,7 +31,7 @@ from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.tree import Tree
 from shoal.grouping.full_domain import FullDomain
-from shoal.grouping.requirements import Limits, distance_between
+from shoal.grouping.thresholds import Limits, distance_between
 from shoal.hierarchies.hierarchy import Hierarchy
 
 Text = str | None

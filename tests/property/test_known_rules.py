@@ -11,9 +11,8 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import DataError
 from shoal.injector.check.known_rules import excluded_by_facts, forbidden_by_rules
-from shoal.injector.extents import Setting
 from shoal.injector.nodes import Node
-from shoal.injector.resolving import resolve
+from shoal.injector.resolving import Setting, resolve
 from shoal.knowledge import Fact, Knowledge, NegativeRule
 
 AGES = ["18", "20.5", "29", "41"]

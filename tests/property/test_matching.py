@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from shoal.checks import Evidence, check, fewest_valid_values, valid_values
 from shoal.core import kernels
 from shoal.core.adversary_guarantees import MatchingDiversity
+from shoal.core.arrays import marks_of, words_of
 from shoal.core.cells import Buckets
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError
@@ -26,11 +27,9 @@ from shoal.injector.check.matching_diversity import Witness
 from shoal.injector.matching import (
     Occupants,
     count_values,
-    marks_of,
     matching_values,
     simple_values,
     valid_of_bucket,
-    words_of,
 )
 
 thorough = settings(max_examples=300, deadline=None)

@@ -241,7 +241,7 @@ def test_seeds_are_whole_numbers(seed, target, injector):
 
 def test_an_adult_table_that_is_not_there_is_refused_before_anything_runs(paper, tmp_path):
     paper("injector", Planned("Figure 1", False, lambda _: pytest.fail("it ran")))
-    with pytest.raises(DataError, match="not there"):
+    with pytest.raises(DataError, match="There is no file"):
         job.reproduce("injector", adult=tmp_path / "none.csv", folder=tmp_path / "results")
     assert list(tmp_path.iterdir()) == []
 

@@ -41,9 +41,8 @@ from shoal.core.guarantees import BANDWIDTH
 from shoal.core.parameters import OptionalExact, Parameter, exact_number, from_file
 from shoal.core.release import People, Published
 from shoal.core.shapes import Model
-from shoal.injector.extents import Setting
 from shoal.injector.known import Knowledge
-from shoal.injector.resolving import resolve
+from shoal.injector.resolving import Setting, resolve
 from shoal.locating.location import Locations, chunks, match_lines, spread
 
 _N_WORST = 10
@@ -201,7 +200,7 @@ class Belief(Attack):
             beliefs = overall_of_release(published, buckets)
         if beliefs is None:
             return None, resolve(knowledge, Setting.of_published(published)).unresolved
-        found = resolve(knowledge, Setting.of_beliefs(published, beliefs.cells, beliefs.domain))
+        found = resolve(knowledge, Setting.of_people(published, beliefs.cells, beliefs.domain))
         return inform_by(beliefs, found), found.unresolved
 
     def aims(self, published: Published) -> tuple[list[tuple[int, ...]], Fraction] | None:

@@ -30,10 +30,9 @@ from shoal.core.release import Published
 from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.injector.association_rules import PositiveRule
-from shoal.injector.extents import Setting
 from shoal.injector.known import Knowledge
 from shoal.injector.miners import sensitive_of
-from shoal.injector.resolving import Resolution, resolve
+from shoal.injector.resolving import Resolution, Setting, resolve
 
 _AGREES = 1e-9
 """Tolerance of a condition, relative to the largest difference of values."""

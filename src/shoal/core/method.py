@@ -100,9 +100,12 @@ class Method(Declared, ABC):
         """Refuse rows that the method cannot work on; return remarks on them for the steward."""
         return ()
 
-    @abstractmethod
     def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns whose values make rows interchangeable."""
+        """Return the columns whose values make rows interchangeable.
+
+        By default these are the quasi-identifiers and the sensitive column.
+        """
+        return (*schema.quasi, *schema.sensitive)
 
     @abstractmethod
     def plan(self, problem: Problem) -> Plan:

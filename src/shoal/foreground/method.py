@@ -39,7 +39,6 @@ from shoal.core.guarantees import FrequencyDiversity, Guarantee
 from shoal.core.method import Method, Problem, confirm_countable, mark_protected
 from shoal.core.parameters import Exact, OptionalValues, exact_number, values
 from shoal.core.plan import Plan, Segments
-from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.shapes import Shape
 from shoal.foreground.additive import fit_additive
@@ -142,10 +141,6 @@ class ForegroundSafe(Method):
                 policy=self.policy,
             ),
         )
-
-    def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns whose values make rows interchangeable: all that are published."""
-        return (*schema.quasi, *schema.sensitive)
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets.

@@ -38,10 +38,9 @@ from shoal.foreground.effects import Relation, relate
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.law import log_odds
 from shoal.foreground.mining import Exposure, GlobalDistribution
-from shoal.injector.extents import Setting
 from shoal.injector.known import Knowledge
 from shoal.injector.nodes import codes_in
-from shoal.injector.resolving import resolve
+from shoal.injector.resolving import Setting, resolve
 from shoal.locating.exposed import Exposed
 from shoal.locating.location import Locations, match_lines, spread
 from shoal.locating.random_worlds import claims_of

@@ -31,8 +31,8 @@ from shoal.core.cells import Cells
 from shoal.core.declared import declared
 from shoal.core.errors import InfeasibleError, InternalError, ParameterError
 from shoal.core.exact import as_text
-from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity, TCloseness
-from shoal.core.method import Method, Problem
+from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
+from shoal.core.method import Problem
 from shoal.core.parameters import (
     Exact,
     OptionalExact,
@@ -42,26 +42,10 @@ from shoal.core.parameters import (
     values,
 )
 from shoal.core.plan import Drop, Plan, Recode, Segments
-from shoal.core.schema import Schema
 from shoal.core.shapes import Shape
 from shoal.grouping.lattice import Groups, Ladder, Lattice, Loss, measure_of
 from shoal.grouping.lattice_search import Found, Judge, fewest_dropped, find_best
-from shoal.grouping.requirement_parameters import (
-    Distance,
-    Diversity,
-    OptionalEll,
-    c_parameter,
-    check_hierarchy,
-    check_partners,
-    check_protect,
-    distance_parameter,
-    diversity_guarantee,
-    diversity_parameter,
-    ell_parameter,
-    k_parameter,
-    t_parameter,
-)
-from shoal.grouping.requirements import Requirements
+from shoal.grouping.requirements import Requirements, RequiringMethod
 from shoal.hierarchies.intervals import label_node
 
 _FEW_ELEMENTS = 1 << 12
@@ -71,7 +55,7 @@ _MOST_SUPPRESSED = Fraction(1, 2)
 
 
 @declared
-class FullDomain(Method):
+class FullDomain(RequiringMethod):
     """Generalize every column to one level of its hierarchy, with the least loss.
 
     At least one of `k`, `ell`, `t` and `alpha` is needed; every bucket keeps all that are given.
@@ -120,12 +104,6 @@ class FullDomain(Method):
     Release(generalized by full_domain: 9 rows in 2 buckets, test)
     """
 
-    k: int | None = k_parameter()
-    ell: OptionalEll = ell_parameter()
-    diversity: Diversity | None = diversity_parameter()
-    c: OptionalExact = c_parameter()
-    t: OptionalExact = t_parameter()
-    distance: Distance = distance_parameter()
     alpha: OptionalExact = exact_number(
         "The largest share of a sensitive value in a bucket; with k, (alpha, k)-anonymity. "
         "Default: no bound.",
@@ -134,14 +112,14 @@ class FullDomain(Method):
         at_most=1,
     )
     protect: OptionalValues = values(
-        "Sensitive values that are protected, as one for frequency diversity and the equal "
-        "distance, each by itself for alpha; the others are not. Default: every value.",
+        "The sensitive values that are protected: as one value for frequency diversity and the "
+        "equal distance, each on its own for alpha. Default: every value.",
         default=None,
     )
     loss: Loss = choice(
-        "What is made least: the mean share of a column's values that a label stands for (`loss`), "
-        "how many rows each row looks like (`discernibility`), the mean rows of a bucket "
-        "(`class_size`), or the bits that labels leave open (`entropy`).",
+        "What is minimized: the mean share of a column's values that a label stands for (`loss`), "
+        "the number of rows that each row looks like (`discernibility`), the mean number of rows "
+        "of a bucket (`class_size`), or the bits that labels leave open (`entropy`).",
         get_args(Loss),
         default="loss",
     )
@@ -171,20 +149,15 @@ class FullDomain(Method):
                 "FullDomain needs at least one of k, ell, t and alpha; got none.",
                 hint="for example k=5, ell=3.",
             )
-        check_partners(
-            ell=self.ell, diversity=self.diversity, c=self.c, t=self.t, distance=self.distance
-        )
-        if self.protect is not None:
-            self._check_protect()
-        # Each guarantee checks its own parameters.
-        assert self.guarantees
+        super().check_parameters()
 
     def _check_protect(self) -> None:
         if self.alpha is None:
-            check_protect(ell=self.ell, t=self.t, diversity=self.diversity)
+            super()._check_protect()
         elif self.ell is not None or self.t is not None:
             raise ParameterError(
-                "alpha bounds protected values each for itself, ell and t as one; got both.",
+                "alpha bounds each protected value on its own, ell and t all of them together; got "
+                "both.",
                 hint="leave out alpha, or ell and t.",
             )
 
@@ -202,27 +175,12 @@ class FullDomain(Method):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The guarantees of a release: all that were asked for."""
         found: list[Guarantee] = []
-        protect = self.protect or ()
         if self.alpha is not None:
-            found.append(
-                AlphaK(alpha=self.alpha, k=1 if self.k is None else self.k, protect=protect)
-            )
+            k = 1 if self.k is None else self.k
+            found.append(AlphaK(alpha=self.alpha, k=k, protect=self.protect or ()))
         elif self.k is not None:
             found.append(KAnonymity(k=self.k))
-        if self.ell is not None:
-            found.append(diversity_guarantee(self.ell, self.diversity, self.c, protect))
-        if self.t is not None:
-            found.append(TCloseness(t=self.t, distance=self.distance, protect=protect))
-        return tuple(found)
-
-    def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns whose values make rows interchangeable."""
-        return schema.quasi + schema.sensitive
-
-    def check_schema(self, schema: Schema) -> None:
-        """Raise `SchemaError` for a schema that the method does not support."""
-        super().check_schema(schema)
-        check_hierarchy(schema, self.distance)
+        return (*found, *self._value_guarantees())
 
     def plan(self, problem: Problem) -> Plan:
         """Search the levels, and plan the buckets and their labels.

@@ -33,7 +33,6 @@ from shoal.core.findings import Findings, Risk
 from shoal.core.parameters import OptionalExact, exact_number
 from shoal.core.release import Published
 from shoal.core.shapes import Model
-from shoal.locating.location import matching_buckets
 from shoal.locating.random_worlds import Belief, Places, believe, claims_of, limit_text, strongest
 
 _N_WORST = 10
@@ -125,10 +124,7 @@ class Homogeneity(Attack):
                 + (" and has none." if buckets is None else "."),
             )
         claims = claims_of(published.manifest.guarantees, self.limit)
-        if people.bucket is not None:
-            places = Places.known(people.bucket, buckets.n_buckets)
-        else:
-            places = Places.of(matching_buckets(published, people), buckets.n_buckets)
+        places = Places.of_people(published, people)
         belief = strongest([believe(buckets, claim, places.locations) for claim in claims])
         people_at = places.people_at(people.counts)
         value, posterior, breached = belief.of(places.place)

@@ -41,7 +41,8 @@ from shoal.core.guarantees import (
 from shoal.core.progress import following, tell_share
 from shoal.grouping._kernels import Rules, drop_failing
 from shoal.grouping.lattice import Groups, Lattice, Levels, Measure, RollUp
-from shoal.grouping.requirements import Limits, Requirements
+from shoal.grouping.requirements import Requirements
+from shoal.grouping.thresholds import Limits
 
 _SLACK = 1e-9
 """Bounds are floats, so elements up to this far above the best are tried, too."""

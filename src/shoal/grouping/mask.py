@@ -28,7 +28,6 @@ from shoal.core.guarantees import BucketSize, Guarantee, MConfidentiality
 from shoal.core.method import Method, Problem, mark_protected
 from shoal.core.parameters import Values, choice, values, whole_number
 from shoal.core.plan import Plan, Redraw
-from shoal.core.schema import Schema
 from shoal.core.shapes import Shape
 from shoal.grouping.axes import Axes
 from shoal.grouping.partition import cut_cells, label_columns, place_cells
@@ -87,7 +86,7 @@ class Mask(Method):
     )
     lenders: Lenders = choice(
         "What is done if fewer than (m - 1)|V| buckets have a share to lend: nothing is published "
-        "(`enough`), or those that there are lend theirs (`any`).",
+        "(`enough`), or the existing ones lend theirs (`any`).",
         get_args(Lenders),
         default="enough",
     )
@@ -95,9 +94,9 @@ class Mask(Method):
     distorts: ClassVar[bool] = True
     deviations: ClassVar[tuple[str, ...]] = (
         "Mondrian makes the table k-anonymous; [Wong07] leaves open how.",
-        "Where a share is no whole number of rows, it is rounded down.",
+        "A share that is not a whole number of rows is rounded down.",
         "[Wong07] knows one unprotected value; here it is drawn from those of the table.",
-        "Where there are fewer than (m - 1)|V| buckets to draw from, lenders says what is done.",
+        "If there are fewer than (m - 1)|V| buckets to draw from, lenders decides what is done.",
     )
     example: ClassVar[Mapping[str, object]] = {
         "m": 2,
@@ -115,10 +114,6 @@ class Mask(Method):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The guarantees of a release."""
         return (MConfidentiality(m=self.m, k=self.k, protect=self.protect),)
-
-    def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns whose values make rows interchangeable."""
-        return schema.quasi + schema.sensitive
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets and the distortion of their values.
@@ -177,11 +172,11 @@ class Mask(Method):
         smaller = range(self.m - 1, 1, -1)
         best = next((m for m in smaller if self._is_reachable(held, sizes, m)), None)
         reachable = "" if best is None else f"m = {best} can be reached; "
-        other = " lenders='any' does with fewer." if n_above < len(sizes) else ""
+        other = " lenders='any' accepts fewer." if n_above < len(sizes) else ""
         raise InfeasibleError(
             f"MASK with m = {self.m} needs {self.m - 1} buckets with a share of at most "
             f"1/{self.m} for each one above it; of {len(sizes)} buckets {n_above} are above.",
-            hint=f"{reachable}a larger k makes the shares of buckets more alike.{other}",
+            hint=f"{reachable}a larger k makes the shares of buckets more similar.{other}",
             best={} if best is None else {"m": best},
         )
 

@@ -30,14 +30,15 @@ from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.findings import Findings, Risk
+from shoal.core.guarantees import MConfidentiality
 from shoal.core.method import Algorithm
 from shoal.core.parameters import OptionalExact, exact_number, whole_number
 from shoal.core.release import People, Published
 from shoal.core.shapes import Model
-from shoal.grouping.mask_release import EVEN, MaskRelease, mask_claim, places_of
+from shoal.grouping.mask_worlds import EVEN, MaskRelease
 from shoal.grouping.minimality_worlds import Credibilities, Crowd, credibilities
 from shoal.locating.location import matching_buckets
-from shoal.locating.random_worlds import Claim, claims_of, limit_text
+from shoal.locating.random_worlds import Claim, Places, claims_of, limit_text
 
 _N_WORST = 10
 _MOST_ENTRIES = 50_000_000
@@ -92,15 +93,15 @@ class Minimality(Attack):
         is_limit=True,
     )
     rate: OptionalExact = exact_number(
-        "For releases of MASK, how likely it is beforehand that somebody has a protected value. "
+        "For releases of MASK, the prior probability that a person has a protected value. "
         "Default: 1/2, since all tables are then equally likely.",
         default=None,
         above=0,
         below=1,
     )
     n_tables: int = whole_number(
-        "For other releases, how many tables are published anew at most; with more candidates the "
-        "answer is an estimate.",
+        "For other releases, the largest number of tables that are published again; with more "
+        "candidates, the answer is an estimate.",
         default=2000,
         least=1,
     )
@@ -118,7 +119,7 @@ class Minimality(Attack):
         return (
             super().fits(published)
             and published.buckets is not None
-            and mask_claim(published) is not None
+            and _mask_claim(published) is not None
         )
 
     def run(self, view: View) -> Findings:
@@ -129,14 +130,15 @@ class Minimality(Attack):
         open which bucket somebody is in.
         """
         published, people = view.published, view.people
-        claim, buckets = mask_claim(published), published.buckets
+        claim, buckets = _mask_claim(published), published.buckets
         if claim is None or buckets is None:
             return self._replay(view)
         limit = claim.posterior_bound if self.limit is None else self.limit
         needs_enough = published.manifest.parameters.get("lenders") != "any"
         masked = MaskRelease.of(buckets, claim, limit, needs_enough=needs_enough)
         prior = EVEN if self.rate is None else self.rate
-        return masked.findings(self.knows, places_of(published, people), people, prior)
+        places = Places.of_people(published, people)
+        return masked.findings(self.knows, places, people, prior)
 
     def _replay(self, view: View) -> Findings:
         """Attack everybody by running the algorithm on the adversary's own tables."""
@@ -157,6 +159,12 @@ class Minimality(Attack):
         found = credibilities(crowd, publish, self.n_tables)
         claims = claims_of(published.manifest.guarantees, self.limit)
         return replace(_findings(self.knows, crowd, buckets, found, claims), is_apart=True)
+
+
+def _mask_claim(published: Published) -> MConfidentiality | None:
+    """Return the promise of a release of MASK; None for other releases."""
+    stated = (one for one in published.manifest.guarantees if isinstance(one, MConfidentiality))
+    return next(stated, None)
 
 
 def _crowd(published: Published, buckets: Buckets, algorithm: Algorithm) -> Crowd:

@@ -23,30 +23,14 @@ from shoal.beliefs.bound import BeliefBound
 from shoal.core.adversary_guarantees import BeliefGain
 from shoal.core.declared import declared
 from shoal.core.errors import ParameterError
-from shoal.core.guarantees import BANDWIDTH, BucketSize, Guarantee, KAnonymity, TCloseness
-from shoal.core.method import Method, Problem
+from shoal.core.guarantees import BANDWIDTH, BucketSize, Guarantee, KAnonymity
+from shoal.core.method import Problem
 from shoal.core.parameters import OptionalExact, OptionalValues, choice, exact_number, values
 from shoal.core.plan import Plan, Recode
-from shoal.core.schema import Schema
 from shoal.core.shapes import Shape
 from shoal.grouping.axes import Axes
 from shoal.grouping.partition import cut_cells, label_columns, place_cells
-from shoal.grouping.requirement_parameters import (
-    Distance,
-    Diversity,
-    OptionalEll,
-    c_parameter,
-    check_hierarchy,
-    check_partners,
-    check_protect,
-    distance_parameter,
-    diversity_guarantee,
-    diversity_parameter,
-    ell_parameter,
-    k_parameter,
-    t_parameter,
-)
-from shoal.grouping.requirements import Requirements
+from shoal.grouping.requirements import Requirements, RequiringMethod
 
 Cuts = Literal["strict", "relaxed"]
 Publish = Literal["generalized", "bucketized"]
@@ -57,7 +41,7 @@ def _usual_bandwidth(method: Mondrian) -> Fraction | None:
 
 
 @declared
-class Mondrian(Method):
+class Mondrian(RequiringMethod):
     """Cut the table into buckets, each as small as the requirements allow.
 
     At least one of `k`, `ell`, `t` and `belief_gain` is needed; every bucket keeps all that are
@@ -105,21 +89,16 @@ class Mondrian(Method):
     Shape(bucketized)
     """
 
-    k: int | None = k_parameter()
-    ell: OptionalEll = ell_parameter()
-    diversity: Diversity | None = diversity_parameter()
-    c: OptionalExact = c_parameter()
-    t: OptionalExact = t_parameter()
-    distance: Distance = distance_parameter()
     belief_gain: OptionalExact = exact_number(
-        "How much a bucket may add to what is believed about a row, as a Jensen-Shannon distance. "
+        "How much a bucket may change the belief about a person, as a Jensen-Shannon distance. "
         "Default: no bound.",
         default=None,
         at_least=0,
         at_most=1,
     )
     bandwidth: OptionalExact = exact_number(
-        "For belief_gain, how unlike people may be to count for what is believed about a row. "
+        "For belief_gain, how far others may differ from a person and still count towards the "
+        "prior belief about that person. "
         f"Default: {BANDWIDTH}.",
         default=None,
         at_least=0,
@@ -128,7 +107,7 @@ class Mondrian(Method):
     )
     cuts: Cuts = choice(
         "Whether equal values stay on one side of a cut (`strict`), or those at the median may go "
-        "either way, so that halves are halves (`relaxed`).",
+        "either way, so that both sides have equally many rows (`relaxed`).",
         get_args(Cuts),
         default="strict",
     )
@@ -145,10 +124,10 @@ class Mondrian(Method):
     )
 
     deviations: ClassVar[tuple[str, ...]] = (
-        "A cut is allowed where both sides keep every requirement, not k-anonymity alone.",
+        "A cut is allowed if both sides keep every requirement, not only k-anonymity.",
         "The boundaries on both sides of the median are tried, in every column, widest first.",
-        "Intervals end at points drawn between the values that a cut parts, or are open.",
-        "Missing values are values of their own, parted from the others first.",
+        "Intervals end at points drawn between the values that a cut separates, or are open.",
+        "Missing values are values of their own, separated from the others first.",
     )
     example: ClassVar[Mapping[str, object]] = {"k": 5, "ell": 2}
 
@@ -163,19 +142,13 @@ class Mondrian(Method):
             raise ParameterError(
                 "bandwidth needs belief_gain; got none.", hint="for example belief_gain=0.3."
             )
-        check_partners(
-            ell=self.ell, diversity=self.diversity, c=self.c, t=self.t, distance=self.distance
-        )
         if self.publish == "bucketized" and not self._is_about_values:
             raise ParameterError(
                 "A bucketized release with k alone would protect nothing: quasi-identifiers are "
                 "published as they are, and a bucket may hold one sensitive value only.",
                 hint="give ell or t too, or publish='generalized'.",
             )
-        if self.protect is not None:
-            check_protect(ell=self.ell, t=self.t, diversity=self.diversity)
-        # Each guarantee checks its own parameters.
-        assert self.guarantees
+        super().check_parameters()
 
     @property
     def _is_about_values(self) -> bool:
@@ -196,27 +169,14 @@ class Mondrian(Method):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The guarantees of a release: all that were asked for."""
         found: list[Guarantee] = []
-        protect = self.protect or ()
         if self.k is not None:
             size = KAnonymity if self.shape.generalizes else BucketSize
             found.append(size(k=self.k))
-        if self.ell is not None:
-            found.append(diversity_guarantee(self.ell, self.diversity, self.c, protect))
-        if self.t is not None:
-            found.append(TCloseness(t=self.t, distance=self.distance, protect=protect))
+        found += self._value_guarantees()
         if self.belief_gain is not None:
             assert self.bandwidth is not None
             found.append(BeliefGain(t=self.belief_gain, bandwidth=self.bandwidth))
         return tuple(found)
-
-    def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns whose values make rows interchangeable."""
-        return schema.quasi + schema.sensitive
-
-    def check_schema(self, schema: Schema) -> None:
-        """Raise `SchemaError` for a schema that the method does not support."""
-        super().check_schema(schema)
-        check_hierarchy(schema, self.distance)
 
     def plan(self, problem: Problem) -> Plan:
         """Plan the buckets, and their labels if quasi-identifiers are generalized.

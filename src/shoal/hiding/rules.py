@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.arrays import Codes, Counts, Flags, Small, Words
+from shoal.core.arrays import Codes, Counts, Flags, Small, Words, marks_of, words_of
 from shoal.core.errors import ParameterError
 from shoal.hiding._follow_kernels import count_rules, find_members, index_by_row
 from shoal.hiding.cells import NO_ITEM, PRIVATE, VISIBLE, HiddenTable, Packed
@@ -165,13 +165,12 @@ class CodedRules:
         """
         table = HiddenTable(codes, state)
         shown = np.where(table.state == VISIBLE, table.codes, NO_ITEM).T
-        private = _pack(table.state.T == PRIVATE)
+        private = words_of(table.state.T == PRIVATE)
         marks = np.zeros_like(private)
         n_together = max(1, _MOST_WORDS // max(private.shape[1], 1))
         for first in range(0, len(self), n_together):
             _mark(marks, shown, private, self.take(np.arange(len(self))[first:][:n_together]))
-        bits = np.unpackbits(marks.view(np.uint8), axis=1, count=table.n_rows)
-        return np.ascontiguousarray(bits.T.astype(bool))
+        return np.ascontiguousarray(marks_of(marks, table.n_rows).T)
 
     def __len__(self) -> int:
         return len(self.column)
@@ -222,15 +221,9 @@ def _mark(marks: Words, shown: Small, private: Words, rules: CodedRules) -> None
 def _rows_with(codes: Small, items: Small) -> Words:
     """Return the rows that show each item; all rows if there is no item."""
     named, place = np.unique(items, return_inverse=True)
-    words = _pack(codes == named[:, np.newaxis])
+    words = words_of(codes == named[:, np.newaxis])
     words[named == NO_ITEM] = _ALL
     return words[place]
-
-
-def _pack(flags: Flags) -> Words:
-    """Put rows of booleans into words; a last word that is not full ends in zeros."""
-    flags = np.pad(flags, ((0, 0), (0, -flags.shape[1] % 64)))
-    return np.ascontiguousarray(np.packbits(flags, axis=1)).view(np.uint64)
 
 
 # --- rules that kernels follow --------------------------------------------------------------------

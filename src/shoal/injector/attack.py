@@ -15,11 +15,12 @@ II, V-A and VI-A.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import Counts
+from shoal.core.arrays import Counts, marks_of
 from shoal.core.attack import Attack, Need, View
 from shoal.core.cells import Cells
 from shoal.core.declared import declared
@@ -30,10 +31,9 @@ from shoal.core.parameters import whole_number
 from shoal.core.release import Published
 from shoal.core.shapes import Model
 from shoal.injector.attack_rows import Room, Targets
-from shoal.injector.extents import Setting
 from shoal.injector.known import Knowledge, OptionalKnowledge, knowledge_parameter
-from shoal.injector.matching import count_values, marks_of
-from shoal.injector.resolving import resolve
+from shoal.injector.matching import count_values
+from shoal.injector.resolving import Setting, resolve
 
 _N_WORST = 10
 _N_RULES = 15
@@ -223,25 +223,14 @@ def _rule_section(published: Published, room: Room, rules: Knowledge, ell: int) 
             if n_people:
                 struck.append((n_people, general.explain(rule)))
     struck.sort(key=lambda row: (-row[0], row[1]))  # type: ignore[operator]
-    return Section("rules that did it", ("people at risk", "rule"), tuple(struck[:_N_RULES]))
+    return Section("rules behind the risk", ("people at risk", "rule"), tuple(struck[:_N_RULES]))
 
 
 def _band_section(n_simple: Counts, n_valid: Counts, counts: Counts) -> Section:
     """Count people by the number of values that are possible for them."""
-    most = int(max(n_simple.max(initial=0), n_valid.max(initial=0)))
-    simple = np.bincount(n_simple, counts, most + 1).astype(np.int64)
-    matching = np.bincount(n_valid, counts, most + 1).astype(np.int64)
-    rows = [
-        (number, int(simple[number]), int(matching[number]))
-        for number in range(most + 1)
-        if simple[number] or matching[number]
-    ]
-    return Section(
-        "people by possible values",
-        ("values", "by the simple count", "by matching"),
-        tuple(rows),
-        holds_values=False,
-    )
+    columns = ("values", "by the simple count", "by matching")
+    counted = (n_simple, counts), (n_valid, counts)
+    return _two_columns("people by possible values", columns, *counted)
 
 
 def _further_section(n_valid: Counts, n_others: Counts, counts: Counts) -> Section:
@@ -252,19 +241,16 @@ def _further_section(n_valid: Counts, n_others: Counts, counts: Counts) -> Secti
     "does not have s" about the person excludes exactly one valid value, so all but one need a fact:
     that number is exact. For facts about others of the bucket it is an upper bound.
     """
-    own = np.bincount(np.maximum(n_valid - 1, 0), np.where(n_valid > 0, counts, 0))
+    own = np.maximum(n_valid - 1, 0), np.where(n_valid > 0, counts, 0)
     is_counted = (n_valid > 0) & (n_others >= 0)
-    others = np.bincount(np.where(is_counted, n_others, 0), np.where(is_counted, counts, 0))
-    most = max(len(own), len(others))
-    shown = [np.pad(one, (0, most - len(one))).astype(np.int64) for one in (own, others)]
-    rows = tuple(
-        (number, int(shown[0][number]), int(shown[1][number]))
-        for number in range(most)
-        if shown[0][number] or shown[1][number]
-    )
-    return Section(
-        "further facts that would make her certain",
-        ("facts", "people, by facts about them", "people, by facts about others, at most"),
-        rows,
-        holds_values=False,
-    )
+    others = np.where(is_counted, n_others, 0), np.where(is_counted, counts, 0)
+    columns = ("facts", "people, by facts about them", "people, by facts about others, at most")
+    return _two_columns("further facts that would make her certain", columns, own, others)
+
+
+def _two_columns(title: str, columns: tuple[str, ...], *counted: tuple[Counts, Counts]) -> Section:
+    """Count people by two numbers, each given with the number of people that have it."""
+    sums = (np.bincount(number, n_people).tolist() for number, n_people in counted)
+    pairs = enumerate(zip_longest(*sums, fillvalue=0))
+    rows = tuple((number, int(one), int(other)) for number, (one, other) in pairs if one or other)
+    return Section(title, columns, rows, holds_values=False)

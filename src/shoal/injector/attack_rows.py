@@ -12,20 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Words
+from shoal.core.arrays import Codes, Counts, Flags, Words, marks_of, words_of
 from shoal.core.cells import Buckets, Cells, total_by
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.core.release import People, Published
-from shoal.injector.extents import Setting
 from shoal.injector.known import Knowledge
-from shoal.injector.matching import (
-    Occupants,
-    marks_of,
-    matching_values,
-    simple_values,
-    words_of,
-)
-from shoal.injector.resolving import Resolution, resolve, resolve_facts
+from shoal.injector.matching import Occupants, matching_values, simple_values
+from shoal.injector.resolving import Resolution, Setting, resolve, resolve_facts
 from shoal.locating.location import match_lines
 
 
@@ -166,7 +159,7 @@ class Room:
         entry = self.entry[line]
         own = np.append(self.own_entry, -1)[np.maximum(person - n_cells, -1)]
         entry = np.where((person >= n_cells) & (own >= 0), own, entry)
-        setting = Setting.of_people(self.published, people.quasi)
+        setting = Setting.of_people(self.published, people.quasi, self.buckets.domain)
         sets = resolve(targets.found.knowledge, setting).sets
         marks = sets.sets[sets.which][targets.cell]
         marks[n_cells:] |= targets.excluded

@@ -22,13 +22,13 @@ Section V-C.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Words
+from shoal.core.arrays import Codes, Counts, Flags, Words, words_of
 from shoal.core.cells import Buckets, group, total_by
 from shoal.core.domain import Domain
 from shoal.core.errors import InternalError
@@ -41,7 +41,6 @@ from shoal.injector.matching import (
     largest_posteriors,
     matching_values,
     valid_of_bucket,
-    words_of,
 )
 
 
@@ -85,6 +84,12 @@ class Classes:
     def forbids_own(self) -> Flags:
         """Whether a class forbids its own value: the knowledge is wrong about its rows."""
         return self.sets[self.which, self.value]
+
+    def contents(self, members: Codes) -> tuple[Codes, Counts, Codes, Counts]:
+        """Return the sets and the values of some rows, given by class, each with its count."""
+        which, n_of_set = np.unique(self.which[members], return_counts=True)
+        value, n_of_value = np.unique(self.value[members], return_counts=True)
+        return which, n_of_set, value, n_of_value
 
     def clash(self, one: int) -> Flags:
         """Mark the classes that are incompatible with a class [Li08, Definition 2]."""
@@ -250,68 +255,70 @@ def _merge_failing(classes: Classes, grouping: Grouping, ell: int) -> Grouping:
     failing = grouping.failing(classes, ell)
     if not len(failing):
         return grouping
-    merging = _Merging(classes, grouping)
+    merging = _DiverseMerging(classes, grouping)
     for bucket in failing.tolist():
-        if merging.is_alive[bucket]:
+        if bucket in merging.members:
             merging.mend(bucket, ell)
     return grouping.merged(merging.into)
 
 
 class _Merging:
-    """Buckets that are merged into one another."""
+    """Buckets that are merged into one another.
+
+    `members` are the classes of the rows of each bucket that is left, and `into` is the bucket that
+    each has moved into.
+    """
 
     def __init__(self, classes: Classes, grouping: Grouping) -> None:
-        self._classes = classes
         order = np.argsort(grouping.bucket, kind="stable")
-        self._rows = grouping.row_class[order]
-        self._starts = np.searchsorted(grouping.bucket[order], np.arange(grouping.n_buckets + 1))
+        borders = np.searchsorted(grouping.bucket[order], np.arange(1, grouping.n_buckets))
+        self.classes = classes
+        self.members = dict(enumerate(np.split(grouping.row_class[order], borders)))
         self.into = np.arange(grouping.n_buckets)
-        self.is_alive = np.ones(grouping.n_buckets, dtype=bool)
-        self._held: dict[int, list[int]] = {}
-        marks = np.zeros((grouping.n_buckets, classes.domain.size), dtype=bool)
-        marks[grouping.bucket, classes.value[grouping.row_class]] = True
-        self._values: Flags = marks
+
+    def together(self, bucket: int, other: int) -> Codes:
+        """Return the rows that two buckets have together."""
+        return np.concatenate([self.members[bucket], self.members[other]])
+
+    def merge(self, bucket: int, other: int) -> None:
+        """Move the rows of another bucket into a bucket."""
+        self.members[bucket] = self.together(bucket, other)
+        del self.members[other]
+        self.into[other] = bucket
+
+
+class _DiverseMerging(_Merging):
+    """Buckets that are merged until every row has enough valid values."""
+
+    def __init__(self, classes: Classes, grouping: Grouping) -> None:
+        super().__init__(classes, grouping)
+        self._holds: Flags = np.zeros((grouping.n_buckets, classes.domain.size), dtype=bool)
+        self._holds[grouping.bucket, classes.value[grouping.row_class]] = True
+        # The size of a bucket; 0 once it has moved into another.
         self._sizes = np.bincount(grouping.bucket, minlength=grouping.n_buckets)
 
     def mend(self, bucket: int, ell: int) -> None:
         """Merge other buckets into a bucket until all its rows have `ell` valid values."""
-        while True:
-            short = self._short_of_values(bucket, ell)
-            if short is None:
-                return
+        while (short := self._short_of_values(bucket, ell)) is not None:
             # Line 22: the most values that this bucket lacks and that the row can take.
-            wanted = ~self._values[bucket] & ~self._classes.sets[short]
-            n_new = np.where(self.is_alive, self._values @ wanted.astype(np.int64), -1)
+            wanted = ~self._holds[bucket] & ~self.classes.sets[short]
+            n_new = np.where(self._sizes > 0, self._holds @ wanted.astype(np.int64), -1)
             n_new[bucket] = -1
             best = np.flatnonzero(n_new == n_new.max())
             other = int(best[np.argmin(self._sizes[best])])
             if n_new[other] < 0:
                 return
-            self._merge(bucket, other)
-
-    def _members(self, bucket: int) -> Codes:
-        parts = [
-            self._rows[self._starts[part] : self._starts[part + 1]]
-            for part in self._held.get(bucket, [bucket])
-        ]
-        return np.concatenate(parts)
+            self.merge(bucket, other)
+            self._holds[bucket] |= self._holds[other]
+            self._sizes[bucket] += self._sizes[other]
+            self._sizes[other] = 0
 
     def _short_of_values(self, bucket: int, ell: int) -> int | None:
         """Return the set of the rows with the fewest valid values, if below `ell`."""
-        members = self._members(bucket)
-        which, n_of_set = np.unique(self._classes.which[members], return_counts=True)
-        value, n_of_value = np.unique(self._classes.value[members], return_counts=True)
-        words = valid_of_bucket(which, n_of_set, value, n_of_value, self._classes.sets)
-        n_valid = count_values(words)
+        contents = self.classes.contents(self.members[bucket])
+        n_valid = count_values(valid_of_bucket(*contents, self.classes.sets))
         worst = int(np.argmin(n_valid))
-        return None if n_valid[worst] >= ell else int(which[worst])
-
-    def _merge(self, bucket: int, other: int) -> None:
-        self._held[bucket] = self._held.get(bucket, [bucket]) + self._held.pop(other, [other])
-        self._values[bucket] |= self._values[other]
-        self._sizes[bucket] += self._sizes[other]
-        self.is_alive[other] = False
-        self.into[other] = bucket
+        return None if n_valid[worst] >= ell else int(contents[0][worst])
 
 
 _N_CANDIDATES = 8
@@ -334,51 +341,35 @@ def merge_weighted(classes: Classes, grouping: Grouping, ell: int, work: Work) -
     Every row must have `ell` valid values beforehand. Raises `TooMuchWork` if there are too many
     assignments to count.
     """
-    search = _Search(classes, grouping, Fraction(1, ell), work)
+    merging = _WeightedMerging(classes, grouping, Fraction(1, ell), work)
     for bucket in range(grouping.n_buckets):
-        if bucket in search.members and not search.mend(bucket):
+        if bucket in merging.members and not merging.mend(bucket):
             return None
-    return grouping.merged(search.into)
+    return grouping.merged(merging.into)
 
 
-@dataclass(eq=False)
-class _Search:
-    """Buckets that are merged into one another until no posterior exceeds `bound`."""
+class _WeightedMerging(_Merging):
+    """Buckets that are merged until no posterior exceeds a bound."""
 
-    classes: Classes
-    start: Grouping
-    bound: Fraction
-    work: Work
-    members: dict[int, Codes] = field(init=False)
-    into: Codes = field(init=False)
-    _known: dict[bytes, Fraction] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        order = np.argsort(self.start.bucket, kind="stable")
-        borders = np.searchsorted(self.start.bucket[order], np.arange(1, self.start.n_buckets))
-        parts = np.split(self.start.row_class[order], borders)
-        self.members = dict(enumerate(parts))
-        self.into = np.arange(self.start.n_buckets)
+    def __init__(self, classes: Classes, grouping: Grouping, bound: Fraction, work: Work) -> None:
+        super().__init__(classes, grouping)
+        self._bound, self._work = bound, work
+        self._known: dict[bytes, Fraction] = {}
 
     def mend(self, bucket: int) -> bool:
         """Merge other buckets into a bucket until it keeps the bound; False if none is left."""
-        while self._largest(self.members[bucket]) > self.bound:
+        while self._largest(self.members[bucket]) > self._bound:
             best, lowest = None, Fraction(2)
             for other in self._candidates(bucket):
-                largest = self._largest(self._together(bucket, other))
+                largest = self._largest(self.together(bucket, other))
                 if largest < lowest:
                     best, lowest = other, largest
-                if lowest <= self.bound:
+                if lowest <= self._bound:
                     break
             if best is None:
                 return False
-            self.members[bucket] = self._together(bucket, best)
-            del self.members[best]
-            self.into[best] = bucket
+            self.merge(bucket, best)
         return True
-
-    def _together(self, bucket: int, other: int) -> Codes:
-        return np.concatenate([self.members[bucket], self.members[other]])
 
     def _candidates(self, bucket: int) -> list[int]:
         """Return the buckets that share and forbid the fewest values, small ones first.
@@ -408,9 +399,6 @@ class _Search:
         """Return the largest posterior of a bucket; equal buckets are counted once."""
         key = np.sort(members).tobytes()
         if key not in self._known:
-            classes = self.classes
-            which, n_of_set = np.unique(classes.which[members], return_counts=True)
-            value, n_of_value = np.unique(classes.value[members], return_counts=True)
-            found = largest_posteriors(which, n_of_set, value, n_of_value, classes.sets, self.work)
-            self._known[key] = max(found)
+            contents = self.classes.contents(members)
+            self._known[key] = max(largest_posteriors(*contents, self.classes.sets, self._work))
         return self._known[key]

@@ -22,10 +22,10 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.arrays import Codes, Flags, Small
+from shoal.core.arrays import Codes, Flags, Integers, Small, marks_of, words_of
 from shoal.core.cells import group
 from shoal.injector._mining_kernels import Finder, mark_cells
-from shoal.injector.matching import marks_of, words_of
+from shoal.injector.association_rules import NegativeRules
 from shoal.injector.mined_rules import NO_NODE
 from shoal.locating.location import spread
 
@@ -241,3 +241,40 @@ def _items(nodes: Nodes, used: Sequence[Nodes]) -> Small:
         start += len(nodes_used)
     order = np.argsort(item == NO_NODE, axis=1, kind="stable")
     return np.ascontiguousarray(np.take_along_axis(item, order, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column whose labels stand for several values.
+
+    `by_value` marks the node (row) that holds for a value (column); `label` and `value` are pairs
+    of a label and a value that it stands for.
+    """
+
+    by_value: Flags
+    label: Codes
+    value: Codes
+    n_labels: int
+
+    def forbidden(
+        self,
+        rules: NegativeRules,
+        excluded: Integers,
+        kept: Integers,
+        at: int,
+        n_values: int,
+    ) -> Flags:
+        """Mark the sensitive values (columns) that rules about this column forbid to labels (rows).
+
+        Rules about each of the values that a label stands for say as much as one rule about the
+        label.
+        """
+        kept = kept[(rules.lengths[kept] == 1) & (rules.place[kept, at] >= 0)]
+        by_value = np.zeros((self.by_value.shape[1], n_values), dtype=bool)
+        for number in kept.tolist():
+            by_value[self.by_value[rules.place[number, at]], excluded[number]] = True
+        is_admitted = np.zeros(self.n_labels, dtype=bool)
+        is_admitted[self.label] = True
+        marks = np.repeat(is_admitted[:, np.newaxis], n_values, axis=1)
+        np.logical_and.at(marks, self.label, by_value[self.value])
+        return marks

@@ -30,7 +30,6 @@ from shoal.core.table import Table
 from shoal.core.tree import Tree
 from shoal.injector.association_rules import NegativeRule, NegativeRules, PositiveRule
 from shoal.injector.consequences import most_general
-from shoal.injector.extents import Setting
 from shoal.injector.nodes import Node, covering, node_of_label, number_of
 from shoal.injector.statistics import Statistic
 
@@ -236,7 +235,7 @@ class Knowledge:
         9
         """
         # Resolving imports this module.
-        from shoal.injector.resolving import resolve  # noqa: PLC0415
+        from shoal.injector.resolving import Setting, resolve  # noqa: PLC0415
 
         if self.sensitive not in table.schema.sensitive:
             raise ParameterError(

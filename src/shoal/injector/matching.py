@@ -29,38 +29,11 @@ from math import comb
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Words
+from shoal.core.arrays import Codes, Counts, Flags, Words, count_words, words_of
 from shoal.core.cells import Buckets, group, total_by
 from shoal.core.errors import DataError
 from shoal.core.progress import Work
 from shoal.injector._matching_kernels import Matcher
-
-
-def count_words(n_values: int) -> int:
-    """Return the number of 64-bit words for `n_values` bits; at least one."""
-    return max(-(-n_values // 64), 1)
-
-
-def words_of(marks: Flags) -> Words:
-    """Return sets as words.
-
-    Examples
-    --------
-    >>> words_of(np.array([[True, False, True], [False, False, False]])).tolist()
-    [[5], [0]]
-    """
-    n_sets, n_values = marks.shape
-    octets = np.zeros((n_sets, 8 * count_words(n_values)), dtype=np.uint8)
-    packed = np.packbits(marks, axis=1, bitorder="little")
-    octets[:, : packed.shape[1]] = packed
-    # packbits writes the low octet first; the machine's own byte order may differ.
-    return octets.view("<u8").astype(np.uint64, copy=False)
-
-
-def marks_of(words: Words, n_values: int) -> Flags:
-    """Return sets of `n_values` values, written as words, as a matrix of marks."""
-    octets = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
-    return np.unpackbits(octets, axis=1, count=n_values, bitorder="little").view(bool)
 
 
 def count_values(words: Words) -> Counts:
@@ -132,6 +105,7 @@ def matching_values(occupants: Occupants, sets: Flags, buckets: Buckets) -> Word
     --------
     One of two people cannot have a cold and so has the flu; the other one has the cold:
 
+    >>> from shoal.core.arrays import marks_of
     >>> from shoal.core.domain import Domain
     >>> disease = Domain.of_texts("disease", ["cold", "flu", "gout"])
     >>> buckets = Buckets.of_pairs(np.array([0, 0]), np.array([0, 1]), disease)
@@ -148,13 +122,7 @@ def matching_values(occupants: Occupants, sets: Flags, buckets: Buckets) -> Word
     # If a bucket's values are forbidden to none of its rows, every value is valid for all.
     words = np.where(is_hard[occupants.bucket, np.newaxis], np.uint64(0), present)
     hard = np.flatnonzero(is_hard)
-    matcher = Matcher(
-        _writable(occupants.which),
-        _writable(occupants.count),
-        _writable(buckets.value),
-        _writable(buckets.count),
-        np.require(sets, bool, ["C", "W"]).view(np.uint8),
-    )
+    matcher = _matcher(occupants.which, occupants.count, buckets.value, buckets.count, sets)
     matcher.mark_valid(_bounds(occupants.bucket, hard), _bounds(buckets.bucket, hard), words)
     return words
 
@@ -174,13 +142,7 @@ def valid_of_bucket(
         )
     if row_count.min(initial=1) < 1 or value_count.min(initial=1) < 1:
         raise DataError("Every group and every value of a bucket must count at least one row.")
-    matcher = Matcher(
-        _writable(which),
-        _writable(row_count),
-        _writable(value),
-        _writable(value_count),
-        np.require(sets, bool, ["C", "W"]).view(np.uint8),
-    )
+    matcher = _matcher(which, row_count, value, value_count, sets)
     words = np.zeros((len(which), count_words(sets.shape[1])), dtype=np.uint64)
     matcher.mark_valid(np.array([[0, len(which)]]), np.array([[0, len(value)]]), words)
     return words
@@ -217,8 +179,13 @@ def _bounds(bucket: Codes, chosen: Codes) -> Codes:
     return np.stack(sides, axis=1).astype(np.int64, copy=False)
 
 
-def _writable(numbers: Codes) -> Codes:
-    return np.require(numbers, np.int64, ["C", "W"])
+def _matcher(
+    which: Codes, row_count: Counts, value: Codes, value_count: Counts, sets: Flags
+) -> Matcher:
+    a, b, c, d = (
+        np.require(one, np.int64, ["C", "W"]) for one in (which, row_count, value, value_count)
+    )
+    return Matcher(a, b, c, d, np.require(sets, bool, ["C", "W"]).view(np.uint8))
 
 
 _COST = 100

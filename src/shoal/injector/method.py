@@ -13,6 +13,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -30,7 +31,6 @@ from shoal.core.plan import Drop, Plan, Segments
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.core.progress import DEFAULT_MAX_WORK, TooMuchWork, Work
 from shoal.core.release import Vocabulary
-from shoal.core.schema import Schema
 from shoal.core.shapes import Shape
 from shoal.injector.bucketization import (
     Choose,
@@ -41,11 +41,10 @@ from shoal.injector.bucketization import (
     largest_reachable,
     merge_weighted,
 )
-from shoal.injector.extents import Setting
 from shoal.injector.fuzzy_mining import Fuzzy
 from shoal.injector.known import Knowledge, OptionalKnowledge, knowledge_parameter
 from shoal.injector.miners import negative_knowledge
-from shoal.injector.resolving import resolve
+from shoal.injector.resolving import Setting, resolve
 
 _MANY_RULES = 10_000
 _MOST_WORK = DEFAULT_MAX_WORK // 40
@@ -93,7 +92,7 @@ class Injector(Method):
         "How many values each person must still be able to have.", default=6, least=2
     )
     min_exp: Exact = exact_number(
-        "The least expectation of a mined rule.",
+        "The minimum expectation of a mined rule.",
         default="0.9",
         at_least=0,
         at_most=1,
@@ -107,7 +106,8 @@ class Injector(Method):
         hint="1 finds rules without exception.",
     )
     max_len: int | Literal["any"] | None = parameter(
-        "The most columns that the antecedent of a mined rule names; `any` sets no bound.",
+        "The largest number of columns that the antecedent of a mined rule names; `any` sets no "
+        "bound.",
         _read_max_len,
         takes="a whole number of at least 1, or any",
         schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "any"}]},
@@ -128,9 +128,9 @@ class Injector(Method):
         factory=dict,
     )
     choose: Choose = choice(
-        "How the next row of a bucket is chosen: of the most frequent compatible value "
-        "(`balanced`), of that value one that excludes most alike (`similar`), or as in [Li08] "
-        "Figure 2, which spends rare values first (`printed`).",
+        "How the next row of a bucket is chosen: with the most frequent compatible value "
+        "(`balanced`); of the rows with that value, one with similar forbidden values (`similar`); "
+        "or as in [Li08] Figure 2, which uses up rare values first (`printed`).",
         get_args(Choose),
         default="balanced",
     )
@@ -169,9 +169,9 @@ class Injector(Method):
             "figure would merge without end."
         ),
         (
-            "Figure 2 line 13 minimizes the rows that clash with the bucket, which spends "
-            "the rarest values first and leaves a quarter of Adult's rows over; choose='balanced', "
-            "the default, takes the most frequent compatible value instead."
+            "Figure 2 line 13 minimizes the rows that clash with the bucket, which uses up the "
+            "rarest values first and leaves a quarter of Adult's rows over; choose='balanced', the "
+            "default, takes the most frequent compatible value instead."
         ),
         "Antecedents name one column unless max_len says otherwise: that is what Figure 3 counts.",
     )
@@ -205,10 +205,6 @@ class Injector(Method):
         """The keys of the people that facts are about."""
         return () if self.rules is None else tuple({fact.person: None for fact in self.rules.facts})
 
-    def class_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns that rules relate: the quasi-identifiers and the sensitive column."""
-        return (*schema.quasi, *schema.sensitive)
-
     def for_parts(self, problem: Problem) -> Injector:
         """Return the method with the knowledge of the whole table; parts are not mined."""
         return changed(self, rules=self._knowledge(problem), mine=False, list_rules=False)
@@ -228,12 +224,11 @@ class Injector(Method):
         value, domain = problem.cells.column(sensitive), problem.cells.domain(sensitive)
         classes, class_of_cell = Classes.of_cells(value, forbidden, problem.cells.counts, domain)
         is_kept = self._feasible(classes)
-        kept = Classes(
-            classes.value[is_kept],
-            classes.which[is_kept],
-            classes.counts[is_kept],
-            classes.sets,
-            domain,
+        kept = replace(
+            classes,
+            value=classes.value[is_kept],
+            which=classes.which[is_kept],
+            counts=classes.counts[is_kept],
         )
         grouping = bucketize(kept, self.ell, self.choose)
         unclaimed = ""
@@ -273,13 +268,13 @@ class Injector(Method):
             raise InfeasibleError(
                 f"More than one row in {self.ell} has the most frequent value, so that it is too "
                 "likely for somebody in any release.",
-                hint=(f"ell = {best} may be reached; else " if best >= 2 else "")
+                hint=(f"ell = {best} may be reached; otherwise " if best >= 2 else "")
                 + "leave out weighted=True.",
                 best={"ell": best} if best >= 2 else {},
             )
         named = set() if self.rules is None else {fact.person for fact in self.rules.facts}
         if any(problem.cells.counts[problem.cell_of_key[person]] > 1 for person in named):
-            return grouping, "a fact is about somebody whose row is like others"
+            return grouping, "a fact is about somebody whose row equals others"
         try:
             merged = merge_weighted(classes, grouping, self.ell, Work(_MOST_WORK))
         except TooMuchWork:
@@ -366,8 +361,7 @@ class Injector(Method):
         """
         is_kept = np.ones(classes.n_classes, dtype=bool)
         while True:
-            counts = np.where(is_kept, classes.counts, 0)
-            kept = Classes(classes.value, classes.which, counts, classes.sets, classes.domain)
+            kept = replace(classes, counts=np.where(is_kept, classes.counts, 0))
             n_valid = feasible_sets(kept)[classes.which]
             fails = is_kept & (n_valid < self.ell)
             if not fails.any():
@@ -400,7 +394,7 @@ class Injector(Method):
 def _contradicted(n_wrong: int) -> InfeasibleError:
     return InfeasibleError(
         f"The rules exclude the value that {n_wrong} rows have, and no assignment of all values "
-        "keeps to them.",
+        "satisfies them.",
         hint="suppress such rows (on_infeasible='suppress'), or take fewer rules (a higher "
         "min_conf or min_exp).",
     )

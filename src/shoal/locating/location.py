@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats, Words
+from shoal.core.arrays import Codes, Counts, Flags, Floats, Words, words_of
 from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, day_of_date, iso_date
 from shoal.core.manifest import Meaning
@@ -403,18 +403,10 @@ def _admitting_lines(columns: Sequence[_Column], people: slice) -> Words:
     admitting = None
     for column in columns:
         values, inverse = np.unique(column.person[people], return_inverse=True)
-        words = _pack(column.admits(values)[:, column.line])[inverse]
+        words = words_of(column.admits(values)[:, column.line])[inverse]
         admitting = words if admitting is None else admitting & words
     assert admitting is not None
     return admitting
-
-
-def _pack(flags: Flags) -> Words:
-    """Pack rows of flags into words of 64 bits."""
-    n_rows, n_flags = flags.shape
-    packed = np.zeros((n_rows, -(-n_flags // _WORD) * (_WORD // 8)), dtype=np.uint8)
-    packed[:, : -(-n_flags // 8)] = np.packbits(flags, axis=1, bitorder="little")
-    return packed.view(np.uint64)
 
 
 def _set_bits(words: Words) -> tuple[Codes, Codes]:

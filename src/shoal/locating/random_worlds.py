@@ -25,7 +25,8 @@ from shoal.core.guarantees import (
     MConfidentiality,
     TCloseness,
 )
-from shoal.locating.location import Locations, spread
+from shoal.core.release import People, Published
+from shoal.locating.location import Locations, matching_buckets, spread
 
 _CHUNK = 2**20
 """The number of triples of a person, a bucket and a value that are held at a time."""
@@ -97,6 +98,13 @@ class Places:
     buckets_with_people: Codes
 
     @classmethod
+    def of_people(cls, published: Published, people: People) -> Places:
+        """Return the places of people: their known buckets, or those that their values fit."""
+        if people.bucket is not None:
+            return cls.known(people.bucket, published.n_buckets)
+        return cls.of(matching_buckets(published, people), published.n_buckets)
+
+    @classmethod
     def known(cls, bucket: Codes, n_buckets: int) -> Places:
         """Return the places of people whose buckets are known; -1 means nowhere."""
         own = np.arange(n_buckets, dtype=np.int64)
@@ -127,13 +135,8 @@ class Places:
 
     def people_at(self, counts: Counts) -> Counts:
         """Return the number of people at each place, given the number of people in each cell."""
-        people = np.zeros(self.locations.n_people, dtype=np.int64)
         is_found = self.place >= 0
-        if is_found.all():
-            np.add.at(people, self.place, counts)
-        else:
-            np.add.at(people, self.place[is_found], counts[is_found])
-        return people
+        return total_by(self.place[is_found], counts[is_found], self.locations.n_people)
 
 
 @dataclass(frozen=True, eq=False)

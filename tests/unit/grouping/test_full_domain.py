@@ -61,7 +61,10 @@ def levels_of(plan) -> tuple[int, ...]:
         ({"k": 2, "protect": ["flu"]}, "the sensitive values that ell or t is about"),
         ({"ell": 2, "diversity": "distinct", "protect": ["flu"]}, "diversity='frequency'"),
         ({"t": 0.1, "distance": "ordered", "protect": ["flu"]}, "has no meaning"),
-        ({"alpha": 0.5, "ell": 2, "protect": ["flu"]}, "each for itself, ell and t as one"),
+        (
+            {"alpha": 0.5, "ell": 2, "protect": ["flu"]},
+            "each protected value on its own",
+        ),
         ({"ell": 2, "protect": []}, "at least one sensitive value"),
     ],
 )

@@ -14,9 +14,8 @@ from shoal.core import documents
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.injector.extents import Setting
 from shoal.injector.nodes import Node
-from shoal.injector.resolving import resolve
+from shoal.injector.resolving import Setting, resolve
 from shoal.knowledge import Fact, Knowledge, NegativeRule, PositiveRule, Statistic
 
 SECRET = "SECRETVALUE123"

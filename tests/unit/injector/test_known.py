@@ -13,9 +13,8 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.manifest import Meaning
 from shoal.core.prior_knowledge import ForbiddenSets
-from shoal.injector.extents import Setting
 from shoal.injector.nodes import Node
-from shoal.injector.resolving import resolve
+from shoal.injector.resolving import Setting, resolve
 from shoal.knowledge import (
     Fact,
     Knowledge,

@@ -14,9 +14,8 @@ from shoal.core.errors import ParameterError
 from shoal.core.manifest import Meaning
 from shoal.core.release import Vocabulary
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.injector.extents import Setting
 from shoal.injector.nodes import Node
-from shoal.injector.resolving import resolve, resolve_facts
+from shoal.injector.resolving import Setting, resolve, resolve_facts
 from shoal.knowledge import (
     Fact,
     Knowledge,
