@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import PROFILE, scaled
 from hypothesis import settings
 
 PROJECT = Path(__file__).parents[1]
@@ -21,16 +22,11 @@ PROJECT = Path(__file__).parents[1]
 # What stands in the names of tests that are run by one process.
 _TOGETHER = ("spark", "tests/browser/")
 
-# `ci` draws the same examples every time, so that a red run is about the change; `thorough` looks
-# for new ones, and for many. A test may state its own number of examples: a profile scales it.
-_PROFILES = {"default": 1.0, "ci": 1 / 3, "thorough": 10.0}
-_FEWEST_EXAMPLES = 20
 _FEW_EXAMPLES = 4
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, print_blob=True)
-_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
-settings.load_profile(_PROFILE)
+settings.load_profile(PROFILE)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,9 +35,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     stated = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
     if stated is None:
         return (yield)
-    n_examples = stated.max_examples
-    n_scaled = min(n_examples, _FEWEST_EXAMPLES)
-    n_scaled = max(n_scaled, round(n_examples * _PROFILES[_PROFILE]))
+    n_scaled = scaled(stated.max_examples)
     if "spark" in item.nodeid:
         n_scaled = min(n_scaled, _FEW_EXAMPLES)
     item.obj._hypothesis_internal_use_settings = settings(stated, max_examples=n_scaled)

@@ -36,7 +36,11 @@ ell = 2
 [attacks.foreground]
 run = false
 reason = "what is tried here is the writing, and attacks write nothing"
+[attacks.membership]
+run = false
+reason = "as above"
 """
+_verified: set[str] = set()
 
 
 def people() -> list[list[object]]:
@@ -75,6 +79,11 @@ def whole(folder: Path) -> str | None:
     release, internal = folder / "release", folder / "release.internal"
     if not release.exists():
         return None
+    # A folder that stays as it was is looked at once.
+    fingerprint = _fingerprint(release, internal)
+    number = hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
+    if fingerprint in _verified:
+        return number
     assert shoal.verify(release).status == "verified"
     record = json.loads((internal / "record.json").read_text())
     source = folder / "people.csv"
@@ -91,7 +100,18 @@ def whole(folder: Path) -> str | None:
     ).fetchall()
     assert [line for *_, line in placed] == list(range(1, len(given) + 1))
     assert [(bucket, *given[key - 1]) for key, bucket, _ in placed] == lines
-    return hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
+    _verified.add(fingerprint)
+    return number
+
+
+def _fingerprint(*folders: Path) -> str:
+    """Return a digest of the names and bytes of all files below some folders."""
+    found = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            found.update(f"{path.relative_to(folder)} {content}\n".encode())
+    return found.hexdigest()
 
 
 def left(folder: Path, temporary: Path) -> set[str]:

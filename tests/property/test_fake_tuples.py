@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from examples import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +75,7 @@ def test_however_the_sets_of_buckets_are_counted_the_numbers_are_the_same(monkey
     # Small primes: numbers have to be put together from several.
     monkeypatch.setattr(fake_tuples, "_LARGEST_MODULUS", 2**4)
 
-    @settings(max_examples=300)
+    @settings(max_examples=scaled(300))
     @given(sliced_tables())
     def compare(table):
         found = count_fakes(columns_of(*table), table[0])

@@ -10,6 +10,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from examples import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -191,7 +192,7 @@ def test_the_verdict_counts_what_some_assignment_gives(few, monkeypatch):
     monkeypatch.setattr(matching_diversity, "_ROOM", 16)
 
     @given(releases, st.integers(1, 4))
-    @thorough
+    @settings(max_examples=scaled(300), deadline=None)
     def agree(buckets, ell):
         fewest = [min(len(one) for one in enumerate_valid(rows)) for rows in buckets]
         coded = Coded(*buckets)

@@ -117,11 +117,11 @@ def test_figure_7_the_printed_pass_blanks_as_many_as_the_paper(monkeypatch):
 
 @pytest.mark.slow
 @needs_compiled
-@pytest.mark.parametrize(("seed", "n_blanked"), [(0, 1_320), (1, 1_350), (2, 1_290)])
-def test_figure_7_the_plain_algorithm_blanks_row_by_row_as_many_as_the_paper(seed, n_blanked):
-    marked = adversarial_tables.zipf_marked(Setting(), seed)
+def test_figure_7_the_plain_algorithm_blanks_row_by_row_as_many_as_the_paper():
+    # Two other draws of the table give 1,350 and 1,290.
+    marked = adversarial_tables.zipf_marked(Setting(), 0)
     given = {"delta": "0.8", "gamma": "0.001", "blank_per_round": 30}
-    assert adversarial_tables.plain_in(marked, **given) == n_blanked
+    assert adversarial_tables.plain_in(marked, **given) == 1_320
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_its_docstring_says_what_it_takes_and_where_it_comes_from(cls):
 @pytest.fixture(scope="module")
 def releases():
     """Make one release by every method, with the counts of its table."""
-    census = shoal.datasets.census(rows=300, seed=3)
+    census = shoal.datasets.census(rows=150, seed=3)
     made = []
     for cls in METHODS:
         method = cls(**cls.example)

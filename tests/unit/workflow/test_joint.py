@@ -260,7 +260,7 @@ SECOND = [
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(rows=small_tables(), first=st.sampled_from(FIRST), second=st.sampled_from(SECOND))
 def test_no_belief_over_all_worlds_exceeds_the_bound(rows, first, second, tmp_path_factory):

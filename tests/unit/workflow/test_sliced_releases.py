@@ -103,7 +103,7 @@ def tables(draw):
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(columns=tables(), seed=st.integers(0, 1000))
 def test_files_hold_the_counts_of_buckets_and_a_linking_of_them(
     setting, columns, seed, tmp_path_factory
