@@ -159,6 +159,8 @@ class Recipe(_Part):
     versions: dict[str, str]
     files: dict[str, _Digest]
     about: dict[str, str] = {}
+    # The version of the renderer that made the documents.
+    documents: int = 1
 
 
 class Record(BaseModel):
@@ -224,6 +226,7 @@ def record_of(
             "versions": versions_of(making.table.engine),
             "files": dict(files),
             "about": manifest.about.to_dict(),
+            "documents": manifest.documents,
         },
     }
     return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"

@@ -33,6 +33,7 @@ from shoal.engines.sources import columns_of_parquet
 from shoal.engines.sql.survey import content_digest
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
+from shoal.release.documents import DOCUMENTS_VERSION
 from shoal.release.opened import Release, path_of, told
 from shoal.release.placing import Place, claimed, internal_folder
 from shoal.release.record import (
@@ -61,6 +62,10 @@ _FORMAT_CHANGES = (
     "The release has format {}, and this Shoal writes format {}: the manifest says more, documents "
     "are made from it, Parquet files allow missing values in every column, and lines that differ "
     "in insensitive, ordered or suppressed columns alone have another order. "
+)
+_DOCUMENT_CHANGES = (
+    "Version {} of the documents was sealed, and this Shoal writes version {}: reports, codebooks "
+    "and the manifest, which holds their hashes, differ for that reason. "
 )
 _CHANGED = "was it changed after it was written?"
 _OTHER_TABLE = "The table is not the one that the release was made of: its {} is another."
@@ -115,19 +120,23 @@ class ReplayError(GuaranteeError):
         files: Mapping[str, str],
         warnings: tuple[str, ...],
         format_version: int = FORMAT_VERSION,
+        documents: int = DOCUMENTS_VERSION,
     ) -> None:
         self.files = dict(files)
         self.warnings = warnings
         self.details = {"files": self.files, "warnings": list(warnings)}
         others = [name for name, state in files.items() if state != IDENTICAL]
-        changed = format_version < FORMAT_VERSION
-        why = _FORMAT_CHANGES.format(format_version, FORMAT_VERSION) if changed else ""
+        why = ""
+        if format_version < FORMAT_VERSION:
+            why = _FORMAT_CHANGES.format(format_version, FORMAT_VERSION)
+        elif documents != DOCUMENTS_VERSION:
+            why = _DOCUMENT_CHANGES.format(documents, DOCUMENTS_VERSION)
         super().__init__(
             f"The replay is not what was sealed: {len(others)} of {len(files)} files are not the "
             f"same ({', '.join(others[:5])}{', ...' * (len(others) > 5)}). {why}"
             "Nothing was written.",
             hint="replay with the versions and the engine that the release was made with."
-            if warnings or changed
+            if warnings or why
             else "was the record changed after it was written? If not, this is a bug in Shoal.",
         )
 
@@ -203,7 +212,9 @@ def replay(
         def confirm(digests: Mapping[str, str]) -> None:
             files.update(_compared(digests, recorded.replay.files))
             if set(files.values()) != {IDENTICAL}:
-                raise ReplayError(files, warnings, recorded.format_version)
+                raise ReplayError(
+                    files, warnings, recorded.format_version, recorded.replay.documents
+                )
 
         progress("write and compare")
         risk = "; ".join(recorded.accepted_risks) or None

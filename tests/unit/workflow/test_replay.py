@@ -445,6 +445,19 @@ def test_of_an_older_record_it_is_said_which_files_differ_and_why(sealed, tmp_pa
     assert left(tmp_path) == before
 
 
+def test_documents_of_another_version_are_said_to_differ_for_that_reason(sealed, tmp_path):
+    path = tmp_path / "release.internal" / "record.json"
+    stated = json.loads(path.read_text())
+    del stated["replay"]["documents"]
+    stated["replay"]["files"]["codebook.md"] = "0" * 64
+    path.write_text(json.dumps(stated))
+    with pytest.raises(ReplayError) as caught:
+        shoal.replay(path)
+    told = str(caught.value)
+    assert "Version 1 of the documents was sealed, and this Shoal writes version 2" in told
+    assert "replay with the versions" in told
+
+
 def test_other_versions_are_warned_of_and_the_bytes_decide(sealed, tmp_path, monkeypatch):
     path = tmp_path / "release.internal" / "record.json"
     stated = json.loads(path.read_text())
