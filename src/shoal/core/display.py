@@ -59,16 +59,18 @@ def in_words(share: float) -> str:
 
     Examples
     --------
-    >>> [in_words(share) for share in (0.0, 0.23, 0.001, 0.72, 0.97, 1.0)]
-    ['never', '1 in 4', '1 in 1,000', '7 in 10', '97 in 100', 'always']
+    >>> [in_words(share) for share in (0.0, 0.23, 0.001, 0.52, 0.72, 0.97, 0.999, 1.0)]
+    ['never', '1 in 4', '1 in 1,000', '1 in 2', '7 in 10', '97 in 100', 'over 99 in 100', 'always']
     """
     if share <= 0:
         return "never"
-    if share <= 0.5:
+    if share < 0.55:
         return f"1 in {number(round(1 / share))}"
     if share < _NEARLY_ALL:
         return f"{round(10 * share)} in 10"
-    return f"{round(100 * share)} in 100" if share < 0.995 else "always"
+    if share < 0.995:
+        return f"{round(100 * share)} in 100"
+    return "over 99 in 100" if share < 1 else "always"
 
 
 def chance(share: float | Fraction | str) -> str:

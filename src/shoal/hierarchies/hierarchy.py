@@ -259,7 +259,7 @@ class Hierarchy:
         if len(kinds) != 1:
             raise SchemaError(
                 f"{subject} must have one of the keys {', '.join(_OPTIONS_BY_KIND)}; "
-                f"got {len(kinds)} of them among {len(config)} keys.",
+                f"it has {len(kinds) or 'none'} of them.",
                 hint="write it like { intervals = [0, 18, 30, 45, 65] }.",
             )
         allowed = [kinds[0], *_OPTIONS_BY_KIND[kinds[0]]]

@@ -33,6 +33,7 @@ from shoal.workflow.make import (
     Parameters,
     accepted_by,
     check_left_out,
+    left_out,
     make,
     max_people_of,
 )
@@ -222,11 +223,7 @@ class Configuration:
 
     def attacks_not_run(self) -> dict[str, str]:
         """Return the attacks that the configuration leaves out, each with its reason."""
-        return {
-            name: str(stated.reason)
-            for name, stated in self._file.attacks.items()
-            if not stated.run
-        }
+        return left_out(self._file.attacks)
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures that the configuration names, in its order."""
@@ -339,7 +336,7 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     """
     file = check_sections(given)
     _check_addresses(file)
-    check_left_out(file)
+    check_left_out(file.attacks)
     configuration = Configuration(base=base, given=given, _file=file)
     configuration.measures()
     configuration.about  # noqa: B018 - evaluating it checks it

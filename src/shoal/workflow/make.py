@@ -144,21 +144,43 @@ class ConfiguredAttack:
         make(_ATTACKS, self.name, given)
 
 
-def named_attack(name: str, given: Mapping[str, object]) -> ConfiguredAttack:
-    """Return an attack from keywords: its parameters, and `max_people` if it is judged."""
-    parameters = {key: value for key, value in given.items() if key != "max_people"}
+def named_attacks(
+    given: Mapping[str, Mapping[str, object]],
+) -> tuple[tuple[ConfiguredAttack, ...], dict[str, str]]:
+    """Return the attacks that keywords name, and the reasons of those that are left out.
+
+    Each is given with the keys of ``[attacks.NAME]``.
+    """
+    sections = {name: _section(name, keys) for name, keys in given.items()}
+    check_left_out(sections)
+    attacks = tuple(
+        ConfiguredAttack(
+            name=name,
+            parameters=stated.model_extra or {},
+            max_people=max_people_of(name, stated),
+        )
+        for name, stated in sections.items()
+        if stated.run
+    )
+    for one in attacks:
+        one.check()
+    return attacks, left_out(sections)
+
+
+def _section(name: str, keys: Mapping[str, object]) -> AttackSection:
     try:
-        stated = AttackSection.model_validate({"max_people": given.get("max_people"), **parameters})
+        return AttackSection.model_validate(dict(keys))
     except ValidationError:
         raise ParameterError(
-            f"The attack {name!r} takes max_people, a whole number, beside its parameters.",
+            f"The attack {name!r} takes max_people (a whole number), run (True or False) and a "
+            "reason (a text) beside its parameters.",
             hint="an attack that is not judged has no max_people.",
         ) from None
-    made = ConfiguredAttack(
-        name=name, parameters=parameters, max_people=max_people_of(name, stated)
-    )
-    made.check()
-    return made
+
+
+def left_out(sections: Mapping[str, AttackSection]) -> dict[str, str]:
+    """Return the attacks that are left out, each with its reason."""
+    return {name: str(stated.reason) for name, stated in sections.items() if not stated.run}
 
 
 def max_people_of(name: str, stated: AttackSection) -> int | None:
@@ -178,9 +200,9 @@ def _limits(name: str, stated: AttackSection) -> list[str]:
     return [key for key in stated.model_extra or {} if key in known and known[key].is_limit]
 
 
-def check_left_out(file: Sections) -> None:
+def check_left_out(sections: Mapping[str, AttackSection]) -> None:
     """Refuse an attack that is left out without a reason, or although it has a limit."""
-    for name, stated in file.attacks.items():
+    for name, stated in sections.items():
         if stated.run:
             if stated.reason is not None:
                 raise ParameterError(

@@ -31,7 +31,7 @@ from shoal.workflow.anonymize import anonymize
 from shoal.workflow.attack import attacks_left_out
 from shoal.workflow.config import Configuration, load
 from shoal.workflow.gate import Judgement, Outcome, gate_warnings, judge, pass_gate
-from shoal.workflow.make import ConfiguredAttack, named_attack
+from shoal.workflow.make import ConfiguredAttack, named_attacks
 from shoal.workflow.measure import confirm_measures, default_measures, measure
 from shoal.workflow.read import read
 from shoal.workflow.repair import repair
@@ -119,8 +119,9 @@ def publish(
     folder
         The public folder of the release. Default: that of the configuration, or ``release``.
     attacks
-        Attacks by name, each with its parameters as in ``[attacks.NAME]``; one with `max_people`
-        is judged. Every other attack that fits the release is run and reported. Default: none.
+        Attacks by name, each with the keys of ``[attacks.NAME]``: its parameters; `max_people`, if
+        it is judged; ``run=False`` and a `reason`, if it is left out. Every other attack that fits
+        the release is run and reported. Default: none.
     measures
         The measures to take. Default: loss and queries, unless the table is large.
     about
@@ -308,13 +309,13 @@ class Task:
             )
         folders = asked.get("earlier", ())
         listed = [folders] if isinstance(folders, str | os.PathLike) else folders
+        attacks, not_run = named_attacks(asked.get("attacks", {}))
         return cls(
             open_table=(lambda: source) if is_open else partial(read, source, **reading),
             is_open=is_open,
             method=asked["method"],
-            attacks=tuple(
-                named_attack(name, given) for name, given in asked.get("attacks", {}).items()
-            ),
+            attacks=attacks,
+            not_run=not_run,
             measures=tuple(asked.get("measures", ())),
             earlier=tuple(map(Path, listed)),
             seed=asked.get("seed"),

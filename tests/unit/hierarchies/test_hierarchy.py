@@ -704,9 +704,9 @@ class TestConfig:
         [
             ("work.csv", r"must be a table such as \{ width = 5 \}"),
             ([1, 2], "must be a table"),
-            ({}, "one of the keys intervals, width, quantiles, prefix, dates, flat, rows; got 0"),
-            ({"secret": 1}, "got 0 of them among 1 keys"),
-            ({"width": 5, "flat": True}, "got 2 of them among 2 keys"),
+            ({}, "one of the keys intervals, width, quantiles, prefix, dates, flat, rows; it has none"),
+            ({"secret": 1}, "it has none of them"),
+            ({"width": 5, "flat": True}, "it has 2 of them"),
             ({"width": 5, "secret": 1}, "1 unknown keys; allowed beside width: origin,"),
             ({"dates": ["year"], "merge": 2}, "allowed beside dates: none"),
             ({"flat": False}, "flat of column 'work' must be true"),

@@ -105,11 +105,20 @@ def test_a_failing_attack_stops_a_table_too(tmp_path):
     assert record["gate"]["verdicts"]["linkage"] == "failed"
 
 
+def test_an_attack_is_left_out_with_a_reason(tmp_path):
+    asked = {"membership": {"run": False, "reason": "everybody knows who is in the table"}}
+    published = shoal.publish(COLUMNS, **ROLES, method=METHOD, attacks=asked, folder=tmp_path / "r")
+    assert "membership: not run" in [f"{one.attack}: {one.outcome}" for one in published.judgements]
+    record = json.loads((published.internal / "record.json").read_text())
+    assert record["gate"]["not_run"] == {"membership": "everybody knows who is in the table"}
+
+
 @pytest.mark.parametrize(
     ("given", "match"),
     [
         ({}, "publish needs a method"),
         ({"method": METHOD, "attacks": {"homogeneity": {"max_people": "few"}}}, "whole number"),
+        ({"method": METHOD, "attacks": {"homogeneity": {"run": False}}}, "needs a reason"),
         ({"method": METHOD, "attacks": {"telepathy": {}}}, "telepathy"),
         ({"method": METHOD, "seed": 1}, "A seed makes a test release"),
         ({"method": "anatomy"}, "must be an object"),
