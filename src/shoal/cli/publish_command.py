@@ -30,7 +30,7 @@ from shoal.core.display import number
 if TYPE_CHECKING:
     from shoal.release.export import Export
     from shoal.workflow.config import Configuration
-    from shoal.workflow.preview import Preview
+    from shoal.workflow.preview import Preview, PreviewedAttack
     from shoal.workflow.publish import Publication
 
 _DATABASE = "A copy in a database"
@@ -179,7 +179,7 @@ def _export(loaded: Configuration, published: Publication, *, replace: bool) -> 
 
 def _show_preview(output: Output, planned: Preview) -> None:
     output.table(
-        ("step", "people at risk", "takes about"),
+        ("step", "allowed", "takes about"),
         _steps(planned),
         title="What publishing would do",
     )
@@ -218,16 +218,19 @@ def _steps(planned: Preview) -> Iterator[tuple[str, str, str]]:
     before = planned.seconds - sum(attack.seconds for attack in planned.attacks)
     yield f"anonymize with {planned.method_name} and verify", "", _time(before)
     for attack in planned.attacks:
-        allowed = "not judged" if attack.max_people is None else _people(attack.max_people)
         if attack.not_run:
             yield f"attack: {attack.name}", f"not run: {attack.not_run}", ""
         else:
-            yield f"attack: {attack.name}", allowed, _time(attack.seconds)
+            yield f"attack: {attack.name}", _allowed(attack), _time(attack.seconds)
     yield f"write and seal {planned.folder.name}, {planned.internal.name}", "", ""
 
 
-def _people(most: int) -> str:
-    return "none allowed" if most == 0 else f"at most {number(most)}"
+def _allowed(attack: PreviewedAttack) -> str:
+    if attack.limit is not None:
+        return f"at most {attack.limit}"
+    if attack.max_people is None:
+        return "not judged"
+    return "nobody at risk" if attack.max_people == 0 else f"{number(attack.max_people)} at risk"
 
 
 def _time(seconds: float) -> str:

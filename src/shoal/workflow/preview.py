@@ -35,6 +35,7 @@ from shoal.workflow.anonymize import check_fits
 from shoal.workflow.attack import unfit_error
 from shoal.workflow.config import Configuration
 from shoal.workflow.gate import make_attacks, nothing_judged
+from shoal.workflow.make import ConfiguredAttack
 from shoal.workflow.measure import confirm_measures
 from shoal.workflow.publish import Task, make_release, place_of, refuse_unexplained
 
@@ -54,6 +55,8 @@ class PreviewedAttack:
     seconds: float
     # Why it is not run; empty if it is.
     not_run: str = ""
+    # What its figure may reach, if that judges it and not a number of people.
+    limit: str | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return the attack as JSON holds it."""
@@ -61,6 +64,7 @@ class PreviewedAttack:
             "attack": self.name,
             "knows": self.knows,
             "max_people": self.max_people,
+            "limit": self.limit,
             "seconds": self.seconds,
             "not_run": self.not_run,
         }
@@ -232,18 +236,32 @@ def _size(source: Path | str) -> int | None:
     return source.stat().st_size if isinstance(source, Path) else None
 
 
+def _previewed(
+    name: str, attack: type[Attack], stated: ConfiguredAttack | None, n_rows: int
+) -> PreviewedAttack:
+    """Return an attack that would run, and what judges it."""
+    given = {} if stated is None else stated.parameters
+    return PreviewedAttack(
+        name,
+        attack.knows,
+        None if stated is None else stated.max_people,
+        estimate_attack(name, n_rows),
+        limit=str(given["limit"]) if attack.is_judged_by_limit and "limit" in given else None,
+    )
+
+
 def _attacks(
     configuration: Configuration, method: Method, n_rows: int
 ) -> tuple[PreviewedAttack, ...]:
     """List the attacks of the gate in its order: those named, those that fit, those left out."""
-    limits = {attack.name: attack.max_people for attack in configuration.attacks()}
+    named = {attack.name: attack for attack in configuration.attacks()}
     left_out = configuration.attacks_not_run()
-    names = [*limits, *(snake_case(name) for name in all_attacks.__all__)]
+    names = [*named, *(snake_case(name) for name in all_attacks.__all__)]
     found = [(name, find("shoal.attacks", name)) for name in dict.fromkeys(names)]
     run = (
-        PreviewedAttack(name, attack.knows, limits.get(name), estimate_attack(name, n_rows))
+        _previewed(name, attack, named.get(name), n_rows)
         for name, attack in found
-        if name in limits
+        if name in named
         or (
             name not in left_out
             and method.shape.model in attack.reads
