@@ -51,7 +51,7 @@ REPORT = [
     _planted("<style>p{background:u\\72l(//a.b)}</style>"),
     _planted(f"<p>{SECRET}</p>"),
     lambda text: text.replace("default-src 'none'", "default-src 'none' *"),
-    lambda text: text.replace("It promises", "It promises even more than"),
+    lambda text: text.replace("It guarantees", "It guarantees even more than"),
     lambda text: text.replace("<title>", "<!-- --><title>"),
 ]
 CODEBOOK = [
@@ -198,7 +198,7 @@ def versions(folder: Path, draw: random.Random) -> None:
     """Claim that another version wrote a document that was edited, or the whole release."""
     if draw.random() < 0.5:
         _replaced(
-            folder / "report.html", lambda text: text.replace("It promises", "It also promises")
+            folder / "report.html", lambda text: text.replace("It guarantees", "It also guarantees")
         )
         restate(folder, lambda stated: stated.update(documents=draw.randrange(90, 99)))
         return

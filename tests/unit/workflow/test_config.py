@@ -248,7 +248,7 @@ def test_values_of_a_wrong_kind_are_no_bug(monkeypatch):
         ell: int = parameter("A number.", read, takes="a number", schema={})
 
     monkeypatch.setattr("shoal.workflow.make.find", lambda *_: Careless)
-    words = r"a kind that it does not take.*\n\n.*ell \(a number\)"
+    words = r"a value of the wrong type.*\n\n.*ell \(a number\)"
     with pytest.raises(ParameterError, match=words):
         make("shoal.methods", "anatomy", {"ell": "two"})
 

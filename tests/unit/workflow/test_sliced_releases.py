@@ -480,7 +480,7 @@ def swapped(text):
         (
             "manifest.json",
             lambda text: text.replace('"zipcode",\n      "disease"', '"disease"'),
-            "every published column",
+            "exactly the published columns",
         ),
     ],
 )
