@@ -704,7 +704,10 @@ class TestConfig:
         [
             ("work.csv", r"must be a table such as \{ width = 5 \}"),
             ([1, 2], "must be a table"),
-            ({}, "one of the keys intervals, width, quantiles, prefix, dates, flat, rows; it has none"),
+            (
+                {},
+                "one of the keys intervals, width, quantiles, prefix, dates, flat, rows; it has none",
+            ),
             ({"secret": 1}, "it has none of them"),
             ({"width": 5, "flat": True}, "it has 2 of them"),
             ({"width": 5, "secret": 1}, "1 unknown keys; allowed beside width: origin,"),
