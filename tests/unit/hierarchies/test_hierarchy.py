@@ -706,7 +706,7 @@ class TestConfig:
             ([1, 2], "must be a table"),
             (
                 {},
-                "one of the keys intervals, width, quantiles, prefix, dates, flat, rows; it has none",
+                "one of the keys intervals, width, quantiles, prefix, dates, flat, rows",
             ),
             ({"secret": 1}, "it has none of them"),
             ({"width": 5, "flat": True}, "it has 2 of them"),
