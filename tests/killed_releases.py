@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 
 import shoal
+from shoal.release.seal import digests_of
 
 FILES = {"people.csv", "shoal.toml"}
 WRITTEN = {*FILES, "release", "release.internal"}
@@ -40,7 +41,7 @@ reason = "what is tried here is the writing, and attacks write nothing"
 run = false
 reason = "as above"
 """
-_verified: set[str] = set()
+_verified: list[tuple[dict[str, str], dict[str, str]]] = []
 
 
 def people() -> list[list[object]]:
@@ -80,9 +81,9 @@ def whole(folder: Path) -> str | None:
     if not release.exists():
         return None
     # A folder that stays as it was is looked at once.
-    fingerprint = _fingerprint(release, internal)
-    number = hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
-    if fingerprint in _verified:
+    public = digests_of(release)
+    state, number = (public, digests_of(internal)), public["manifest.json"]
+    if state in _verified:
         return number
     assert shoal.verify(release).status == "verified"
     record = json.loads((internal / "record.json").read_text())
@@ -100,18 +101,8 @@ def whole(folder: Path) -> str | None:
     ).fetchall()
     assert [line for *_, line in placed] == list(range(1, len(given) + 1))
     assert [(bucket, *given[key - 1]) for key, bucket, _ in placed] == lines
-    _verified.add(fingerprint)
+    _verified.append(state)
     return number
-
-
-def _fingerprint(*folders: Path) -> str:
-    """Return a digest of the names and bytes of all files below some folders."""
-    found = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            found.update(f"{path.relative_to(folder)} {content}\n".encode())
-    return found.hexdigest()
 
 
 def left(folder: Path, temporary: Path) -> set[str]:
