@@ -259,11 +259,14 @@ def count_beside_carried(
     for place, name in enumerate(carried.values()):
         engine.stage(
             f"seen_{place}",
-            "SELECT v, row_number() OVER (ORDER BY n DESC) - 1 AS code FROM "
-            f"(SELECT {name} AS v, count(*) AS n FROM {relation} GROUP BY {name}) d",
+            "SELECT v, row_number() OVER (ORDER BY n DESC) AS code FROM "
+            f"(SELECT {name} AS v, count(*) AS n FROM {relation} WHERE {name} IS NOT NULL "
+            f"GROUP BY {name}) d",
         )
-        joins += f" JOIN seen_{place} d{place} ON t.{name} IS NOT DISTINCT FROM d{place}.v"
-        selected.append(f"d{place}.code AS s{place}")
+        # Missing values have the code 0. A join by IS NOT DISTINCT FROM would find them as well,
+        # but on Postgres it compares every row with every value.
+        joins += f" LEFT JOIN seen_{place} d{place} ON d{place}.v = t.{name}"
+        selected.append(f"coalesce(d{place}.code, 0) AS s{place}")
         kinds[f"s{place}"] = np.int32
     listed = ", ".join(kinds)
     fetched = engine.arrays(
@@ -273,6 +276,8 @@ def count_beside_carried(
     )
     for place in range(len(carried)):
         engine.drop(f"seen_{place}")
+        # Codes begin at 0, whether values are missing or not.
+        fetched[f"s{place}"] -= fetched[f"s{place}"].min(initial=1)
     domains = tuple(
         NumberedDomain(column, np.arange(1, int(fetched[name].max(initial=-1)) + 2))
         for column, name in zip((*coded, *carried), kinds, strict=True)

@@ -22,6 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Texts
 from shoal.core.domain import ColumnType, Domain
@@ -85,6 +86,9 @@ class Survey:
         self.scan = scan
         self.columns = tuple(scan.types)
         self._n_timed = {column: count_times_of_day(engine, scan, column) for column in scan.types}
+        self._missing: dict[int, int] = {}
+        # The engine that holds `coded`: where the source is, or here if it is small.
+        self._counting = engine
         texts = ", ".join(
             f"{self._text_expression(column)} AS c{place}"
             for place, column in enumerate(self.columns)
@@ -109,10 +113,11 @@ class Survey:
             f"SELECT v, n, row_number() OVER (ORDER BY n DESC) - 1 AS code FROM "
             f"(SELECT c{place} AS v, count(*) AS n FROM source GROUP BY c{place}) d",
         )
-        fetched = self.engine.rows(f"SELECT v, n FROM dictionary_{place}")
+        fetched = self.engine.rows(f"SELECT v, n, code FROM dictionary_{place}")
         texts = texts_of(fetched["v"])
         counts = fetched["n"].astype(np.int64)
         is_present = np.array([text is not None for text in texts], dtype=bool)
+        self._missing[place] = int(fetched["code"][~is_present].max(initial=0))
         present = text_array(texts)[is_present]
         return Values(
             column=column,
@@ -133,17 +138,31 @@ class Survey:
     def code(self, columns: Sequence[str]) -> None:
         """Code some columns whose values have been counted; the staged texts are dropped."""
         places = (self.columns.index(column) for column in columns)
-        joined_on = "JOIN dictionary_{place} d{place} ON s.c{place} IS NOT DISTINCT FROM d{place}.v"
-        stage_coded(self.engine, {place: f"d{place}.code" for place in places}, joined_on)
+        # A join by IS NOT DISTINCT FROM compares every row with every value on Postgres.
+        codes = {place: f"coalesce(d{place}.code, {self._missing[place]})" for place in places}
+        stage_coded(
+            self.engine, codes, "LEFT JOIN dictionary_{place} d{place} ON d{place}.v = s.c{place}"
+        )
+        publisher = self.engine.publisher
+        if publisher is not self.engine and self.n_rows * len(columns) <= MOST_CODES:
+            # Hundreds of combinations are counted, which takes a server one pass each.
+            publisher.stage("coded", f"SELECT * FROM {self.engine.bring('SELECT * FROM coded')}")
+            publisher.drop("brought")
+            self._counting = publisher
 
     def count_unique(self, columns: Sequence[str]) -> int:
         """Count the rows with a unique combination of values in some coded columns."""
         listed = ", ".join(f"c{self.columns.index(column)}" for column in columns)
-        fetched = self.engine.rows(
+        fetched = self._counting.rows(
             "SELECT count(*) AS n FROM "
             f"(SELECT 1 AS one FROM coded GROUP BY {listed} HAVING count(*) = 1) single"
         )
         return int(fetched["n"][0])
+
+    def fetch_codes(self, names: Sequence[str]) -> dict[str, npt.NDArray[np.int32]]:
+        """Return columns of `coded`, row by row, in no order."""
+        query = f"SELECT {', '.join(names)} FROM coded"
+        return self._counting.arrays(query, dict.fromkeys(names, np.int32))
 
 
 MOST_CODES = 50_000_000
@@ -153,9 +172,7 @@ MOST_CODES = 50_000_000
 def survey_rows(survey: Survey, types: Mapping[str, ColumnType]) -> Rows:
     """Return the rows, in no order, of columns that `Survey.code` has coded, with given types."""
     names = {column: f"c{survey.columns.index(column)}" for column in types}
-    fetched = survey.engine.arrays(
-        f"SELECT {', '.join(names.values())} FROM coded", dict.fromkeys(names.values(), np.int32)
-    )
+    fetched = survey.fetch_codes(list(names.values()))
     codes = np.empty((survey.n_rows, len(types)), dtype=np.int32, order="F")
     domains = []
     for place, (column, kind) in enumerate(types.items()):
