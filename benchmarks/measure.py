@@ -210,7 +210,7 @@ def worker_environment(python: Path | None = None) -> dict[str, str]:
     paths = [str(HERE)]
     if python in (None, Path(sys.executable)) and os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def run_command(command: Sequence[str], limits: Limits) -> Outcome:

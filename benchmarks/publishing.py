@@ -160,13 +160,13 @@ def _configuration(job: _Job, method: Mapping[str, object]) -> Iterator[str]:
     }
     for section, entries in sections.items():
         yield f"[{section}]"
-        yield from (f"{key} = {_toml(value)}" for key, value in entries.items())
+        yield from (f"{key} = {toml(value)}" for key, value in entries.items())
 
 
-def _toml(value: object) -> str:
+def toml(value: object) -> str:
     """Write texts, numbers and lists, which TOML writes as JSON does, and inline tables."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {_toml(entry)}' for key, entry in value.items())} }}"
+        return f"{{ {', '.join(f'{key} = {toml(entry)}' for key, entry in value.items())} }}"
     return json.dumps(value)
 
 

@@ -25,6 +25,7 @@ import publishing
 import scaling
 import slicing
 import starting
+import waiting
 from context import Context
 from environments import PEERS, SHOAL, install
 from measure import Limits
@@ -44,6 +45,7 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "adversarial": adversarial.run,
     "slicing": slicing.run,
     "foreground": foreground.run,
+    "waiting": waiting.run,
     "publishing": publishing.run,
     "engines": engines.run,
 }
