@@ -124,7 +124,7 @@ def _drawn(names: Sequence[str], columns: Sequence[Codes | Texts], sensitive: st
     }
     quasi = [name for name in names if name != sensitive]
     hierarchies = {
-        name: shoal.Hierarchy.intervals(widths=[5, 10, 20, 40])
+        name: shoal.Hierarchy.intervals(width=5)
         for name in quasi
         if types[name] == "integer"
     }
@@ -238,7 +238,7 @@ def _configuration(table: Dataset, method: Mapping[str, object], folder: Path) -
     sections: dict[str, Mapping[str, object]] = {
         "table": {"source": "people.csv"},
         "columns": {"quasi": schema.quasi, "sensitive": schema.sensitive},
-        "types": dict(schema.types),
+        "types": {name: declared.type for name, declared in schema.types.items()},
         "hierarchies": {
             column: _hierarchy(table, column, folder) for column in sorted(schema.hierarchies)
         },
