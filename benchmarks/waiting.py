@@ -124,15 +124,13 @@ def _drawn(names: Sequence[str], columns: Sequence[Codes | Texts], sensitive: st
     }
     quasi = [name for name in names if name != sensitive]
     hierarchies = {
-        name: shoal.Hierarchy.intervals(width=5)
-        for name in quasi
-        if types[name] == "integer"
+        name: shoal.Hierarchy.intervals(width=5) for name in quasi if types[name] == "integer"
     }
     schema = shoal.Schema(
         quasi=quasi, sensitive=sensitive or [], types=types, hierarchies=hierarchies
     )
-    texts = {name: column.astype(str) for name, column in zip(names, columns, strict=True)}
-    return Dataset("drawn", texts, schema)
+    columns_by_name = dict(zip(names, columns, strict=True))
+    return Dataset("drawn", columns_by_name, schema)
 
 
 def _codes(draw: np.random.Generator, n_rows: int, n_values: int) -> Codes:
@@ -142,7 +140,7 @@ def _codes(draw: np.random.Generator, n_rows: int, n_values: int) -> Codes:
 
 
 def _named(codes: Codes) -> Texts:
-    return np.array([f"value {code}" for code in range(int(codes.max()) + 1)])[codes]
+    return np.array([f"value {code}" for code in range(int(codes.max()) + 1)], object)[codes]
 
 
 def _incomes() -> Dataset:
