@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli.command import command
 from shoal.cli.options import (
+    AttackWork,
     ColumnNames,
     ConfigurationFile,
     EngineName,
@@ -214,6 +215,7 @@ def _register_compare(app: typer.Typer) -> None:
                 help="The number of processes that work at once. Default: one per core.",
             ),
         ] = None,
+        attack_work: AttackWork = None,
     ) -> None:
         r"""Compare methods on one table by risk and utility, and recommend one.
 
@@ -222,14 +224,16 @@ def _register_compare(app: typer.Typer) -> None:
         If interrupted, run the command again; finished results are reused.
         """
         from shoal.workflow import compare as job  # noqa: PLC0415 - help imports no engine
-        from shoal.workflow.config import load  # noqa: PLC0415
+        from shoal.workflow.config import configure  # noqa: PLC0415
 
         if configuration.name == job.RECOMMENDED:
             raise ParameterError(
                 f"{job.RECOMMENDED} is what a comparison writes, and would be written over.",
                 hint="compare the configuration that it came from, or give it another name.",
             )
-        loaded = load(configuration)
+        given = read_configuration(configuration)
+        update_section(given, "attacks", {"work": attack_work})
+        loaded = configure(given, base=configuration.parent)
         with output.progress(in_logs=True) as progress:
             found = job.compare_as_configured(loaded, workers=workers, progress=progress)
         folder = loaded.compared.folder

@@ -11,6 +11,7 @@ import typer
 from shoal.cli.command import command
 from shoal.cli.options import (
     AttackNames,
+    AttackWork,
     MaxWork,
     Memory,
     Parameters,
@@ -19,6 +20,7 @@ from shoal.cli.options import (
     read_parameters,
 )
 from shoal.cli.output import SHOWS_VALUES, Output
+from shoal.core.budget import DEFAULT_ATTACK_WORK
 from shoal.core.display import in_words
 from shoal.core.progress import DEFAULT_MAX_WORK
 
@@ -82,6 +84,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         max_work: MaxWork = DEFAULT_MAX_WORK,
+        attack_work: AttackWork = None,
         truth: Annotated[
             Path | None,
             option(
@@ -116,6 +119,7 @@ def register(app: typer.Typer) -> None:
                 key=people_key,
                 earlier=earlier or None,
                 max_work=max_work,
+                work=DEFAULT_ATTACK_WORK if attack_work is None else attack_work,
                 truth=table,
                 progress=progress,
             )

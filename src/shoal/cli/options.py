@@ -178,6 +178,15 @@ MaxWork = Annotated[
         help="Most operations that an exact check may take before it is reported as not checked.",
     ),
 ]
+AttackWork = Annotated[
+    str | None,
+    option(
+        "The most work of each attack: units, or CPU seconds or minutes such as 30s, converted by "
+        "a constant rate. Least informative work is left out first. Default: the configuration's, "
+        "or 60s.",
+        "WORK",
+    ),
+]
 Details = Annotated[
     bool,
     switch(

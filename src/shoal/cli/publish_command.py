@@ -10,6 +10,7 @@ import typer
 
 from shoal.cli.command import command
 from shoal.cli.options import (
+    AttackWork,
     ConfigurationFile,
     Details,
     EngineName,
@@ -64,6 +65,7 @@ def _register_publish(app: typer.Typer) -> None:
                 "REASON",
             ),
         ] = None,
+        attack_work: AttackWork = None,
         replace: Replace = False,
         details: Details = False,
         out: Out = None,
@@ -91,6 +93,7 @@ def _register_publish(app: typer.Typer) -> None:
         given = read_configuration(configuration)
         update_section(given, "table", {"table": table})
         update_section(given, "engine", {"name": engine, "memory": memory})
+        update_section(given, "attacks", {"work": attack_work})
         update_section(given, "release", {"database": to_database, "schema": schema})
         loaded = configure(given, base=configuration.parent)
         _check_database(loaded, out, replace=replace)

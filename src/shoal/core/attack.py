@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from shoal.core.arrays import Flags, Floats, Small
+from shoal.core.budget import DEFAULT_ATTACK_WORK
 from shoal.core.cells import Buckets
 from shoal.core.declared import Declared, declared
 from shoal.core.findings import Findings, Risk
@@ -146,6 +147,8 @@ class View:
     algorithm: Callable[[], Algorithm | None] = field(default=_nothing, repr=False)
     cells: Callable[[], CellView | None] = field(default=_nothing, repr=False)
     trials: Callable[[TrialPlan], Trials] = field(default=_no_trials, repr=False)
+    # The units of work that the attack may do; see `shoal.core.budget`.
+    work: int = DEFAULT_ATTACK_WORK
 
 
 @declared

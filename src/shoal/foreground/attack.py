@@ -45,6 +45,7 @@ from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.mining import Exposure, Policy, expose, expose_by
+from shoal.foreground.pieces import Pieces
 from shoal.foreground.scene import Scene, SuspectedValue, attacked_buckets, claimed, weigh_together
 from shoal.foreground.scoring import Answer
 from shoal.foreground.sections import Judgement
@@ -52,11 +53,6 @@ from shoal.injector.known import Knowledge
 
 Adversary = Literal["logit", "paper"]
 Locate = Literal["true", "matching"]
-
-_MOST_WORK = 20_000_000
-"""The most pairs of a line and a value that are attacked if no value is named."""
-_MOST_FITS = 2000
-"""The most pairs of a set of quasi-identifiers and a value, if there are several values."""
 
 
 @declared
@@ -88,9 +84,8 @@ class Foreground(Attack):
     belief by one solution alone. With a prior there is one solution, the one above the prior.
 
     A belief equal to 1/r is no breach, to within 1e-9. If rules contradict a bucket, nobody in it
-    is excluded. If no value is named and the release is very large, the rarest values are attacked;
-    if it has very many sets of quasi-identifiers, `paper` uses the shortest. The headline states
-    how many.
+    is excluded. If the budget of work is too small for everything, longer sets of quasi-identifiers
+    are left out first, then the more frequent values. The headline states how many.
 
     Examples
     --------
@@ -194,11 +189,13 @@ class Foreground(Attack):
         known = self.knowledge if self.knowledge is not None else view.knowledge
         scene = Scene.of(published, buckets, people, known, is_matching=self.locate == "matching")
         aims, bound = self.aims(published)
-        attacked = aims[: max(_MOST_WORK // max(len(scene.exposed.look), 1), 1)]
-        usable = usable_sets(scene.exposed.looks, sample_size(self.epsilon, self.sigma))
-        most_sets = max(_MOST_FITS // max(len(attacked), 1), len(scene.exposed.looks.domains))
-        # Short sets come first; if a single value is attacked, all sets are used.
-        sets = usable if len(attacked) == 1 else usable[:most_sets]
+        looks = scene.exposed.looks
+        usable = usable_sets(looks, sample_size(self.epsilon, self.sigma))
+        chosen = Pieces(len(aims), len(usable)).within(
+            view.work, len(scene.exposed.look), len(looks.domains)
+        )
+        # The rarest values come first, and of the sets the shortest.
+        attacked, sets = aims[: chosen.n_values], usable[: chosen.n_sets]
         views = [self._look_at(scene, sets, values) for values in following(attacked)]
         views = weigh_together(scene, views)
         judged = Judgement.of(scene, views, self.adversary, float(bound))

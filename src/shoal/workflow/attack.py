@@ -12,6 +12,7 @@ from typing import Any
 
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, CellView, Need, View
+from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
 from shoal.core.calibration import find_excess, raised_limit
 from shoal.core.display import Section, Tabular
 from shoal.core.errors import DataError, ParameterError
@@ -93,6 +94,7 @@ def attack(
     key: str | None = None,
     earlier: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     max_work: int = DEFAULT_MAX_WORK,
+    work: float | str = DEFAULT_ATTACK_WORK,
     truth: EngineTable | None = None,
     progress: Progress = silent,
 ) -> AttackReport:
@@ -119,6 +121,10 @@ def attack(
     max_work
         The number of operations that counting the worlds of several releases may take.
         Default: 2e9.
+    work
+        The most work of each attack: a number of units, or CPU seconds or minutes such as
+        ``"30s"``, which a constant rate converts to units, so that the result is the same on every
+        machine. What does not fit is left out, the least informative first. Default: ``"60s"``.
     truth
         The table that the release was made from: beliefs are compared with it, and people are
         found by exact values. Default: the table of a release just made, if it has at most a
@@ -135,7 +141,16 @@ def attack(
     AttackReport(homogeneity: 0 of 9 people at risk)
     """
     with opened(release) as held:
-        return _attack(held, attacks, knowledge, (people, key), earlier, max_work, truth, progress)
+        return _attack(
+            held,
+            attacks,
+            knowledge,
+            (people, key),
+            earlier,
+            (max_work, read_work(work)),
+            truth,
+            progress,
+        )
 
 
 def _attack(
@@ -144,11 +159,12 @@ def _attack(
     knowledge: object,
     others: tuple[Any, str | None],
     earlier: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
-    max_work: int,
+    limits: tuple[int, int],
     truth: EngineTable | None,
     progress: Progress,
 ) -> AttackReport:
     people, _ = others
+    max_work, work = limits
     if truth is not None and release.making is None:
         release = with_words_of(release, truth)
     published = release.published
@@ -165,7 +181,7 @@ def _attack(
     if people is not None and placed is not None:
         attacked, placed = replace(attacked, everybody=placed), None
     truth = _truth(release, truth, is_everybody=people is None)
-    stage = _Stage(release, knowledge, attacked, placed, external, truth)
+    stage = _Stage(release, knowledge, attacked, placed, external, truth, work)
     findings = []
     for one in attacks:
         progress(f"attack: {type(one).__name__}")
@@ -214,6 +230,8 @@ class _Stage:
     external: EngineTable | None
     # The table by which beliefs are scored.
     table: EngineTable | None
+    # The units of work that each attack may do.
+    work: int
 
     @cached_property
     def located(self) -> LocatedPeople | None:
@@ -238,6 +256,7 @@ class _Stage:
                 algorithm=self._algorithm,
                 cells=lambda: self.cells,
                 trials=partial(run_trials, self.release),
+                work=self.work,
             )
         )
         if located is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.attack import Attack
+from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
 from shoal.core.documents import read_whole_text, toml_document, write_whole
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, EngineError, ParameterError, SchemaError
@@ -63,6 +64,7 @@ def compare(
     progress: Progress = silent,
     resume: str | os.PathLike[str] | None = None,
     seed: int = 0,
+    attack_work: float | str = DEFAULT_ATTACK_WORK,
 ) -> Comparison:
     """Try several methods on one table, attack and measure each, and recommend one.
 
@@ -94,6 +96,9 @@ def compare(
     seed
         The seed of all draws, the same for all methods; none of these releases is written.
         Default: 0.
+    attack_work
+        The most work of each attack on each release, as `work` of `shoal.attack`. Default:
+        ``"60s"``.
 
     Returns
     -------
@@ -140,6 +145,7 @@ def compare(
         resume=resume,
         seed=seed,
         left_out=usual_left_out(table) if methods is None else None,
+        attack_work=read_work(attack_work),
     )
 
 
@@ -159,6 +165,7 @@ def compare_stated(
     seed: int,
     left_out: Mapping[str, str] | None = None,
     not_run: Mapping[str, str] | None = None,
+    attack_work: int = DEFAULT_ATTACK_WORK,
 ) -> Comparison:
     """Compare methods as `compare` does, each with the sections of its configuration file.
 
@@ -191,6 +198,7 @@ def compare_stated(
         repair,
         aim_of(table),
         not_run or {},
+        attack_work,
     )
     labels = _labels([method for method, _ in methods])
     named = dict(zip(labels, (method for method, _ in methods), strict=True))
@@ -267,6 +275,7 @@ def compare_as_configured(
             seed=stated.seed,
             left_out=None if stated.methods else _left_out_beside(configuration, table),
             not_run=configuration.attacks_not_run(),
+            attack_work=configuration.attack_work,
         )
     finally:
         table.engine.close()

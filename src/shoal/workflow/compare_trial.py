@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from shoal.core.attack import HELD_OUT_TEST, Attack, Need
+from shoal.core.budget import DEFAULT_ATTACK_WORK
 from shoal.core.declared import Declared, changed, parameters_of
 from shoal.core.documents import parse_json
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
@@ -75,6 +76,8 @@ class TrialSetup:
     aim: Aim | None = None
     # The attacks that are left out, each with the reason.
     not_run: Mapping[str, str] = field(default_factory=dict)
+    # The units of work that each attack may do.
+    attack_work: int = DEFAULT_ATTACK_WORK
 
     def key(self, method: Method) -> str | None:
         """Return a digest of everything that a result depends on; None if that is not known.
@@ -92,7 +95,7 @@ class TrialSetup:
     def _digest(self) -> bytes:
         digest = hashlib.sha256(f"{__version__}:{_FORMAT}:{self.seed}:{self.has_others}".encode())
         digest.update(_written((self.attacks, self.measures, self.repair)))
-        digest.update(_written((self.aim, dict(self.not_run))))
+        digest.update(_written((self.aim, dict(self.not_run), self.attack_work)))
         schema = self.schema
         digest.update(repr((schema.quasi, schema.sensitive)).encode())
         for column, hierarchy in sorted(schema.hierarchies.items()):
@@ -205,7 +208,7 @@ def _attacked(
     for one, max_people in chosen:
         progress(f"attack {snake_case(type(one).__name__)}")
         try:
-            (found,) = attack(release, one)
+            (found,) = attack(release, one, work=trying.attack_work)
         except _REFUSALS as error:
             figures.append(_not_run(one, error.fact, max_people))
         else:

@@ -135,6 +135,11 @@ class Configuration:
         return self._file.release.max_work
 
     @property
+    def attack_work(self) -> int:
+        """The units of work that each attack may do."""
+        return self._file.attacks.work
+
+    @property
     def earlier(self) -> tuple[Path, ...]:
         """The public folders of earlier releases that the new one must stay safe beside."""
         return tuple(self.base / folder for folder in self._file.release.earlier)
@@ -217,13 +222,13 @@ class Configuration:
                 parameters=self._resolved(_ATTACKS, name, stated.model_extra or {}),
                 max_people=max_people_of(name, stated),
             )
-            for name, stated in self._file.attacks.items()
+            for name, stated in self._file.attacks.by_name.items()
             if stated.run
         )
 
     def attacks_not_run(self) -> dict[str, str]:
         """Return the attacks that the configuration leaves out, each with its reason."""
-        return left_out(self._file.attacks)
+        return left_out(self._file.attacks.by_name)
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures that the configuration names, in its order."""
@@ -336,7 +341,7 @@ def configure(given: Mapping[str, Any], *, base: Path) -> Configuration:
     """
     file = check_sections(given)
     _check_addresses(file)
-    check_left_out(file.attacks)
+    check_left_out(file.attacks.by_name)
     configuration = Configuration(base=base, given=given, _file=file)
     configuration.measures()
     configuration.about  # noqa: B018 - evaluating it checks it

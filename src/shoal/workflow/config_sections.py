@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
 from shoal.core.domain import Role, role_of
 from shoal.core.errors import ParameterError, SchemaError, ShoalError, suggestion
 from shoal.core.guarantees import BANDWIDTH
@@ -50,6 +51,7 @@ _Combinations = Annotated[
 ]
 _Size = Annotated[int, BeforeValidator(bytes_of), WithJsonSchema({"type": ["integer", "string"]})]
 _Number = Annotated[float | int | str, WithJsonSchema(_NUMBER)]
+_Work = Annotated[int, BeforeValidator(read_work), WithJsonSchema(_NUMBER)]
 
 
 class _Section(BaseModel):
@@ -112,6 +114,23 @@ class AttackSection(_Section):
     )
     run: bool = Field(default=True, description="Whether the attack is run.")
     reason: str | None = Field(default=None, description="Why the attack is not run, if it is not.")
+
+
+class _Attacks(BaseModel):
+    """All attacks by name, beside what holds for each of them."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, AttackSection]
+
+    work: _Work = Field(
+        default=DEFAULT_ATTACK_WORK,
+        description="The most work of each attack, in units or CPU seconds. Default: 60s.",
+    )
+
+    @property
+    def by_name(self) -> dict[str, AttackSection]:
+        """The attacks that the file names, in its order."""
+        return self.__pydantic_extra__
 
 
 class _RepairForeground(_Section):
@@ -212,7 +231,7 @@ class Sections(_Section):
     hierarchies: dict[str, Any] = {}
     method: _Method
     repair: _Repair | None = None
-    attacks: dict[str, AttackSection] = {}
+    attacks: _Attacks = Field(default_factory=lambda: _Attacks.model_validate({}))
     measures: dict[str, dict[str, Any]] = {}
     compare: _Compare = _Compare()
     release: _Release = _Release()
@@ -268,9 +287,14 @@ _RULES = {
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "bool_type": "must be true or false",
-    "value_error": "must be an amount of bytes: a number and a unit",
     "dict_type": "must be a section",
     "model_type": "must be a section",
+}
+
+
+_AMOUNTS = {
+    "attacks": 'must be an amount of work: a number of units, or CPU seconds such as "30s"',
+    "engine": "must be an amount of bytes: a number and a unit",
 }
 
 
@@ -305,6 +329,8 @@ def _explained(problem: Any, *, n_others: int) -> ShoalError:
         what = f"the key {location[-1]!r}" if len(location) > 1 else "this section"
         return kind(f"[{section}] lacks {what}, which is needed.{more}", hint=_NEEDED.get(section))
     rule = _RULES.get(problem["type"])
+    if problem["type"] == "value_error":
+        rule = _AMOUNTS[section]
     if rule is None:
         rule = str(problem["msg"]).replace("Input should", "must").rstrip(".")
     return kind(f"{place} {rule}.{more}", hint=_NEEDED.get(section))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shoal.core.attack import HELD_OUT_TEST, Attack, Need
+from shoal.core.budget import DEFAULT_ATTACK_WORK
 from shoal.core.display import Section, number
 from shoal.core.errors import GuaranteeError, ParameterError
 from shoal.core.findings import Findings
@@ -88,6 +89,12 @@ class Judgement:
             return Outcome.MEANINGLESS
         is_passed = self.n_at_risk <= self.max_people and not self.cut_short
         return Outcome.PASSED if is_passed else Outcome.FAILED
+
+    @property
+    def is_only_cut_short(self) -> bool:
+        """Whether the attack fails only because it did not look at everything."""
+        n_at_risk, allowed = self.n_at_risk or 0, self.max_people or 0
+        return bool(self.cut_short) and self.outcome is Outcome.FAILED and n_at_risk <= allowed
 
     @property
     def verdict(self) -> str:
@@ -175,11 +182,13 @@ def judge(
     configured: Sequence[ConfiguredAttack],
     not_run: Mapping[str, str],
     progress: Progress,
+    work: int = DEFAULT_ATTACK_WORK,
 ) -> tuple[tuple[Judgement, ...], AttackReport]:
     """Run the named attacks and every other that fits, and judge those with a limit.
 
-    `not_run` holds the attacks that the configuration leaves out, each with its reason. Returns the
-    judgements, and the report of the attacks that they judge.
+    `not_run` holds the attacks that the configuration leaves out, each with its reason, and `work`
+    the units of work that each attack may do. Returns the judgements, and the report of the attacks
+    that they judge.
     """
     published = release.published
     made = make_attacks(release, configured)
@@ -195,7 +204,7 @@ def judge(
     )
     if not made:
         return left_out, AttackReport(())
-    report = attack(release, *(one for _, one in made), progress=progress)
+    report = attack(release, *(one for _, one in made), work=work, progress=progress)
     judged = (
         _judgement(entry, one, found)
         for (entry, one), found in zip(made, report.findings, strict=True)
@@ -293,6 +302,11 @@ def pass_gate(
 def _hint(failed: Sequence[Judgement]) -> str:
     if all(judgement.outcome is Outcome.MEANINGLESS for judgement in failed):
         return _ASK[0].lower() + _ASK[1:]
+    if all(judgement.is_only_cut_short for judgement in failed):
+        return (
+            "allow more work (--attack-work, or [attacks] work), or accept the risk: "
+            "--accept-risk 'why'."
+        )
     return "ask the method for more, change the limit, or accept the risk: --accept-risk 'why'."
 
 

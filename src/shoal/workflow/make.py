@@ -255,8 +255,10 @@ def configuration_schema() -> dict[str, Any]:
     defined["_Compare"]["properties"]["methods"]["items"] = methods
     judged = _without_titles(AttackSection.model_json_schema())["properties"]
     sections["attacks"] = _by_name("shoal.attacks", "How attacks are judged, by name.", judged)
+    work = _without_titles(defined["_Attacks"]["properties"]["work"])
+    sections["attacks"]["properties"] = {"work": work, **sections["attacks"]["properties"]}
     sections["measures"] = _by_name("shoal.measures", "What is measured, by name.", {})
-    for unused in ("_Method", "AttackSection"):
+    for unused in ("_Method", "_Attacks", "AttackSection"):
         defined.pop(unused, None)
     return {"$schema": _DIALECT, "title": "shoal.toml", **schema}
 

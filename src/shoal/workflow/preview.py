@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from shoal import attacks as all_attacks
 from shoal.core.attack import Attack, Need
+from shoal.core.budget import UNITS_PER_SECOND, words_of_work
 from shoal.core.display import number
 from shoal.core.domain import Role
 from shoal.core.guarantees import Guarantee
@@ -51,12 +52,14 @@ class PreviewedAttack:
     knows: str
     # None if the attack is not judged.
     max_people: int | None
-    # An estimate; 0 if the attack is not run.
+    # An estimate, within the budget of work; 0 if the attack is not run.
     seconds: float
     # Why it is not run; empty if it is.
     not_run: str = ""
     # What its figure may reach, if that judges it and not a number of people.
     limit: str | None = None
+    # Whether the whole attack would take more than the budget of work.
+    is_limited: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """Return the attack as JSON holds it."""
@@ -66,6 +69,7 @@ class PreviewedAttack:
             "max_people": self.max_people,
             "limit": self.limit,
             "seconds": self.seconds,
+            "whole": not self.is_limited,
             "not_run": self.not_run,
         }
 
@@ -91,6 +95,8 @@ class Preview:
     # Estimates; memory in bytes.
     seconds: float
     memory: int
+    # The units of work that each attack may do.
+    attack_work: int
 
     @property
     def columns(self) -> Mapping[Role, tuple[str, ...]]:
@@ -132,6 +138,7 @@ class Preview:
                 for guarantee in self.guarantees
             ],
             "attacks": [attack.to_dict() for attack in self.attacks],
+            "attack_work": self.attack_work,
             "folders": [
                 {"path": str(path), "exists": path.exists()}
                 for path in (self.folder, self.internal)
@@ -192,6 +199,7 @@ def dry_run(
         warnings=(*notes, *_warnings(configuration, place, scan, attacks)),
         seconds=seconds + sum(attack.seconds for attack in attacks),
         memory=memory,
+        attack_work=configuration.attack_work,
     )
 
 
@@ -237,16 +245,18 @@ def _size(source: Path | str) -> int | None:
 
 
 def _previewed(
-    name: str, attack: type[Attack], stated: ConfiguredAttack | None, n_rows: int
+    name: str, attack: type[Attack], stated: ConfiguredAttack | None, n_rows: int, work: int
 ) -> PreviewedAttack:
     """Return an attack that would run, and what judges it."""
     given = {} if stated is None else stated.parameters
+    seconds, most = estimate_attack(name, n_rows), work / UNITS_PER_SECOND
     return PreviewedAttack(
         name,
         attack.knows,
         None if stated is None else stated.max_people,
-        estimate_attack(name, n_rows),
+        min(seconds, most),
         limit=str(given["limit"]) if attack.is_judged_by_limit and "limit" in given else None,
+        is_limited=seconds > most,
     )
 
 
@@ -259,7 +269,7 @@ def _attacks(
     names = [*named, *(snake_case(name) for name in all_attacks.__all__)]
     found = [(name, find("shoal.attacks", name)) for name in dict.fromkeys(names)]
     run = (
-        _previewed(name, attack, named.get(name), n_rows)
+        _previewed(name, attack, named.get(name), n_rows, configuration.attack_work)
         for name, attack in found
         if name in named
         or (
@@ -300,6 +310,13 @@ def _warnings(
     warnings += [
         f"The attack {name!r} would not be run: {reason}"
         for name, reason in configuration.attacks_not_run().items()
+    ]
+    warnings += [
+        f"The attack {attack.name!r} would not look at everything: that would take longer than "
+        f"the {words_of_work(configuration.attack_work)} of work that it is allowed ([attacks] "
+        "work, --attack-work)."
+        for attack in attacks
+        if attack.is_limited
     ]
     if all(attack.max_people is None for attack in attacks):
         warnings.append(nothing_judged([one.name for one in attacks if not one.not_run]))

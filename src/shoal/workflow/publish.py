@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
 from shoal.core.errors import ParameterError
 from shoal.core.findings import about_everybody
 from shoal.core.manifest import INTERNAL_SUFFIX, About, Manifest
@@ -97,6 +98,7 @@ def publish(
     method: Method | None = None,
     folder: str | os.PathLike[str] | None = None,
     attacks: Mapping[str, Mapping[str, object]] | None = None,
+    attack_work: float | str | None = None,
     measures: Sequence[Measure] | None = None,
     about: About | None = None,
     seed: int | None = None,
@@ -122,6 +124,9 @@ def publish(
         Attacks by name, each with the keys of ``[attacks.NAME]``: its parameters; `max_people`, if
         it is judged; ``run=False`` and a `reason`, if it is left out. Every other attack that fits
         the release is run and reported. Default: none.
+    attack_work
+        The most work of each attack, as `work` of `shoal.attack`. Default: that of the
+        configuration, or ``"60s"``.
     measures
         The measures to take. Default: loss and queries, unless the table is large.
     about
@@ -177,6 +182,7 @@ def publish(
     task = Task.of_keywords(source, asked) if configuration is None else Task.of(configuration)
     place = place_of(task.folder if folder is None else Path(folder))
     ending = task.format if format is None else format
+    allowed = task.attack_work if attack_work is None else read_work(attack_work)
     refuse_unexplained(task.seed, accept_risk)
     check_writing(ending, accept_risk)
     with (
@@ -184,7 +190,7 @@ def publish(
         _anonymized(task, progress) as (release, scan),
     ):
         confirm_measures(task.measures, release.published)
-        judgements, report = judge(release, task.attacks, task.not_run, progress)
+        judgements, report = judge(release, task.attacks, task.not_run, progress, allowed)
         accepted = pass_gate(judgements, release.manifest, accept_risk)
         chosen = task.measures or default_measures(release.published)
         measured = measure(release, *chosen, progress=progress).measured if chosen else ()
@@ -259,6 +265,8 @@ class Task:
     attacks: tuple[ConfiguredAttack, ...] = ()
     # The attacks that are left out, each with the reason.
     not_run: Mapping[str, str] = field(default_factory=dict)
+    # The units of work that each attack may do.
+    attack_work: int = DEFAULT_ATTACK_WORK
     measures: tuple[Measure, ...] = ()
     earlier: tuple[Path, ...] = ()
     seed: int | None = None
@@ -280,6 +288,7 @@ class Task:
             repair=configuration.repair,
             attacks=configuration.attacks(),
             not_run=configuration.attacks_not_run(),
+            attack_work=configuration.attack_work,
             measures=configuration.measures(),
             earlier=configuration.earlier,
             seed=configuration.seed,

@@ -15,8 +15,8 @@ from shoal.core.guarantees import DistinctDiversity, FrequencyDiversity
 from shoal.core.manifest import Meaning
 from shoal.core.release import People
 from shoal.core.shapes import Shape
-from shoal.foreground import attack as foreground
 from shoal.foreground.law import posterior
+from shoal.foreground.pieces import Pieces
 from shoal.knowledge import Knowledge, NegativeRule
 from shoal.workflow.make import make
 
@@ -183,11 +183,13 @@ def test_chances_that_are_not_the_only_ones_are_reported(publish):
     assert headline["sets with several solutions"] == 0
 
 
-def test_of_too_many_values_the_rarest_are_attacked_and_it_is_said(publish, monkeypatch):
-    monkeypatch.setattr(foreground, "_MOST_WORK", 12)
+def test_of_too_many_values_the_rarest_are_attacked_and_it_is_said(publish):
     published = publish(COLUMNS, ROWS)
-    findings = Foreground(**SMALL).run(View(published, whole_table(published)))
+    people = whole_table(published)
+    work = Pieces(2, 1).cost(len(published.lines.counts))
+    findings = Foreground(**SMALL).run(View(published, people, work=work))
     assert findings.headline["values attacked"] == "2 of 3"
+    assert findings.cut_short == "2 of 3 values were attacked"
     texts = published.buckets.domain.labels()
     assert {texts[code] for code in findings.value.tolist() if code >= 0} <= {"heart", "cold"}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
 from shoal.core.declared import Declared, declared
 from shoal.core.errors import EngineError, ParameterError, SchemaError
 from shoal.core.parameters import parameter
@@ -166,6 +167,13 @@ def test_unknown_role(refused):
             ParameterError,
             "[attacks] linkage max_people must be greater than or equal to 0",
         ),
+        (
+            {"attacks": {"work": "a while"}},
+            ParameterError,
+            "[attacks] work must be an amount of work",
+        ),
+        ({"attacks": {"work": 0}}, ParameterError, "[attacks] work must be an amount of work"),
+        ({"engine": {"max_line": "a lot"}}, ParameterError, "max_line must be an amount of bytes"),
         ({"attacks": {"linkage": {"limits": 1}}}, ParameterError, "no parameter 'limits'"),
         ({"attacks": {"linkage": {"limit": 7}}}, ParameterError, "limit must be"),
         ({"attacks": {"magic": {}}}, ParameterError, "'magic' is not one of the attacks"),
@@ -179,6 +187,15 @@ def test_unknown_role(refused):
 )
 def test_values_that_a_key_cannot_have(refused, sections, kind, words):
     assert words in refused(kind, **sections)
+
+
+def test_the_work_of_attacks_stands_beside_their_sections(given):
+    given["attacks"] = {"work": "30s", "homogeneity": {"max_people": 0}}
+    configuration = configure(given, base=Path())
+    assert configuration.attack_work == read_work("30s")
+    assert [one.name for one in configuration.attacks()] == ["homogeneity"]
+    del given["attacks"]
+    assert configure(given, base=Path()).attack_work == DEFAULT_ATTACK_WORK
 
 
 def test_address_of_a_database_is_not_repeated(refused):

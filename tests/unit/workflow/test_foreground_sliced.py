@@ -14,9 +14,9 @@ from shoal.attacks import Foreground
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.foreground import attack as foreground
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.pieces import Pieces
 from shoal.locating.exposed import Exposed
 from shoal.workflow.people import attack_and_score, locate_people
 
@@ -197,9 +197,10 @@ def test_another_table_is_refused(written, table):
         shoal.attack(written, Foreground(), truth=table, people=table)
 
 
-def test_of_too_many_sets_the_shortest_are_looked_at_and_it_is_said(written, monkeypatch):
-    monkeypatch.setattr(foreground, "_MOST_FITS", 12)
-    (found,) = shoal.attack(written, Foreground(epsilon="1/4"))
+def test_of_too_many_sets_the_shortest_are_looked_at_and_it_is_said(written):
+    work = Pieces(3, 4).cost(written.published.sliced.n_rows)
+    (found,) = shoal.attack(written, Foreground(epsilon="1/4"), work=work)
+    assert found.cut_short == "3 attribute sets were left out"
     assert found.headline["values attacked"] == "3 of 3"
     assert found.headline["attribute sets"] == 4
     assert found.headline["attribute sets left out"] == 3

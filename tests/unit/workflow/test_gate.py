@@ -8,12 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shoal.core.budget import UNITS_PER_SECOND
 from shoal.core.calibration import Calibration, Estimate
 from shoal.core.display import Section
 from shoal.core.errors import ParameterError
+from shoal.methods import Anatomy
 from shoal.workflow import gate
 from shoal.workflow.config import configure
 from shoal.workflow.gate import GateError, Judgement, Outcome, gate_warnings, pass_gate
+from shoal.workflow.preview import dry_run
 from shoal.workflow.publish import publish
 
 SEALABLE = SimpleNamespace(is_test=False)
@@ -199,14 +202,39 @@ def test_an_attack_that_is_left_out_is_not_run(configured):
     assert "too slow on this machine" in (publication.internal / "report.html").read_text()
 
 
-def test_the_foreground_attack_says_what_it_did_not_look_at(configured, monkeypatch):
-    monkeypatch.setattr("shoal.foreground.attack._MOST_WORK", 1)
+def test_the_foreground_attack_says_what_it_did_not_look_at(configured):
+    limited = {"work": 1, "foreground": {"max_people": 60}}
     with pytest.raises(GateError, match="cut short, because 1 of 4 values were attacked"):
-        publish(configured(attacks={"foreground": {"max_people": 60}}))
-    publication = publish(
-        configured(attacks={"foreground": {"max_people": 60}}), accept_risk="enough"
-    )
+        publish(configured(attacks=limited))
+    publication = publish(configured(attacks=limited), accept_risk="enough")
     assert "cut short" in publication.accepted
+    report = (publication.internal / "report.html").read_text()
+    assert "The attack was cut short: 1 of 4 values were attacked." in report
+
+
+def test_keywords_allow_work_as_the_configuration_does(configured, tmp_path):
+    path = tmp_path / "people.csv"
+    options = {"quasi": ["age", "zip"], "sensitive": "disease", "folder": tmp_path / "release"}
+    options |= {"method": Anatomy(ell=2), "attacks": {"foreground": {"max_people": 60}}}
+    with pytest.raises(GateError, match="cut short, because 1 of 4 values were attacked"):
+        publish(path, attack_work=1, **options)
+    with pytest.raises(ParameterError, match="amount of work"):
+        publish(path, attack_work="soon", **options)
+    assert publish(path, attack_work="20s", **options).judgements[0].outcome is Outcome.PASSED
+    # A configuration states the work, unless the caller does.
+    limited = configured(attacks={"work": 1, "foreground": {"max_people": 60}})
+    assert publish(limited, attack_work="20s", replace=True).judgements[0].outcome is Outcome.PASSED
+
+
+def test_a_dry_run_says_which_attacks_the_work_does_not_suffice_for(configured):
+    planned = dry_run(configured(attacks={"work": "2s"}))
+    assert planned.to_dict()["attack_work"] == 2 * UNITS_PER_SECOND
+    limited = [one["attack"] for one in planned.to_dict()["attacks"] if not one["whole"]]
+    assert limited == ["foreground"]
+    (said,) = [one for one in planned.warnings if "--attack-work" in one]
+    assert said.startswith("The attack 'foreground' would not look at everything")
+    assert "the 2 s of work" in said
+    assert not any("--attack-work" in one for one in dry_run(configured()).warnings)
 
 
 def test_sections_go_by_their_field_and_not_by_their_titles(configured, monkeypatch):
