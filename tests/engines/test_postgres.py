@@ -1,4 +1,4 @@
-"""Postgres alone: types, one transaction, nothing left behind, and no secret in a log."""
+"""Postgres alone: types, short transactions, nothing left behind, and no secret in a log."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def test_equal_rows_are_told_apart_by_a_number(run, database):
     table.engine.close()
 
 
-# --- one transaction -------------------------------------------------------------------------
+# --- short transactions -------------------------------------------------------------------------
 
 
 def test_the_table_cannot_change_between_two_passes(run, people, database, tmp_path):
@@ -352,6 +352,111 @@ def test_nothing_is_left_in_the_database(run, people, database, tmp_path):
     assert run("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shoal'").fetchone()[
         0
     ] in (0, 1)
+
+
+LOCKS = "SELECT count(*) FROM pg_locks WHERE relation = 'people'::regclass"
+SESSIONS = "SELECT state FROM pg_stat_activity WHERE application_name = 'shoal'"
+
+
+def test_nobody_waits_for_the_table_while_attacks_run(run, people, database, tmp_path, monkeypatch):
+    seen = []
+    attack = shoal.attacks.Linkage.run
+
+    def observed(self, view):
+        seen.append((run(LOCKS).fetchone()[0], *run(SESSIONS).fetchall()))
+        # Each would fail at once if it had to wait for Shoal.
+        run("SET lock_timeout = '1ms'")
+        if len(seen) == 1:
+            run("ALTER TABLE people ADD COLUMN later int")
+            assert run("SELECT count(later) FROM people").fetchone() == (0,)
+            run("LOCK TABLE people; DROP TABLE people; CREATE TABLE people AS SELECT 1 AS age")
+        return attack(self, view)
+
+    monkeypatch.setattr(shoal.attacks.Linkage, "run", observed)
+    published = shoal.publish(
+        database, table="people", schema=Schema(**ROLES, key="name"), folder=tmp_path / "release",
+        method=shoal.Mondrian(k=5),
+    )  # fmt: skip
+    assert set(seen) == {(0, ("idle",))}
+    assert published.manifest.n_rows == 400
+    assert shoal.verify(tmp_path / "release").holds
+
+
+def test_a_pooler_keeps_the_transaction_and_its_settings_together(
+    run, people, database, tmp_path, monkeypatch
+):
+    from shoal.engines.postgres import connection
+
+    monkeypatch.setattr(connection, "_is_pooled", lambda _: True)
+    table = shoal.read(database, Schema(**ROLES), table="people")
+    assert run(SESSIONS).fetchall() == [("idle in transaction",)]
+    shoal.anonymize(table, shoal.Anatomy(ell=3)).write(tmp_path / "release")
+    session = table.engine._connection._connection
+    session.execute("ROLLBACK")
+    # What the next one to get this session finds.
+    assert session.execute("SHOW search_path").fetchone() == ('"$user", public',)
+    assert (
+        session.execute("SELECT count(*) FROM pg_class WHERE relpersistence = 't'").fetchone()[0]
+        == 0
+    )
+    table.engine.close()
+
+
+def test_a_session_is_closed_as_it_was_found(run, people, database):
+    engine = Postgres(database)
+    table = EngineTable(engine, engine.scan(database, table="people"), Schema(**ROLES))
+    session = engine._connection._connection
+    assert table.n_rows == 400
+    discarded = []
+    close = type(session).close
+
+    def observed(self):
+        discarded.append(self.execute("SHOW search_path").fetchone()[0])
+        close(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(session), "close", observed)
+        engine.close()
+    assert discarded == ['"$user", public']
+
+
+def test_a_killed_run_leaves_nothing(run, people, database):
+    import subprocess
+    import sys
+    import time
+
+    def content():
+        return run("SELECT relname FROM pg_class ORDER BY 1").fetchall()
+
+    before = content()
+    program = (
+        "import shoal, sys, time\n"
+        f"table = shoal.read({database!r}, shoal.Schema(quasi='age', sensitive='disease',"
+        " identifying=['name', 'zip', 'note']), table='people')\n"
+        "print('read', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"read\n"
+        assert content() != before
+        process.kill()
+    for _ in range(100):
+        if not run(SESSIONS).fetchall():
+            break
+        time.sleep(0.1)
+    assert run(SESSIONS).fetchall() == []
+    assert content() == before
+
+
+def test_a_failed_statement_after_reading_leaves_the_tables(run, people, database):
+    table = shoal.read(database, Schema(**ROLES), table="people")
+    for statement in ("SELECT 1 / 0 AS x", "SELECT x FROM nowhere"):
+        with pytest.raises(EngineError, match="SQLSTATE"):
+            table.engine.rows(statement)
+        with pytest.raises(EngineError, match="SQLSTATE"):
+            table.engine.stage("coded", statement)
+    assert table.counts(["zip"]).n_rows == 400
+    table.engine.close()
 
 
 def test_the_release_is_that_of_the_embedded_engine(run, people, database, tmp_path):
@@ -549,6 +654,55 @@ def test_missing_privileges_are_explained(run, people, database):
     with pytest.raises(SchemaError, match="no table to read named 'people'"):
         shoal.read(address, Schema(**ROLES), table="people")
     run("DROP ROLE guest")
+
+
+def test_a_table_locked_by_another_session_is_not_waited_for_long(run, people, database):
+    limits = shoal.config.Limits(lock_timeout=1)
+    run("BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE")
+    with pytest.raises(EngineError, match="holds a lock on a table") as caught:
+        shoal.read(database, Schema(**ROLES), table="people", limits=limits)
+    assert "lock_timeout" in caught.value.hint
+    run("ROLLBACK")
+    table = shoal.read(database, Schema(**ROLES), table="people", limits=limits)
+    fetched = table.engine.rows("SELECT current_setting('lock_timeout') AS w")
+    assert texts_of(fetched["w"]) == ["1s"]
+    table.engine.close()
+    engine = Postgres(database)
+    fetched = engine.rows("SELECT current_setting('lock_timeout') AS w")
+    assert texts_of(fetched["w"]) == ["30s"]
+    engine.close()
+
+
+def test_a_limit_on_temporary_files_comes_with_advice(run, people, database):
+    run(f"ALTER DATABASE {run('SELECT current_database()').fetchone()[0]} SET temp_file_limit = 64")
+    engine = Postgres(database, memory="64kB")
+    with pytest.raises(EngineError, match="limit of the database server") as caught:
+        engine.rows(
+            "SELECT count(*) AS n FROM (SELECT i FROM generate_series(1, 100000) g(i) "
+            "ORDER BY md5(CAST(i AS text)) OFFSET 1) o"
+        )
+    assert "temp_file_limit" in caught.value.hint
+    assert "memory" in caught.value.hint
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("state", "fact", "advice"),
+    [
+        ("53100", "disk of the database server is full", "free some space"),
+        ("53200", "out of memory or locks", "memory"),
+        ("53400", "limit of the database server", "temp_file_limit"),
+        ("55P03", "holds a lock", "lock_timeout"),
+        ("57014", "cancelled", "--log"),
+    ],
+)
+def test_what_the_server_lacks_comes_with_advice_and_without_values(engine, state, fact, advice):
+    # A statement of the server's own language raises what is hard to provoke.
+    raised = f"DO $$ BEGIN RAISE EXCEPTION 'Wally' USING ERRCODE = '{state}'; END $$"
+    with pytest.raises(EngineError, match=fact) as caught:
+        engine._connection.run(raised)
+    assert advice in caught.value.hint
+    assert "Wally" not in str(caught.value)
 
 
 def test_a_database_of_another_encoding_is_refused(run, postgres_server):

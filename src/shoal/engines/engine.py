@@ -194,7 +194,7 @@ def open_engine(
             )
         from shoal.engines.postgres.engine import Postgres  # noqa: PLC0415 - an extra
 
-        return Postgres(source, memory=memory)
+        return Postgres(source, memory=memory, limits=limits)
     if engine == "spark" or _is_of_spark(engine):
         from shoal.engines.spark.engine import Spark  # noqa: PLC0415 - an extra
 

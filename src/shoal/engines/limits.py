@@ -17,6 +17,8 @@ from pathlib import Path
 
 from shoal.core.errors import DataError, ParameterError
 
+LOCK_TIMEOUT = 30
+"""The seconds to wait for a lock that another session of a database holds, by default."""
 _DECIMAL = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _UNITS = _DECIMAL | _BINARY
@@ -102,12 +104,15 @@ class Limits:
     max_ratio
         The largest ratio of expanded to compressed size, after the first 64 MB; 200 by default.
         Tables with few distinct values reach 50, an archive built to exhaust memory 1000.
+    lock_timeout
+        The largest number of seconds to wait for a lock on a table of a database; 30 by default.
     """
 
     max_columns: int = 10_000
     max_line: int = 16 * 10**6
     max_expanded: int = 64 * 10**9
     max_ratio: int = 200
+    lock_timeout: int = LOCK_TIMEOUT
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

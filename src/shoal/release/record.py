@@ -81,6 +81,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
+_Limit = Literal["max_columns", "max_line", "max_expanded", "max_ratio", "lock_timeout"]
+
+
 class RecordedTable(_Part):
     """The location of the table, how it was read, and how it is recognized.
 
@@ -90,7 +93,7 @@ class RecordedTable(_Part):
     address: str | None
     engine: Literal["duckdb", "spark", "postgres"]
     options: dict[Literal["table", "delimiter", "quote", "encoding"], str]
-    limits: dict[Literal["max_columns", "max_line", "max_expanded", "max_ratio"], int]
+    limits: dict[_Limit, int]
     sha256: _Digest | None
     content: _Digest | None
     rows: int

@@ -197,6 +197,9 @@ class _Engine(_Section):
         default=None,
         description="How many bytes may come out of each compressed byte. Default: 200.",
     )
+    lock_timeout: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Seconds to wait for a lock in a database. Default: 30."
+    )
 
     @property
     def limits(self) -> Limits:
@@ -206,6 +209,7 @@ class _Engine(_Section):
             "max_line": self.max_line,
             "max_expanded": self.max_expanded,
             "max_ratio": self.max_ratio,
+            "lock_timeout": self.lock_timeout,
         }
         return Limits(**{name: value for name, value in given.items() if value is not None})
 

@@ -1,7 +1,9 @@
-"""A connection to Postgres: one transaction, errors that show no data, and no password anywhere.
+"""A connection to Postgres: short transactions, errors that show no data, and no password anywhere.
 
-Messages of Postgres quote values, so they go to the internal log only. Of an address nothing but
-host, port and database is ever shown.
+A connection begins with one repeatable-read transaction, in which the table is read, or a release
+is written. Reading ends it early, so that no lock on the table is held during the work that
+follows. Messages of Postgres quote values, so they go to the internal log only. Of an address
+nothing but host, port and database is ever shown.
 """
 
 from __future__ import annotations
@@ -16,15 +18,28 @@ from urllib.parse import quote, urlencode
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.log import internal_log
 from shoal.engines.engine import SEE_LOG
+from shoal.engines.limits import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     import psycopg
 
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _CHUNK = 1 << 18
 _N_FETCHED = 50_000
 _LEAST_VERSION = 13
 
-# All of them hold for the transaction only, so that a pooled connection is left as it was found.
+
+def lock_setting(seconds: int) -> dict[str, str]:
+    """Return the setting of the time to wait for a lock, up to the largest that Postgres takes.
+
+    Examples
+    --------
+    >>> lock_setting(30)
+    {'lock_timeout': '30000'}
+    """
+    return {"lock_timeout": str(min(seconds * 1000, 2**31 - 1))}
+
+
 _SETTINGS = {
     # Finds our temporary tables first, then Postgres' own names, and nobody else's functions.
     "search_path": "",
@@ -36,6 +51,7 @@ _SETTINGS = {
     "default_table_access_method": "heap",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    **lock_setting(LOCK_TIMEOUT),
     # Whole results are fetched, not their first rows.
     "cursor_tuple_fraction": "1",
     # For statements that run once, compiling expressions costs more than it saves.
@@ -43,13 +59,19 @@ _SETTINGS = {
     # The server underestimates ranked results, and would scan a whole table for each of their rows.
     "enable_nestloop": "off",
 }
+# Those that older versions do not have, by the version that brought them.
+_LATER_SETTINGS = {
+    140_000: {"idle_session_timeout": "0"},
+    170_000: {"transaction_timeout": "0"},
+}
 
 
 class Connection:
-    """A transaction of Postgres that is rolled back unless it is committed.
+    """A session of Postgres, which begins with a transaction.
 
-    `address` is ``postgresql://...`` in any form that libpq accepts; `settings` are added to
-    Shoal's own for the transaction.
+    What is not committed when the connection is closed is rolled back, and temporary tables are
+    dropped. `address` is ``postgresql://...`` in any form that libpq accepts; `settings` are added
+    to Shoal's own.
     """
 
     def __init__(self, address: str, settings: Mapping[str, str] | None = None) -> None:
@@ -68,10 +90,13 @@ class Connection:
             raise EngineError(
                 f"Shoal needs Postgres {_LEAST_VERSION} or newer; this is {version // 10_000}."
             )
-        self.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        own = _SETTINGS | ({"transaction_timeout": "0"} if version >= 170_000 else {})
+        self.run(_BEGIN)
+        self._pooled = _is_pooled(self._connection)
+        own = dict(_SETTINGS)
+        for since, later in _LATER_SETTINGS.items():
+            own |= later if version >= since else {}
         for name, value in (own | dict(settings)).items():
-            self.run("SELECT set_config(%s, %s, true)", (name, value))
+            self.run("SELECT pg_catalog.set_config(%s, %s, %s)", (name, value, self._pooled))
         ((encoding,),) = self.run("SHOW server_encoding")
         if encoding != "UTF8":
             raise EngineError(
@@ -108,6 +133,7 @@ class Connection:
     def fetch(self, query: str) -> Iterator[tuple[list[tuple[str, str]], list[Any]]]:
         """Run a query and yield its result in pieces, at least one: columns with types, rows."""
         with (
+            self.transaction(),
             self._guarded(query),
             self._connection.cursor("shoal", binary=True) as cursor,
         ):
@@ -145,8 +171,32 @@ class Connection:
         """Commit, which ends the transaction."""
         self.run("COMMIT")
 
+    def release_locks(self) -> None:
+        """End the transaction, but keep its temporary tables.
+
+        Later statements are committed one by one. With a pooler in between, the transaction goes
+        on: the next one might run in another session, without the tables.
+        """
+        if not self._pooled:
+            self.commit()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run statements in the open transaction; if there is none, in one of their own."""
+        if self._connection.info.transaction_status != self._library.pq.TransactionStatus.IDLE:
+            yield
+            return
+        self.run(_BEGIN)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(EngineError):
+                self.run("ROLLBACK")
+            raise
+        self.run("COMMIT")
+
     def close(self) -> None:
-        """Roll back an uncommitted transaction, and close the connection."""
+        """Roll back an open transaction, drop temporary tables, and close the connection."""
         self._close()
 
     def literal(self, text: str) -> str:
@@ -192,12 +242,27 @@ _REFUSALS = {
         "The database does not permit what Shoal needs.",
         "reading takes SELECT on the table and TEMPORARY on the database; writing takes CREATE.",
     ),
-    "53100": ("The disk of the database server is full.", "free some space there."),
+    "53100": (
+        "The disk of the database server is full.",
+        "free some space there; the copies of a table take about three times its size.",
+    ),
     "53200": (
         "The database server is out of memory or locks.",
         "lower [engine] memory, or ask its administrator to raise max_locks_per_transaction.",
     ),
+    "53400": (
+        "A limit of the database server was reached, probably the one on temporary files.",
+        "raise [engine] memory, or ask its administrator to raise temp_file_limit.",
+    ),
+    "55P03": (
+        "Another session holds a lock on a table in the database, for longer than Shoal waits.",
+        "run again when it has ended, or wait longer: lock_timeout = 600 (s) under [engine].",
+    ),
     "57014": ("The statement was cancelled by the database server.", SEE_LOG),
+    "23": (
+        "A constraint in the database refuses the rows of the release.",
+        "drop the constraint or the unique index that was added to the table.",
+    ),
     "40": ("The database server aborted the transaction.", "run again."),
 }
 
@@ -268,10 +333,24 @@ def _unreachable(error: Any, text: str) -> EngineError:
     )
 
 
+def _is_pooled(connection: Any) -> bool:
+    """Return whether there is a pooler between here and the server.
+
+    It may give every transaction another session, and every session to somebody else afterwards:
+    settings and temporary tables must not outlive the transaction. It is recognized by the number
+    of the server's process, which poolers do not pass on.
+    """
+    (process,) = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return bool(process != connection.info.backend_pid)
+
+
 def _close(connection: Any) -> None:
     with contextlib.suppress(Exception):
         if not connection.closed:
             connection.execute("ROLLBACK")
+            if not _is_pooled(connection):
+                # The end of a session drops temporary tables as well, but a moment later.
+                connection.execute("DISCARD ALL")
     with contextlib.suppress(Exception):
         connection.close()
 

@@ -1,8 +1,9 @@
 """Postgres as an engine: the table is read, counted and placed inside the database.
 
-Everything happens in one repeatable-read transaction, so that the table cannot change between two
-passes. Staged tables are temporary and the transaction is rolled back at the end, so nothing is
-left in the steward's database. Dictionaries, plans and published lines travel by COPY, never as
+The table is copied into a temporary one in a repeatable-read transaction, which ends then: the copy
+cannot change between two passes, and no lock on the table hinders others during the work that
+follows. All staged tables are temporary, so nothing is left in the steward's database.
+Dictionaries, plans and published lines travel by COPY, never as
 literals in statements, which servers log; an embedded DuckDB converts them.
 """
 
@@ -20,8 +21,8 @@ from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.engine import Columns, RemoteEngine, Scan, is_postgres_address
 from shoal.engines.files import literal, quoted
-from shoal.engines.limits import bytes_of
-from shoal.engines.postgres.connection import Connection
+from shoal.engines.limits import Limits, bytes_of
+from shoal.engines.postgres.connection import Connection, lock_setting
 from shoal.engines.postgres.types import (
     PLAIN_TYPES,
     ServerColumn,
@@ -39,6 +40,10 @@ from shoal.engines.sources import check_column_names, refuse_options
 _MOST_BYTES_OF_NAME = 63
 _N_LISTED = 20
 _MOST_DIGITS = 38
+_OWN_SETTINGS = {
+    # What is committed are temporary tables; a crash of the server may lose them.
+    "synchronous_commit": "off",
+}
 _FIRST_DATE, _LAST_DATE = "4713-11-25 (BC)", "5874897-12-30"
 _CASTS = {
     # DuckDB reads a text such as 1e3 as a whole number; a detour over numeric does so here.
@@ -71,15 +76,20 @@ _COLUMNS = """
 class Postgres(RemoteEngine):
     """Postgres as Shoal's engine.
 
-    It holds one transaction for as long as it is open. Others can change rows of the table in the
-    meantime, which it does not see, but they cannot alter the table itself, and the server cannot
-    vacuum the rows that they delete. The password is best kept in ``~/.pgpass`` or in the
+    Only while the table is copied does it hold a lock, which lets others change rows, but not alter
+    the table. It waits for a lock as long as `limits` says. The password is best kept in
+    ``~/.pgpass`` or in the
     environment variable ``PGPASSWORD``, not in the address. `memory` is the memory that a statement
     may use before it spills. Default: that of the server.
     """
 
-    def __init__(self, address: str, *, memory: str | None = None) -> None:
-        self._connection = Connection(address, _memory_settings(memory))
+    def __init__(
+        self, address: str, *, memory: str | None = None, limits: Limits | None = None
+    ) -> None:
+        limits = Limits() if limits is None else limits
+        self._connection = Connection(
+            address, _OWN_SETTINGS | _memory_settings(memory) | lock_setting(limits.lock_timeout)
+        )
         try:
             self._directory = PrivateDirectory()
             self._embedded = DuckDB(memory)
@@ -97,7 +107,7 @@ class Postgres(RemoteEngine):
         return f"Postgres({self.name})"
 
     def close(self) -> None:
-        """Roll everything back, and remove temporary files."""
+        """Drop temporary tables, and remove temporary files."""
         self._connection.close()
         self._embedded.close()
         self._directory.remove()
@@ -134,18 +144,20 @@ class Postgres(RemoteEngine):
 
     def stage(self, name: str, query: str) -> None:
         """Keep the result of a query under a name."""
-        # The query may read the table that it replaces.
-        self._connection.run(f"CREATE TEMP TABLE shoal_staged ON COMMIT DROP AS {query}")
-        self.drop(name)
-        self._connection.run(f"ALTER TABLE pg_temp.shoal_staged RENAME TO {name}")
-        # Without statistics, Postgres joins large tables row by row.
-        self._connection.run(f"ANALYZE pg_temp.{name}")
+        with self._connection.transaction():
+            # The query may read the table that it replaces.
+            self._connection.run(f"CREATE TEMP TABLE shoal_staged AS {query}")
+            self.drop(name)
+            self._connection.run(f"ALTER TABLE pg_temp.shoal_staged RENAME TO {name}")
+            # Without statistics, Postgres joins large tables row by row.
+            self._connection.run(f"ANALYZE pg_temp.{name}")
 
     def push(self, name: str, columns: Columns) -> None:
         """Keep arrays as the columns of a table."""
         self._embedded.push("pushed", columns)
-        self.drop(name)
-        self._load(name, "SELECT * FROM pushed")
+        with self._connection.transaction():
+            self.drop(name)
+            self._load(name, "SELECT * FROM pushed")
         self._embedded.drop("pushed")
 
     def drop(self, name: str) -> None:
@@ -176,19 +188,19 @@ class Postgres(RemoteEngine):
             return self._scan_elsewhere(source, options)
         table = options.pop("table", None)
         refuse_options(options, "a database", "only table has.")
-        schema, name, number = self._find_table(None if table is None else str(table))
-        columns = self._columns(f"{quoted(schema)}.{quoted(name)}", number)
-        check_column_names(f"{schema}.{name}", [column.name for column in columns])
-        view = self._new_name()
-        selected = ", ".join(
-            f"{column.expression(quoted(column.name))} AS {quoted(column.name)}"
-            for column in columns
-        )
-        self._connection.run(
-            f"CREATE TEMP VIEW {view} AS SELECT {selected} FROM {quoted(schema)}.{quoted(name)}"
-        )
+        copy = self._new_name()
+        with self._connection.transaction():
+            schema, name, number = self._find_table(None if table is None else str(table))
+            columns = self._columns(f"{quoted(schema)}.{quoted(name)}", number)
+            check_column_names(f"{schema}.{name}", [column.name for column in columns])
+            selected = ", ".join(
+                f"{column.expression(quoted(column.name))} AS {quoted(column.name)}"
+                for column in columns
+            )
+            self.stage(copy, f"SELECT {selected} FROM {quoted(schema)}.{quoted(name)}")
+        self._connection.release_locks()
         return Scan(
-            relation=view,
+            relation=copy,
             types={column.name: column.kind for column in columns},
             line=None,
             is_text=False,
@@ -313,7 +325,7 @@ class Postgres(RemoteEngine):
             f"{quoted(column)} {server_type(str(kind))}"
             for column, kind in zip(relation.columns, relation.types, strict=True)
         )
-        self._connection.run(f"CREATE TEMP TABLE {name} ({columns}) ON COMMIT DROP")
+        self._connection.run(f"CREATE TEMP TABLE {name} ({columns})")
         copy_into(self._connection, f"pg_temp.{name}", relation, self._directory.path)
         self._connection.run(f"ANALYZE pg_temp.{name}")
 
