@@ -6,7 +6,6 @@ table has, the pure layers work on its cells.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,19 +33,13 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     >>> first.tolist(), inverse.tolist()
     ([1, 0], [1, 0, 1])
     """
-    key = _key(columns, sizes, n_rows)
-    n_keys = math.prod(sizes)
-    if n_keys > max(_KEYS_A_ROW * n_rows, _FEW_KEYS):
+    room = max(_KEYS_A_ROW * n_rows, _FEW_KEYS)
+    key, n_keys = _key(columns, sizes, n_rows, room)
+    if n_keys > room:
         return _group_sorted(key)
     # If there is room for all combinations, those that occur are numbered without sorting.
-    is_there = np.zeros(n_keys, dtype=bool)
-    is_there[key] = True
-    there = np.flatnonzero(is_there)
+    there, inverse = _renumbered(key, n_keys)
     first = np.empty(len(there), dtype=np.int64)
-    number = np.empty(n_keys, dtype=smallest_type(len(there)))
-    number[there] = np.arange(len(there))
-    del is_there, there
-    inverse = number[key].astype(np.int64)
     # Of several assignments to one place the last one remains: in reverse order, the first member.
     first[inverse[::-1]] = np.arange(n_rows - 1, -1, -1)
     return first, inverse
@@ -114,26 +107,48 @@ def lexicographic_order(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes
     >>> lexicographic_order([np.array([1, 0, 1]), np.array([0, 0, 1])], [2, 2]).tolist()
     [1, 0, 2]
     """
-    key = _key(columns, sizes, len(columns[0]))
+    key, _ = _key(columns, sizes, len(columns[0]))
     if np.all(key[1:] > key[:-1]):
         return None
     order: Codes = np.argsort(key)
     return order
 
 
-def _key(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> Codes:
-    """Number combinations of codes: equal ones have one number, in lexicographic order."""
+def _key(
+    columns: Sequence[Codes], sizes: Sequence[int], n_rows: int, room: int = 0
+) -> tuple[Codes, int]:
+    """Number combinations of codes: equal ones have one number, in lexicographic order.
+
+    Returns the numbers, and how many there can be. Those that do not occur are closed up whenever
+    the next column would make them more than `room`, for as long as that takes no sorting.
+    """
     key: Codes = np.zeros(n_rows, dtype=np.int64)
     n_keys = 1
     for codes, size in zip(columns, sizes, strict=True):
-        if n_keys * max(size, 1) > 2**62:
+        if 1 < n_keys <= room < n_keys * size:
+            there, key = _renumbered(key, n_keys)
+            n_keys = len(there)
+        elif n_keys * max(size, 1) > 2**62:
             # Renumbering what has been seen keeps the mixed-radix key within 64 bits.
             _, key = np.unique(key, return_inverse=True)
             n_keys = int(key.max(initial=0)) + 1
         key *= size
         key += codes
         n_keys *= max(size, 1)
-    return key
+    return key, n_keys
+
+
+def _renumbered(key: Codes, n_keys: int) -> tuple[Codes, Codes]:
+    """Return the keys that occur, in order, and the place of each key among them.
+
+    There must be room for an entry per possible key; nothing is sorted.
+    """
+    is_there = np.zeros(n_keys, dtype=bool)
+    is_there[key] = True
+    there = np.flatnonzero(is_there)
+    number = np.empty(n_keys, dtype=np.int64)
+    number[there] = np.arange(len(there))
+    return there, number[key]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from shoal import checks
 from shoal.core.display import Section, Tabular
@@ -30,7 +29,9 @@ from shoal.core.shapes import Model, Shape
 from shoal.core.tree import Tree
 from shoal.core.verdict import Evidence, Verdict
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.sql.domains import infer_type, texts_of
+from shoal.engines.frames import code_frame
+from shoal.engines.limits import engine_memory
+from shoal.engines.sql.domains import infer_type, text_array, texts_of
 from shoal.engines.sql.published_files import PublishedFiles
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.release.content_faults import content_faults
@@ -274,7 +275,7 @@ def _roles(manifest: Manifest) -> dict[Role, tuple[str, ...]]:
 
 
 def verify_file(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     quasi: Sequence[str],
     sensitive: str | None = None,
@@ -286,8 +287,9 @@ def verify_file(
 ) -> Verification:
     """Check any table of named columns, whoever made it, for guarantees.
 
-    The file is CSV, Parquet or Arrow, with one line per person; rows with equal quasi-identifiers
-    are a bucket. Guarantees have their plain meaning here: one about protected values that the file
+    The source is the path of a CSV, Parquet or Arrow file, or a frame, with one line per person;
+    rows with equal quasi-identifiers are a bucket. A frame of usual size is counted without an
+    engine. Guarantees have their plain meaning here: one about protected values that the file
     does not hold is true of it. Hierarchical t-closeness needs the `hierarchy` of the sensitive
     column; ordered t-closeness needs the `order` of its values unless they are numbers or dates. A
     guarantee whose check would exceed `max_work` operations, over all guarantees, is *not checked*.
@@ -301,48 +303,78 @@ def verify_file(
             "A file is checked for guarantees about quasi-identifiers; "
             + ("no column is named." if not schema.quasi else "no guarantee is named.")
         )
+    # A wrong amount of memory is refused, whether or not an engine is needed.
+    engine_memory(memory)
+    frame = code_frame(source, schema.coded)
+    if frame is not None:
+        kind = None if sensitive is None else _type_of(frame.coded[sensitive].texts, order)
+        published = frame.published(_manifest(schema, kind, order, guarantees))
+        return _judge_file(published, frame.columns, schema, guarantees, hierarchy, max_work)
     engine = DuckDB(memory)
     try:
-        scan = engine.scan(path)
-        wanted = schema.coded
+        scan = engine.scan(source)
         schema.check_names(tuple(scan.types))
-        names = ", ".join(map(engine.quote, wanted))
+        names = ", ".join(map(engine.quote, schema.coded))
         engine.stage("checked", f"SELECT {names} FROM {scan.relation}")
         files = PublishedFiles(engine, {"table": f"SELECT {names} FROM checked"})
-        columns = [
-            PublishedColumn(name, Role.QUASI, ColumnType.CATEGORICAL) for name in schema.quasi
-        ]
-        if sensitive is not None:
-            kind = ColumnType.ORDERED if order else _type_of(engine, sensitive)
-            given = None if order is None else tuple(order)
-            columns.append(PublishedColumn(sensitive, Role.SENSITIVE, kind, order=given))
-        manifest = Manifest(
-            shape=Shape.GENERALIZED,
-            method="unknown",
-            parameters={},
-            guarantees=tuple(guarantees),
-            columns=tuple(columns),
-            n_rows=0,
-            n_buckets=0,
-        )
-        published = files.published(manifest, {})
-        if published.lines.n_rows == 0:
-            raise DataError("The file has no rows.")
-        tree = None
-        if hierarchy is not None and published.buckets is not None:
-            tree = hierarchy.over(published.buckets.domain)
-        found = _judge(published, guarantees, tree, {}, Work(max_work))
-        return replace(found, unread=tuple(name for name in scan.types if name not in wanted))
+        kind = None if sensitive is None else _type_of(_texts_in(engine, sensitive), order)
+        published = files.published(_manifest(schema, kind, order, guarantees), {})
+        return _judge_file(published, scan.types, schema, guarantees, hierarchy, max_work)
     finally:
         engine.close()
 
 
-def _type_of(engine: DuckDB, column: str) -> ColumnType:
+def _texts_in(engine: DuckDB, column: str) -> list[str | None]:
+    """Return the different texts of a staged column."""
     name = engine.quote(column)
     kind = engine.types_of(f"SELECT {name} FROM checked")[column]
-    fetched = engine.rows(f"SELECT DISTINCT {engine.text(name, kind)} AS v FROM checked")["v"]
-    present = [text for text in texts_of(fetched) if text is not None]
-    return infer_type(np.array(present, dtype=object))
+    query = f"SELECT DISTINCT {engine.text(name, kind)} AS v FROM checked"
+    return texts_of(engine.rows(query)["v"])
+
+
+def _type_of(texts: Sequence[str | None], order: Sequence[str] | None) -> ColumnType:
+    if order:
+        return ColumnType.ORDERED
+    return infer_type(text_array(text for text in texts if text is not None))
+
+
+def _manifest(
+    schema: Schema,
+    kind: ColumnType | None,
+    order: Sequence[str] | None,
+    guarantees: Sequence[Guarantee],
+) -> Manifest:
+    """Describe a file as a generalized release; `kind` is the type of the sensitive column."""
+    columns = [PublishedColumn(name, Role.QUASI, ColumnType.CATEGORICAL) for name in schema.quasi]
+    if kind is not None:
+        given = None if order is None else tuple(order)
+        columns.append(PublishedColumn(schema.sensitive[0], Role.SENSITIVE, kind, order=given))
+    return Manifest(
+        shape=Shape.GENERALIZED,
+        method="unknown",
+        parameters={},
+        guarantees=tuple(guarantees),
+        columns=tuple(columns),
+        n_rows=0,
+        n_buckets=0,
+    )
+
+
+def _judge_file(
+    published: Published,
+    columns: Iterable[str],
+    schema: Schema,
+    guarantees: Sequence[Guarantee],
+    hierarchy: Hierarchy | None,
+    max_work: int,
+) -> Verification:
+    if published.lines.n_rows == 0:
+        raise DataError("The file has no rows.")
+    tree = None
+    if hierarchy is not None and published.buckets is not None:
+        tree = hierarchy.over(published.buckets.domain)
+    found = _judge(published, guarantees, tree, {}, Work(max_work))
+    return replace(found, unread=tuple(name for name in columns if name not in schema.coded))
 
 
 def _judge(
