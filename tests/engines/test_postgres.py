@@ -826,15 +826,135 @@ def test_a_release_is_loaded_whole_or_not_at_all(run, database, release, monkeyp
 
     load = export._load
 
-    def fail_late(connection, opened, file, table, comment):
+    def fail_late(destination, opened, file, table, comment):
         if file == "sensitive":
-            connection.run("SELECT 1 / 0")
-        return load(connection, opened, file, table, comment)
+            destination.connection.run("SELECT 1 / 0")
+        return load(destination, opened, file, table, comment)
 
     monkeypatch.setattr(export, "_load", fail_late)
     with pytest.raises(EngineError):
         shoal.export_release(release, database)
     assert run("SELECT count(*) FROM pg_class WHERE relname LIKE 'my release%%'").fetchone()[0] == 0
+
+
+@pytest.fixture
+def roles(run):
+    """Make an analyst, who gets privileges, and a stranger, who gets none."""
+    for role in ("analyst", "stranger"):
+        run(f"DROP ROLE IF EXISTS {role}; CREATE ROLE {role} LOGIN")
+    yield
+    for role in ("analyst", "stranger"):
+        run(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
+
+def other_release(tmp_path, method, **more):
+    rng = np.random.default_rng(2)
+    columns = {
+        "age": rng.integers(20, 60, 200),
+        **more,
+        "disease": rng.choice(["flu", "cold", "cough", "gout"], 200, p=[0.4, 0.3, 0.2, 0.1]),
+    }
+    table = shoal.read(columns, quasi=["age", *more], sensitive="disease")
+    return shoal.anonymize(table, method).write(tmp_path / f"next {len(more)}")
+
+
+def test_replacing_keeps_who_may_read(run, database, release, roles, tmp_path, postgres_server):
+    shoal.export_release(release.folder, database, name="p")
+    run("GRANT SELECT ON p_sensitive TO analyst WITH GRANT OPTION")
+    run("GRANT SELECT ON p_expected TO analyst; GRANT SELECT (age, height) ON p_quasi TO analyst")
+    run("ALTER TABLE p_sensitive ENABLE ROW LEVEL SECURITY")
+    run("CREATE POLICY few ON p_sensitive FOR SELECT TO analyst USING (disease = 'flu')")
+    run("COMMENT ON COLUMN p_quasi.age IS 'in years'; CREATE INDEX ON p_quasi (age)")
+    run("ALTER VIEW p_expected SET (security_barrier = true)")
+    # What is made from now on, a stranger may read.
+    run("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO stranger")
+    state = (
+        "SELECT relname, relowner, relacl, relrowsecurity, reloptions, (SELECT "
+        "array_agg((attname, attacl) ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid "
+        "AND attname IN ('age', 'disease', 'height')) FROM pg_class c "
+        "WHERE relname IN ('p_quasi', 'p_sensitive', 'p_expected') ORDER BY 1"
+    )
+    numbers = (
+        "SELECT oid FROM pg_class WHERE relname IN ('p_quasi', 'p_sensitive') ORDER BY relname"
+    )
+    before, tables = run(state).fetchall(), run(numbers).fetchall()
+    run("CREATE VIEW mine AS SELECT age FROM p_quasi")
+
+    def as_role(role, statement):
+        with psycopg.connect(database.replace("steward@", f"{role}@"), autocommit=True) as session:
+            return session.execute(statement).fetchall()
+
+    def check(n_rows):
+        assert len(as_role("analyst", "SELECT age FROM p_quasi")) == n_rows
+        assert as_role("analyst", "SELECT DISTINCT disease FROM p_sensitive") == [("flu",)]
+        assert as_role("analyst", "SELECT sum(weight) FROM p_expected")[0][0] == pytest.approx(
+            n_rows
+        )
+        for role, name in (
+            ("analyst", "p_quasi"), ("stranger", "p_quasi"), ("stranger", "p_sensitive"),
+            ("stranger", "p_expected"),
+        ):  # fmt: skip
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                as_role(role, f"SELECT * FROM {name}")
+
+    # The same columns: even a view of somebody else's stays.
+    shoal.export_release(release.folder, database, name="p", replace=True)
+    assert run(state).fetchall() == before
+    assert run("SELECT count(*) FROM mine").fetchone() == (300,)
+    check(300)
+    # Other columns: what depends on those that go is in the way, and nothing changes.
+    run("CREATE VIEW theirs AS SELECT born FROM p_quasi")
+    later = other_release(tmp_path, shoal.Anatomy(ell=2), height=np.arange(200) % 9)
+    with pytest.raises(EngineError, match="depends on a table that would be replaced"):
+        shoal.export_release(later, database, name="p", replace=True)
+    assert run(state).fetchall() == before
+    check(300)
+    run("DROP VIEW theirs")
+    shoal.export_release(later, database, name="p", replace=True)
+    # The column changed its type, so it was made again: and its privileges with it.
+    assert run(state).fetchall() == before
+    assert run(numbers).fetchall() == tables
+    assert run("SELECT count(*) FROM mine").fetchone() == (200,)
+    assert run(
+        "SELECT col_description('p_quasi'::regclass, attnum) FROM pg_attribute "
+        "WHERE attrelid = 'p_quasi'::regclass AND attname = 'age'"
+    ).fetchone() == ("in years",)
+    found = run("SELECT * FROM p_quasi LIMIT 0").description
+    assert [column.name for column in found] == ["bucket", "age", "height"]
+    check(200)
+
+
+def test_readers_see_the_old_release_while_a_new_one_is_loaded(run, database, release, monkeypatch):
+    from shoal.release import export
+
+    shoal.export_release(release.folder, database, name="p")
+    seen = []
+    views = export._make_views
+
+    def observed(*given):
+        run("SET lock_timeout = '1ms'")
+        seen.append(run("SELECT count(*), max(bucket) FROM p_quasi").fetchone()[0])
+        views(*given)
+
+    monkeypatch.setattr(export, "_make_views", observed)
+    shoal.export_release(release.folder, database, name="p", replace=True)
+    assert seen == [300]
+    assert run("SELECT count(*) FROM p_quasi").fetchone() == (300,)
+
+
+def test_tables_of_another_role_or_in_use_are_not_replaced(run, database, release, roles):
+    shoal.export_release(release.folder, database, name="p")
+    run("GRANT CREATE ON SCHEMA public TO analyst")
+    address = database.replace("steward@", "analyst@")
+    with pytest.raises(ParameterError, match="belongs to another role"):
+        shoal.export_release(release.folder, address, name="p", replace=True)
+    run("BEGIN; LOCK TABLE p_quasi IN SHARE MODE")
+    with pytest.raises(EngineError, match="holds a lock"):
+        shoal.export_release(release.folder, database, name="p", replace=True, lock_timeout=1)
+    run("ROLLBACK; ALTER TABLE p_quasi ADD CHECK (age < 0) NOT VALID")
+    with pytest.raises(EngineError, match="constraint in the database"):
+        shoal.export_release(release.folder, database, name="p", replace=True)
+    assert run("SELECT count(*) FROM p_quasi").fetchone() == (300,)
 
 
 def test_a_changed_or_unsealed_release_is_not_loaded(run, database, release, tmp_path):

@@ -156,6 +156,7 @@ def _check_database(loaded: Configuration, out: Path | None, *, replace: bool) -
         planned_names(loaded.method(), folder.name),
         schema=loaded.database_schema,
         replace=replace or loaded.replace,
+        lock_timeout=loaded.limits.lock_timeout,
     )
 
 
@@ -171,6 +172,7 @@ def _export(loaded: Configuration, published: Publication, *, replace: bool) -> 
             loaded.database,
             schema=loaded.database_schema,
             replace=replace or loaded.replace,
+            lock_timeout=loaded.limits.lock_timeout,
         )
     except ShoalError as error:
         raise type(error)(

@@ -23,10 +23,12 @@ from shoal.core.shapes import Contents
 from shoal.engines.duckdb.connection import guarded
 from shoal.engines.engine import is_postgres_address
 from shoal.engines.files import quoted
-from shoal.engines.postgres.connection import Connection
+from shoal.engines.limits import LOCK_TIMEOUT, Limits
+from shoal.engines.postgres.connection import Connection, lock_setting
 from shoal.engines.postgres.types import copy_into, server_type
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.release.opened import Release, open_release, path_of, read_manifest
+from shoal.release.replacing import Destination, find_destination
 from shoal.release.verify import verify
 from shoal.utility.views import column_tables, expected_views
 
@@ -67,6 +69,7 @@ def export_release(
     schema: str | None = None,
     name: str | None = None,
     replace: bool = False,
+    lock_timeout: int = LOCK_TIMEOUT,
 ) -> Export:
     """Load the data files of a sealed release as tables of a Postgres database.
 
@@ -81,8 +84,10 @@ def export_release(
     name
         The prefix of the table names. Default: the name of the folder.
     replace
-        Whether to replace the tables of an earlier release; other tables are never replaced.
-        Default: False.
+        Whether to replace the tables of an earlier release; other tables are never replaced. Who
+        may read them stays as it is. Default: False.
+    lock_timeout
+        The number of seconds to wait for a lock on the tables. Default: 30.
 
     Returns
     -------
@@ -122,27 +127,36 @@ def export_release(
     opened = open_release(folder)
     with (
         contextlib.closing(opened.files.engine),
-        _destination(address, schema, [*names.values(), *views], replace=replace) as connection,
+        _destination(
+            address,
+            schema,
+            [*names.values(), *views],
+            replace=replace,
+            lock_timeout=lock_timeout,
+        ) as destination,
     ):
-        place = schema or _DEFAULT_SCHEMA
         counts = {
-            table: _load(connection, opened, file, f"{quoted(place)}.{quoted(table)}", comment)
-            for file, table in names.items()
+            table: _load(destination, opened, file, table, comment) for file, table in names.items()
         }
-        _make_views(connection, place, views, comment)
-        connection.commit()
-    return Export(place, counts, tuple(views))
+        _make_views(destination, views, comment)
+        destination.connection.commit()
+    return Export(destination.schema, counts, tuple(views))
 
 
 def check_destination(
-    address: str, tables: Sequence[str], *, schema: str | None, replace: bool
+    address: str,
+    tables: Sequence[str],
+    *,
+    schema: str | None,
+    replace: bool,
+    lock_timeout: int = LOCK_TIMEOUT,
 ) -> None:
     """Check before any other work whether the tables can be made in the database.
 
     Raises `ParameterError`, `SchemaError` or `EngineError` if the schema does not exist, tables are
     in the way, or the database refuses.
     """
-    with _destination(address, schema, tables, replace=replace):
+    with _destination(address, schema, tables, replace=replace, lock_timeout=lock_timeout):
         pass
 
 
@@ -189,67 +203,43 @@ def _check_release(folder: os.PathLike[str], manifest: Manifest) -> None:
 
 @contextlib.contextmanager
 def _destination(
-    address: str, schema: str | None, tables: Sequence[str], *, replace: bool
-) -> Iterator[Connection]:
-    """Yield a transaction in which none of the tables exists; it is rolled back by default."""
+    address: str, schema: str | None, names: Sequence[str], *, replace: bool, lock_timeout: int
+) -> Iterator[Destination]:
+    """Yield the tables and views of that name, in a transaction that is rolled back by default."""
     _check_address(address)
-    _check_names(tables, "tables")
+    _check_names(names, "tables")
     place = schema or _DEFAULT_SCHEMA
-    with contextlib.closing(Connection(address)) as connection:
-        found = connection.run("SELECT oid FROM pg_namespace WHERE nspname = %s", (place,))
+    settings = lock_setting(Limits(lock_timeout=lock_timeout).lock_timeout)
+    # A later statement has to see what others committed before it got its lock.
+    with contextlib.closing(Connection(address, settings, isolation="READ COMMITTED")) as opened:
+        found = opened.run("SELECT oid FROM pg_namespace WHERE nspname = %s", (place,))
         if not found:
             raise SchemaError(
                 f"The database has no schema {place!r}.", hint="create it first: CREATE SCHEMA."
             )
-        _clear(connection, int(found[0][0]), place, tables, replace=replace)
-        yield connection
+        yield find_destination(opened, int(found[0][0]), place, names, mark=_MARK, replace=replace)
 
 
-def _clear(
-    connection: Connection, namespace: int, place: str, tables: Sequence[str], *, replace: bool
-) -> None:
-    existing = connection.run(
-        "SELECT relname, relkind = 'v', relkind IN ('r', 'v') AND coalesce(starts_with("
-        "obj_description(oid, 'pg_class'), %s), false) FROM pg_class "
-        "WHERE relnamespace = %s AND relname = ANY(%s) "
-        # Views first: a table with a view of it cannot be dropped.
-        "ORDER BY relkind = 'v' DESC, relname",
-        (_MARK, namespace, list(tables)),
-    )
-    for table, is_view, is_release in existing:
-        if not replace:
-            raise ParameterError(
-                f"The database has a {'view' if is_view else 'table'} {place}.{table} already.",
-                hint="choose another name or schema, or replace it: --replace (in Python: "
-                "replace=True).",
-            )
-        if not is_release:
-            raise ParameterError(
-                f"{place}.{table} is not a release of Shoal, so it is not replaced.",
-                hint="choose another name or schema.",
-            )
-        kind = "VIEW" if is_view else "TABLE"
-        connection.run(f"DROP {kind} {quoted(place)}.{quoted(str(table))}")
-
-
-def _make_views(connection: Connection, place: str, views: Mapping[str, str], comment: str) -> None:
-    connection.run(f"SET LOCAL search_path TO {quoted(place)}")
+def _make_views(destination: Destination, views: Mapping[str, str], comment: str) -> None:
+    connection = destination.connection
+    connection.run(f"SET LOCAL search_path TO {quoted(destination.schema)}")
     for name, statement in views.items():
-        connection.run(statement)
+        destination.make_view(name, statement)
         connection.run(f"COMMENT ON VIEW {quoted(name)} IS {connection.literal(comment)}")
 
 
 @guarded()
-def _load(connection: Connection, release: Release, file: str, table: str, comment: str) -> int:
+def _load(destination: Destination, release: Release, file: str, name: str, comment: str) -> int:
     """Make and fill the table of one data file; return its number of rows."""
     files, manifest = release.files, release.manifest
     relation = _typed(files.engine.relation(files.typed_query(file, manifest)), manifest)
     _check_names(relation.columns, "columns")
-    columns = ", ".join(
-        f"{quoted(column)} {server_type(str(kind)).removesuffix(_COLLATION)}"
+    columns = [
+        (column, server_type(str(kind)).removesuffix(_COLLATION))
         for column, kind in zip(relation.columns, relation.types, strict=True)
-    )
-    connection.run(f"CREATE TABLE {table} ({columns})")
+    ]
+    destination.make_table(name, columns)
+    connection, table = destination.connection, destination.place(name)
     directory = PrivateDirectory()
     try:
         copy_into(connection, table, relation, directory.path)

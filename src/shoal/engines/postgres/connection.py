@@ -23,7 +23,6 @@ from shoal.engines.limits import LOCK_TIMEOUT
 if TYPE_CHECKING:
     import psycopg
 
-_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _CHUNK = 1 << 18
 _N_FETCHED = 50_000
 _LEAST_VERSION = 13
@@ -74,23 +73,29 @@ class Connection:
     to Shoal's own.
     """
 
-    def __init__(self, address: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        settings: Mapping[str, str] | None = None,
+        *,
+        isolation: str = "REPEATABLE READ",
+    ) -> None:
         self._library = _library()
         self._connection = _connected(self._library, address)
         self._close = weakref.finalize(self, _close, self._connection)
         try:
-            self._begin(settings or {})
+            self._begin(settings or {}, isolation)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, settings: Mapping[str, str]) -> None:
+    def _begin(self, settings: Mapping[str, str], isolation: str) -> None:
         version = self._connection.info.server_version
         if version < _LEAST_VERSION * 10_000:
             raise EngineError(
                 f"Shoal needs Postgres {_LEAST_VERSION} or newer; this is {version // 10_000}."
             )
-        self.run(_BEGIN)
+        self.run(f"BEGIN ISOLATION LEVEL {isolation}")
         self._pooled = _is_pooled(self._connection)
         own = dict(_SETTINGS)
         for since, later in _LATER_SETTINGS.items():
@@ -186,7 +191,7 @@ class Connection:
         if self._connection.info.transaction_status != self._library.pq.TransactionStatus.IDLE:
             yield
             return
-        self.run(_BEGIN)
+        self.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
         try:
             yield
         except BaseException:
@@ -232,7 +237,7 @@ _REFUSALS = {
     ),
     "2BP01": (
         "Something in the database depends on a table that would be replaced.",
-        "drop the views that read it first.",
+        "drop what reads it first, such as views of your own, and make it again afterwards.",
     ),
     "25P02": (
         "An earlier statement failed, which ended the transaction.",
