@@ -6,13 +6,21 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.core import kernels
 from shoal.core.cells import Cells
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.domain import ColumnType, Domain, NumberedDomain
 from shoal.core.table import Rows
-from shoal.slicing.correlation import correlations, correlations_of_rows
+from shoal.slicing import correlation
+from shoal.slicing.correlation import (
+    correlations,
+    correlations_of_codes,
+    correlations_of_rows,
+    equal_bins,
+)
 
 TEXTS = ["", " ", "0", "Zürich", "e\u0301", "é", "名", "🂡"]
 
@@ -102,3 +110,54 @@ def test_the_order_of_columns_changes_no_number(table, random):
     found = correlations(Cells.of_rows(domains, np.array(rows)))
     moved = correlations(Cells.of_rows([domains[i] for i in order], np.array(rows)[:, order]))
     assert moved.matrix.tolist() == found.select(moved.columns).matrix.tolist()
+
+
+@given(tables())
+def test_codes_with_their_intervals_give_the_same_numbers(table):
+    domains, rows = table
+    codes = np.array(rows, dtype=np.int32)
+    levels = {}
+    for place, domain in enumerate(domains):
+        is_there = np.zeros(domain.size, dtype=bool)
+        is_there[codes[:, place]] = True
+        levels[domain.column] = (
+            equal_bins(domain, is_there, 10) if domain.type.is_numeric else np.arange(domain.size)
+        )
+    columns = {domain.column: codes[:, place] for place, domain in enumerate(domains)}
+    by_codes = correlations_of_codes(columns, levels)
+    by_rows = correlations_of_rows(Rows(tuple(domains), codes))
+    assert by_codes.columns == by_rows.columns
+    assert by_codes.matrix.tolist() == by_rows.matrix.tolist()
+
+
+@settings(max_examples=60)
+@given(tables())
+def test_pairs_of_many_values_are_counted_as_those_of_few(table):
+    domains, rows = table
+    cells = Cells.of_rows(domains, np.array(rows))
+    in_one_table = correlations(cells).matrix.tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlation, "_KEYS_A_ROW", 0)
+        patch.setattr(correlation, "_FEW_KEYS", 0)
+        assert correlations(cells).matrix.tolist() == in_one_table
+
+
+def test_the_order_of_columns_and_rows_changes_nothing():
+    generator = np.random.default_rng(5)
+    codes = (generator.random((500, 6)) ** 2 * 40).astype(np.int64)
+    domains = [NumberedDomain(f"c{place}", np.arange(40)) for place in range(6)]
+    found = correlations(Cells.of_rows(domains, codes)).matrix
+    order = generator.permutation(6)
+    turned = correlations(Cells.of_rows([domains[place] for place in order], codes[:, order]))
+    assert turned.matrix.tolist() == found[np.ix_(order, order)].tolist()
+
+
+def test_the_kernel_adds_up_the_same_as_plain_python(monkeypatch):
+    generator = np.random.default_rng(4)
+    codes = generator.integers(0, 5, (40, 3))
+    domains = [NumberedDomain(f"c{place}", np.arange(5)) for place in range(3)]
+    cells = Cells.of_rows(domains, codes)
+    found = correlations(cells).matrix.tolist()
+    plain = kernels.load_plain("shoal.slicing._correlation_kernels")
+    monkeypatch.setattr(correlation, "_correlation_kernels", plain)
+    assert correlations(cells).matrix.tolist() == found

@@ -19,6 +19,7 @@ from shoal.locating.insensitive_columns import (
     find_small_classes,
 )
 from shoal.locating.random_worlds import Claim
+from shoal.locating.row_groups import CodedColumns
 
 NAMES = ("class", "value", "a", "b", "c", "d")
 COLUMNS = NAMES[2:]
@@ -35,6 +36,10 @@ confirmations = st.lists(
 def cells_of(rows):
     domains = [NumberedDomain(name, np.arange(3)) for name in NAMES]
     return Cells.of_rows(domains, np.array(rows))
+
+
+def coded(rows):
+    return CodedColumns.of_cells(cells_of(rows))
 
 
 def part(row, columns):
@@ -62,9 +67,7 @@ def slowly_determined(rows, given, target):
 
 @given(people, st.sampled_from([("a",), ("a", "b")]))
 def test_what_is_determined_is_what_guessing_finds(rows, given):
-    assert count_determined(cells_of(rows), given, "value") == slowly_determined(
-        rows, given, "value"
-    )
+    assert count_determined(coded(rows), given, "value") == slowly_determined(rows, given, "value")
 
 
 @given(people, confirmations)
@@ -86,7 +89,7 @@ def test_pairs_count_only_where_neither_column_determines_alone(rows, confirmed)
                 n_right = slowly_determined(rows, chosen, target)
                 if n_right is not None:
                     expected.add((chosen, target, n_right))
-    search = find_determining(cells_of(rows), COLUMNS, ("class", "value"), confirmed)
+    search = find_determining(coded(rows), COLUMNS, ("class", "value"), confirmed)
     assert {(one.columns, one.target, one.n_people) for one in search.found} == expected
     assert search.n_skipped == 0
 

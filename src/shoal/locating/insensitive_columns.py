@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from shoal.core.arrays import Flags, Integers
-from shoal.core.cells import Buckets, Cells, group, total_by
+from shoal.core.cells import Cells, group, total_by
 from shoal.locating.random_worlds import Claim
+from shoal.locating.row_groups import CodedColumns, RowGroups
 
 DETERMINED = 95
 """The percentage of rows for which the guess must be right if a value counts as determined."""
@@ -68,32 +69,32 @@ class Search:
     n_skipped: int = 0
 
 
-def count_determined(cells: Cells, given: Sequence[str], target: str) -> int | None:
-    """Return the number of rows whose value in the target follows from the given columns.
+def count_determined(table: CodedColumns, given: Sequence[str], target: str) -> int | None:
+    """Return the number of people whose value in the target follows from the given columns.
 
     The guess is the most frequent value of the target within each combination of the given columns.
-    A combination that only one row has says nothing about others and is ignored. The target is
-    determined if at least half of the rows remain, the guess is right for at least 95 % of them,
+    A combination that only one person has says nothing about others and is ignored. The target is
+    determined if at least half of the people remain, the guess is right for at least 95 % of them,
     and it is wrong at most half as often as always guessing their most frequent value: otherwise
     every column would determine a target that is nearly constant. Return None if it is not
     determined.
     """
-    _, number = cells.select_with_inverse(given)
-    pairs = Buckets.of_pairs(number, cells.column(target), cells.domain(target), cells.counts)
-    is_shared = pairs.sizes > 1
-    n_shared = int(pairs.sizes[is_shared].sum())
-    if 2 * n_shared < cells.n_rows or not n_shared:
+    return _count_determined(table.group(given), target)
+
+
+def _count_determined(alike: RowGroups, target: str) -> int | None:
+    n_shared = alike.n_shared
+    if 2 * n_shared < alike.table.n_people or not n_shared:
         return None
-    n_right = int(np.maximum.reduceat(pairs.count, pairs.starts)[is_shared].sum())
-    kept = is_shared[pairs.bucket]
-    of_value = total_by(pairs.value[kept], pairs.count[kept], pairs.domain.size)
-    n_wrong, n_wrong_anyway = n_shared - n_right, n_shared - int(of_value.max())
-    is_right = 100 * n_right >= DETERMINED * n_shared
-    return n_right if is_right and n_wrong_anyway and 2 * n_wrong <= n_wrong_anyway else None
+    n_right = alike.count_right(target, (100 - DETERMINED) * n_shared // 100)
+    if n_right is None:
+        return None
+    n_wrong, n_wrong_anyway = n_shared - n_right, n_shared - alike.count_usual(target)
+    return n_right if n_wrong_anyway and 2 * n_wrong <= n_wrong_anyway else None
 
 
 def find_determining(
-    cells: Cells, columns: Sequence[str], targets: Sequence[str], confirmed: _Confirmed
+    table: CodedColumns, columns: Sequence[str], targets: Sequence[str], confirmed: _Confirmed
 ) -> Search:
     """Find the columns, alone and in pairs, that determine a target.
 
@@ -101,8 +102,8 @@ def find_determining(
     """
     found: list[Exposure] = []
     determining: set[tuple[frozenset[str], str]] = set()
-    budget = _budget(cells)
-    pairs, n_skipped = _combinations(cells, columns, 2)
+    budget = _budget(table.n_rows)
+    pairs, n_skipped = _combinations(table.n_values, columns, 2)
     for given in (*((column,) for column in columns), *pairs):
         is_pair = len(given) > 1
         if is_pair and _is_part(given, confirmed):
@@ -117,9 +118,10 @@ def find_determining(
         if is_pair and aimed and budget < len(aimed):
             n_skipped += 1
             continue
+        alike = table.group(given)
         for target in aimed:
             budget -= is_pair
-            n_right = count_determined(cells, given, target)
+            n_right = _count_determined(alike, target)
             if n_right is None:
                 continue
             determining.add((frozenset(given), target))
@@ -224,10 +226,11 @@ def _search(
     flags: dict[frozenset[str], Flags] = {frozenset(): nothing}
     exposing = {frozenset[str]()}
     found: list[Exposure] = []
-    budget, n_skipped = _budget(cells), 0
+    budget, n_skipped = _budget(cells.n_cells), 0
+    n_values = {column: cells.domain(column).size for column in columns}
     tried: list[tuple[str, ...]] = []
     for size in range(1, largest + 1):
-        taken, n_left = _combinations(cells, columns, size)
+        taken, n_left = _combinations(n_values, columns, size)
         tried += taken
         n_skipped += n_left
     whole = [tuple(columns)] if has_whole and len(columns) > largest else []
@@ -265,21 +268,20 @@ def _is_part(chosen: Iterable[str], confirmed: _Confirmed) -> bool:
     return any(asked <= one for one in confirmed)
 
 
-def _budget(cells: Cells) -> int:
+def _budget(n_cells: int) -> int:
     """Return the number of combinations that are examined besides single columns."""
-    affordable = _MOST_CELLS // max(cells.n_cells, 1)
+    affordable = _MOST_CELLS // max(n_cells, 1)
     return min(max(affordable, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS)
 
 
 def _combinations(
-    cells: Cells, columns: Sequence[str], size: int
+    n_values: Mapping[str, int], columns: Sequence[str], size: int
 ) -> tuple[list[tuple[str, ...]], int]:
     """Return the combinations of `size` columns, those with the most values first.
 
     There may be millions of combinations, so of many columns only those with the most values are
     combined. The second result is the number of combinations left out.
     """
-    n_values = {column: cells.domain(column).size for column in columns}
     by_values = sorted(columns, key=n_values.__getitem__, reverse=True)
     n_taken = len(columns)
     while size > 1 and math.comb(n_taken, size) > _MOST_COMBINATIONS:

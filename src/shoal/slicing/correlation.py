@@ -11,19 +11,20 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats, Small
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import whole
 from shoal.core.table import Rows
+from shoal.slicing import _correlation_kernels
 
 N_BINS = 10
 """The default number of intervals of equal width that numbers are put into."""
@@ -137,6 +138,32 @@ def correlations_of_rows(rows: Rows, n_bins: int = N_BINS) -> Correlations:
     return _correlations(rows.domains, rows.codes, None, n_bins)
 
 
+def correlations_of_codes(codes: Mapping[str, Small], levels: Mapping[str, Codes]) -> Correlations:
+    """Return the correlation of every pair of columns, given as codes row by row.
+
+    `levels` has, for each column, the value or interval that each of its codes belongs to: numbers
+    from 0.
+
+    Examples
+    --------
+    >>> age = np.array([0, 1, 2, 3], dtype=np.int32)
+    >>> sex = np.array([0, 0, 1, 1], dtype=np.int32)
+    >>> levels = {"age": np.array([0, 0, 1, 1]), "sex": np.array([0, 1])}
+    >>> correlations_of_codes({"age": age, "sex": sex}, levels).between("age", "sex")
+    1.0
+    """
+    n_rows = len(next(iter(codes.values()), ()))
+    weights = np.ones(n_rows, dtype=np.int64)
+    values = np.empty((len(codes), n_rows), dtype=np.int32)
+    totals = []
+    for place, (name, column) in enumerate(codes.items()):
+        is_there = np.zeros(len(levels[name]), dtype=bool)
+        is_there[column] = True
+        values[place] = _renumber(levels[name], is_there)[column]
+        totals.append(np.bincount(values[place]).astype(np.float64))
+    return Correlations(tuple(codes), _phi_squared(values, totals, weights))
+
+
 def equal_bins(domain: Domain, is_there: Flags, n_bins: int) -> Codes:
     """Return the interval of equal width that each code of a numeric column falls into.
 
@@ -174,7 +201,7 @@ def equal_bins(domain: Domain, is_there: Flags, n_bins: int) -> Codes:
 class _Attribute:
     """An attribute as values numbered from 0, each of which occurs, with their counts."""
 
-    values: npt.NDArray[Any]
+    values: Small
     totals: Floats
 
     @property
@@ -186,23 +213,18 @@ def _correlations(
     domains: Sequence[Domain], codes: npt.NDArray[Any], counts: Counts | None, n_bins: int
 ) -> Correlations:
     n_bins = whole("n_bins", n_bins, least=1)
-    weights = None if counts is None else counts.astype(np.float64)
-    attributes = [
-        _attribute(domain, codes[:, place], weights, n_bins) for place, domain in enumerate(domains)
-    ]
-    matrix = np.zeros((len(domains), len(domains)))
-    for place, attribute in enumerate(attributes):
-        matrix[place, place] = attribute.size > 1
-        scaled = attribute.values.astype(np.int64)
-        for other in range(place + 1, len(attributes)):
-            found = _phi_squared(attribute, scaled, attributes[other], weights)
-            matrix[place, other] = matrix[other, place] = found
-    return Correlations(tuple(domain.column for domain in domains), matrix)
+    weights = np.ones(len(codes), dtype=np.int64) if counts is None else counts
+    values = np.empty((len(domains), len(codes)), dtype=np.int32)
+    totals = []
+    for place, domain in enumerate(domains):
+        attribute = _attribute(domain, codes[:, place], weights, n_bins)
+        values[place] = attribute.values
+        totals.append(attribute.totals)
+    columns = tuple(domain.column for domain in domains)
+    return Correlations(columns, _phi_squared(values, totals, weights))
 
 
-def _attribute(
-    domain: Domain, codes: npt.NDArray[Any], weights: Floats | None, n_bins: int
-) -> _Attribute:
+def _attribute(domain: Domain, codes: npt.NDArray[Any], weights: Counts, n_bins: int) -> _Attribute:
     """Put numbers into bins, and number the values that occur."""
     # One place more: the code of a suppressed cell, -1, indexes the last.
     is_there = np.zeros(domain.size + 1, dtype=bool)
@@ -210,41 +232,42 @@ def _attribute(
     kept = np.arange(domain.size + 1)
     if domain.type.is_numeric and domain.numbers is not None:
         kept = np.append(equal_bins(domain, is_there[:-1], n_bins), n_bins + 1)
-    present = np.unique(kept[is_there])
-    # A narrow type: hundreds of attributes of many rows are held at once.
-    narrow = np.min_scalar_type(max(len(present), 1))
-    values = np.searchsorted(present, kept).astype(narrow)[codes]
-    return _Attribute(
-        values, np.bincount(values, weights, minlength=len(present)).astype(np.float64)
-    )
+    values = _renumber(kept, is_there)[codes]
+    return _Attribute(values, np.bincount(values, weights.astype(np.float64)))
 
 
-def _phi_squared(
-    first: _Attribute, first_values: Codes, second: _Attribute, weights: Floats | None
-) -> float:
-    """Return ``1 / (min(d1, d2) - 1) * sum (f_ij - f_i f_j)^2 / (f_i f_j)``.
+def _renumber(levels: Codes, is_there: Flags) -> Small:
+    """Number the levels that occur from 0, code by code."""
+    present = np.unique(levels[is_there])
+    return np.searchsorted(present, levels).astype(np.int32)
+
+
+def _phi_squared(values: Small, totals: Sequence[Floats], weights: Counts) -> Floats:
+    """Return ``1 / (min(d1, d2) - 1) * sum (f_ij - f_i f_j)^2 / (f_i f_j)`` for all pairs.
 
     The sum is ``sum n_ij^2 / (n_i n_j) - 1``, to which pairs of values that never occur together
-    add nothing.
+    add nothing. `values` has a line per attribute, and `totals` the number of people with each of
+    its values.
     """
-    fewest = min(first.size, second.size)
-    if fewest < 2:
-        return 0.0
-    pairs, counts = _count_pairs(first_values * second.size + second.values, first, second, weights)
-    expected = first.totals[pairs // second.size] * second.totals[pairs % second.size]
-    # Sorted, the sum is the same whichever attribute comes first.
-    total = np.sort(counts * counts / expected).sum()
-    return float(np.clip(np.round((total - 1) / (fewest - 1), _DECIMALS), 0, 1))
-
-
-def _count_pairs(
-    key: Codes, first: _Attribute, second: _Attribute, weights: Floats | None
-) -> tuple[Codes, Floats]:
-    """Return the pairs of values that occur together, ascending, and how often they do."""
-    n_pairs = first.size * second.size
-    if n_pairs > max(_KEYS_A_ROW * len(key), _FEW_KEYS):
-        pairs, inverse = np.unique(key, return_inverse=True)
-        return pairs, np.bincount(inverse, weights).astype(np.float64)
-    counts = np.bincount(key, weights, minlength=n_pairs)
-    pairs = np.flatnonzero(counts).astype(np.int64)
-    return pairs, counts[pairs].astype(np.float64)
+    n_attributes, n_rows = values.shape
+    sizes = np.array([len(one) for one in totals], dtype=np.int64)
+    most_pairs = max(_KEYS_A_ROW * n_rows, _FEW_KEYS)
+    table = np.zeros(max(most_pairs, int(sizes.max(initial=1))), dtype=np.int64)
+    weights = np.ascontiguousarray(weights)
+    in_line = np.concatenate([*totals, np.zeros(1)])
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    matrix = np.zeros((n_attributes, n_attributes))
+    for first in range(n_attributes):
+        matrix[first, first] = sizes[first] > 1
+        order = np.argsort(values[first], kind="stable").astype(np.int32)
+        sums = np.zeros(n_attributes)
+        _correlation_kernels.add_up_contingency(
+            first, values, sizes, weights, starts, in_line, order, most_pairs, table, sums
+        )
+        later = slice(first + 1, None)
+        fewest = np.minimum(sizes[first], sizes[later])
+        found = np.round((sums[later] - 1) / np.maximum(fewest - 1, 1), _DECIMALS)
+        # An attribute with one value is correlated with nothing.
+        matrix[first, later] = np.where(fewest > 1, np.clip(found, 0, 1), 0)
+        matrix[later, first] = matrix[first, later]
+    return matrix

@@ -40,6 +40,7 @@ from shoal.locating.insensitive_columns import (
     find_small_classes,
 )
 from shoal.locating.random_worlds import claims_of, limit_text
+from shoal.locating.row_groups import CodedColumns
 from shoal.release.opened import Making, Release
 
 _N_LISTED = 12
@@ -73,7 +74,9 @@ def _searches(release: Release, making: Making) -> Iterator[Search]:
     columns, confirmed = schema.insensitive, schema.confirmed
     # Counted one by one, targets make few cells; all columns together make as many as rows.
     told = [
-        find_determining(count_table(table, (target,)), columns, (target,), confirmed)
+        find_determining(
+            CodedColumns.of_cells(count_table(table, (target,))), columns, (target,), confirmed
+        )
         for target in (*_generalized(making), *schema.sensitive)
     ]
     found = tuple(one for search in told for one in search.found)

@@ -8,30 +8,36 @@ themselves are never shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shoal.core.arrays import Codes
 from shoal.core.display import Section, Tabular
-from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
 from shoal.core.progress import Progress, silent
 from shoal.datasets.dataset import Dataset
 from shoal.engines.engine import is_postgres_address, open_engine
 from shoal.engines.postgres.connection import without_password
-from shoal.engines.sql.survey import Survey
+from shoal.engines.sql.survey import MOST_CODES, Survey
 from shoal.engines.sql.table import EngineTable
+from shoal.locating.row_groups import CodedColumns
 from shoal.report.plots import heat_map
 from shoal.slicing.correlation import Correlations
-from shoal.workflow.combinations import (
-    THRESHOLDS,
-    Combinations,
+from shoal.workflow.column_relations import (
     DeterminingColumns,
     correlate,
     correlation_sections,
-    count_combinations,
     find_determining_columns,
+    levels_of,
+)
+from shoal.workflow.combinations import (
+    THRESHOLDS,
+    Combinations,
+    CountsInEngine,
+    CountsInMemory,
+    count_combinations,
 )
 from shoal.workflow.drafting import draft
 from shoal.workflow.profile_columns import (
@@ -208,18 +214,14 @@ def profile(
         scan = opened.scan(source, **{k: v for k, v in options.items() if v is not None})
         survey = Survey(opened, scan)
         columns = []
+        levels: dict[str, Codes | None] = {}
         for number, name in enumerate(survey.columns, start=1):
             progress(f"column {number} of {len(survey.columns)}")
-            columns.append(column_profile(survey.values(name), survey.n_rows))
-        considered = _considered(columns)
-        combinations = count_combinations(survey, considered, progress)
-        progress("correlations")
-        typed = _typed(columns, considered)
-        found, not_correlated = correlate(survey, typed)
-        progress("columns that determine others")
-        determining = find_determining_columns(
-            survey, {name: kind for name, (kind, _) in typed.items()}
-        )
+            values = survey.values(name)
+            columns.append(column_profile(values, survey.n_rows))
+            if _is_considered(columns[-1]) and values.type is not None:
+                levels[name] = levels_of(values)
+        together = _count_together(survey, columns, levels, progress)
     finally:
         opened.close()
     return Profile(
@@ -228,11 +230,54 @@ def profile(
         options={k: v for k, v in scan.options.items() if options[k] or _DEFAULTS.get(k) != v},
         n_rows=survey.n_rows,
         columns=tuple(columns),
-        combinations=combinations,
-        correlations=found,
-        not_correlated=not_correlated,
-        determining=determining,
+        combinations=together.combinations,
+        correlations=together.correlations,
+        not_correlated=together.not_correlated,
+        determining=together.determining,
     )
+
+
+@dataclass(frozen=True)
+class _Together:
+    """What columns say together."""
+
+    combinations: Combinations
+    correlations: Correlations | None = None
+    not_correlated: tuple[str, ...] = ()
+    determining: DeterminingColumns = field(default_factory=DeterminingColumns)
+
+
+def _count_together(
+    survey: Survey,
+    columns: Sequence[ColumnProfile],
+    levels: Mapping[str, Codes | None],
+    progress: Progress,
+) -> _Together:
+    """Count combinations of columns; in memory, and with all that follows, if they fit there.
+
+    `levels` has the columns with a type; see `shoal.workflow.column_relations.correlate`.
+    """
+    considered = {
+        column.name: (column.n_distinct + bool(column.n_missing), column.n_unique)
+        for column in columns
+        if _is_considered(column)
+    }
+    progress("code the columns")
+    if survey.n_rows * len(considered) > MOST_CODES:
+        survey.code(list(considered))
+        reason = f"{survey.n_rows} rows of {len(considered)} columns are more than are compared"
+        return _Together(
+            count_combinations(CountsInEngine(survey), considered, progress),
+            not_correlated=(f"correlations: {reason}",),
+            determining=DeterminingColumns((), (f"columns that determine others: {reason}",)),
+        )
+    table = CodedColumns.of_rows(survey.fetch_codes(list(considered)), survey.n_rows)
+    combinations = count_combinations(CountsInMemory(table), considered, progress)
+    progress("correlations")
+    correlations, not_correlated = correlate(table, levels)
+    progress("columns that determine others")
+    determining = find_determining_columns(table.select(list(levels)))
+    return _Together(combinations, correlations, not_correlated, determining)
 
 
 def _source_of(table: EngineTable) -> object:
@@ -255,21 +300,6 @@ def _stated(source: object) -> str | None:
 _DEFAULTS = {"delimiter": ",", "quote": '"', "encoding": "utf-8"}
 
 
-def _considered(columns: list[ColumnProfile]) -> dict[str, tuple[int, int]]:
-    """Return the columns of combinations, with their numbers of values and of unique rows."""
-    return {
-        column.name: (column.n_distinct + bool(column.n_missing), column.n_unique)
-        for column in columns
-        if not column.is_identifier_like and column.largest < column.n_rows
-    }
-
-
-def _typed(
-    columns: Sequence[ColumnProfile], considered: Collection[str]
-) -> dict[str, tuple[ColumnType, int]]:
-    """Return the columns of combinations that have a type, with their type and unique rows."""
-    return {
-        column.name: (column.type, column.n_unique)
-        for column in columns
-        if column.name in considered and column.type is not None
-    }
+def _is_considered(column: ColumnProfile) -> bool:
+    """Return whether a column is combined with others."""
+    return not column.is_identifier_like and column.largest < column.n_rows

@@ -84,7 +84,6 @@ _COMMA_NUMBER = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _OTHER_DATE = re.compile(
     r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{2}\2[0-9]{2}"
 )
-_NOT_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity", "+inf")
 _NEVER_NAMES = (ColumnType.BOOLEAN, ColumnType.DATE, ColumnType.REAL)
 _CODE = re.compile(r"(?=.*[0-9])[A-Za-z0-9]+")
 
@@ -205,8 +204,7 @@ def _remarks(values: Values) -> Iterator[str]:
         yield "dates"
     yield from _text_remarks(values)
     if values.type is ColumnType.REAL:
-        n_broken = sum(text.lower() in _NOT_FINITE for text in values.texts)
-        if n_broken:
+        if not np.isfinite(values.texts.astype(np.float64)).all():
             yield "holds NaN or infinite numbers: leave them empty where they mean missing"
     if values.type is ColumnType.INTEGER and 2 < values.n_distinct <= _FEW_VALUES:
         yield "few whole numbers: where they are codes, declare the type categorical"
@@ -287,8 +285,8 @@ def is_postcode_like(values: Values) -> bool:
         return False
     if values.type is ColumnType.INTEGER and not _has_postcode_name(values.column):
         return False
-    lengths = {len(text) for text in values.texts}
-    if len(lengths) != 1 or not 3 <= lengths.pop() <= 12:
+    length = len(values.texts[0])
+    if not 3 <= length <= 12 or any(len(text) != length for text in values.texts):
         return False
     return all(map(_CODE.fullmatch, values.texts))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -14,10 +15,11 @@ from shoal.core.errors import DataError, SchemaError
 
 # A text is read as a number only if it is the only way to write that number: a postcode with a
 # leading zero is not a number.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_ANY_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-_REAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INTEGER = r"0|-?[1-9][0-9]{0,17}"
+_ANY_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
+_REAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+# numpy has a year 0; no engine does.
+_DATE = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ENGINE_TYPES: tuple[tuple[str, ColumnType], ...] = (
     (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?", ColumnType.INTEGER),
     (r"DOUBLE|FLOAT|REAL|DECIMAL\(.*\)", ColumnType.REAL),
@@ -83,17 +85,29 @@ def infer_type(texts: Texts) -> ColumnType:
     """Return the type of a column by its texts; in doubt, categorical."""
     if len(texts) == 0:
         return ColumnType.CATEGORICAL
-    if all(map(_INTEGER.fullmatch, texts)):
+    if _all_match(_INTEGER, texts):
         return ColumnType.INTEGER
-    if all(map(_REAL.fullmatch, texts)):
+    if _all_match(_REAL, texts):
         numbers = texts.astype(np.float64)
         if np.isfinite(numbers).all() and len(np.unique(numbers)) == len(numbers):
             return ColumnType.REAL
-    if all(map(_DATE.fullmatch, texts)) and _days(texts) is not None:
+    if _days(texts) is not None:
         return ColumnType.DATE
     if set(texts) <= {"true", "false"}:
         return ColumnType.BOOLEAN
     return ColumnType.CATEGORICAL
+
+
+def _all_match(pattern: str, texts: Texts) -> bool:
+    """Return whether a pattern matches every text; True if there is none.
+
+    All texts are matched at once, as lines, which is several times faster than one by one.
+    """
+    if len(texts) and re.fullmatch(pattern, texts[0]) is None:
+        return False
+    lines = "".join(f"{text}\n" for text in texts)
+    # A text with a line break would look like two.
+    return lines.count("\n") == len(texts) and bool(re.fullmatch(f"(?:(?:{pattern})\n)*+", lines))
 
 
 def build_domain(
@@ -197,7 +211,7 @@ def refuse_reserved(column: str, texts: Texts) -> None:
 
 def refuse_too_large(column: str, texts: Texts) -> None:
     """Refuse a column of numbers if some, such as 10**400, exceed the range of a float."""
-    if not all(map(_ANY_NUMBER.fullmatch, texts)):
+    if not _all_match(_ANY_NUMBER, texts):
         return
     n_large = int(np.isinf([_number(text) for text in texts]).sum())
     if n_large:
@@ -227,7 +241,7 @@ def _numbers(column: str, column_type: ColumnType, texts: Texts) -> Floats:
                 hint="write dates as year-month-day, such as 1899-12-31.",
             )
         return days
-    numbers = np.array([_number(text) for text in texts], dtype=np.float64)
+    numbers = _read_numbers(texts)
     n_broken = int(np.isnan(numbers).sum())
     if n_broken:
         raise DataError(
@@ -236,9 +250,8 @@ def _numbers(column: str, column_type: ColumnType, texts: Texts) -> Floats:
             hint="leave them empty if they mean missing (NaN is not a number), or declare the "
             "column categorical.",
         )
-    refuse_too_large(column, texts)
-    n_infinite = int(np.isinf(numbers).sum())
-    if n_infinite:
+    if np.isinf(numbers).any():
+        refuse_too_large(column, texts)
         raise DataError(
             f"Column {column!r} contains infinite numbers.",
             hint="cap them, or leave them empty if they mean missing.",
@@ -282,6 +295,15 @@ def _ranking(column: str, column_type: ColumnType, texts: Texts, numbers: Floats
     return np.array(sorted(range(len(exact)), key=exact.__getitem__), dtype=np.int64)
 
 
+def _read_numbers(texts: Texts) -> Floats:
+    """Read numbers one by one only if there are some that Python reads otherwise than engines."""
+    together = "".join(texts)
+    if together.isascii() and "_" not in together:
+        with contextlib.suppress(ValueError):
+            return texts.astype(np.float64)
+    return np.array([_number(text) for text in texts], dtype=np.float64)
+
+
 def _number(text: str) -> float:
     """Read a number as engines do: only Python accepts ``1_000`` and digits of other scripts."""
     try:
@@ -296,8 +318,7 @@ def _day(text: str) -> float:
 
 
 def _days(texts: Texts) -> Floats | None:
-    # numpy has a year 0; no engine does.
-    if not all(_DATE.fullmatch(text) and not text.startswith("0000") for text in texts):
+    if not _all_match(_DATE, texts):
         return None
     try:
         return texts.astype("datetime64[D]").astype(np.int64).astype(np.float64)

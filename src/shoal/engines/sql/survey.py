@@ -18,16 +18,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.core.arrays import Codes, Counts, Texts
-from shoal.core.domain import ColumnType, Domain
+from shoal.core.arrays import Codes, Counts, Small, Texts
+from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError, SchemaError
-from shoal.core.table import Rows
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.engine import Engine, Scan
 from shoal.engines.sql.columns import (
@@ -38,7 +36,6 @@ from shoal.engines.sql.columns import (
     stage_coded,
 )
 from shoal.engines.sql.domains import (
-    build_domain,
     infer_type,
     plain_type,
     text_array,
@@ -55,12 +52,20 @@ class Values:
     column: str
     # The type as Shoal reads it; None if the column does not hold plain values.
     type: ColumnType | None
-    # The distinct texts without the missing one, in no order.
+    # The distinct texts without the missing one, the number of rows with each, and its code.
     texts: Texts
     counts: Counts
+    codes: Codes
     n_missing: int
+    # The code of the missing value; None if no value is missing.
+    missing_code: int | None
     # The number of rows with a time of day and not only a date.
     n_timed: int
+
+    @property
+    def n_codes(self) -> int:
+        """The number of codes: missing is a value like any other."""
+        return len(self.texts) + (self.missing_code is not None)
 
     @property
     def n_distinct(self) -> int:
@@ -71,6 +76,11 @@ class Values:
     def n_present(self) -> int:
         """The number of rows that have a value."""
         return int(self.counts.sum())
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.n_present + self.n_missing
 
     @property
     def sizes(self) -> Counts:
@@ -87,8 +97,6 @@ class Survey:
         self.columns = tuple(scan.types)
         self._n_timed = {column: count_times_of_day(engine, scan, column) for column in scan.types}
         self._missing: dict[int, int] = {}
-        # The engine that holds `coded`: where the source is, or here if it is small.
-        self._counting = engine
         texts = ", ".join(
             f"{self._text_expression(column)} AS c{place}"
             for place, column in enumerate(self.columns)
@@ -115,7 +123,7 @@ class Survey:
         )
         fetched = self.engine.rows(f"SELECT v, n, code FROM dictionary_{place}")
         texts = texts_of(fetched["v"])
-        counts = fetched["n"].astype(np.int64)
+        counts, codes = fetched["n"].astype(np.int64), fetched["code"].astype(np.int64)
         is_present = np.array([text is not None for text in texts], dtype=bool)
         self._missing[place] = int(fetched["code"][~is_present].max(initial=0))
         present = text_array(texts)[is_present]
@@ -124,7 +132,9 @@ class Survey:
             type=self._type(column, present),
             texts=present,
             counts=counts[is_present],
+            codes=codes[is_present],
             n_missing=int(counts[~is_present].sum()),
+            missing_code=next(iter(codes[~is_present].tolist()), None),
             n_timed=self._n_timed[column],
         )
 
@@ -143,53 +153,51 @@ class Survey:
         stage_coded(
             self.engine, codes, "LEFT JOIN dictionary_{place} d{place} ON d{place}.v = s.c{place}"
         )
-        publisher = self.engine.publisher
-        if publisher is not self.engine and self.n_rows * len(columns) <= MOST_CODES:
-            # Hundreds of combinations are counted, which takes a server one pass each.
-            publisher.stage("coded", f"SELECT * FROM {self.engine.bring('SELECT * FROM coded')}")
-            publisher.drop("brought")
-            self._counting = publisher
+
+    def fetch_codes(self, columns: Sequence[str]) -> dict[str, Small]:
+        """Return the codes of some columns whose values have been counted, row by row.
+
+        Rows are in no order. The staged texts are dropped.
+        """
+        if not columns:
+            return {}
+        if self.engine.publisher is self.engine:
+            found = {column: self._fetch_column(column) for column in columns}
+            self.engine.drop("source")
+            return found
+        # One pass brings all codes of a server's table here, where they are counted.
+        self.code(columns)
+        names = {column: f"c{self.columns.index(column)}" for column in columns}
+        query = f"SELECT {', '.join(names.values())} FROM coded"
+        fetched = self.engine.arrays(query, dict.fromkeys(names.values(), np.int32))
+        return {column: fetched.pop(name) for column, name in names.items()}
+
+    def _fetch_column(self, column: str) -> Small:
+        """Return the codes of one column in the order of the staged rows.
+
+        One join per column is planned in no time, where a join of all of them is not.
+        """
+        place = self.columns.index(column)
+        fetched = self.engine.rows(
+            f"SELECT s.rowid AS r, d.code AS code FROM source s JOIN dictionary_{place} d "
+            f"ON s.c{place} IS NOT DISTINCT FROM d.v"
+        )
+        codes = np.empty(self.n_rows, dtype=np.int32)
+        codes[fetched["r"]] = fetched["code"]
+        return codes
 
     def count_unique(self, columns: Sequence[str]) -> int:
         """Count the rows with a unique combination of values in some coded columns."""
         listed = ", ".join(f"c{self.columns.index(column)}" for column in columns)
-        fetched = self._counting.rows(
+        fetched = self.engine.rows(
             "SELECT count(*) AS n FROM "
             f"(SELECT 1 AS one FROM coded GROUP BY {listed} HAVING count(*) = 1) single"
         )
         return int(fetched["n"][0])
 
-    def fetch_codes(self, names: Sequence[str]) -> dict[str, npt.NDArray[np.int32]]:
-        """Return columns of `coded`, row by row, in no order."""
-        query = f"SELECT {', '.join(names)} FROM coded"
-        return self._counting.arrays(query, dict.fromkeys(names, np.int32))
-
 
 MOST_CODES = 50_000_000
 """The largest number of codes to hold at once: rows times columns."""
-
-
-def survey_rows(survey: Survey, types: Mapping[str, ColumnType]) -> Rows:
-    """Return the rows, in no order, of columns that `Survey.code` has coded, with given types."""
-    names = {column: f"c{survey.columns.index(column)}" for column in types}
-    fetched = survey.fetch_codes(list(names.values()))
-    codes = np.empty((survey.n_rows, len(types)), dtype=np.int32, order="F")
-    domains = []
-    for place, (column, kind) in enumerate(types.items()):
-        domain, new_code = _domain(survey, column, kind)
-        domains.append(domain)
-        codes[:, place] = new_code[fetched.pop(names[column])]
-    return Rows(tuple(domains), codes)
-
-
-def _domain(survey: Survey, column: str, kind: ColumnType) -> tuple[Domain, Codes]:
-    number = survey.columns.index(column)
-    texts = texts_of(survey.engine.rows(f"SELECT v FROM dictionary_{number} ORDER BY code")["v"])
-    try:
-        return build_domain(column, kind, texts)
-    except DataError:
-        # Times of day, and texts that are not numbers: reported to the steward elsewhere.
-        return build_domain(column, ColumnType.CATEGORICAL, texts)
 
 
 _LIST = "[]"
