@@ -1,9 +1,11 @@
 """Groups of rows that agree in some columns, split further by the values of another column.
 
-A group is a run of `rows`: group g is `rows[starts[g]], ..., rows[starts[g + 1] - 1]`. `weights` says
-for how many people a row stands. A row is alone if it stands for one person and no other row agrees
-with it; such rows are in no group. The plain twins are in the property tests of row groups. Written for Cython's pure Python mode: compiled when the package is built, otherwise run as
-plain Python. Arrays are contiguous and writable, and allocated by the caller.
+A group is a run of `rows`: group g is ``rows[starts[g]], ..., rows[starts[g + 1] - 1]``. `weights`
+says for how many people a row stands. A row is alone if it stands for one person and no other row
+agrees with it; such rows are in no group. The plain twins are in the property tests of row groups.
+
+Written for Cython's pure Python mode: compiled when the package is built, otherwise run as plain
+Python. Arrays are contiguous and writable, and allocated by the caller.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def _attribute(domain: Domain, codes: npt.NDArray[Any], weights: Counts, n_bins:
     if domain.type.is_numeric and domain.numbers is not None:
         kept = np.append(equal_bins(domain, is_there[:-1], n_bins), n_bins + 1)
     values = _renumber(kept, is_there)[codes]
-    return _Attribute(values, np.bincount(values, weights.astype(np.float64)))
+    return _Attribute(values, np.bincount(values, weights).astype(np.float64))
 
 
 def _renumber(levels: Codes, is_there: Flags) -> Small:

@@ -203,9 +203,9 @@ def _remarks(values: Values) -> Iterator[str]:
     elif values.type is ColumnType.DATE:
         yield "dates"
     yield from _text_remarks(values)
-    if values.type is ColumnType.REAL:
-        if not np.isfinite(values.texts.astype(np.float64)).all():
-            yield "holds NaN or infinite numbers: leave them empty where they mean missing"
+    is_real = values.type is ColumnType.REAL
+    if is_real and not np.isfinite(values.texts.astype(np.float64)).all():
+        yield "holds NaN or infinite numbers: leave them empty where they mean missing"
     if values.type is ColumnType.INTEGER and 2 < values.n_distinct <= _FEW_VALUES:
         yield "few whole numbers: where they are codes, declare the type categorical"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 import tomllib
 
@@ -242,8 +243,10 @@ def test_adult_is_profiled(adult_path):
     pairs = [one for one in found.combinations.counted if len(one.columns) == 2]
     enough = [set(one.columns) for one in pairs if one.share > 0.5]
     assert len(pairs) == 105
-    assert enough == [{"fnlwgt", "occupation"}, {"fnlwgt", "age"}, {"fnlwgt", "education"}]
-    assert len(found.combinations.counted) == 15 + 105 + 455 - 39
+    assert len(enough) == 8
+    assert all("fnlwgt" in pair for pair in enough)
+    n_contained = math.comb(14, 2) - math.comb(14 - 8, 2)
+    assert len(found.combinations.counted) == 15 + 105 + 455 - n_contained
     assert found.column("workclass").n_missing == 2799
     assert found.combinations.smallest_above(0.5).columns == ("fnlwgt", "occupation")
     assert not found.combinations.left_out
