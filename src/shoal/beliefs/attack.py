@@ -29,8 +29,8 @@ from shoal.beliefs.informed import inform_by, overall_of_release
 from shoal.beliefs.posteriors import Gains, gains, jensen_shannon, posteriors
 from shoal.beliefs.priors import LinePriors, priors_of_lines
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.attack import Attack, Need, View
-from shoal.core.calibration import Suspicion, Suspicions
+from shoal.core.attack import Attack, Need, Sampling, View
+from shoal.core.calibration import UNITS_TO_COMPARE, Suspicion, Suspicions
 from shoal.core.cells import Buckets, Cells, total_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
@@ -145,10 +145,16 @@ class Belief(Attack):
     )
     reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE, Need.TRUTH})
+    sampling: ClassVar[Sampling] = Sampling.PEOPLE
 
     def fits(self, published: Published) -> bool:
         """Return whether the release has buckets of sensitive values."""
         return super().fits(published) and published.buckets is not None
+
+    def work_of(self, published: Published, n_people: int) -> int:
+        """Estimate the units of work of attacking some of the people."""
+        n_values = 0 if published.buckets is None else published.buckets.domain.size
+        return n_people * n_values * UNITS_TO_COMPARE
 
     def run(self, view: View) -> Findings:
         """Attack the people with prior beliefs about them.

@@ -21,7 +21,7 @@ from shoal.cli.options import (
 )
 from shoal.cli.output import SHOWS_VALUES, Output
 from shoal.core.budget import DEFAULT_ATTACK_WORK
-from shoal.core.display import in_words
+from shoal.core.display import in_words, number
 from shoal.core.progress import DEFAULT_MAX_WORK
 
 if TYPE_CHECKING:
@@ -169,6 +169,12 @@ def _show(output: Output, report: AttackReport) -> None:
         ],
     )
     for found in report.findings:
+        if found.sampled is not None:
+            sample = found.sampled
+            output.warn(
+                f"{found.attack} attacked a sample of {number(sample.n_people)} of "
+                f"{number(sample.n_all)} people; --attack-work allows more."
+            )
         if found.cut_short:
             output.warn(f"{found.attack} was cut short: {found.cut_short}.")
         if found.meaningless:

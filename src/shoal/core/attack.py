@@ -17,7 +17,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
-from shoal.core.arrays import Flags, Floats, Small
+from shoal.core.arrays import Codes, Flags, Floats, Small
 from shoal.core.budget import DEFAULT_ATTACK_WORK
 from shoal.core.cells import Buckets
 from shoal.core.declared import Declared, declared
@@ -99,6 +99,17 @@ class Need(StrEnum):
     """The method with its parameters, to run on other tables, unless the release is enough."""
 
 
+class Sampling(StrEnum):
+    """How an attack works on a sample of people, if everybody would be too much work."""
+
+    NONE = "none"
+    """It does not: it is cheap, or draws a sample of its own."""
+    RELEASE = "release"
+    """On the buckets of the sample, as if these were the whole release."""
+    PEOPLE = "people"
+    """On the people of the sample, in the whole release."""
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """The abilities of an adversary who knows the algorithm: she can publish tables of her own."""
@@ -149,6 +160,9 @@ class View:
     trials: Callable[[TrialPlan], Trials] = field(default=_no_trials, repr=False)
     # The units of work that the attack may do; see `shoal.core.budget`.
     work: int = DEFAULT_ATTACK_WORK
+    # The buckets that hold the people attacked, ascending, if they are a sample of everybody by
+    # whole buckets and the release is whole; None otherwise.
+    sample: Codes | None = None
 
 
 @declared
@@ -167,6 +181,8 @@ class Attack(Declared, ABC):
     """The risks that it shows. Every attack must state them; otherwise reports say "not stated"."""
     is_judged_by_limit: ClassVar[bool] = False
     """Whether only a limit judges it, because its result is not a number of people."""
+    sampling: ClassVar[Sampling] = Sampling.NONE
+    """How it works on a sample of people; if it does, `work_of` says what the whole takes."""
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -188,6 +204,13 @@ class Attack(Declared, ABC):
     def has_limit(self, published: Published) -> bool:  # noqa: ARG002
         """Return whether people can be at risk: by a limit of its own, or of the guarantees."""
         return True
+
+    def work_of(self, published: Published, n_people: int) -> int:  # noqa: ARG002
+        """Estimate the units of work of attacking some of the people, from counts alone.
+
+        It must not fall with the number of people; see `shoal.core.budget` for units.
+        """
+        return 0
 
     def buckets_of(self, published: Published) -> Buckets | None:
         """Return the sensitive values of each bucket in the column that is attacked."""

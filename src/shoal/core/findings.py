@@ -12,6 +12,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.calibration import Calibration, Suspicions, words_of_scale
 from shoal.core.display import Section, Tabular, of_all
+from shoal.core.sampling import Sampled
 
 
 class Risk(StrEnum):
@@ -185,11 +186,19 @@ class Findings(Tabular):
     meaningless: str = ""
     # The number of people whom every release of the table puts above the limit.
     n_above_anyway: int = 0
+    # What the people attacked say about all people, if they are a sample of them; the counts of
+    # entries outside the sample are then 0.
+    sampled: Sampled | None = None
 
     @property
     def n_people(self) -> int:
         """The number of people attacked."""
         return int(self.counts.sum())
+
+    @property
+    def n_all(self) -> int:
+        """The number of people whom the findings are about: not only those of a sample."""
+        return self.n_people if self.sampled is None else self.sampled.n_all
 
     @property
     def n_breached(self) -> int:
@@ -198,8 +207,13 @@ class Findings(Tabular):
 
     @property
     def n_at_risk(self) -> int | None:
-        """The number of people at risk; None without a limit, because nothing is then judged."""
-        return None if self.limit is None else self.n_breached
+        """The number of people at risk; None without a limit, because nothing is then judged.
+
+        Of a sample of people it is the upper end of the interval, scaled to all of them.
+        """
+        if self.limit is None:
+            return None
+        return self.n_breached if self.sampled is None else int(self.sampled.at_risk.high)
 
     @property
     def worst(self) -> float:
@@ -220,8 +234,9 @@ class Findings(Tabular):
         return {
             "attack": self.attack,
             "knows": self.knows,
-            "people": self.n_people,
+            "people": self.n_all,
             "at_risk": self.n_at_risk,
+            "sampled": None if self.sampled is None else self.sampled.to_dict(),
             **self.scale(),
             "figure": self.figure,
             "worst_posterior": self.worst,
@@ -249,6 +264,12 @@ class Findings(Tabular):
 
     @property
     def _counted(self) -> str:
+        if self.sampled is None or self.limit is None or self.figure:
+            return self._counted_people
+        return f"{self.sampled.words}; of these people, {self._counted_people}"
+
+    @property
+    def _counted_people(self) -> str:
         if self.figure:
             return self.figure
         if self.calibration is not None:
@@ -271,7 +292,7 @@ def overview_of(findings: Iterable[Findings], title: str) -> Section:
         title,
         ("attack", "found", "people", "at risk", "worst posterior", "limit"),
         tuple(
-            (one.attack, one.line, one.n_people, one.n_at_risk, one.worst, one.limit)
+            (one.attack, one.line, one.n_all, one.n_at_risk, one.worst, one.limit)
             for one in findings
         ),
         holds_values=False,

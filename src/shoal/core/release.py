@@ -7,7 +7,7 @@ and on nothing else. `shoal.core.manifest` holds what the release states about i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Integers
 from shoal.core.cells import Buckets, Cells, smallest_type, total_by
-from shoal.core.domain import Domain
+from shoal.core.domain import Domain, NumberedDomain
 from shoal.core.errors import SchemaError
 from shoal.core.manifest import Manifest, Meaning
 from shoal.core.sliced import Sliced
@@ -205,6 +205,33 @@ class Published:
     def bucket_sizes(self) -> Counts:
         """The number of rows in each bucket."""
         return total_by(self.lines.codes[:, 0], self.lines.counts, self.n_buckets)
+
+    def only(self, place: Codes) -> Published:
+        """Return the release as if it had no more than some of its buckets.
+
+        `place` is the new number of each bucket, -1 if it is left out; the order stays the same.
+        Values that nobody has any more keep their codes.
+        """
+        chosen = np.flatnonzero(place >= 0)
+        numbers = self.lines.domains[0]
+        assert isinstance(numbers, NumberedDomain)
+        own = place[self.lines.codes[:, 0]]
+        kept = np.flatnonzero(own >= 0)
+        codes = self.lines.codes[kept]
+        codes[:, 0] = own[kept]
+        domains = (NumberedDomain(numbers.column, numbers.whole[chosen]), *self.quasi)
+        buckets = self.buckets
+        if buckets is not None:
+            own = place[buckets.bucket]
+            held = np.flatnonzero(own >= 0)
+            pairs = own[held], buckets.value[held], buckets.count[held]
+            buckets = Buckets(len(chosen), *pairs, buckets.domain)
+        return replace(
+            self,
+            lines=Cells(domains, codes, self.lines.counts[kept]),
+            buckets=buckets,
+            sliced=None if self.sliced is None else self.sliced.only(chosen),
+        )
 
     @cached_property
     def looks(self) -> tuple[Cells, Codes]:

@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 
 from shoal.beliefs.beliefs import Beliefs
 from shoal.core.adversary_guarantees import epsilon_parameter, policy_parameter, sigma_parameter
-from shoal.core.attack import Attack, Need, View
+from shoal.core.attack import Attack, Need, Sampling, View
 from shoal.core.cells import Buckets
 from shoal.core.declared import declared
 from shoal.core.errors import ParameterError
@@ -45,7 +46,7 @@ from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.mining import Exposure, Policy, expose, expose_by
-from shoal.foreground.pieces import Pieces
+from shoal.foreground.pieces import Pieces, work_of
 from shoal.foreground.scene import Scene, SuspectedValue, attacked_buckets, claimed, weigh_together
 from shoal.foreground.scoring import Answer
 from shoal.foreground.sections import Judgement
@@ -147,6 +148,7 @@ class Foreground(Attack):
     )
     reads: ClassVar[frozenset[Model]] = frozenset({Model.CLASSES, Model.BUCKETS, Model.SLICES})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PLACES, Need.TRUTH})
+    sampling: ClassVar[Sampling] = Sampling.RELEASE
 
     def fits(self, published: Published) -> bool:
         """Return whether the release has buckets of sensitive values."""
@@ -164,6 +166,17 @@ class Foreground(Attack):
         buckets = self.buckets_of(published)
         assert buckets is not None
         return claimed(published.manifest.guarantees, buckets, self.value, self.r)
+
+    def work_of(self, published: Published, n_people: int) -> int:
+        """Estimate the units of work of attacking some of the people."""
+        known = published.known
+        words = {} if published.vocabulary is None else published.vocabulary.domains
+        n_entries = n_people
+        if all(column in words for column in known):
+            # A bucket has one entry for all people who are alike.
+            n_kinds = math.prod(words[column].size for column in known)
+            n_entries = min(n_people, n_kinds * published.n_buckets)
+        return work_of(n_entries, len(self.aims(published)[0]), len(known))
 
     def run(self, view: View) -> Findings:
         """Attack the people with what the release says about kinds of people.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Flags, Small, Texts
 from shoal.core.cells import Cells, group
-from shoal.core.domain import Domain
+from shoal.core.domain import Domain, NumberedDomain
 from shoal.core.errors import DataError, InternalError, ParameterError
 from shoal.core.private_cells import HiddenCells
 from shoal.core.release import People, Published
@@ -190,6 +190,76 @@ def placement_relation(release: Release, *, is_trusted: bool = False) -> str:
         raise DataError("The internal folder, which has the places of people, is missing.")
     engine = release.files.engine
     return engine.scan_own(release.internal / PLACEMENT, is_trusted=is_trusted).relation
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """The rows of some buckets of a release, in the order of their keys."""
+
+    keys: Texts
+    # The place of each row's bucket among those asked for.
+    place: Codes
+    # The line of each row, from 0; None in a sliced release, which has no lines.
+    line: Codes | None
+    # The kind of each row's person, as it is written; None in a release with lines.
+    kind: Codes | None
+
+
+def rows_in_buckets(release: Release, published: Published, place: Codes) -> PlacedRows:
+    """Return the rows of some buckets.
+
+    `place` says for each bucket which place its rows are given; those of -1 are left out. Raises
+    `DataError` if the places of people are not at hand, or are not those of the release.
+    """
+    if published.sliced is not None:
+        found = _rows_of_numbers(release, published, place)
+        line, kind = None, found["kind"].astype(np.int64)
+    else:
+        files = release.files
+        found = (
+            files.rows_in(published, place)
+            if isinstance(files, StagedFiles)
+            else _rows_of_lines(release, published, place)
+        )
+        line, kind = found["line"].astype(np.int64) - 1, None
+    keys = text_array(texts_of(found["row_key"]))
+    return PlacedRows(keys, found["place"].astype(np.int64), line, kind)
+
+
+def _rows_of_numbers(
+    release: Release, published: Published, place: Codes
+) -> dict[str, npt.NDArray[Any]]:
+    numbers, chosen = published.lines.domains[0], np.flatnonzero(place >= 0)
+    assert isinstance(numbers, NumberedDomain)
+    relation, engine = placement_relation(release), release.files.engine
+    engine.push("asked", {"bucket": numbers.whole[chosen], "place": place[chosen]})
+    found = engine.rows(
+        f"SELECT p.row_key, p.kind, a.place FROM {relation} p JOIN asked a "
+        "ON CAST(p.bucket AS BIGINT) = a.bucket ORDER BY p.row_key"
+    )
+    engine.drop("asked")
+    return found
+
+
+def _rows_of_lines(
+    release: Release, published: Published, place: Codes
+) -> dict[str, npt.NDArray[Any]]:
+    """Look the rows up by their lines, which only the placement of the internal folder knows."""
+    relation, engine = placement_relation(release), release.files.engine
+    cell = release.files.cell_of_lines(published)
+    place_of_line = place[published.lines.codes[cell, 0]]
+    chosen = np.flatnonzero(place_of_line >= 0)
+    engine.push("asked", {"line": chosen + 1, "place": place_of_line[chosen]})
+    found = engine.rows(
+        f"SELECT p.row_key, p.line, a.place FROM {relation} p JOIN asked a USING (line) "
+        "ORDER BY p.row_key"
+    )
+    engine.drop("asked")
+    if len(found["line"]) != len(chosen):
+        raise DataError(
+            f"{PLACEMENT} names lines that the release does not have.", hint=OTHER_FOLDER
+        )
+    return found
 
 
 def _read(columns: Mapping[str, npt.NDArray[Any]], sliced: Sliced) -> Kinds:

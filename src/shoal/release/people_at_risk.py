@@ -87,10 +87,13 @@ def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, 
     known: dict[tuple[bool, tuple[int, ...]], Attacked] = {}
     told = {}
     for found in findings:
-        if found.is_by_line and published.lines.n_rows > _MOST_LINES:
+        if found.is_by_line and found.sampled is None and published.lines.n_rows > _MOST_LINES:
             told[found.attack] = AtRisk((), (_TOO_MANY,))
             continue
         one = found if placed is None or found.is_by_place else _placed(found, placed)
+        if found.sampled is not None:
+            told[found.attack] = _in_sample(one, release, published, placed)
+            continue
         who = one.is_by_line, tuple(one.apart.values())
         if who not in known:
             known[who] = (
@@ -100,6 +103,30 @@ def people_at_risk(release: Release, findings: Sequence[Findings]) -> dict[str, 
             )
         told[found.attack] = _at_risk(one, published, known[who])
     return told
+
+
+def _in_sample(
+    found: Findings, release: Release, published: Published, placed: Placed | None
+) -> AtRisk:
+    """Count the people at risk among those of the sample."""
+    kept = np.flatnonzero(found.counts)
+    if placed is not None:
+        cells, bucket = placed.people.quasi, placed.people.bucket
+        assert bucket is not None
+        domains, codes, bucket = cells.domains, cells.codes[kept], bucket[kept]
+    else:
+        lines = published.lines
+        line = release.files.cell_of_lines(published)[kept] if found.is_by_line else kept
+        domains, codes, bucket = lines.domains[1:], lines.codes[line, 1:], lines.codes[line, 0]
+    one = replace(
+        found,
+        counts=found.counts[kept],
+        value=found.value[kept],
+        posterior=found.posterior[kept],
+        breached=found.breached[kept],
+    )
+    who = Attacked(Cells(domains, codes, one.counts), bucket, published.buckets)
+    return _at_risk(one, published, who)
 
 
 def _at_risk(found: Findings, published: Published, people: Attacked) -> AtRisk:
@@ -220,13 +247,17 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
                     f"SELECT p.row_key, '{found.attack}' AS attack, {shown} AS value, "
                     f"s.posterior, s.breached FROM {placement} p {join} "
                     f"{lent.enter_context(engine.lent(scores))} s{joined} "
-                    f"WHERE {same}{apart}"
+                    f"WHERE {same}{apart}{' AND s.attacked' if 'attacked' in scores else ''}"
                 )
             parts += _lines_of_others(engine, internal, findings)
             engine.write(" UNION ALL ".join(parts), temporary, "parquet")
         relation = engine.scan_own(temporary, is_trusted=True).relation
-        written = engine.rows(f"SELECT count(*) AS n FROM {relation}")
-        if int(written["n"][0]) % n_rows:
+        whole = ["''", *(f"'{one.attack}'" for one in findings if one.sampled is None)]
+        written = engine.rows(
+            f"SELECT count(*) AS n FROM {relation} WHERE attack IN ({', '.join(whole)}) "
+            "GROUP BY attack"
+        )
+        if np.any(written["n"] != n_rows):
             raise InternalError("The risk file would not have one line per person.")
         temporary.chmod(0o600)
         sync(temporary)
@@ -255,6 +286,9 @@ def _scores(
         "posterior": found.posterior[entry],
         "breached": found.breached[entry],
     }
+    if found.sampled is not None:
+        # Nobody else was attacked.
+        scores["attacked"] = found.counts[entry] > 0
     return scores if found.value.max(initial=-1) < 0 else scores | {"value": found.value[entry]}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from shoal.core.calibration import Calibration, Estimate
-from shoal.core.display import Section, chance, shown_list
+from shoal.core.display import Section, chance, number, shown_list
 from shoal.core.findings import Findings
 from shoal.core.manifest import Manifest, Meaning
 from shoal.core.measure import Measured
@@ -149,8 +149,8 @@ def _strongest(evidence: Evidence) -> str:
     ]
     if not counting:
         return "None of them has a limit above which a person counts as at risk."
-    strongest = max(counting, key=lambda found: found.n_breached / max(found.n_people, 1))
-    if not strongest.n_breached:
+    strongest = max(counting, key=lambda found: (found.n_at_risk or 0) / max(found.n_all, 1))
+    if not strongest.n_at_risk:
         return "No attack that counts people puts anyone at risk at its limit."
     return f"The strongest is {_spaced(strongest.attack)}: {strongest.line}."
 
@@ -181,8 +181,8 @@ def _summary(evidence: Evidence) -> list[Markup]:
     if not counted:
         return [table(names, rows)]
     attacks = [_spaced(found.attack) for found in counted]
-    counts = [found.n_breached for found in counted]
-    most = float(max(found.n_people for found in counted))
+    counts = [found.n_at_risk or 0 for found in counted]
+    most = float(max(found.n_all for found in counted))
     picture = bars(attacks, counts, title="People at risk by attack", unit="people", most=most)
     return [table(names, rows), drawing(picture)]
 
@@ -249,6 +249,15 @@ def _attacks(evidence: Evidence) -> list[Markup]:
 def _doubts(found: Findings) -> list[Markup]:
     """List what the findings do not cover."""
     said = []
+    if found.sampled is not None:
+        sample = found.sampled
+        said.append(
+            f"The attack looked at a sample: {number(sample.n_people)} of {number(sample.n_all)} "
+            f"people, in the buckets of {number(sample.n_draws)} people drawn at random. From "
+            f"{number(int(sample.at_risk.low))} to {number(int(sample.at_risk.high))} of all "
+            "people are at risk (95 % interval), and the gate judges the upper end. The figures "
+            "below are about the sample."
+        )
     if found.cut_short:
         said.append(f"The attack was cut short: {found.cut_short}.")
     if found.meaningless:

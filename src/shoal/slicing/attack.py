@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -21,8 +21,8 @@ import numpy as np
 
 from shoal.core.adversary_guarantees import SlicedDiversity
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.core.attack import Attack, Need, View
-from shoal.core.calibration import Suspicion, Suspicions
+from shoal.core.attack import Attack, Need, Sampling, View
+from shoal.core.calibration import UNITS_TO_COMPARE, Suspicion, Suspicions
 from shoal.core.cells import Cells
 from shoal.core.declared import declared
 from shoal.core.display import Section
@@ -88,12 +88,17 @@ class SlicedLinkage(Attack):
     )
     reads: ClassVar[frozenset[Model]] = frozenset({Model.SLICES})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.TRUTH})
+    sampling: ClassVar[Sampling] = Sampling.PEOPLE
 
     def fits(self, published: Published) -> bool:
         """Return whether the release is sliced and has a sensitive column."""
         return super().fits(published) and bool(
             published.sliced is not None and published.sliced.layout.sensitive
         )
+
+    def work_of(self, published: Published, n_people: int) -> int:
+        """Estimate the units of work of attacking some of the people."""
+        return n_people * len(published.sensitive_texts) * UNITS_TO_COMPARE
 
     def run(self, view: View) -> Findings:
         """Attack the people with the release alone.
@@ -113,7 +118,7 @@ class SlicedLinkage(Attack):
         about: list[Suspicion] = []
         for sensitive in sliced.layout.sensitive:
             beliefs = found.add(sliced, shown, sensitive, limit, self.exact)
-            about += _suspicions(sliced, people, owner, sensitive, beliefs)
+            about += _suspicions(sliced, people, owner, sensitive, beliefs, view.sample)
         found = found.of_people(owner, people.quasi.n_cells)
         is_certain = found.posterior > _CERTAIN
         breached = found.exceeds | is_certain
@@ -240,8 +245,13 @@ def _suspicions(
     owner: Codes,
     sensitive: str,
     beliefs: Floats,
+    sample: Codes | None,
 ) -> Iterator[Suspicion]:
     """Return the beliefs in each value of an attribute, if everybody's bucket is known."""
+    if sample is not None and people.bucket is not None:
+        # They fill the buckets of the sample, and no others.
+        sliced, own = sliced.only(sample), np.searchsorted(sample, people.bucket)
+        people = replace(people, bucket=own)
     is_known = people.bucket is not None
     if not is_known or not np.array_equal(owner, np.arange(people.quasi.n_cells)):
         return

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal import attacks as all_attacks
-from shoal.core.attack import Attack, CellView, Need, View
-from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
+from shoal.core.arrays import Codes
+from shoal.core.attack import Attack, CellView, Need, Sampling, View
+from shoal.core.budget import DEFAULT_ATTACK_WORK, most_within, read_work
 from shoal.core.calibration import find_excess, raised_limit
 from shoal.core.display import Section, Tabular
 from shoal.core.errors import DataError, ParameterError
@@ -21,6 +24,8 @@ from shoal.core.method import Algorithm
 from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import People, Published
+from shoal.core.sampling import Sample, draw_sample
+from shoal.core.secret import Secret
 from shoal.core.shapes import Shape
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
@@ -37,13 +42,18 @@ from shoal.workflow.people import (
     everybody_in,
     join_truth,
     locate_people,
+    people_in,
     read_people,
+    spread_over,
     with_keys,
 )
 from shoal.workflow.rerun import algorithm_of, run_trials
 
 _MOST_SCORED = 1_000_000
-"""Scoring takes people one by one, so larger tables are scored only if `truth` is given."""
+"""Beliefs are compared with the truth person by person, for at most so many people."""
+_FEWEST_SAMPLED = 20_000
+"""A smaller sample would say too little: an attack leaves out pieces of its work instead."""
+_LABEL = "attacked sample"
 
 
 @dataclass(frozen=True)
@@ -124,11 +134,13 @@ def attack(
     work
         The most work of each attack: a number of units, or CPU seconds or minutes such as
         ``"30s"``, which a constant rate converts to units, so that the result is the same on every
-        machine. What does not fit is left out, the least informative first. Default: ``"60s"``.
+        machine. If everybody is too much work, a sample of people is attacked, with an interval
+        for all of them; of what is still too much, the least informative part is left out. Default:
+        ``"60s"``.
     truth
         The table that the release was made from: beliefs are compared with it, and people are
-        found by exact values. Default: the table of a release just made, if it has at most a
-        million rows.
+        found by exact values; a sample of them if there are more than a million. Default: the
+        table of a release just made.
     progress
         Called with the name of each step. Default: nothing is reported.
 
@@ -181,7 +193,9 @@ def _attack(
     if people is not None and placed is not None:
         attacked, placed = replace(attacked, everybody=placed), None
     truth = _truth(release, truth, is_everybody=people is None)
-    stage = _Stage(release, knowledge, attacked, placed, external, truth, work)
+    stage = _Stage(
+        release, knowledge, attacked, placed, external, truth, work, is_everybody=people is None
+    )
     findings = []
     for one in attacks:
         progress(f"attack: {type(one).__name__}")
@@ -232,6 +246,10 @@ class _Stage:
     table: EngineTable | None
     # The units of work that each attack may do.
     work: int
+    # Whether everybody in the release is attacked, and not other people.
+    is_everybody: bool
+    # The samples drawn so far, by the most people that they may hold.
+    samples: dict[int, Sample] = field(default_factory=dict, init=False)
 
     @cached_property
     def located(self) -> LocatedPeople | None:
@@ -246,26 +264,85 @@ class _Stage:
     def findings_of(self, one: Attack) -> Findings:
         """Run an attack on its view, and join the truth to its answer."""
         published = self.release.published
-        located = self.located if Need.TRUTH in one.needs else None
-        placed = self.placed if located is None and Need.PLACES in one.needs else None
-        found = one.run(
-            View(
-                published,
-                located.people if located is not None else placed or self.people,
-                self.knowledge,
-                algorithm=self._algorithm,
-                cells=lambda: self.cells,
-                trials=partial(run_trials, self.release),
-                work=self.work,
-            )
-        )
-        if located is not None:
-            found = by_line(join_truth(found, located, published), located)
-        elif placed is not None:
-            found = replace(found, is_by_place=True)
+        sample = self._sample_for(one)
+        found = self._found(one) if sample is None else self._found_in(one, sample)
         if found.guesses is not None and self.uncovered is not None:
             found = score_cells(found, found.guesses, self.uncovered)
         return _with_meaning(one, found, published)
+
+    def _view(self, published: Published, people: People, sample: Codes | None = None) -> View:
+        return View(
+            published,
+            people,
+            self.knowledge,
+            algorithm=self._algorithm,
+            cells=lambda: self.cells,
+            trials=partial(run_trials, self.release),
+            work=self.work,
+            sample=sample,
+        )
+
+    def _found(self, one: Attack) -> Findings:
+        """Attack everybody, or the people given."""
+        published = self.release.published
+        located = self.located if Need.TRUTH in one.needs else None
+        if located is not None:
+            found = one.run(self._view(published, located.people))
+            return by_line(join_truth(found, located, published), located, published)
+        if self.placed is not None and Need.PLACES in one.needs:
+            return replace(one.run(self._view(published, self.placed)), is_by_place=True)
+        return one.run(self._view(published, self.people))
+
+    def _sample_for(self, one: Attack) -> Sample | None:
+        """Return the sample that an attack is to work on; None if it attacks everybody."""
+        published = self.release.published
+        n_all = published.lines.n_rows
+        is_compared = Need.TRUTH in one.needs and self.table is not None
+        is_known = is_compared or self._places(one).bucket is not None
+        if one.sampling is Sampling.NONE or not self.is_everybody or not is_known:
+            return None
+        cost = partial(one.work_of, published)
+        most = most_within(self.work, cost, n_all, least=min(_FEWEST_SAMPLED, n_all))
+        if is_compared:
+            most = min(most, _MOST_SCORED)
+        if most >= n_all:
+            return None
+        if most not in self.samples:
+            making = self.release.making
+            # A stranger's release has no secret, and anybody may draw the same sample.
+            secret = Secret.from_seed(_LABEL) if making is None else making.secret
+            self.samples[most] = draw_sample(published.bucket_sizes, most, secret.generator(_LABEL))
+        return None if self.samples[most].is_whole else self.samples[most]
+
+    def _places(self, one: Attack) -> People:
+        """Return everybody, in their own buckets if the attack relies on these."""
+        return self.placed if self.placed is not None and Need.PLACES in one.needs else self.people
+
+    def _found_in(self, one: Attack, sample: Sample) -> Findings:
+        """Attack a sample of everybody; entries about other people have a count of 0."""
+        published = self.release.published
+        place = sample.number(published.n_buckets)
+        located, number = None, np.empty(0, dtype=np.int64)
+        if Need.TRUTH in one.needs and self.table is not None:
+            located = locate_people(self.release, self.table, sample)
+            people = located.people
+        else:
+            people, number = people_in(self._places(one), place)
+        assert people.bucket is not None
+        own = place[people.bucket]
+        if one.sampling is Sampling.RELEASE:
+            found = one.run(
+                self._view(published.only(place), _renumbered(people, published, place))
+            )
+        else:
+            found = one.run(self._view(published, people, sample.buckets))
+        if located is not None:
+            found = join_truth(found, located, published)
+        found = replace(found, sampled=sample.judge(own, found.counts, found.breached))
+        if located is not None:
+            return by_line(found, located, published)
+        is_by_place = self.placed is not None and Need.PLACES in one.needs
+        return replace(spread_over(found, number), is_by_place=is_by_place)
 
     def _algorithm(self) -> Algorithm | None:
         return None if self.external is None else algorithm_of(self.release, self.external)
@@ -275,6 +352,16 @@ class _Stage:
         """What attacks on the cells of a suppressed release see."""
         hidden = self.uncovered
         return None if hidden is None else cell_view(self.release.manifest, hidden)
+
+
+def _renumbered(people: People, published: Published, place: Codes) -> People:
+    """Return people by the buckets and lines of a release that has a part of the buckets."""
+    assert people.bucket is not None
+    line = people.line
+    if line is not None:
+        is_kept = place[published.lines.codes[:, 0]] >= 0
+        line = (np.cumsum(is_kept) - 1)[line]
+    return replace(people, bucket=place[people.bucket], line=line)
 
 
 def _with_meaning(one: Attack, found: Findings, published: Published) -> Findings:
@@ -327,8 +414,7 @@ def _truth(
         )
     if truth is not None or release.making is None or not is_everybody:
         return truth
-    table = release.making.table
-    return table if table.n_rows <= _MOST_SCORED else None
+    return release.making.table
 
 
 @contextlib.contextmanager

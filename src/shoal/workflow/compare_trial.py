@@ -238,7 +238,7 @@ def _figures(found: Findings, published: Published) -> dict[str, object]:
     return {
         "attack": found.attack,
         "knows": found.knows,
-        "people": found.n_people,
+        "people": found.n_all,
         "found": found.line,
         "at_risk": found.n_at_risk,
         "limit": found.limit,

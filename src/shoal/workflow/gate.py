@@ -22,6 +22,7 @@ from shoal.core.findings import Findings
 from shoal.core.manifest import Manifest
 from shoal.core.progress import Progress
 from shoal.core.registry import find, snake_case
+from shoal.core.sampling import Sampled
 from shoal.release.opened import Release
 from shoal.release.witnesses import known_to_maker
 from shoal.workflow.attack import AttackReport, attack, attacks_that_apply, check_chosen
@@ -70,6 +71,8 @@ class Judgement:
     unresolved: tuple[str, ...] = ()
     meaningless: str = ""
     n_above_anyway: int = 0
+    # What the people attacked say about all, if they are a sample; as in `Findings`.
+    sampled: Sampled | None = None
     # Why the attack was left out; empty if it was run.
     not_run: str = ""
     # Figures that cannot be repeated from the published files: of attacks that were tried on a part
@@ -91,10 +94,13 @@ class Judgement:
         return Outcome.PASSED if is_passed else Outcome.FAILED
 
     @property
-    def is_only_cut_short(self) -> bool:
-        """Whether the attack fails only because it did not look at everything."""
-        n_at_risk, allowed = self.n_at_risk or 0, self.max_people or 0
-        return bool(self.cut_short) and self.outcome is Outcome.FAILED and n_at_risk <= allowed
+    def is_only_limited(self) -> bool:
+        """Whether the attack fails only because it did not look at everything or at everybody."""
+        found, allowed = self.n_at_risk or 0, self.max_people or 0
+        if self.sampled is not None:
+            found = int(self.sampled.at_risk.value)
+        is_limited = bool(self.cut_short) or self.sampled is not None
+        return is_limited and self.outcome is Outcome.FAILED and found <= allowed
 
     @property
     def verdict(self) -> str:
@@ -111,6 +117,12 @@ class Judgement:
     def remarks(self) -> tuple[str, ...]:
         """What the steward should know beside the line, in sentences."""
         said = []
+        if self.sampled is not None:
+            said.append(
+                f"{self.attack} attacked a sample of {number(self.sampled.n_people)} of "
+                f"{number(self.sampled.n_all)} people, as more would exceed its work ([attacks] "
+                "work, --attack-work)."
+            )
         if self.cut_short:
             said.append(f"{self.attack} was cut short: {self.cut_short}.")
         if self.meaningless:
@@ -129,6 +141,7 @@ class Judgement:
             "knows": self.knows,
             "people": self.n_people,
             "at_risk": self.n_at_risk,
+            "sampled": None if self.sampled is None else self.sampled.to_dict(),
             "found": self.line,
             **self.scale,
             "worst_posterior": None if self.not_run else self.worst,
@@ -153,6 +166,10 @@ class Judgement:
         if self.is_by_limit:
             return f"{self.attack}: {self.line}, at most {self.limit} allowed"
         if self.n_at_risk is not None and self.n_at_risk > (self.max_people or 0):
+            if self.sampled is not None:
+                return (
+                    f"{self.attack}: {self.sampled.words}, {number(self.max_people or 0)} allowed"
+                )
             what = "exposed" if self.scale.get("checked") else "at risk"
             at_risk, allowed = number(self.n_at_risk), number(self.max_people or 0)
             return f"{self.attack}: {at_risk} people {what}, {allowed} allowed"
@@ -239,7 +256,7 @@ def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgeme
     return Judgement(
         attack=entry.name,
         knows=found.knows,
-        n_people=found.n_people,
+        n_people=found.n_all,
         n_at_risk=found.n_at_risk,
         worst=found.worst,
         limit=found.limit,
@@ -251,6 +268,7 @@ def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgeme
         unresolved=found.unresolved,
         meaningless=found.meaningless,
         n_above_anyway=found.n_above_anyway,
+        sampled=found.sampled,
         figures=figures,
         sections=sections,
     )
@@ -302,7 +320,7 @@ def pass_gate(
 def _hint(failed: Sequence[Judgement]) -> str:
     if all(judgement.outcome is Outcome.MEANINGLESS for judgement in failed):
         return _ASK[0].lower() + _ASK[1:]
-    if all(judgement.is_only_cut_short for judgement in failed):
+    if all(judgement.is_only_limited for judgement in failed):
         return (
             "allow more work (--attack-work, or [attacks] work), or accept the risk: "
             "--accept-risk 'why'."

@@ -15,23 +15,22 @@ import numpy as np
 from shoal.beliefs.beliefs import Beliefs
 from shoal.beliefs.informed import prior_beliefs
 from shoal.calibration.calibrate import calibrate
-from shoal.core.arrays import Codes
+from shoal.core.arrays import Codes, Texts
 from shoal.core.attack import Attack, View
 from shoal.core.cells import Cells, group, smallest_type
-from shoal.core.domain import ColumnType, Domain, Role
+from shoal.core.domain import ColumnType, Domain, NumberedDomain, Role
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.findings import Findings, Truth
 from shoal.core.release import People, Published
+from shoal.core.sampling import Sample
 from shoal.core.schema import Schema
-from shoal.core.shapes import BUCKET
 from shoal.core.table import Rows
 from shoal.engines.sql.domains import retype
-from shoal.engines.sql.staged_files import StagedFiles
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
 from shoal.injector.nodes import codes_in
-from shoal.release.opened import PLACEMENT, Release
-from shoal.release.people import Placed, lines_of_keys, placement_relation
+from shoal.release.opened import Release
+from shoal.release.people import lines_of_keys, rows_in_buckets
 from shoal.release.witnesses import kinds_of_release, place_people
 from shoal.workflow.read import columns_of, read
 
@@ -210,14 +209,19 @@ class LocatedPeople:
     truth: Truth
     # The line of each person, from 0; None in a sliced release, which has no lines.
     line: Codes | None = None
+    # For each cell of everybody placed in a sliced release, the cell of these people; -1 for those
+    # left out. None if these are all.
+    among: Codes | None = None
 
 
-def locate_people(release: Release, table: EngineTable | None = None) -> LocatedPeople:
+def locate_people(
+    release: Release, table: EngineTable | None = None, sample: Sample | None = None
+) -> LocatedPeople:
     """Put the people of a table into the buckets of its release.
 
     The release is in memory, or opened with its internal folder; an opened one needs the table.
-    Raises ParameterError without a table, and DataError if nothing tells where people are, or the
-    table does not have them all.
+    With a sample, only the people in its buckets are located. Raises ParameterError without a
+    table, and DataError if nothing tells where people are, or the table does not have them all.
     """
     table = release.making.table if table is None and release.making is not None else table
     if table is None:
@@ -226,31 +230,69 @@ def locate_people(release: Release, table: EngineTable | None = None) -> Located
             hint="give the table that the release was made from.",
         )
     published = release.published
-    rows = table.row_codes(_MOST_ROWS)
+    n_buckets = published.n_buckets
+    chosen = np.arange(n_buckets) if sample is None else sample.buckets
+    place = np.arange(n_buckets) if sample is None else sample.number(n_buckets)
+    placed = rows_in_buckets(release, published, place)
+    rows = table.row_codes(_MOST_ROWS) if sample is None else table.codes_of_rows(placed.keys)
     assert rows.keys is not None
-    keys = [str(key) for key in rows.keys.tolist()]
-    placed = place_people(release)
-    if placed is not None:
-        place_of = _cells_of_placed(release, placed)
-    else:
-        place_of = _buckets_of_keys(release, published, keys)
     # People who were left out of the release are not attacked.
-    is_there = np.array([key in place_of for key in keys], dtype=bool)
-    if np.count_nonzero(is_there) < published.lines.n_rows:
+    row = _rows_of_keys(rows.keys, placed.keys)
+    n_expected = published.lines.n_rows if sample is None else sample.n_people
+    if np.any(row < 0) or len(row) < n_expected:
         raise DataError("The table is not the one that the release was made from.")
-    place = np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)
-    codes = rows.codes[is_there].astype(np.int64)
+    codes, bucket = rows.codes[row].astype(np.int64), chosen[placed.place]
     values = tuple(_numbered(rows, codes, domain, published) for domain in published.sensitive)
     # Hierarchies are assumed to be common knowledge: the digits of a postcode, a classification.
     trees = {column: table.trees[column] for column in table.schema.quasi if column in table.trees}
-    if placed is not None:
-        truth = Truth(place, values, placed.people.quasi.n_cells)
-        return LocatedPeople(replace(placed.people, trees=trees), truth)
-    people, cell = _by_bucket(table, rows, codes, place, published.n_buckets)
-    line_of = _fetched(release, "line")
-    line = np.array([line_of[key] for key in keys if key in place_of], dtype=np.int64)
+    if placed.kind is not None:
+        everybody = place_people(release)
+        assert everybody is not None
+        people, number = people_in(everybody.people, place)
+        cell = number[everybody.entry_of(placed.kind, _bucket_numbers(published)[bucket])]
+        truth = Truth(cell, values, people.quasi.n_cells)
+        return LocatedPeople(replace(people, trees=trees), truth, among=number)
+    people, cell = _by_bucket(table, rows, codes, bucket, n_buckets)
     truth = Truth(cell, values, people.quasi.n_cells)
-    return LocatedPeople(replace(people, trees=trees), truth, line - 1)
+    return LocatedPeople(replace(people, trees=trees), truth, placed.line)
+
+
+def _rows_of_keys(keys: Texts, wanted: Texts) -> Codes:
+    """Return the place of each wanted key among some keys; -1 for one that is not there."""
+    if np.array_equal(keys, wanted):
+        return np.arange(len(keys))
+    place = {key: number for number, key in enumerate(keys.tolist())}
+    return np.array([place.get(key, -1) for key in wanted.tolist()], dtype=np.int64)
+
+
+def people_in(people: People, place: Codes) -> tuple[People, Codes]:
+    """Return the people of the buckets that have a place; -1 is no place.
+
+    Also return the new number of each cell of people, -1 for those left out.
+    """
+    assert people.bucket is not None
+    quasi, keys = people.quasi, people.cell_of_key
+    kept = np.flatnonzero(place[people.bucket] >= 0)
+    number = np.full(quasi.n_cells, -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    if keys is not None:
+        keys = {key: int(number[cell]) if cell >= 0 else -1 for key, cell in keys.items()}
+    chosen = replace(
+        people,
+        quasi=Cells(quasi.domains, quasi.codes[kept], quasi.counts[kept]),
+        bucket=people.bucket[kept],
+        line=None if people.line is None else people.line[kept],
+        company=None,
+        cell_of_key=keys,
+    )
+    return chosen, number
+
+
+def _bucket_numbers(published: Published) -> Codes:
+    """Return the numbers of buckets, as they are written."""
+    numbers = published.lines.domains[0]
+    assert isinstance(numbers, NumberedDomain)
+    return numbers.whole
 
 
 def _numbered(rows: Rows, codes: Codes, domain: Domain, published: Published) -> Codes:
@@ -275,74 +317,30 @@ def _by_bucket(
     return People(Cells(domains, quasi, counts), bucket[first]), cell
 
 
-def _cells_of_placed(release: Release, placed: Placed) -> dict[str, int]:
-    """Return the cell of everybody in a sliced release by the keys of rows."""
-    kind, bucket = _fetched(release, "kind"), _fetched(release, "bucket")
-    entry = placed.entry_of(
-        np.array(list(kind.values()), dtype=np.int64),
-        np.array([bucket[key] for key in kind], dtype=np.int64),
-    )
-    return dict(zip(kind, entry.tolist(), strict=True))
-
-
-def _fetched(release: Release, column: str) -> dict[str, int]:
-    """Return a column of the placement by the keys of rows."""
-    query = f"SELECT row_key, {column} FROM {placement_relation(release)} p"
-    fetched = release.files.engine.rows(query)
-    numbers = fetched[column].astype(np.int64).tolist()
-    return dict(zip(map(str, fetched["row_key"].tolist()), numbers, strict=True))
-
-
-def _buckets_of_keys(release: Release, published: Published, keys: Sequence[str]) -> dict[str, int]:
-    """Return everybody's bucket, as the release is counted, by the keys of rows."""
-    files, lines = release.files, published.lines
-    if not isinstance(files, StagedFiles):
-        return _buckets_on_disk(release, published)
-    shown = files.shown_of_keys(keys)
-    texts = list(shown.values())
-    if published.manifest.shape.numbers_buckets:
-        codes = lines.domains[0].codes_of([row[BUCKET] for row in texts])
-        return dict(zip(shown, codes.tolist(), strict=True))
-    # A bucket of a generalized release consists of the rows with the same labels.
-    looks = [
-        np.concatenate([codes, domain.codes_of([row[domain.column] for row in texts])])
-        for domain, codes in zip(lines.domains[1:], lines.codes[:, 1:].T, strict=True)
-    ]
-    first, number = group(looks, [domain.size for domain in published.quasi], len(looks[0]))
-    bucket = np.full(len(first), -1, dtype=np.int64)
-    bucket[number[: lines.n_cells]] = lines.codes[:, 0]
-    return dict(zip(shown, bucket[number[lines.n_cells :]].tolist(), strict=True))
-
-
-def _buckets_on_disk(release: Release, published: Published) -> dict[str, int]:
-    line_of = _fetched(release, "line")
-    cell = release.files.cell_of_lines(published)
-    line = np.array(list(line_of.values()), dtype=np.int64)
-    if not np.all((line >= 1) & (line <= len(cell))):
-        raise DataError(
-            f"{PLACEMENT} names lines that the release does not have.",
-            hint="is it the internal folder of this release, and was nothing changed in it?",
-        )
-    bucket = published.lines.codes[cell[line - 1], 0]
-    return dict(zip(line_of, bucket.tolist(), strict=True))
-
-
-def by_line(found: Findings, located: LocatedPeople) -> Findings:
+def by_line(found: Findings, located: LocatedPeople, published: Published) -> Findings:
     """Return findings about located people with one entry per line.
 
     In a sliced release, which has no lines, there is one entry per kind of people and bucket.
+    Entries about people who were not attacked have a count of 0.
     """
     if located.line is None:
+        found = found if located.among is None else spread_over(found, located.among)
         return replace(found, is_by_place=True)
-    cell = np.empty(len(located.line), dtype=np.int64)
+    cell = np.full(published.lines.n_rows, -1, dtype=np.int64)
     cell[located.line] = located.truth.cell
+    counts = (cell >= 0).astype(np.int64)
+    return replace(spread_over(found, cell), counts=counts, is_by_line=True)
+
+
+def spread_over(found: Findings, entry: Codes) -> Findings:
+    """Return findings with other entries: each is one of the present ones, or -1 for nobody."""
+    is_there = entry >= 0
     return replace(
         found,
-        counts=np.ones(len(cell), dtype=np.int64),
-        value=found.value[cell],
-        posterior=found.posterior[cell],
-        breached=found.breached[cell],
-        is_by_line=True,
+        counts=np.where(is_there, found.counts[entry], 0),
+        value=np.where(is_there, found.value[entry], -1),
+        posterior=np.where(is_there, found.posterior[entry], 0.0),
+        breached=is_there & found.breached[entry],
     )
 
 

@@ -62,7 +62,7 @@ def test_a_judged_attack_without_enough_work_fails_and_more_work_is_advised(rele
     others = dict.fromkeys(["homogeneity", "linkage", "membership"], "it is not looked at here")
     (judged, *_), _ = judge(release, [entry], others, silent, Pieces(1, 7).cost(600))
     assert judged.outcome is Outcome.FAILED
-    assert judged.is_only_cut_short
+    assert judged.is_only_limited
     with pytest.raises(GateError, match="foreground: it was cut short, because 1 of") as caught:
         pass_gate([judged], release.manifest, None)
     assert "--attack-work" in caught.value.hint

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Texts
 from shoal.core.cells import smallest_type
-from shoal.core.domain import ColumnType, Role
+from shoal.core.domain import ColumnType, NumberedDomain, Role
 from shoal.core.manifest import Manifest, PublishedColumn
 from shoal.core.plan import Plan, Segments
+from shoal.core.release import Published
 from shoal.core.shapes import BUCKET, DataFile, Shape
 from shoal.engines.sql.columns import carried_type
 from shoal.engines.sql.domains import SQL_TYPES, text_array, texts_of
@@ -165,6 +167,45 @@ class StagedFiles(PublishedFiles):
             | {column: texts[column][fetched[name][place]] for column, name in names.items()}
             for place, key in enumerate(fetched["row_key"])
         }
+
+    def rows_in(self, published: Published, place: Codes) -> dict[str, npt.NDArray[Any]]:
+        """Return the row key, the line and the place of every row in some buckets.
+
+        `place` says for each bucket of the release which place its rows are given; those of -1 are
+        left out. A bucket without a number consists of the rows that show the same labels.
+        """
+        lines, chosen = published.lines, np.flatnonzero(place >= 0)
+        asked: dict[str, npt.NDArray[Any]] = {"place": place[chosen]}
+        rows = f"published_{self._release}"
+        if self._shape.numbers_buckets:
+            numbers = lines.domains[0]
+            assert isinstance(numbers, NumberedDomain)
+            self.engine.push("asked", {**asked, "bucket": numbers.whole[chosen]})
+            return self._rows_asked(f"{rows} p JOIN asked a USING (bucket)")
+        joins, same = [], []
+        for number, domain in enumerate(lines.domains[1:]):
+            texts = shown_texts(self._table, self._plan, domain.column)
+            shown = self._table.shown_name(domain.column)
+            code = domain.codes_of(texts)
+            self.engine.push(f"label_{number}", {"shown": np.arange(len(texts)), "code": code})
+            # The code of a blank is -1, and its text the last.
+            own = f"CASE WHEN p.{shown} < 0 THEN {len(texts) - 1} ELSE p.{shown} END"
+            joins.append(f"JOIN label_{number} l{number} ON l{number}.shown = {own}")
+            same.append(f"a.q{number} = l{number}.code")
+            asked[f"q{number}"] = lines.codes[chosen, number + 1]
+        self.engine.push("asked", asked)
+        matched = " AND ".join(same) or "TRUE"
+        found = self._rows_asked(f"{rows} p {' '.join(joins)} JOIN asked a ON {matched}")
+        for number in range(len(joins)):
+            self.engine.drop(f"label_{number}")
+        return found
+
+    def _rows_asked(self, relation: str) -> dict[str, npt.NDArray[Any]]:
+        found = self.engine.rows(
+            f"SELECT p.row_key, p.line, a.place FROM {relation} ORDER BY p.row_key"
+        )
+        self.engine.drop("asked")
+        return found
 
     def shown_of_everybody(self) -> tuple[Texts, dict[str, tuple[Codes, list[str | None]]]]:
         """Return the keys of all rows, and the columns that identify the bucket of each.

@@ -146,6 +146,15 @@ class EngineTable(Displayed):
             )
         return self._fetch_codes("coded")
 
+    def codes_of_rows(self, keys: Texts) -> Rows:
+        """Return the codes of all coded columns for some rows, in the order of their keys."""
+        self.engine.push("asked", {"row_key": keys})
+        rows = self._fetch_codes(
+            "(SELECT t.* FROM coded t JOIN asked a ON a.row_key = t.row_key) c"
+        )
+        self.engine.drop("asked")
+        return rows
+
     def sampled_codes(self, n_rows: int, key: bytes) -> Rows:
         """Return the codes of a sample of about `n_rows` rows, which `key` decides.
 
