@@ -95,6 +95,18 @@ class Shares:
         n_values = np.bincount(label, minlength=labels.size)
         return cls(label, value, 1 / n_values[label], labels.size, values.size)
 
+    @classmethod
+    def of_values(cls, n_values: int) -> Shares:
+        """Return the shares of labels that are the values themselves.
+
+        Examples
+        --------
+        >>> Shares.of_values(2).only_value.tolist()
+        [0, 1]
+        """
+        each = np.arange(n_values)
+        return cls(each, each, np.ones(n_values), n_values, n_values)
+
     def with_hidden(self, n_rows: Floats) -> Shares:
         """Add a last label for suppressed cells, divided as the rows of the other labels are."""
         shown = self.weigh_values(n_rows)
@@ -122,6 +134,49 @@ class Shares:
         order, starts = self._by_label
         entries = (self.share[order], self.value[order], starts)
         return csr_array(entries, shape=(self.n_labels, self.n_values))
+
+    @cached_property
+    def only_value(self) -> Codes | None:
+        """The value of each label if every label stands for exactly one."""
+        if not np.array_equal(
+            np.bincount(self.label, minlength=self.n_labels), np.ones(self.n_labels)
+        ):
+            return None
+        order, _ = self._by_label
+        return self.value[order] if (self.share == 1).all() else None
+
+    @cached_property
+    def _runs(self) -> tuple[Codes, Codes] | None:
+        """The first value of each label and the one after the last.
+
+        None if some label stands for values that do not follow each other, or not evenly.
+        """
+        order, starts = self._by_label
+        value, n_values = self.value[order], np.diff(starts)
+        if not np.array_equal(self.share[order], np.repeat(1 / np.maximum(n_values, 1), n_values)):
+            return None
+        low = np.zeros(self.n_labels, dtype=np.int64)
+        low[n_values > 0] = value[starts[:-1][n_values > 0]]
+        within = np.arange(len(value)) - np.repeat(starts[:-1], n_values)
+        in_order = np.array_equal(value, np.repeat(low, n_values) + within)
+        return (low, low + n_values) if in_order else None
+
+    def mean(self, of_value: Floats) -> Floats:
+        """Return the mean of numbers over the values of each label; 0 if it stands for none.
+
+        `of_value` has one row per value, and any number of columns.
+        """
+        if self.only_value is not None:
+            return of_value[self.only_value]
+        if self._runs is None or len(self.value) <= self.n_labels + self.n_values:
+            return np.asarray(self.matrix @ of_value, dtype=np.float64)
+        # Long labels of many values overlap: what is added up once serves all of them.
+        low, high = self._runs
+        reached = np.zeros((self.n_values + 1, *of_value.shape[1:]))
+        np.cumsum(of_value, axis=0, out=reached[1:])
+        n_values = np.maximum(high - low, 1).reshape(-1, *(1 for _ in of_value.shape[1:]))
+        mean: Floats = (reached[high] - reached[low]) / n_values
+        return mean
 
     def weigh_values(self, of_label: Floats) -> Floats:
         """Divide a number for each label among the values."""

@@ -28,10 +28,11 @@ from shoal.core.errors import ParameterError
 from shoal.core.measure import Measure, Measured
 from shoal.core.parameters import Exact, OptionalTexts, exact_number, texts, whole_number
 from shoal.core.release import Published
+from shoal.utility.answers import Worth, answer, answer_truly
 from shoal.utility.estimated import Estimated, sensitive_of
 from shoal.utility.estimates import mean_interval, median_interval
 from shoal.utility.linked import confirm_attributes
-from shoal.utility.workload import Workload, answer, answer_truly, draw_workloads
+from shoal.utility.workload import Workload, draw_workloads
 
 _BANDS = (1, 10, 100, 1000, 10_000, 100_000)
 """Errors of COUNT are grouped by the number of true rows; each group begins at one of these."""
@@ -94,12 +95,15 @@ class Queries(Measure):
         self.confirm_fits(published)
         estimated = Estimated(published, truth)
         workloads = self.workloads(estimated)
-        counts = _Answers.of(estimated, workloads, {})
+        names = self._numeric(estimated)
+        worths = [worth for name in names for worth in _worths(estimated.truth.domain(name))]
+        true = answer_truly(estimated.truth, workloads, worths)
+        found = answer(estimated, workloads, worths)
+        counts, *answers = map(_Answers, true.T, found.T)
         errors = counts.errors
         listed = [("COUNT", "", errors)]
-        for name in self._numeric(estimated):
-            sums, averages = _sums_and_averages(estimated, workloads, name)
-            listed += [("SUM", name, sums), ("AVG", name, averages)]
+        for name, sums, rows in zip(names, answers[::2], answers[1::2], strict=True):
+            listed += [("SUM", name, sums.errors), ("AVG", name, _errors_of_averages(sums, rows))]
         headline = _headline(errors)
         return Measured(
             "queries",
@@ -146,15 +150,6 @@ class _Answers:
     true: Floats
     found: Floats
 
-    @classmethod
-    def of(
-        cls, estimated: Estimated, workloads: list[Workload], worth: Mapping[str, Floats]
-    ) -> _Answers:
-        """Answer queries about the worth of rows, by attribute and value. Default: 1 per row."""
-        true = [answer_truly(estimated.truth, workload, worth) for workload in workloads]
-        found = [answer(estimated, workload, worth) for workload in workloads]
-        return cls(np.concatenate([*true, np.empty(0)]), np.concatenate([*found, np.empty(0)]))
-
     @property
     def errors(self) -> Floats:
         """The relative errors of queries whose true answer is not 0."""
@@ -163,17 +158,17 @@ class _Answers:
         return errors
 
 
-def _sums_and_averages(
-    estimated: Estimated, workloads: list[Workload], name: str
-) -> tuple[Floats, Floats]:
-    """Return the relative errors of sums and of averages of an attribute."""
-    domain = estimated.truth.domain(name)
+def _worths(domain: Domain) -> tuple[Worth, Worth]:
+    """Return the worths that add up a numeric attribute, and that count the rows with a number."""
     numbers = np.zeros(domain.size)
     known = np.empty(0) if domain.numbers is None else domain.numbers
     numbers[: len(known)] = known
     is_there = (np.arange(domain.size) < len(known)).astype(np.float64)
-    sums = _Answers.of(estimated, workloads, {name: numbers})
-    rows = _Answers.of(estimated, workloads, {name: is_there})
+    return Worth(domain.column, numbers), Worth(domain.column, is_there)
+
+
+def _errors_of_averages(sums: _Answers, rows: _Answers) -> Floats:
+    """Return the relative errors of averages, from the sums and the rows with a number."""
     asked = rows.true > 0
     true = sums.true[asked] / rows.true[asked]
     found = np.zeros(len(true))
@@ -181,7 +176,7 @@ def _sums_and_averages(
     errors = _Answers(true, found).errors
     # If no row is expected, the release has no average at all.
     errors[(rows.found[asked] <= 0)[true != 0]] = 1.0
-    return sums.errors, errors
+    return errors
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
 from shoal.core.manifest import Meaning
 from shoal.measures import Queries
+from shoal.utility.answers import Worth, answer, answer_truly
 from shoal.utility.estimated import Estimated
 from shoal.utility.estimates import mean_interval, median_interval
-from shoal.utility.workload import answer, answer_truly, draw_workloads
+from shoal.utility.workload import draw_workloads
 
 COLUMNS = ["age", "job", "disease"]
 PLACES = {name: place for place, name in enumerate(COLUMNS)}
@@ -144,24 +145,36 @@ def check_answers(published, original, parts, buckets, rows, admitted, dimension
     estimated = Estimated(published, truth)
     generator = np.random.default_rng(3)
     workloads = draw_workloads(truth, COLUMNS[:2], COLUMNS[2:], dimension, 0.2, 6, generator)
-    ages = truth.domain("age")
-    numbers = np.array([0 if text is None else int(text) for text in ages.labels()], dtype=float)
-    for workload, worth in itertools.product(workloads, [{}, {"age": numbers}]):
-        found = answer(estimated, workload, worth)
-        true = answer_truly(truth, workload, worth)
-        for query in range(workload.n_queries):
+    ages = truth.domain("age").labels()
+    is_there = np.array([text is not None for text in ages], dtype=float)
+    numbers = np.array([0 if text is None else int(text) for text in ages], dtype=float)
+    jobs = np.arange(truth.domain("job").size) + 0.5
+    worths = [Worth("age", numbers), Worth("age", is_there), Worth("job", jobs)]
+    of_row = [
+        lambda _: 1,
+        lambda values: values[0] or 0,
+        lambda values: values[0] is not None,
+        lambda values: float(jobs[truth.domain("job").labels().index(values[1])]),
+    ]
+    found = answer(estimated, workloads, worths)
+    true = answer_truly(truth, workloads, worths)
+    asked = [(workload, query) for workload in workloads for query in range(workload.n_queries)]
+    assert found.shape == true.shape == (len(asked), len(of_row))
+    for (line, (workload, query)), (place, worth) in itertools.product(
+        enumerate(asked), enumerate(of_row)
+    ):
 
-            def value(values, query=query, workload=workload, worth=worth):
-                texts = [None if one is None else str(one) for one in values]
-                is_chosen = all(
-                    marks[truth.domain(name).labels().index(texts[PLACES[name]]), query]
-                    for name, marks in workload.marks.items()
-                )
-                return is_chosen * ((values[0] or 0) if worth else 1)
+        def value(values, query=query, workload=workload, worth=worth):
+            texts = [None if one is None else str(one) for one in values]
+            is_chosen = all(
+                marks[truth.domain(name).labels().index(texts[PLACES[name]]), query]
+                for name, marks in workload.marks.items()
+            )
+            return is_chosen * worth(values)
 
-            expected = expected_rows(parts, buckets, rows, admitted, value)
-            assert found[query] == pytest.approx(float(expected))
-            assert true[query] == pytest.approx(sum(value(row) for row in original))
+        expected = expected_rows(parts, buckets, rows, admitted, value)
+        assert found[line, place] == pytest.approx(float(expected))
+        assert true[line, place] == sum(value(row) for row in original)
 
 
 @given(TABLES)
