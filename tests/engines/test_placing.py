@@ -364,7 +364,7 @@ def test_rows_of_a_class_are_ranked_by_a_keyed_hash_of_their_key(engine, monkeyp
     assign = Segments(one, one, one + 500, one, one + 1, one)
     plan = Plan(classes, 500, assign)
     number = apply_plan(table, plan, secret, Shape.BUCKETIZED)
-    fetched = engine.publisher.rows(f"SELECT row_key, bucket FROM published_{number}")
+    fetched = engine.publisher.rows(f"SELECT row_key, bucket FROM {table.published_name(number)}")
     place = {int(b): p for p, b in enumerate(secret.permutation("bucket numbers", 500) + 1)}
     ranked = sorted(range(500), key=lambda i: place[int(fetched["bucket"][i])])
     keys = texts_of(fetched["row_key"])
@@ -380,7 +380,9 @@ def test_bucket_numbers_are_a_permutation(engine):
     for seed in (1, 2):
         plan = Plan(classes, 50, assign)
         number = apply_plan(table, plan, Secret.from_seed(seed), Shape.BUCKETIZED)
-        fetched = engine.publisher.rows(f"SELECT bucket FROM published_{number} ORDER BY row_key")
+        fetched = engine.publisher.rows(
+            f"SELECT bucket FROM {table.published_name(number)} ORDER BY row_key"
+        )
         assert sorted(fetched["bucket"].tolist()) == list(range(1, 51))
         orders.append(fetched["bucket"].tolist())
     assert orders[0] != orders[1] != list(range(1, 51))

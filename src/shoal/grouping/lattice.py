@@ -126,12 +126,12 @@ class Lattice:
             )
         return lattice
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of levels of each column."""
         return tuple(ladder.height + 1 for ladder in self.ladders)
 
-    @property
+    @cached_property
     def top(self) -> Levels:
         """The element that suppresses every value."""
         return tuple(ladder.height for ladder in self.ladders)

@@ -135,7 +135,7 @@ class Release(Displayed):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the data files, without their endings."""
-        return tuple(self.files.queries)
+        return self.files.names
 
     @property
     def published(self) -> Published:

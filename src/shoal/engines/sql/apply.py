@@ -14,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Counts
+from shoal.core.cells import group, total_by
+from shoal.core.errors import InternalError
 from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
 from shoal.core.shapes import Shape
 from shoal.engines.engine import N_HASHES, Columns
-from shoal.engines.sql.layout import Integers, lay_out
-from shoal.engines.sql.table import EngineTable
+from shoal.engines.sql.layout import Integers, files_of, lay_out
+from shoal.engines.sql.sorting import rank_of_labels
+from shoal.engines.sql.table import FEW_ROWS, EngineTable, Waiting
 
 _KEY_DIGITS = 32
 """128 bits; together with most row keys they still fit into one block of SHA-256."""
@@ -34,9 +37,73 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
     """Place every row of the table as the plan says, and lay out the release.
 
     Bucket numbers are a secret permutation of 1, ..., `plan.n_buckets`. Returns the number under
-    which the engine keeps the release.
+    which the engine keeps the release. If what the rows will show follows from the plan, they are
+    placed once somebody asks for rows; see `EngineTable.published_name`.
     """
     release = table.next_release()
+    if _follows_from_plan(table, plan, shape):
+        lines = _planned_lines(table, plan)
+        call = partial(_place_as_counted, table, plan, secret, shape, release, lines)
+        table.put_off(release, Waiting(call, lines))
+    else:
+        _place(table, plan, secret, shape, release)
+    return release
+
+
+def _follows_from_plan(table: EngineTable, plan: Plan, shape: Shape) -> bool:
+    """Return whether a plan says what every line shows, without ranking rows or reading more.
+
+    That is so if classes stay whole, and lines show nothing but labels of their coded columns.
+    """
+    schema = table.schema
+    (file, *others) = files_of(table, plan, shape)
+    return (
+        table.n_rows <= FEW_ROWS
+        and table.engine.publisher is table.engine
+        and not (others or file.has_bucket or file.has_count or file.is_linking)
+        and not (schema.insensitive or plan.blank.keys or len(plan.redraw.bucket))
+        and set(schema.coded) <= set(plan.classes.columns)
+        and _keeps_classes_whole(plan)
+    )
+
+
+def _planned_lines(table: EngineTable, plan: Plan) -> Columns:
+    """Return the distinct lines that rows will show, by code, with their number `n`."""
+    bucket = _bucket_of_cells(plan, np.arange(plan.n_buckets))
+    kept = np.flatnonzero(bucket >= 0)
+    shown, sizes = [], []
+    recodes = {recode.column: recode for recode in plan.recode}
+    for column in table.schema.coded:
+        codes, size = plan.classes.column(column)[kept], table.domains[column].size
+        if column in recodes:
+            recode = recodes[column]
+            rank = rank_of_labels(recode)
+            index = recode.index[bucket[kept] if recode.by == "bucket" else codes]
+            codes = rank[index].astype(np.int64)
+            size = int(rank.max(initial=-1)) + 1
+        shown.append(codes)
+        sizes.append(size)
+    first, line = group(shown, sizes, len(kept))
+    counts = total_by(line, plan.classes.counts[kept], len(first))
+    return {f"p{place}": codes[first] for place, codes in enumerate(shown)} | {"n": counts}
+
+
+def _place_as_counted(
+    table: EngineTable, plan: Plan, secret: Secret, shape: Shape, release: int, lines: Columns
+) -> None:
+    """Place the rows of a release that was counted before, and confirm that the counts hold."""
+    _place(table, plan, secret, shape, release)
+    listed = ", ".join(name for name in lines if name != "n")
+    found = table.engine.publisher.arrays(
+        f"SELECT {listed}, count(*) AS n FROM published_{release} GROUP BY {listed} "
+        f"ORDER BY {listed}",
+        {name: column.dtype for name, column in lines.items()},
+    )
+    if not all(np.array_equal(found[name], column) for name, column in lines.items()):
+        raise InternalError("The rows of a release were not placed as planned.")
+
+
+def _place(table: EngineTable, plan: Plan, secret: Secret, shape: Shape, release: int) -> None:
     engine = table.engine
     bucket_id = _compact(secret.permutation("bucket numbers", plan.n_buckets) + 1)
     keys = {
@@ -56,7 +123,6 @@ def apply_plan(table: EngineTable, plan: Plan, secret: Secret, shape: Shape) -> 
         publisher.drop(name)
     for name in ("secret", "class", "hashed", "slot", "segment", "bucket_number", "redrawn"):
         engine.drop(name)
-    return release
 
 
 def merge_buckets(
@@ -74,6 +140,7 @@ def merge_buckets(
     published bucket 1, 2, 3, ... Returns the number under which the engine keeps the merged
     release.
     """
+    rows = table.published_name(release)
     number, engine = table.next_release(), table.engine.publisher
     bucket_id = _compact(secret.permutation("bucket numbers", plan.n_buckets) + 1)
     old = np.arange(1, len(target) + 1)
@@ -83,7 +150,7 @@ def merge_buckets(
     carried = [f"p.p{place} AS c{place}" for place in range(len(table.schema.coded))]
     carried += [f"p.x{place}" for place in range(len(table.schema.insensitive))]
     placed = (
-        f"(SELECT m.bucket, p.row_key, {', '.join(carried)} FROM published_{release} p "
+        f"(SELECT m.bucket, p.row_key, {', '.join(carried)} FROM {rows} p "
         "JOIN merged m ON m.old = p.bucket)"
     )
     lay_out(table, plan, shape, bucket_id, number, placed)
@@ -108,9 +175,7 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
     carried = ", ".join(f"t.{name}" for name in ["row_key", *table.value_names])
     if _keeps_classes_whole(plan):
         # No class is divided between buckets, so there is nothing to rank.
-        bucket = np.full(len(plan.class_counts), -1, dtype=bucket_id.dtype)
-        bucket[plan.assign.group] = bucket_id[plan.assign.base]
-        bucket = bucket[plan.class_of_cell]
+        bucket = _bucket_of_cells(plan, bucket_id)
         kept = bucket >= 0
         pushed = {name: codes[kept] for name, codes in classes.items()}
         engine.push("class", pushed | {"bucket": bucket[kept]})
@@ -123,6 +188,14 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
     rank = _rank_in_one if n_slots == 1 else partial(_rank_in_slots, n_slots=n_slots, first=first)
     ranked = rank(table, carried, f"coded t JOIN class k ON {same} CROSS JOIN secret s")
     return f"SELECT b.bucket, {carried} FROM ({ranked}) t{joins}"
+
+
+def _bucket_of_cells(plan: Plan, bucket_id: Integers) -> Integers:
+    """Return the published bucket of each cell, -1 if it is dropped; no class is divided."""
+    bucket = np.full(len(plan.class_counts), -1, dtype=bucket_id.dtype)
+    bucket[plan.assign.group] = bucket_id[plan.assign.base]
+    found: Integers = bucket[plan.class_of_cell]
+    return found
 
 
 def _rank_in_one(table: EngineTable, carried: str, rows: str) -> str:

@@ -239,7 +239,7 @@ def count_published(table: EngineTable, number: int, columns: Sequence[str]) -> 
     """
     names = {column: table.shown_name(column) for column in columns}
     engine = table.engine.publisher
-    return count_beside_carried(engine, f"published_{number}", names, _names(table))
+    return count_beside_carried(engine, table.published_name(number), names, _names(table))
 
 
 def _names(table: EngineTable) -> dict[str, str]:

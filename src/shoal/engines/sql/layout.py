@@ -173,8 +173,11 @@ def _shown(table: EngineTable, column: str, plan: Plan) -> tuple[str, str]:
 
 
 def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int) -> dict[str, str]:
-    """Return the query of every data file of a release, with its lines in published order."""
-    queries = {}
+    """Return the query of every data file of a release, with its lines in published order.
+
+    The rows are laid out first, if they wait.
+    """
+    queries, lines = {}, table.published_name(release)
     for place, file in enumerate(files_of(table, plan, shape)):
         values, joins = _select(
             [
@@ -191,7 +194,7 @@ def published_queries(table: EngineTable, plan: Plan, shape: Shape, release: int
         else:
             # Only a join could change the order of the staged lines.
             order = " ORDER BY p.line" if joins else ""
-            queries[file.name] = f"SELECT {values} FROM published_{release} p{joins}{order}"
+            queries[file.name] = f"SELECT {values} FROM {lines} p{joins}{order}"
     return queries
 
 

@@ -55,9 +55,19 @@ class PublishedFiles:
         self, engine: DuckDB, queries: Mapping[str, str], *, is_on_disk: bool = False
     ) -> None:
         self.engine = engine
-        self.queries = dict(queries)
+        self._queries = dict(queries)
         self._is_on_disk = is_on_disk
         self._first_lines: Codes | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the data files."""
+        return tuple(self._queries)
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """The query of the lines of every data file, in order."""
+        return self._queries
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the names of the columns of a file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,10 +53,28 @@ class StagedFiles(PublishedFiles):
     """
 
     def __init__(self, table: EngineTable, plan: Plan, shape: Shape, release: int) -> None:
-        super().__init__(table.engine.publisher, published_queries(table, plan, shape, release))
+        super().__init__(table.engine.publisher, {})
         self._table, self._plan, self._release = table, plan, release
         self._shape = shape
         self._files = files_of(table, plan, shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the data files."""
+        return tuple(file.name for file in self._files)
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """The query of the lines of every data file, in order; the rows are laid out by now."""
+        self._queries = self._queries or published_queries(
+            self._table, self._plan, self._shape, self._release
+        )
+        return self._queries
+
+    @property
+    def _lines(self) -> str:
+        """The name of the staged rows."""
+        return self._table.published_name(self._release)
 
     def written_query(self, name: str, manifest: Manifest, ending: str) -> str:
         """Return the query of a file as written in a format; texts in CSV are canonical."""
@@ -102,14 +120,17 @@ class StagedFiles(PublishedFiles):
         """Return the type of the values that an undeclared insensitive column shows."""
         table = self._table
         name = table.shown_name(column)
-        return carried_type(self.engine, table.scan, column, name, f"published_{self._release}")
+        return carried_type(self.engine, table.scan, column, name, self._lines)
 
     def shown_codes(self, column: str) -> Codes:
         """Return the codes that occur in a column that is published as it is."""
         name = self._table.shown_name(column)
         counted = (one for one in self._files if one.has_count and column in one.columns)
         file = next(counted, None)
-        lines = f"published_{self._release}" if file is None else self._counts_of(file)
+        waiting = self._table.waiting_lines(self._release)
+        if waiting is not None:
+            return np.unique(waiting[name]).astype(np.int64)
+        lines = self._lines if file is None else self._counts_of(file)
         found = self.engine.rows(f"SELECT DISTINCT {name} AS code FROM {lines} ORDER BY {name}")
         return found["code"].astype(np.int64)
 
@@ -132,7 +153,7 @@ class StagedFiles(PublishedFiles):
         found = self.engine.rows(
             f"SELECT count(CASE WHEN {text} NOT IN ({name}, concat({name}, '.0')) THEN 1 END) "
             f"AS n, count(DISTINCT {name}) - count(DISTINCT {value}) AS n_alike "
-            f"FROM published_{self._release}"
+            f"FROM {self._lines}"
         )
         return not int(found["n"][0]) and not int(found["n_alike"][0])
 
@@ -144,7 +165,7 @@ class StagedFiles(PublishedFiles):
         """
         if not self._shape.has_lines:
             return placement_query(self._table, self._release)
-        return f"SELECT row_key, bucket, line FROM published_{self._release}"
+        return f"SELECT row_key, bucket, line FROM {self._lines}"
 
     @property
     def tuple_query(self) -> str:
@@ -158,7 +179,7 @@ class StagedFiles(PublishedFiles):
         self.engine.push("asked", {"row_key": text_array(keys)})
         fetched = self.engine.rows(
             f"SELECT p.row_key, p.bucket, {', '.join(f'p.{name}' for name in names.values())} "
-            f"FROM published_{self._release} p JOIN asked a USING (row_key)"
+            f"FROM {self._lines} p JOIN asked a USING (row_key)"
         )
         self.engine.drop("asked")
         texts = {column: shown_texts(self._table, self._plan, column) for column in schema.quasi}
@@ -217,9 +238,7 @@ class StagedFiles(PublishedFiles):
         has_numbers = self._shape.numbers_buckets
         named = {column: table.shown_name(column) for column in table.schema.quasi}
         names = ["bucket"] if has_numbers else list(named.values())
-        fetched = self.engine.rows(
-            f"SELECT row_key, {', '.join(names)} FROM published_{self._release}"
-        )
+        fetched = self.engine.rows(f"SELECT row_key, {', '.join(names)} FROM {self._lines}")
         keys = text_array(texts_of(fetched["row_key"]))
         if not has_numbers:
             shown = {
@@ -233,12 +252,12 @@ class StagedFiles(PublishedFiles):
     def _count_alike(self, manifest: Manifest, columns: Sequence[str]) -> Counts:  # noqa: ARG002
         """Count for every line, in order, the lines that agree with it in some columns."""
         names = [self._table.shown_name(column) for column in columns]
-        return self._alike_in(f"published_{self._release}", names)
+        return self._alike_in(self._lines, names)
 
     @property
     def keys_of_lines(self) -> Texts:
         """The key of the row in each line."""
-        query = f"SELECT row_key FROM published_{self._release} ORDER BY line"
+        query = f"SELECT row_key FROM {self._lines} ORDER BY line"
         return text_array(texts_of(self.engine.rows(query)["row_key"]))
 
     def lines(self, manifest: Manifest, file: DataFile) -> list[CodedColumn]:  # noqa: ARG002
@@ -246,7 +265,7 @@ class StagedFiles(PublishedFiles):
         coded = self._table.schema.coded
         names = [f"p{place}" for place in range(len(coded))]
         fetched = self.engine.arrays(
-            f"SELECT {', '.join(names)} FROM published_{self._release} ORDER BY line",
+            f"SELECT {', '.join(names)} FROM {self._lines} ORDER BY line",
             dict.fromkeys(names, np.int32),
         )
         return [
@@ -274,7 +293,13 @@ class StagedFiles(PublishedFiles):
         kinds: dict[str, npt.DTypeLike] = {**dict.fromkeys(names, np.int32), "n": np.int64}
         if file.has_bucket:
             kinds["bucket"] = smallest_type(self._plan.n_buckets + 1)
-        lines = f"published_{self._release}"
+        if (waiting := self._table.waiting_lines(self._release)) is not None:
+            coded = [
+                self._shown_as(manifest, column, waiting[name])
+                for column, name in zip(columns, names, strict=True)
+            ]
+            return LineCounts(None, coded, waiting["n"])
+        lines = self._lines
         if file.has_bucket and not file.has_count:
             # Lines are sorted by their content, so equal lines are adjacent.
             del kinds["n"]

@@ -8,13 +8,14 @@ only the key is staged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Texts
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, group
 from shoal.core.display import Displayed, Section
 from shoal.core.domain import (
     ColumnType,
@@ -53,6 +54,19 @@ from shoal.engines.sql.domains import (
 )
 from shoal.engines.sql.marking import mark_cells
 
+FEW_ROWS = 1 << 20
+"""The most rows whose codes are fetched, to count them without the engine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """A release that is planned and counted, and whose rows are not laid out yet."""
+
+    lay_out: Callable[[], None]
+    # The distinct lines: the codes that the coded columns show, by the names that they will have in
+    # `published_N`, and the number of rows `n`.
+    lines: Columns
+
 
 class EngineTable(Displayed):
     """A table held by an engine; implements `shoal.core.table.Table`."""
@@ -74,6 +88,7 @@ class EngineTable(Displayed):
         }
         self._stage_coded()
         self._n_releases = 0
+        self._waiting: dict[int, Waiting] = {}
         self.parts: Domain | None = None
         """The parts of the table, if it is divided; see `shoal.engines.sql.columns.part_rows`."""
 
@@ -115,6 +130,9 @@ class EngineTable(Displayed):
             return Cells((domain,), codes, self._n_rows_of[columns[0]].copy())
         names = [self.code_name(column) for column in columns]
         known = self._domains | ({} if self.parts is None else {PART: self.parts})
+        domains = tuple(known[column] for column in columns)
+        if names and self._n_rows <= FEW_ROWS and self.engine.publisher is self.engine:
+            return self._counts_of_few(names, domains)
         listed = ", ".join(dict.fromkeys(names))
         counted = f"SELECT {listed}{', ' if names else ''}count(*) AS n FROM coded"
         fetched = self.engine.arrays(
@@ -124,7 +142,17 @@ class EngineTable(Displayed):
         codes = np.empty((len(fetched["n"]), len(names)), dtype=np.int64)
         for place, name in enumerate(names):
             codes[:, place] = fetched[name]
-        return Cells(tuple(known[column] for column in columns), codes, fetched["n"])
+        return Cells(domains, codes, fetched["n"])
+
+    def _counts_of_few(self, names: Sequence[str], domains: tuple[Domain, ...]) -> Cells:
+        """Count combinations of codes outside the engine, which takes longer to plan a query."""
+        fetched = self.engine.rows(f"SELECT {', '.join(dict.fromkeys(names))} FROM coded")
+        columns = [fetched[name] for name in names]
+        first, cell = group(columns, [domain.size for domain in domains], self._n_rows)
+        codes = np.empty((len(first), len(names)), dtype=np.int64)
+        for place, column in enumerate(columns):
+            codes[:, place] = column[first]
+        return Cells(domains, codes, np.bincount(cell, minlength=len(first)))
 
     def rows(self, columns: Sequence[str], cap: int) -> Mapping[str, Texts]:
         """Return the texts of some coded columns, row by row, in the order of their keys."""
@@ -397,6 +425,22 @@ class EngineTable(Displayed):
         """Number the releases made of this table, so that each keeps its own staged tables."""
         self._n_releases += 1
         return self._n_releases
+
+    def put_off(self, release: int, waiting: Waiting) -> None:
+        """Keep a release that is laid out once its rows are asked for."""
+        self._waiting[release] = waiting
+
+    def waiting_lines(self, release: int) -> Columns | None:
+        """Return the distinct lines of a release that waits to be laid out; otherwise None."""
+        waiting = self._waiting.get(release)
+        return None if waiting is None else waiting.lines
+
+    def published_name(self, release: int) -> str:
+        """Return the name of the staged rows of a release, which is laid out first if it waits."""
+        waiting = self._waiting.pop(release, None)
+        if waiting is not None:
+            waiting.lay_out()
+        return f"published_{release}"
 
     def type_of(self, column: str) -> ColumnType:
         """Return the type of a published column."""
