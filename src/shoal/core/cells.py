@@ -18,6 +18,8 @@ from shoal.core.domain import Domain
 
 _KEYS_A_ROW = 8
 _FEW_KEYS = 1 << 12
+_WORD = 63
+"""The bits of a number that is not negative."""
 
 
 def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[Codes, Codes]:
@@ -60,14 +62,28 @@ def total_by(owner: Codes, counts: Counts, n_owners: int) -> Counts:
 
 def _group_sorted(key: Codes) -> tuple[Codes, Codes]:
     """Group equal keys; `np.unique` would need half as much memory again."""
-    order = np.argsort(key, kind="stable")
-    in_order = key[order]
+    order, in_order = _sorted_with_order(key)
     opens = np.ones(len(key), dtype=bool)
     np.not_equal(in_order[1:], in_order[:-1], out=opens[1:])
     del in_order
     inverse = np.empty(len(key), dtype=np.int64)
     inverse[order] = np.cumsum(opens, dtype=smallest_type(len(key))) - 1
     return order[opens].astype(np.int64, copy=False), inverse
+
+
+def _sorted_with_order(key: Codes) -> tuple[Codes, Codes]:
+    """Return the stable order of keys that are not negative, and the keys in that order."""
+    n_bits = len(key).bit_length()
+    if int(key.max(initial=0)).bit_length() + n_bits > _WORD:
+        order = np.argsort(key, kind="stable")
+        return order, key[order]
+    # A key and its place in one number: numbers alone are sorted nine times as fast as places.
+    packed = key << n_bits
+    packed |= np.arange(len(key))
+    packed.sort()
+    in_order = packed >> n_bits
+    packed &= (1 << n_bits) - 1
+    return packed, in_order
 
 
 def count_pairs(
