@@ -104,7 +104,7 @@ def main() -> None:
     console = Console()
     console.print(table)
     for judged in published.judgements:
-        console.print(f"{judged.attack}: {judged.line}", highlight=False)
+        console.print(f"{judged.attack}: {judged.line}", *judged.remarks, highlight=False)
     if given.profile:
         pstats.Stats(stages.profile).sort_stats("tottime").print_stats(25)
 

@@ -234,6 +234,16 @@ class Published:
         )
 
     @cached_property
+    def largest_shares(self) -> Mapping[str, float]:
+        """By column, the share of the rows that show its most frequent value."""
+        n_rows = max(self.lines.n_rows, 1)
+        shares: dict[str, float] = {}
+        for domain, codes, counts in self.columns():
+            largest = float(np.bincount(codes, counts).max(initial=0.0)) / n_rows
+            shares[domain.column] = max(largest, shares.get(domain.column, 0.0))
+        return shares
+
+    @cached_property
     def looks(self) -> tuple[Cells, Codes]:
         """The distinct combinations of quasi-identifiers, and which of them each line shows."""
         looks, look = self.lines.select_with_inverse([domain.column for domain in self.quasi])

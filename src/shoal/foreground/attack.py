@@ -46,7 +46,7 @@ from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.mining import Exposure, Policy, expose, expose_by
-from shoal.foreground.pieces import Pieces, work_of
+from shoal.foreground.pieces import Pieces, most_sets
 from shoal.foreground.scene import Scene, SuspectedValue, attacked_buckets, claimed, weigh_together
 from shoal.foreground.scoring import Answer
 from shoal.foreground.sections import Judgement
@@ -176,7 +176,9 @@ class Foreground(Attack):
             # A bucket has one entry for all people who are alike.
             n_kinds = math.prod(words[column].size for column in known)
             n_entries = min(n_people, n_kinds * published.n_buckets)
-        return work_of(n_entries, len(self.aims(published)[0]), len(known))
+        least = sample_size(self.epsilon, self.sigma) / max(n_people, 1)
+        n_sets = most_sets([published.largest_shares[column] for column in known], least)
+        return Pieces(len(self.aims(published)[0]), n_sets).cost(n_entries)
 
     def run(self, view: View) -> Findings:
         """Attack the people with what the release says about kinds of people.

@@ -9,6 +9,7 @@ their parts say. The first pieces that fit the budget are done.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.core.budget import most_within
@@ -58,7 +59,17 @@ class Pieces:
         return Pieces(n_values, n_sets)
 
 
-def work_of(n_entries: int, n_values: int, n_columns: int) -> int:
-    """Return the units of the whole attack, before its sets are counted."""
-    n_sets = min(2**n_columns - 1, _MOST_SETS) if n_columns < _MOST_SETS else _MOST_SETS
-    return Pieces(n_values, n_sets).cost(n_entries)
+def most_sets(largest: Sequence[float], least: float) -> int:
+    """Return how many sets may have a frequent signature, before they are counted.
+
+    `largest` are the shares of the most frequent value of each column, and `least` is the share of
+    the rows that a frequent signature has. A signature has no more rows than any of its values. In
+    a sample a value may be more frequent, though hardly twice.
+
+    Examples
+    --------
+    >>> most_sets([0.5, 0.5, 0.1], 0.5), most_sets([0.5, 0.5, 0.1], 0.01)
+    (3, 7)
+    """
+    n_frequent = sum(2 * share >= least for share in largest)
+    return min(2 ** min(n_frequent, _MOST_SETS) - 1, _MOST_SETS)

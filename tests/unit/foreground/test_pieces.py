@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.attacks import Foreground
 from shoal.core.progress import silent
-from shoal.foreground.pieces import Pieces, work_of
+from shoal.foreground.pieces import Pieces, most_sets
 from shoal.workflow.gate import GateError, Outcome, judge, pass_gate
 from shoal.workflow.make import ConfiguredAttack
 
@@ -31,10 +31,15 @@ def test_a_larger_budget_never_attacks_less(n_entries, n_values, n_sets, n_colum
     assert whole.within(whole.cost(n_entries), n_entries, n_columns) == whole
 
 
-def test_the_estimate_before_the_sets_are_counted_is_not_too_small():
-    for n_columns in range(1, 8):
-        assert work_of(500, 4, n_columns) == Pieces(4, 2**n_columns - 1).cost(500)
-    assert work_of(500, 4, 900) > work_of(500, 4, 7)
+def test_sets_are_bounded_by_the_most_frequent_values():
+    assert most_sets([], 0.1) == 0
+    assert most_sets([1.0] * 7, 1.0) == 2**7 - 1
+    assert most_sets([0.4, 0.3, 0.2], 1.0) == 0
+    assert most_sets([1.0] * 900, 0.1) == 500
+    # More people have no fewer frequent signatures.
+    counted = [most_sets([0.6, 0.5, 0.3, 0.2, 0.1], 4000 / n) for n in range(1, 200_000, 999)]
+    assert counted == sorted(counted)
+    assert counted[-1] > counted[0]
 
 
 @pytest.fixture(scope="module")

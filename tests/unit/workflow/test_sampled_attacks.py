@@ -14,7 +14,7 @@ from shoal.attacks import Belief, Foreground, SlicedLinkage
 from shoal.core.attack import View
 from shoal.core.progress import silent
 from shoal.core.sampling import draw_sample
-from shoal.workflow import attack as job
+from shoal.workflow import staging as job
 from shoal.workflow.gate import Outcome, gate_warnings, judge, pass_gate
 from shoal.workflow.make import ConfiguredAttack
 from shoal.workflow.people import locate_people, rows_in_buckets
