@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shoal.core.documents import toml_comment, toml_inline, toml_key, toml_text
 from shoal.core.domain import ColumnType
 from shoal.workflow.profile_columns import ColumnProfile, percent
+from shoal.workflow.recognition import Kind
 
 
 def draft(
@@ -102,10 +103,24 @@ def _table(
             f"# key = {toml_text(keys[0].name)}  # no value is missing and no two are equal; "
             "without a key, the line number is used"
         )
-    people = [column for column in columns if column.may_name_person and not column.is_key]
+    people = [column for column in columns if _may_name_unit(column)]
+    # A column whose rows were found to belong together goes before one with a promising name.
+    people.sort(key=lambda column: column.recognised is None)
     if people:
-        lines.append(f"# person = {toml_text(people[0].name)}  # if it says whose row it is")
+        lines.append(f"# person = {toml_text(people[0].name)}  # {_question(people[0])}")
     return lines
+
+
+def _may_name_unit(column: ColumnProfile) -> bool:
+    found = column.recognised
+    is_unit = found is not None and found.kind in (Kind.UNIT, Kind.HOUSEHOLD)
+    return is_unit or (column.may_name_person and found is None and not column.is_key)
+
+
+def _question(column: ColumnProfile) -> str:
+    if column.recognised is not None and column.recognised.kind is Kind.HOUSEHOLD:
+        return "if households, not people, are to be protected as one"
+    return "if it says whose row it is"
 
 
 def _columns(columns: Sequence[ColumnProfile]) -> list[str]:
@@ -153,13 +168,18 @@ def _remarks(column: ColumnProfile) -> tuple[str, ...]:
 
 
 def _types(columns: Sequence[ColumnProfile]) -> list[str]:
-    coded = [c for c in columns if c.type is ColumnType.INTEGER and 2 < c.n_distinct <= 10]
+    coded = [c for c in columns if _may_be_coded(c)]
     return [
         "[types]",
         "# Types that should not be inferred from the values, such as",
         '# size = ["small", "medium", "large"]  # the values of an ordered column, lowest first',
         *(f'# {toml_key(c.name)} = "categorical"  # if its numbers are codes' for c in coded),
     ]
+
+
+def _may_be_coded(column: ColumnProfile) -> bool:
+    is_recognised = column.recognised is not None and column.recognised.kind is Kind.CODE
+    return is_recognised or (column.type is ColumnType.INTEGER and 2 < column.n_distinct <= 10)
 
 
 def _hierarchies(columns: Sequence[ColumnProfile]) -> list[str]:

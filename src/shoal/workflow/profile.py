@@ -44,7 +44,9 @@ from shoal.workflow.profile_columns import (
     ColumnProfile,
     column_profile,
     section_of_columns,
+    with_recognition,
 )
+from shoal.workflow.recognition import Recognition, find_units
 
 _N_STATED = 25
 
@@ -229,7 +231,7 @@ def profile(
         source=_stated(source),
         options={k: v for k, v in scan.options.items() if options[k] or _DEFAULTS.get(k) != v},
         n_rows=survey.n_rows,
-        columns=tuple(columns),
+        columns=tuple(with_recognition(one, together.units.get(one.name)) for one in columns),
         combinations=together.combinations,
         correlations=together.correlations,
         not_correlated=together.not_correlated,
@@ -245,6 +247,8 @@ class _Together:
     correlations: Correlations | None = None
     not_correlated: tuple[str, ...] = ()
     determining: DeterminingColumns = field(default_factory=DeterminingColumns)
+    # The columns whose rows belong together.
+    units: Mapping[str, Recognition] = field(default_factory=dict)
 
 
 def _count_together(
@@ -277,7 +281,12 @@ def _count_together(
     correlations, not_correlated = correlate(table, levels)
     progress("columns that determine others")
     determining = find_determining_columns(table.select(list(levels)))
-    return _Together(combinations, correlations, not_correlated, determining)
+    units = find_units(
+        table,
+        {column.name: column.type for column in columns if column.name in considered},
+        [column.name for column in columns if column.may_name_person],
+    )
+    return _Together(combinations, correlations, not_correlated, determining, units)
 
 
 def _source_of(table: EngineTable) -> object:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +18,13 @@ from shoal.core.arrays import Floats, Integers
 from shoal.core.display import Section
 from shoal.core.domain import SUPPRESSED, ColumnType, group_variants, words_of_variants
 from shoal.engines.sql.survey import Values
+from shoal.workflow.column_words import (
+    NUMBERING_WORDS,
+    has_postcode_name,
+    naming_word,
+    words_of,
+)
+from shoal.workflow.recognition import Recognition, recognise
 
 _NEARLY_ALL = 0.95
 _FEW_ROWS = 20
@@ -31,52 +37,6 @@ _FEWEST_VALUES = 8
 # A cut reveals next to nothing if at least this many rows lie on either side of it.
 _FEWEST_BEYOND = 5
 
-
-def _words_of(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Words for names and contact data of people, in the languages of our users' column headers.
-_NAMING_WORDS = _words_of(
-    """
-    name names fullname firstname lastname forename surname maidenname nickname username login
-    email mail phone telephone mobile fax ssn passport address street iban licence license plate
-    ip url twitter facebook instagram nhs medicare
-    vorname nachname familienname geburtsname telefon handy handynummer strasse anschrift adresse
-    ausweis personalausweis steuernummer sozialversicherungsnummer versichertennummer
-    nom prenom courriel portable rue passeport nir nss
-    nombre nombres apellido apellidos correo telefono movil direccion calle pasaporte dni nie nif
-    curp rut cedula
-    nome cognome cellulare indirizzo codicefiscale passaporto sobrenome endereco cpf
-    naam voornaam achternaam telefoon adres straat bsn
-    namn fornamn efternamn personnummer navn fornavn etternavn efternavn cpr fodselsnummer
-    imie nazwisko pesel jmeno prijmeni ulice rodnecislo nev vezeteknev keresztnev
-    isim soyad adi soyadi tckn
-    имя фамилия отчество телефон адрес почта паспорт снилс инн
-    """
-)
-_NAMING_PARTS = tuple("姓名 名前 氏名 电话 電話 地址 住所 身份证 이름 전화 주소".split())  # noqa: SIM905
-_THINGS_WITH_NAMES = _words_of(
-    """
-    country city town region state province county district company firm brand product hospital
-    clinic ward school university drug medication disease species variable event course type
-    """
-)
-# Words for identifiers of rows or people; many columns of codes have them too.
-_NUMBERING_WORDS = _words_of(
-    """
-    id ids uid uuid guid pid identifier no nr num number nummer numero numer key index idx row
-    record ref reference account konto kontonummer case file patient person client customer
-    member employee student respondent subject participant household matricule matrikelnummer
-    kennung schluessel identifiant identificador chave nyckel номер код
-    """
-)
-_POSTCODE_WORDS = _words_of(
-    """
-    zip zipcode postcode postal postalcode plz postleitzahl cp codepostal codigopostal cap cep
-    postnummer postnr psc irsz индекс
-    """
-)
 
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -104,6 +64,8 @@ class ColumnProfile:
     largest: int
     smallest: int
     hints: tuple[str, ...] = ()
+    # What the column may be for; None without a guess.
+    recognised: Recognition | None = None
     # Why the column looks like an identifier; None if it does not.
     identity: str | None = None
     # Whether it tells all rows apart and no value is missing.
@@ -136,6 +98,7 @@ class ColumnProfile:
             "largest": self.largest,
             "smallest": self.smallest,
             "identifier_like": self.identity,
+            "recognised": None if self.recognised is None else str(self.recognised.kind),
             "hints": list(self.hints),
         }
 
@@ -143,6 +106,8 @@ class ColumnProfile:
 def column_profile(values: Values, n_rows: int) -> ColumnProfile:
     """Return the profile of a column from its counted values."""
     sizes = values.sizes
+    recognised = recognise(values)
+    remarks = [*_remarks(values), *([] if recognised is None else [str(recognised)])]
     return ColumnProfile(
         name=values.column,
         type=values.type,
@@ -152,12 +117,20 @@ def column_profile(values: Values, n_rows: int) -> ColumnProfile:
         n_unique=int((sizes == 1).sum()),
         largest=int(sizes.max()),
         smallest=int(sizes.min()),
-        hints=tuple(_remarks(values)),
+        hints=tuple(remarks),
+        recognised=recognised,
         identity=identity(values),
         is_key=values.n_distinct == n_rows,
         may_name_person=may_name_person(values),
         hierarchy=suggested_hierarchy(values),
     )
+
+
+def with_recognition(column: ColumnProfile, found: Recognition | None) -> ColumnProfile:
+    """Return the profile with what all rows together say the column may be for."""
+    if found is None or column.recognised is not None:
+        return column
+    return replace(column, recognised=found, hints=(*column.hints, str(found)))
 
 
 def percent(share: float) -> str:
@@ -255,8 +228,8 @@ def identity(values: Values) -> str | None:
     word = naming_word(values.column)
     is_named = word is not None and (share >= _SHARE_OF_NAMES or values.n_distinct >= _MANY_NAMES)
     if not is_named and share >= _NEARLY_ALL and values.n_distinct > 1:
-        words = _words(values.column)
-        word = next((word for word in words if word in _NUMBERING_WORDS), None)
+        words = words_of(values.column)
+        word = next((word for word in words if word in NUMBERING_WORDS), None)
         is_named = word is not None
     if is_named:
         return f"its name contains {word!r}, and it has {values.n_distinct} different values"
@@ -267,14 +240,14 @@ def identity(values: Values) -> str | None:
 
 def _looks_assigned(values: Values) -> bool:
     """Return whether values that are nearly all different look assigned, not measured."""
-    if values.n_present < _FEW_ROWS or _has_postcode_name(values.column):
+    if values.n_present < _FEW_ROWS or has_postcode_name(values.column):
         return False
     return values.type is not ColumnType.INTEGER or _is_numbering(values)
 
 
 def may_name_person(values: Values) -> bool:
     """Return whether a column may tell whose row it is: an identifier that repeats."""
-    is_named = any(word in _NUMBERING_WORDS for word in _words(values.column))
+    is_named = any(word in NUMBERING_WORDS for word in words_of(values.column))
     share = values.n_distinct / max(values.n_present, 1)
     return is_named and values.n_missing == 0 and _SHARE_OF_NAMES <= share < 1
 
@@ -283,7 +256,7 @@ def is_postcode_like(values: Values) -> bool:
     """Return whether all values are codes of one length, whose prefixes make sense."""
     if values.n_distinct < _FEW_VALUES:
         return False
-    if values.type is ColumnType.INTEGER and not _has_postcode_name(values.column):
+    if values.type is ColumnType.INTEGER and not has_postcode_name(values.column):
         return False
     length = len(values.texts[0])
     if not 3 <= length <= 12 or any(len(text) != length for text in values.texts):
@@ -298,37 +271,6 @@ def _is_numbering(values: Values) -> bool:
         return True
     lengths = np.unique([len(str(abs(number))) for number in numbers])
     return len(lengths) == 1 and int(lengths[0]) >= _LONG_NUMBER
-
-
-def naming_word(column: str) -> str | None:
-    """Return the word in a column's name that suggests what names a person; None without one.
-
-    Examples
-    --------
-    >>> naming_word("homePhone_2"), naming_word("Straße"), naming_word("country_name")
-    ('phone', 'strasse', None)
-    """
-    words = _words(column)
-    if any(word in _THINGS_WITH_NAMES for word in words):
-        return None
-    for word in words:
-        if word in _NAMING_WORDS:
-            return word
-    return next((part for part in _NAMING_PARTS if part in column), None)
-
-
-def _has_postcode_name(column: str) -> bool:
-    words = _words(column)
-    return any(word in _POSTCODE_WORDS for word in [*words, "".join(words)])
-
-
-def _words(column: str) -> list[str]:
-    """Split a name such as `homePhone_2` into words, without accents."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column)
-    plain = unicodedata.normalize("NFKD", parted.casefold().replace("ß", "ss"))
-    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    words = re.findall(r"[^\W\d_]+", bare)
-    return [*words, "".join(words)]
 
 
 # --- hierarchies to begin with ---------------------------------------------------------------

@@ -24,10 +24,10 @@ from shoal.grouping.anatomy import Anatomy
 from shoal.slicing.correlation import correlations
 from shoal.workflow import preview as estimating
 from shoal.workflow import profile as profiling
+from shoal.workflow.column_words import naming_word
 from shoal.workflow.config import load
 from shoal.workflow.preview import estimate
 from shoal.workflow.profile import profile
-from shoal.workflow.profile_columns import naming_word
 from shoal.workflow.read import read
 
 

@@ -105,7 +105,7 @@ def _all_match(pattern: str, texts: Texts) -> bool:
     """
     if len(texts) and re.fullmatch(pattern, texts[0]) is None:
         return False
-    lines = "".join(f"{text}\n" for text in texts)
+    lines = "\n".join([*texts, ""])
     # A text with a line break would look like two.
     return lines.count("\n") == len(texts) and bool(re.fullmatch(f"(?:(?:{pattern})\n)*+", lines))
 
