@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.core import kernels
-from shoal.hiding import hiding, mining
+from shoal.hiding import hiding, mining, row_sets
 from shoal.hiding import rules as rules_module
 from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable, Limits
 from shoal.hiding.check import remaining_rules
@@ -564,19 +564,22 @@ def test_kernels_as_plain_python_do_the_same(example, delta, gamma, mode, batch)
     parameters = {"delta": delta, "gamma": gamma, "mode": mode, "blank_per_round": batch}
     done = hide(codes, state, **parameters)
     rules = mine(codes, state, delta=delta, gamma=gamma)
-    search, follow, blank, restore = (
+    search, closed, antecedent, follow, blank, restore = (
         kernels.load_plain(f"shoal.hiding._{name}_kernels")
-        for name in ("search", "follow", "hide", "restore")
+        for name in ("search", "closed", "antecedent", "follow", "hide", "restore")
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hiding, "Hider", blank.Hider)
         patch.setattr(hiding, "Restorer", restore.Restorer)
-        for module in (hiding, mining):
-            patch.setattr(module, "Searcher", search.Searcher)
+        patch.setattr(mining, "Searcher", search.Searcher)
+        patch.setattr(row_sets, "ClosedSearcher", closed.ClosedSearcher)
+        patch.setattr(row_sets, "AntecedentLister", antecedent.AntecedentLister)
         for name in ("count_rules", "find_members", "index_by_row"):
             patch.setattr(rules_module, name, getattr(follow, name))
         again = hide(codes, state, **parameters)
         assert listed(mine(codes, state, delta=delta, gamma=gamma)) == listed(rules)
+        limited = mine(codes, state, delta=delta, gamma=gamma, max_len=1)
+    assert listed(limited) == listed(mine(codes, state, delta=delta, gamma=gamma, max_len=1))
     assert again.cells.tolist() == done.cells.tolist()
     assert again.fate.tolist() == done.fate.tolist()
 

@@ -60,8 +60,32 @@ def releases(draw, n_rows=(0, 14), n_columns=(1, 4), most=3) -> Rows:
     )
 
 
+@st.composite
+def repetitive(draw) -> Rows:
+    """Draw a release of which columns repeat or coarsen others, or are constant."""
+    rows = draw(releases(n_rows=(4, 14), n_columns=(2, 3), most=4))
+    copies = draw(st.lists(st.integers(0, 3 * len(rows.domains) - 1), min_size=1, max_size=3))
+    texts = ["a", "b", "c", "d"]
+    domains, columns = [], []
+    for place, (kind, column) in enumerate(
+        [(0, column) for column in range(len(rows.domains))]
+        + [divmod(copy, len(rows.domains)) for copy in copies]
+    ):
+        codes = rows.codes[:, column].copy()
+        is_visible = codes != HIDDEN
+        codes[is_visible] = (codes[is_visible], codes[is_visible] // 2, 0)[kind]
+        domains.append(Domain.of_texts(f"column {place}", texts))
+        columns.append(codes)
+    order = draw(st.permutations(range(len(columns))))
+    return Rows(
+        tuple(domains[place] for place in order),
+        np.column_stack([columns[place] for place in order]),
+    )
+
+
 tables = st.one_of(
     releases(),
+    repetitive(),
     releases(n_rows=(6, 24), n_columns=(2, 5), most=2),
     releases(n_rows=(60, 80), n_columns=(2, 2), most=90),
 )

@@ -67,18 +67,14 @@ class Searcher:
     is_left: cython.uchar[:, ::1]
     begin: cython.int[:, ::1]
     end: cython.int[:, ::1]
-    # The same for the changed rows, if only their antecedents are searched.
-    is_partial: cython.bint
-    wide: cython.int[:, ::1]
-    changed: cython.int[:, ::1]
-    changed_begin: cython.int[:, ::1]
-    changed_end: cython.int[:, ::1]
     chosen: cython.int[::1]
     n_hidden: cython.longlong[::1]
     count: cython.longlong[::1]
     # If only the best rule of each private cell is kept: the number of the cell by column and row;
     # hits, |pub|, length and value of its best rule; and the columns that this names.
     is_best_kept: cython.bint
+    # `implied` has, for an item, the value that all of its rows show in every other column, or -1.
+    implied: cython.int[:, :, ::1]
     cell: cython.longlong[:, ::1]
     best: cython.longlong[:, ::1]
     best_named: cython.int[:, ::1]
@@ -117,8 +113,6 @@ class Searcher:
         self.is_left = np.empty((self.max_len + 2, n_columns), dtype=np.uint8)
         self.begin = np.empty(shape, dtype=np.int32)
         self.end = np.empty(shape, dtype=np.int32)
-        self.changed_begin = np.empty(shape, dtype=np.int32)
-        self.changed_end = np.empty(shape, dtype=np.int32)
         self.chosen = np.full(n_columns, -1, dtype=np.int32)
         self.n_hidden = np.zeros(n_columns, dtype=np.int64)
         self.count = np.zeros(2 * most + 1, dtype=np.int64)
@@ -130,40 +124,32 @@ class Searcher:
 
         The counts are |pub|, the hits in it, |hid|, and the hits in it.
         """
-        self.is_partial = False
         self.is_best_kept = False
-        return self.start(0)
+        return self.start()
 
-    def search_best(self, cell: cython.longlong[:, ::1], n_cells: cython.Py_ssize_t) -> tuple:
+    def search_best(
+        self,
+        cell: cython.longlong[:, ::1],
+        n_cells: cython.Py_ssize_t,
+        implied: cython.int[:, :, ::1],
+    ) -> tuple:
         """Return hits, |pub|, length and value of each cell's best rule, and the columns it names.
 
         `cell` numbers the private cells by column and row. The best rule has the highest
         confidence, then the largest public set, then the shortest antecedent, then the columns and
         the value that come first. Its length is 0 if no rule fires; -1 fills up its columns.
+        `implied` has, for each column and value, what all rows with it show in each column, or -1.
         """
-        self.is_partial = False
         self.is_best_kept = True
         self.cell = cell
+        self.implied = implied
         self.best = np.repeat(np.array([[0, 1, 0, -1]], dtype=np.int64), n_cells, axis=0)
         self.best_named = np.full((n_cells, self.max_len), -1, dtype=np.int32)
-        self.start(0)
+        self.start()
         return np.asarray(self.best), np.asarray(self.best_named)
 
-    def search_changed(self, changed: cython.int[::1], wide: cython.int[:, ::1]) -> tuple:
-        """Return, as `search` does, the rules whose antecedent appears in a changed row.
-
-        `wide` holds the codes with more cells visible, before or after the change: a row counts
-        as changed for every antecedent that it shows there.
-        """
-        self.is_partial = True
-        self.is_best_kept = False
-        self.wide = wide
-        self.changed = np.empty((self.max_len + 1, len(changed)), dtype=np.int32)
-        self.changed[0, :] = changed
-        return self.start(len(changed))
-
     @cython.cfunc
-    def start(self, n_changed: cython.Py_ssize_t) -> object:
+    def start(self) -> object:
         """Search from the empty antecedent ([Aggarwal06] Fig. 1, lines 1 and 2)."""
         n_rows: cython.Py_ssize_t = self.code.shape[1]
         i: cython.Py_ssize_t
@@ -174,8 +160,8 @@ class Searcher:
             self.rows[0, i] = i
         for i in range(self.n_columns):
             self.is_left[0, i] = 1
-        if n_rows >= self.gamma and self.n_private > 0 and (n_changed or not self.is_partial):
-            self.visit(0, 0, n_rows, 0, n_changed, 0)
+        if n_rows >= self.gamma and self.n_private > 0:
+            self.visit(0, 0, n_rows, 0)
         return (
             np.asarray(self.antecedent)[: self.n_rules * self.n_columns]
             .reshape(self.n_rules, self.n_columns)
@@ -189,8 +175,6 @@ class Searcher:
         n_named: cython.Py_ssize_t,
         low: cython.Py_ssize_t,
         high: cython.Py_ssize_t,
-        changed_low: cython.Py_ssize_t,
-        changed_high: cython.Py_ssize_t,
         next_column: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
         """Keep the rules of the chosen antecedent, then extend it by every later column."""
@@ -210,15 +194,13 @@ class Searcher:
                 continue
             if not self.split(n_named, column, low, high):
                 continue
-            if self.is_partial:
-                self.split_changed(n_named, column, changed_low, changed_high)
             for value in range(self.n_values[column]):
                 start = self.begin[n_named, value]
                 if start < 0 or self.rows[n_named + 1, start] >= self.n_private:
                     continue
-                if (
-                    self.is_partial
-                    and self.changed_begin[n_named, value] == self.changed_end[n_named, value]
+                if self.is_best_kept and (
+                    (n_named > 0 and self.end[n_named, value] - start == high - low)
+                    or self.is_needless(column, value)
                 ):
                     continue
                 self.chosen[column] = value
@@ -228,12 +210,28 @@ class Searcher:
                     n_named + 1,
                     start,
                     self.end[n_named, value],
-                    self.changed_begin[n_named, value] if self.is_partial else 0,
-                    self.changed_end[n_named, value] if self.is_partial else 0,
                     column + 1,
                 )
             self.chosen[column] = -1
         return 0
+
+    @cython.cfunc
+    def is_needless(self, column: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.bint:
+        """Whether a better antecedent appears in the same rows: a shorter one, or an earlier one.
+
+        All rows with the item may show a value that the antecedent names, which then is needless,
+        or be the rows with an item of an earlier column.
+        """
+        other: cython.Py_ssize_t
+        shown: cython.int
+        for other in range(self.n_columns if self.implied.shape[0] > 0 else 0):
+            shown = self.implied[column, value, other]
+            if shown >= 0 and (
+                self.chosen[other] >= 0
+                or (other < column and self.implied[other, shown, column] == value)
+            ):
+                return True
+        return False
 
     @cython.cfunc
     def share_before(self, column: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.double:
@@ -280,38 +278,6 @@ class Searcher:
                 self.rows[n_named + 1, self.end[n_named, value]] = self.rows[n_named, i]
                 self.end[n_named, value] += 1
         return True
-
-    @cython.cfunc
-    def split_changed(
-        self,
-        n_named: cython.Py_ssize_t,
-        column: cython.Py_ssize_t,
-        low: cython.Py_ssize_t,
-        high: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
-        """Split the changed rows by the values of a column."""
-        n_values: cython.Py_ssize_t = self.n_values[column]
-        value: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        n_placed: cython.int = 0
-        for value in range(n_values):
-            self.changed_end[n_named, value] = 0
-        for i in range(low, high):
-            value = self.wide[column, self.changed[n_named, i]]
-            if value < n_values:
-                self.changed_end[n_named, value] += 1
-        for value in range(n_values):
-            self.changed_begin[n_named, value] = n_placed
-            n_placed += self.changed_end[n_named, value]
-            self.changed_end[n_named, value] = self.changed_begin[n_named, value]
-        for i in range(low, high):
-            value = self.wide[column, self.changed[n_named, i]]
-            if value < n_values:
-                self.changed[n_named + 1, self.changed_end[n_named, value]] = self.changed[
-                    n_named, i
-                ]
-                self.changed_end[n_named, value] += 1
-        return 0
 
     @cython.cfunc
     def find_consequents(

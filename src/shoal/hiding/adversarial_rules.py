@@ -4,7 +4,8 @@ Owners choose cell by cell what must not be known. The other cells may still rev
 show X have y in column Y, both where Y is visible and where it is private. `shoal.hiding.mining`
 finds such rules in codes; this module states them in the values of a table or a data frame, the
 worst first, with the cells that they predict. These cells are found on demand, for many rules at
-once.
+once. If columns repeat one another, exponentially many antecedents appear in the same rows, and one
+minimal antecedent stands for all of these.
 
 References
 ----------
@@ -31,9 +32,14 @@ from shoal.core.table import MOST_ROWS, Table
 from shoal.hiding._follow_kernels import find_members
 from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE
 from shoal.hiding.coded_rows import CodedRows, mark_frame
-from shoal.hiding.mining import Category, base_rates, categorize
-from shoal.hiding.mining import mine as mine_codes
-from shoal.hiding.rules import CodedRule, CodedRules
+from shoal.hiding.mining import (
+    Category,
+    CondensedRules,
+    base_rates,
+    categorize,
+    mine_or_condense,
+)
+from shoal.hiding.rules import MOST_STEPS, CodedRule, CodedRules
 
 Cell = tuple[str | int, str]
 """The key of a row, or its position in a frame, and a column."""
@@ -182,10 +188,20 @@ class AdversarialRules(Sequence[AdversarialRule]):
     Rules that rightly predict more private cells come first; then the order is by hidden
     confidence, public confidence and support, descending, and by the number of columns that they
     name. Rules are kept as arrays, and made into objects one by one.
+
+    If `is_condensed`, antecedents that appear in the same rows are represented by one of them, of
+    which no column can be left out. The cells that the rules predict are those of all.
     """
 
     _coded: CodedRules
     _source: HiddenRows
+    # The longest antecedents that appear in the same rows, if the rules are condensed.
+    _closed: CodedRules | None = None
+
+    @property
+    def is_condensed(self) -> bool:
+        """Whether one rule stands for all whose antecedents appear in the same rows."""
+        return self._closed is not None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -234,7 +250,9 @@ class AdversarialRules(Sequence[AdversarialRule]):
         One row per row of the table and one column per column, in the order of a frame or of a
         table's keys. Blanking one of these cells weakens a rule.
         """
-        return self._coded.sensitive(self._source.rows.codes, self._source.state)
+        # The longest antecedents name every column that some other one names.
+        rules = self._coded if self._closed is None else self._closed
+        return rules.sensitive(self._source.rows.codes, self._source.state)
 
     @property
     def by_column(self) -> Mapping[str, AdversarialRules]:
@@ -261,7 +279,8 @@ class AdversarialRules(Sequence[AdversarialRule]):
         return categorize(rows.codes, self._source.state, coded, delta=self.delta, gamma=self.gamma)
 
     def _take(self, which: npt.NDArray[np.integer[Any]] | Flags) -> AdversarialRules:
-        return AdversarialRules(self._coded.take(which), self._source)
+        closed = None if self._closed is None else self._closed.take(which)
+        return AdversarialRules(self._coded.take(which), self._source, closed)
 
     def __len__(self) -> int:
         return len(self._coded)
@@ -283,9 +302,10 @@ class AdversarialRules(Sequence[AdversarialRule]):
     def __repr__(self) -> str:
         plural = "" if len(self) == 1 else "s"
         n_about = len(np.unique(self._coded.column))
+        condensed = ", one per set of rows," if self.is_condensed else ""
         return (
-            f"AdversarialRules({len(self)} rule{plural} about {n_about} of {len(self.columns)} "
-            f"columns, {self.n_private} private cells)"
+            f"AdversarialRules({len(self)} rule{plural}{condensed} about {n_about} of "
+            f"{len(self.columns)} columns, {self.n_private} private cells)"
         )
 
 
@@ -296,6 +316,7 @@ def mine_adversarial_rules(
     gamma: Number = 0.001,
     max_len: int | None = None,
     hidden: object = None,
+    max_work: int = MOST_STEPS,
 ) -> AdversarialRules:
     """Find all rules by which private cells can be guessed from the other cells.
 
@@ -319,16 +340,22 @@ def mine_adversarial_rules(
         The most columns that an antecedent names. Default: None, all of them.
     hidden
         Further cells that are blanked already, K, in the same forms. Default: None.
+    max_work
+        The most cells that the search may look at. On wide tables that is estimated first. Default:
+        2e11, some minutes.
 
     Returns
     -------
     The rules, the worst first, in the values of the frame or the texts of the table. They show
-    values of private cells, and are meant for the owner of the table only.
+    values of private cells, and are meant for the owner of the table only. If there are more than a
+    million, and on average more than eight whose antecedents appear in the same rows, one of these
+    stands for the others: see `AdversarialRules`. With `max_len` every rule is listed.
 
     Raises
     ------
     ParameterError
-        If a threshold is out of range, or cells are named that the table does not have.
+        If a threshold is out of range, cells are named that the table does not have, there are too
+        many rules, or the search would take too long.
     DataError
         If the columns of a frame cannot be coded.
 
@@ -357,7 +384,17 @@ def mine_adversarial_rules(
     rows, marks, blanked = _marked(table, cells, PrivateCells.of(hidden))
     state = np.where(marks, PRIVATE, np.where(blanked, BLANKED, VISIBLE)).astype(np.uint8)
     source = HiddenRows(rows, state, read_delta(delta), read_gamma(gamma, rows.n_rows))
-    found = mine_codes(rows.codes, state, delta=source.delta, gamma=source.gamma, max_len=max_len)
+    found = mine_or_condense(
+        rows.codes,
+        state,
+        delta=source.delta,
+        gamma=source.gamma,
+        max_len=max_len,
+        max_work=max_work,
+    )
+    if isinstance(found, CondensedRules):
+        order = _worst_first(found.shortest)
+        return AdversarialRules(found.shortest.take(order), source, found.closed.take(order))
     return AdversarialRules(found.take(_worst_first(found)), source)
 
 

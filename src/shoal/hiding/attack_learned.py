@@ -9,9 +9,6 @@ blanks betrays these. A second adversary, who is blind to patterns, shows how mu
 References
 ----------
 [Aggarwal06] (see `shoal.hiding`) sections 2 and 5.
-
-[Ke17] G. Ke et al.: LightGBM: a Highly Efficient Gradient Boosting Decision Tree. NIPS 2017; the
-trees are scikit-learn's of that kind.
 """
 
 from __future__ import annotations
@@ -21,14 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Flags, Floats, Small
+from shoal.core.arrays import Codes, Flags, Small
 from shoal.core.attack import Experiment
 from shoal.core.declared import changed, declared
-from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError, suggestion
 from shoal.core.findings import Guesses, Risk
 from shoal.core.manifest import Manifest
@@ -36,9 +32,8 @@ from shoal.core.parameters import OptionalExact, OptionalTexts, exact_number, te
 from shoal.core.progress import following
 from shoal.core.table import HIDDEN, Rows
 from shoal.hiding.attack_rules import CellAttack, assumed_protection
+from shoal.hiding.boosted_trees import FEWEST_CELLS, MOST_CLASSES, SEED, BoostedTrees, Lesson
 
-_SEED = 0
-"""The adversary's draws are her own: nothing depends on a secret."""
 _MOST_TARGETS = 3
 """The most columns that are attacked if no target is named."""
 
@@ -161,13 +156,19 @@ class Learned(CellAttack):
             )
         names = ("naive",) if experiment is None else ("naive", "blind", "aware")
         found: dict[str, list[Guesses]] = {name: [] for name in names}
-        for target in following(self._places(rows)):
-            lessons = {"naive": _visible_lesson(rows, target)}
-            if experiment is not None:
-                trial = _publish_repeatedly(rows, target, experiment, self.max_rows)
-                lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
-            for name, lesson in lessons.items():
-                found[name].append(_fill_in(rows, target, lesson.sampled(self.max_rows)))
+        targets = self._places(rows)
+        trials: dict[int, _Trial] = {}
+        # Half of the work is publishing, the other half is learning.
+        for half in following(("publish", "learn")):
+            if half == "publish" and experiment is not None:
+                trials = _publish_repeatedly(rows, targets, experiment, self.max_rows)
+            for target in following(targets) if half == "learn" else ():
+                lessons = {"naive": _visible_lesson(rows, target)}
+                if target in trials:
+                    trial = trials[target]
+                    lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
+                for name, lesson in lessons.items():
+                    found[name].append(_fill_in(rows, target, lesson.sampled(self.max_rows)))
         return {name: Guesses.join(parts) for name, parts in found.items()}
 
     def _places(self, rows: Rows) -> list[int]:
@@ -205,6 +206,15 @@ class _Trial:
     value: Codes
     blank: Flags
 
+    @classmethod
+    def join(cls, parts: Sequence[_Trial]) -> _Trial:
+        """Return the cells of several tables."""
+        return cls(
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.blank for part in parts]),
+        )
+
     def lesson(self) -> Lesson:
         """Return each row as it was published."""
         shown = np.where(self.blank, HIDDEN, self.codes)
@@ -212,30 +222,85 @@ class _Trial:
 
     def permuted(self) -> Lesson:
         """Return each row with the blanks of another row in place of its own."""
-        order = np.random.default_rng(_SEED).permutation(len(self.value))
+        order = np.random.default_rng(SEED).permutation(len(self.value))
         return _Trial(self.codes, self.value, self.blank[order]).lesson()
 
 
-def _publish_repeatedly(rows: Rows, target: int, experiment: Experiment, n_enough: int) -> _Trial:
-    """Draw private cells in a table of her own and publish it, until there are enough of them."""
-    generator = np.random.default_rng(_SEED)
-    codes, is_unknown = _own_table(rows, target, generator)
+def _publish_repeatedly(
+    rows: Rows, targets: Sequence[int], experiment: Experiment, n_enough: int
+) -> dict[int, _Trial]:
+    """Draw private cells in tables of her own and publish them, until there are enough of them.
+
+    The targets share a table, and what is published of it, if enough rows are complete.
+    """
+    n_complete = int(np.count_nonzero(~rows.is_hidden.any(axis=1)))
+    sets = [targets] if n_complete >= _FEWEST_COMPLETE else [[target] for target in targets]
+    return {
+        target: trial
+        for together in following(sets)
+        if together
+        for target, trial in _publish_own_table(rows, together, experiment, n_enough).items()
+    }
+
+
+def _publish_own_table(
+    rows: Rows, targets: Sequence[int], experiment: Experiment, n_enough: int
+) -> dict[int, _Trial]:
+    """Publish one table of her own, each time with other cells of the targets private.
+
+    A cell is private a second time only after all others of its column were, so that she learns
+    from as many different rows as she can.
+    """
+    generator = np.random.default_rng(SEED)
+    codes, is_unknown = _own_table(rows, targets[0], generator)
+    known = np.where(is_unknown, HIDDEN, codes)
     n_rows, n_columns = codes.shape
-    trials = [(codes[:0], codes[:0, target], is_unknown[:0])]
+    turns = {target: _Turns(_n_private(experiment, target, n_rows), n_rows) for target in targets}
+    value = codes.astype(np.int64)
+    found = {target: [_Trial(codes[:0], value[:0, target], is_unknown[:0])] for target in targets}
     n_draws = min(max(_MOST_SIMULATED // max(n_rows, 1), _FEWEST_DRAWS), _MOST_DRAWS)
-    n_private = math.ceil(max(float(experiment.shares[target]), _LEAST_SHARE) * n_rows)
-    for _ in range(n_draws if n_rows else 0):
+    n_cells = dict.fromkeys(targets, 0)
+    for _ in following(range(n_draws if n_rows else 0)):
         marks = generator.random((n_rows, n_columns)) < experiment.shares
-        # A fixed number, so that there are some in the smallest table.
-        marks[:, target] = generator.permutation(n_rows) < n_private
+        for target, turn in turns.items():
+            # A fixed number, so that there are some in the smallest table.
+            marks[:, target] = turn.marks(generator)
         is_blank = experiment.publish(codes.copy(), marks.copy()) == HIDDEN
-        taken = marks[:, target]
-        known = np.where(is_unknown, HIDDEN, codes)[taken]
-        trials.append((known, codes[taken, target], is_blank[taken]))
-        if sum(len(trial[1]) for trial in trials) >= n_enough:
+        for target in targets:
+            taken = marks[:, target]
+            found[target].append(_Trial(known[taken], value[taken, target], is_blank[taken]))
+            n_cells[target] += int(taken.sum())
+        if min(n_cells.values()) >= n_enough:
             break
-    known, value, blank = (np.concatenate(parts) for parts in zip(*trials, strict=True))
-    return _Trial(known, value.astype(np.int64), blank)
+    return {target: _Trial.join(parts) for target, parts in found.items()}
+
+
+def _n_private(experiment: Experiment, target: int, n_rows: int) -> int:
+    return math.ceil(max(float(experiment.shares[target]), _LEAST_SHARE) * n_rows)
+
+
+@dataclass
+class _Turns:
+    """Which rows of a column are private at each turn: others each time, until all were."""
+
+    n_private: int
+    n_rows: int
+
+    def __post_init__(self) -> None:
+        self._left = np.empty(0, dtype=np.int64)
+
+    def marks(self, generator: np.random.Generator) -> Flags:
+        """Mark the rows that are private at the next turn."""
+        marks = np.zeros(self.n_rows, dtype=bool)
+        marks[self._left[: self.n_private]] = True
+        n_lacking = self.n_private - len(self._left)
+        self._left = self._left[self.n_private :]
+        if n_lacking > 0:
+            again = generator.permutation(self.n_rows)
+            chosen = again[~marks[again]][:n_lacking]
+            marks[chosen] = True
+            self._left = again[~np.isin(again, chosen)]
+        return marks
 
 
 def _own_table(rows: Rows, target: int, generator: np.random.Generator) -> tuple[Small, Flags]:
@@ -266,7 +331,7 @@ def _fill_in(rows: Rows, target: int, lesson: Lesson) -> Guesses:
     if not len(row) or not n_cells:
         return Guesses.join([])
     values, counts = np.unique(lesson.value, return_counts=True)
-    n_needed = max(_FEWEST_CELLS, 2 * min(len(values), _MOST_CLASSES + 1))
+    n_needed = max(FEWEST_CELLS, 2 * min(len(values), MOST_CLASSES + 1))
     if len(values) == 1 or n_cells < n_needed:
         value = np.full(len(row), values[counts.argmax()])
         belief = np.full(len(row), counts.max() / n_cells)
@@ -278,167 +343,3 @@ def _fill_in(rows: Rows, target: int, lesson: Lesson) -> Guesses:
         reason = trees.reason()
     same = np.zeros(len(row), dtype=np.int64)
     return Guesses(row, same + target, value, belief, same, (reason,))
-
-
-# --- boosted trees --------------------------------------------------------------------------------
-#
-# Trees take numbers: an ordered column is represented by its codes, a categorical one by its most
-# frequent values with one number for all others, and a suppressed cell as missing. On request, the
-# blank cells and their number are features too.
-
-_FEWEST_CELLS = 40
-"""No tree can be learned from fewer: it has two leaves with half as many cells each."""
-_MOST_CLASSES = 32
-_MOST_CATEGORIES = 254
-"""The model accepts 255; the last one stands for the rest."""
-_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 450, 12, 50
-_N_SAMPLED = 500
-"""The number of cells that decide which columns contribute most."""
-_LEAST_LOSS = 0.002
-"""Columns that change the mean logarithm of probabilities by less contribute nothing."""
-_LEAST_PROBABILITY = 1e-12
-_N_NAMED = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """Cells of the target whose values are known.
-
-    For each cell, `shown` has the visible cells of its row, and `HIDDEN` in place of the others;
-    `blank` marks the suppressed cells of its row, or is None if these are not to be learned from.
-    """
-
-    shown: Small
-    blank: Flags | None
-    value: Codes
-
-    def sampled(self, n_most: int) -> Lesson:
-        """Draw `n_most` of the cells, if there are more."""
-        if len(self.value) <= n_most:
-            return self
-        taken = np.random.default_rng(_SEED).choice(len(self.value), n_most, replace=False)
-        blank = None if self.blank is None else self.blank[taken]
-        return Lesson(self.shown[taken], blank, self.value[taken])
-
-
-class BoostedTrees:
-    """Boosted trees for one column, and how the other columns are represented.
-
-    Features come in one group per column, its value and whether it is blank, and one for the number
-    of blanks.
-    """
-
-    def __init__(self, domains: tuple[Domain, ...], target: int, lesson: Lesson) -> None:
-        from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - an extra
-
-        self.lesson = lesson
-        self.columns = tuple(domain.column for domain in domains)
-        self.others = [place for place in range(len(domains)) if place != target]
-        # Trees cannot deal with a column without a visible cell.
-        self.places = {
-            place: _places_of_categories(lesson.shown[:, place], domains[place])
-            for place in self.others
-            if (lesson.shown[:, place] != HIDDEN).any()
-        }
-        self.classes = _most_frequent(lesson.value, _MOST_CLASSES)
-        features, self.group = self.features(lesson.shown, lesson.blank)
-        label = self.label(lesson.value)
-        n_models = len(np.unique(label))
-        n_rounds = _MOST_TREES // (1 if n_models == 2 else n_models)
-        is_categorical = np.zeros(features.shape[1], dtype=bool)
-        is_categorical[: len(self.places)] = [
-            not domains[place].type.has_order for place in self.places
-        ]
-        self.trees: Any = HistGradientBoostingClassifier(
-            max_iter=min(max(n_rounds, _FEWEST_ROUNDS), _MOST_ROUNDS),
-            max_leaf_nodes=8,
-            min_samples_leaf=_FEWEST_CELLS // 2,
-            l2_regularization=10.0,
-            categorical_features=is_categorical,
-            early_stopping=False,
-            random_state=_SEED,
-        )
-        with _one_thread():
-            self.trees.fit(features, label)
-
-    def features(self, shown: Small, blank: Flags | None) -> tuple[Floats, Codes]:
-        """Return the features of rows, and the group of each feature."""
-        parts = [_placed(shown[:, place], places) for place, places in self.places.items()]
-        groups = list(self.places)
-        if blank is not None:
-            parts += [blank[:, place].astype(np.float64) for place in self.others]
-            parts.append(blank[:, self.others].sum(axis=1).astype(np.float64))
-            groups += [*self.others, len(self.columns)]
-        # At least one feature is required.
-        parts.append(np.zeros(len(shown)))
-        groups.append(-1)
-        return np.column_stack(parts), np.array(groups)
-
-    def label(self, value: Codes) -> Codes:
-        """Number the values that are learned; others have the last number."""
-        order = np.argsort(self.classes)
-        place = np.searchsorted(self.classes, value, sorter=order)
-        found = order[np.minimum(place, len(order) - 1)]
-        return np.where(self.classes[found] == value, found, len(order))
-
-    def predict(self, shown: Small, blank: Flags | None) -> tuple[Codes, Floats]:
-        """Return the most probable of the values that are learned, and its probability."""
-        with _one_thread():
-            probability = self.trees.predict_proba(self.features(shown, blank)[0])
-        best = probability[:, : len(self.classes)].argmax(axis=1)
-        return self.classes[best], probability[np.arange(len(best)), best]
-
-    def reason(self) -> str:
-        """Name the columns that contribute most: without them the known values are less likely."""
-        sample = self.lesson.sampled(_N_SAMPLED)
-        features, _ = self.features(sample.shown, sample.blank)
-        label = self.label(sample.value)
-        before = self.likelihood(features, label)
-        order = np.random.default_rng(_SEED).permutation(len(label))
-        losses = {}
-        for group in sorted({*self.group.tolist()} - {-1}):
-            mixed = features.copy()
-            mixed[:, self.group == group] = features[np.ix_(order, self.group == group)]
-            losses[group] = before - self.likelihood(mixed, label)
-        told = sorted(losses, key=lambda group: -losses[group])[:_N_NAMED]
-        names = [*self.columns, "the number of blanks"]
-        by = ", ".join(names[group] for group in told if losses[group] > _LEAST_LOSS)
-        learned = f"learned from {len(self.lesson.value)} cells"
-        return f"{learned}, most by {by}" if by else f"{learned}, which say little"
-
-    def likelihood(self, features: Floats, label: Codes) -> float:
-        """Return the mean logarithm of the probabilities of labels."""
-        with _one_thread():
-            probability = self.trees.predict_proba(features)
-        of_label = probability[np.arange(len(label)), label]
-        return float(np.log(np.maximum(of_label, _LEAST_PROBABILITY)).mean())
-
-
-def _one_thread() -> Any:
-    """Keep trees in one thread: sums stay in one order, and busy machines gain nothing by more."""
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - it comes with scikit-learn
-
-    return threadpool_limits(limits=1, user_api="openmp")
-
-
-def _most_frequent(codes: Codes, n_most: int) -> Codes:
-    values, counts = np.unique(codes, return_counts=True)
-    most: Codes = values[np.argsort(-counts, kind="stable")[:n_most]].astype(np.int64)
-    return most
-
-
-def _places_of_categories(codes: Small, domain: Domain) -> Floats:
-    """Return for each code of a domain the number that represents it."""
-    if domain.type.has_order or domain.size <= _MOST_CATEGORIES + 1:
-        return np.arange(domain.size, dtype=np.float64)
-    frequent = _most_frequent(codes[codes != HIDDEN].astype(np.int64), _MOST_CATEGORIES)
-    places = np.full(domain.size, _MOST_CATEGORIES, dtype=np.float64)
-    places[frequent] = np.arange(len(frequent))
-    return places
-
-
-def _placed(codes: Small, places: Floats) -> Floats:
-    """Replace codes by their numbers, and `HIDDEN` by nothing."""
-    # The last entry is the one that HIDDEN takes.
-    placed: Floats = np.append(places, np.nan)[codes]
-    return placed

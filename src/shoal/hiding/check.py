@@ -5,7 +5,9 @@ private cells if enough rows show its antecedent and its column, a share of at l
 has the value, and it fires at a private cell; if hidden values count, a share of at least delta of
 the cells it fires at must have the value too. All rules are counted again here, one set of columns
 after the other: rows that show these columns are grouped by their values, and the values of every
-other column are counted in each group.
+other column are counted in each group. A group of rows that an earlier set of columns had is not
+followed again. Only the sets of values that appear in just these rows are counted, for those groups
+that have rules.
 
 References
 ----------
@@ -34,8 +36,10 @@ from shoal.core.verdict import Evidence, Verdict
 
 _VISIBLE, _PRIVATE, _BLANKED = 0, 1, 2
 _KEYS_A_ROW = 8
-_SET, _ROW = 1_000, 10
-"""The approximate number of operations per set of columns, and per row of it."""
+_SET, _ROW, _GROUP = 1_000, 10, 200
+"""The approximate number of operations per set of columns, per row of it, and per new group."""
+_EXACT_BITS, _NAME_BITS = 53, 96
+"""The bits of whole numbers that floats hold, and the fewest bits of the name of a group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +223,11 @@ def remaining_rules(
 
 
 class _Search:
-    """Enumerates all sets of columns, each with the groups of rows that show it."""
+    """Enumerates sets of columns, each with the groups of rows that show it and no earlier set.
+
+    A group has a name: sums of numbers drawn for its rows. With more than 90 random bits in it, two
+    of a million groups have the same name with a probability below 2**-50.
+    """
 
     def __init__(
         self,
@@ -241,6 +249,13 @@ class _Search:
         # For each number of rows, the fewest hits that are a share of at least delta of them.
         self.least = np.array([-(-share[0] * n // share[1]) for n in range(len(codes) + 1)])
         self.work = work
+        self.shown = np.where(state == _VISIBLE, codes, -1)
+        n_bits = _EXACT_BITS - len(codes).bit_length()
+        drawn = np.random.default_rng().integers(
+            0, 2**n_bits, (-(-_NAME_BITS // n_bits), len(codes))
+        )
+        self.row_names = drawn.astype(np.float64)
+        self.seen: set[bytes] = set()
         self.by_column: dict[int, int] = {}
         self.examples: dict[int, tuple[int, ...]] = {}
 
@@ -257,32 +272,63 @@ class _Search:
                 self.extend(kept, finer, (*named, column))
 
     def keep_groups(self, rows: Codes, key: Codes) -> tuple[Codes, Codes]:
-        """Leave out groups that have too few rows, or none with a private cell."""
+        """Leave out groups with too few rows or no private cell, and those seen before."""
         group, n_groups = _numbered(key)
         is_kept = np.bincount(group, minlength=n_groups) >= self.gamma
         is_kept &= np.bincount(group[self.has_private[rows]], minlength=n_groups) > 0
-        number = np.cumsum(is_kept) - 1
-        stays = is_kept[group]
-        return rows[stays], number[group[stays]]
+        rows, group = _only(is_kept, rows, group)
+        if not len(rows):
+            return rows, group
+        return _only(self.are_new(rows, group), rows, group)
+
+    def are_new(self, rows: Codes, group: Codes) -> Flags:
+        """Return which groups no earlier set of columns had.
+
+        What further columns make of a group, they made of the same rows when it came first.
+        """
+        names = np.column_stack(
+            [np.bincount(group, weights=drawn[rows]) for drawn in self.row_names]
+        )
+        is_new = np.zeros(len(names), dtype=bool)
+        for place, name in enumerate(names):
+            name_bytes = name.tobytes()
+            if name_bytes not in self.seen:
+                self.seen.add(name_bytes)
+                is_new[place] = True
+        self.work.spend(_GROUP * int(is_new.sum()))
+        return is_new
 
     def ask(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
         """Count the rules about every other column that have these groups as antecedents."""
+        n_groups = int(group.max()) + 1
+        found: dict[int, Counts] = {}
         for column in range(self.n_columns):
             if column in named:
                 continue
             self.work.spend(_ROW * len(rows))
             is_private = self.is_private[column][rows]
-            n_hidden = np.bincount(group[is_private], minlength=int(group.max()) + 1)
+            n_hidden = np.bincount(group[is_private], minlength=n_groups)
             asked = (n_hidden > 0)[group]
             if not asked.any():
                 continue
             n_rules = self.count_rules(column, rows[asked], group[asked], n_hidden)
-            if n_rules:
-                self.by_column[column] = self.by_column.get(column, 0) + n_rules
+            if n_rules.any():
+                found[column] = n_rules
                 self.examples.setdefault(column, named)
+        if not found:
+            return
+        n_antecedents = [
+            self.count_antecedents(rows[group == place])
+            if any(n_rules[place] for n_rules in found.values())
+            else 0
+            for place in range(n_groups)
+        ]
+        for column, n_rules in found.items():
+            n_all = sum(n * int(k) for n, k in zip(n_antecedents, n_rules.tolist(), strict=True))
+            self.by_column[column] = self.by_column.get(column, 0) + n_all
 
-    def count_rules(self, column: int, rows: Codes, group: Codes, n_hidden: Counts) -> int:
-        """Count the pairs of group and value that are rules about a column."""
+    def count_rules(self, column: int, rows: Codes, group: Codes, n_hidden: Counts) -> Counts:
+        """Count for each group the values that are rules about a column."""
         n_values = int(self.values[column].max(initial=0)) + 1
         is_public = self.is_visible[column][rows]
         n_public = np.bincount(group[is_public], minlength=len(n_hidden))
@@ -294,8 +340,49 @@ class _Search:
         if self.use_hidden and len(pairs):
             hidden = np.sort(key[self.is_private[column][rows]])
             hits = np.searchsorted(hidden, pairs, "right") - np.searchsorted(hidden, pairs, "left")
-            return int((hits >= self.least[n_hidden[of_group]]).sum())
-        return len(pairs)
+            of_group = of_group[hits >= self.least[n_hidden[of_group]]]
+        return np.bincount(of_group, minlength=len(n_hidden))
+
+    def count_antecedents(self, rows: Codes) -> int:
+        """Count the sets of values that are shown by these rows and no others."""
+        first = self.shown[rows[0]]
+        shared = np.flatnonzero((first >= 0) & (self.shown[rows] == first).all(axis=0))
+        self.work.spend(len(self.shown) * len(shared))
+        others = np.ones(len(self.shown), dtype=bool)
+        others[rows] = False
+        lacking = np.packbits(self.shown[others][:, shared] != first[shared], axis=1)
+        # Every other row must lack at least one of the values.
+        sets = {int.from_bytes(one.tobytes()) for one in np.unique(lacking, axis=0)}
+        n_padded = 8 * lacking.shape[1] - len(shared)
+        n_sets = _n_hitting({one >> n_padded for one in sets}, len(shared), self.work)
+        return n_sets - (not sets)
+
+
+def _only(is_kept: Flags, rows: Codes, group: Codes) -> tuple[Codes, Codes]:
+    """Keep some groups, and number these anew."""
+    if is_kept.all():
+        return rows, group
+    number = np.cumsum(is_kept) - 1
+    stays = is_kept[group]
+    return rows[stays], number[group[stays]]
+
+
+def _n_hitting(sets: set[int], n_elements: int, work: Work) -> int:
+    """Count the subsets of some elements that meet every set; sets are bits of a number."""
+    work.spend(_ROW * (1 + len(sets)) ** 2)
+    if 0 in sets:
+        return 0
+    smallest = [one for one in sets if not any(other & one == other != one for other in sets)]
+    if not smallest:
+        return int(2**n_elements)
+    used = 0
+    for one in smallest:
+        used |= one
+    bits = [1 << place for place in range(used.bit_length()) if used >> place & 1]
+    element = max(bits, key=lambda bit: sum(bool(one & bit) for one in smallest))
+    n_with = _n_hitting({one for one in smallest if not one & element}, len(bits) - 1, work)
+    n_without = _n_hitting({one & ~element for one in smallest}, len(bits) - 1, work)
+    return int(2 ** (n_elements - len(bits))) * (n_with + n_without)
 
 
 def _numbered(key: npt.NDArray[np.integer[Any]]) -> tuple[Codes, int]:

@@ -18,8 +18,7 @@ References
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
@@ -31,19 +30,25 @@ import numpy.typing as npt
 from shoal.core.arrays import Bytes, Codes, Counts, Small
 from shoal.core.errors import InternalError, ParameterError
 from shoal.core.exact import Number, check_blank_per_round
+from shoal.core.progress import Work
 from shoal.hiding._hide_kernels import Hider
 from shoal.hiding._restore_kernels import Restorer
-from shoal.hiding._search_kernels import Searcher
 from shoal.hiding.cells import BLANKED, HiddenTable, Limits, pack
+from shoal.hiding.hitting_set import minimum_hitting_set
+from shoal.hiding.row_sets import RowSets, RowSetSearch
 from shoal.hiding.rules import (
+    MOST_STEPS,
     CodedRules,
     FollowedRules,
     PackedRules,
     most_rules,
     refuse_more_rules,
+    refuse_more_steps,
 )
 
 _FEWER = "raise gamma or delta, or leave out columns."
+_REPEATED, _MANY = 8, 2**16
+"""Rules are condensed if there are more than so many, and on average more that are alike."""
 
 
 class Mode(StrEnum):
@@ -172,23 +177,37 @@ def hide(
     ([[2, 0]], 'MARGINALIZED')
     """
     chosen = _read_mode(mode)
-    can_shrink = chosen is not Mode.OBLIVIOUS and not single_pass
-    if shrink and not can_shrink:
+    if shrink and (chosen is Mode.OBLIVIOUS or single_pass):
         raise ParameterError(
             "Shrinking is not possible in mode oblivious, nor after a single pass.",
             hint="leave shrink out, or set it to False.",
         )
-    table = HiddenTable(codes, state)
-    limits = Limits.of(delta, gamma, table.n_rows, use_hidden=chosen is Mode.PAPER)
-    stated, n_cells = check_blank_per_round(blank_per_round), max(table.codes.size, 1)
-    n_together = min(stated, n_cells) if isinstance(stated, int) else math.ceil(stated * n_cells)
-    work = _Work(table, limits, single_pass)
-    if chosen is Mode.OBLIVIOUS:
-        return work.finish(table, chosen, 0, work.blank_columns())
-    work.blank_cells(n_together)
-    is_shrunk = chosen is Mode.PUBLIC if shrink is None else shrink
-    n_restored = work.restore() if can_shrink and is_shrunk else 0
-    return work.finish(table, chosen, n_restored, MappingProxyType({}))
+    work = _Work(HiddenTable(codes, state), delta, gamma, chosen, single_pass=single_pass)
+    blanked_for = work.run(blank_per_round, shrink)
+    return work.finish(chosen, blanked_for)
+
+
+def hidden_state(
+    codes: npt.NDArray[np.integer[Any]],
+    state: npt.NDArray[np.integer[Any]],
+    *,
+    delta: Number,
+    gamma: Number = 1,
+    mode: str = Mode.PUBLIC,
+    shrink: bool | None = None,
+) -> Bytes:
+    """Return the state of each cell in the end, as `hide` does, without an account of the rules.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 1], [0, 1], [0, 1], [1, 0]])
+    >>> state = np.array([[0, 0], [0, 0], [0, 1], [0, 0]])
+    >>> hidden_state(codes, state, delta=0.8, gamma=2).tolist()
+    [[0, 0], [0, 0], [2, 1], [0, 0]]
+    """
+    work = _Work(HiddenTable(codes, state), delta, gamma, _read_mode(mode), single_pass=False)
+    work.run(1, shrink)
+    return work.state
 
 
 def _read_mode(mode: str) -> Mode:
@@ -204,14 +223,20 @@ def _read_mode(mode: str) -> Mode:
 class _Work:
     """A table while cells of it are blanked and restored."""
 
-    def __init__(self, table: HiddenTable, limits: Limits, single_pass: bool) -> None:
+    def __init__(
+        self, table: HiddenTable, delta: Number, gamma: Number, mode: Mode, *, single_pass: bool
+    ) -> None:
+        limits = Limits.of(delta, gamma, table.n_rows, use_hidden=mode is Mode.PAPER)
+        self.table = table
+        self.mode = mode
         self.limits = limits
         self.single_pass = single_pass
+        self.n_restored = 0
         self.packed = pack(table, limits)
         # The packed codes at first: only cells that are visible there may be blanked.
         self.shown = self.packed.code.copy()
-        n_columns = table.n_columns
-        self.searcher = Searcher(self.packed, limits, n_columns, most_rules(n_columns))
+        self.search = RowSetSearch(self.packed, limits, Work(MOST_STEPS))
+        self.is_condensed = False
         self.found: list[PackedRules] = []
         self.cells: Codes = np.empty(0, dtype=np.int64)
         self.round: Codes = np.empty(0, dtype=np.int64)
@@ -219,6 +244,33 @@ class _Work:
     @property
     def n_rows(self) -> int:
         return int(self.shown.shape[1])
+
+    @property
+    def state(self) -> Bytes:
+        """The state of each cell as it is now."""
+        state = self.table.state.copy()
+        rows, columns = self.places
+        state[rows, columns] = BLANKED
+        return state
+
+    @property
+    def places(self) -> tuple[Codes, Codes]:
+        """The rows of the table and the columns of the blanked cells."""
+        n_rows = max(self.n_rows, 1)
+        return self.packed.order[self.cells % n_rows], self.cells // n_rows
+
+    def run(self, blank_per_round: Number, shrink: bool | None) -> Mapping[int, tuple[int, ...]]:
+        """Blank cells until no rule is left; return what mode oblivious blanks for each column."""
+        if self.mode is Mode.OBLIVIOUS:
+            return self.blank_columns()
+        stated, n_cells = check_blank_per_round(blank_per_round), max(self.table.codes.size, 1)
+        self.blank_cells(
+            min(stated, n_cells) if isinstance(stated, int) else math.ceil(stated * n_cells)
+        )
+        is_shrunk = self.mode is Mode.PUBLIC if shrink is None else shrink
+        if is_shrunk and not self.single_pass:
+            self.n_restored = self.restore()
+        return MappingProxyType({})
 
     def blank_cells(self, n_together: int) -> None:
         """Mine rules and blank cells in turn until no rule is left."""
@@ -236,14 +288,28 @@ class _Work:
             rules = self.mine_changed(cells, before)
 
     def mine_all(self) -> PackedRules:
-        with refuse_more_rules(self.packed.n_columns, _FEWER):
-            return PackedRules(*self.searcher.search())
+        return self.mine(self.search.all)
 
     def mine_changed(self, cells: Codes, wide: Small) -> PackedRules:
-        """Mine the rules whose counts a change of some cells can have changed."""
+        """Mine the rules whose counts a change of some cells can have changed.
+
+        An adversarial rule that is not among the known ones has lost or gained a row by the change,
+        and so has every rule of the same rows: otherwise one of these would have been known.
+        """
         rows = np.unique(cells % self.n_rows).astype(np.int32)
-        with refuse_more_rules(self.packed.n_columns, _FEWER):
-            return PackedRules(*self.searcher.search_changed(rows, wide))
+        return self.mine(lambda: self.search.changed(rows, wide))
+
+    def mine(self, search: Callable[[], RowSets]) -> PackedRules:
+        """List the rules of all antecedents, or one per set of rows if too many are alike."""
+        n_most = most_rules(self.packed.n_columns)
+        with refuse_more_rules(self.packed.n_columns, _FEWER), refuse_more_steps(_FEWER):
+            sets = search()
+        if not self.is_condensed:
+            try:
+                return sets.listed(min(n_most, max(_MANY, _REPEATED * len(sets.found))))
+            except OverflowError:
+                self.is_condensed = True
+        return sets.condensed()
 
     def restore(self) -> int:
         """Show cells again if no rule comes back, and return their number.
@@ -305,14 +371,11 @@ class _Work:
         self.cells = np.flatnonzero(is_blanked)
         self.round = np.zeros(len(self.cells), dtype=np.int64)
 
-    def finish(
-        self,
-        table: HiddenTable,
-        mode: Mode,
-        n_restored: int,
-        blanked_for: Mapping[int, tuple[int, ...]],
-    ) -> Hiding:
-        none = PackedRules(np.empty((0, table.n_columns), np.int32), np.empty((0, 6), np.int64))
+    def finish(self, mode: Mode, blanked_for: Mapping[int, tuple[int, ...]]) -> Hiding:
+        """Count the rules again, and return what was done."""
+        none = PackedRules(
+            np.empty((0, self.table.n_columns), np.int32), np.empty((0, 6), np.int64)
+        )
         rules, found_in = PackedRules.joined(self.found or [none])
         followed = FollowedRules.of(self.packed, rules, self.shown)
         counts = followed.count(self.packed)
@@ -320,17 +383,13 @@ class _Work:
             self.packed, rules.antecedent, rules.found, use_hidden=self.limits.use_hidden
         )
         order = unpacked.order
-        rows = self.packed.order[self.cells % max(self.n_rows, 1)]
-        columns = self.cells // max(self.n_rows, 1)
-        state = table.state.copy()
-        state[rows, columns] = BLANKED
         return Hiding(
             mode,
-            state,
-            np.column_stack([rows, columns]).astype(np.int64),
+            self.state,
+            np.column_stack(self.places).astype(np.int64),
             self.round,
             len(self.found),
-            n_restored,
+            self.n_restored,
             unpacked.take(order),
             found_in[order],
             _fates(counts, self.limits)[order],
@@ -350,78 +409,3 @@ def _fates(counts: Counts, limits: Limits) -> Bytes:
         ~is_found, Fate.INVALIDATED, np.where(fires, Fate.REMAINING, Fate.MARGINALIZED)
     ).astype(np.uint8)
     return fates
-
-
-# --- the smallest set that meets each of some sets ------------------------------------------------
-
-
-Set = frozenset[int]
-
-
-def minimum_hitting_set(sets: Collection[Set], *, n_steps: int = 100_000) -> tuple[int, ...]:
-    """Return a smallest set that meets each of some sets; after `n_steps`, the best found so far.
-
-    Finding it is hard in general, and quick for the columns of a table: these are few.
-
-    Examples
-    --------
-    >>> minimum_hitting_set([frozenset({0, 1}), frozenset({1, 2}), frozenset({2, 3})])
-    (1, 2)
-    """
-    minimal = _minimal(sets)
-    search = _Search(_greedy(minimal), n_steps)
-    search.extend(minimal, frozenset(), frozenset())
-    return tuple(sorted(search.best))
-
-
-def _minimal(sets: Collection[Set]) -> list[Set]:
-    """Leave out sets that contain another one; smaller sets come first."""
-    kept: list[Set] = []
-    for one in sorted(set(sets), key=lambda one: (len(one), sorted(one))):
-        if not any(other <= one for other in kept):
-            kept.append(one)
-    return kept
-
-
-def _greedy(sets: list[Set]) -> Set:
-    """Take the element that is in most sets, again and again, until all are met."""
-    chosen: set[int] = set()
-    left = sets
-    while left:
-        counts = Counter(element for one in left for element in one)
-        best = min(counts, key=lambda element: (-counts[element], element))
-        chosen.add(best)
-        left = [one for one in left if best not in one]
-    return frozenset(chosen)
-
-
-@dataclass
-class _Search:
-    """Branch and bound: every set has to be met by one of its elements."""
-
-    best: Set
-    n_steps: int
-
-    def extend(self, left: list[Set], chosen: Set, excluded: Set) -> None:
-        self.n_steps -= 1
-        if len(chosen) + _n_disjoint(left) >= len(self.best) or self.n_steps < 0:
-            return
-        if not left:
-            self.best = chosen
-            return
-        for element in sorted(min(left, key=lambda one: len(one - excluded)) - excluded):
-            still = [one for one in left if element not in one]
-            self.extend(still, chosen | {element}, excluded)
-            # Other branches need not try it: all sets with it were tried here.
-            excluded |= {element}
-
-
-def _n_disjoint(sets: list[Set]) -> int:
-    """Count sets that have nothing in common; each needs an element of its own."""
-    taken: set[int] = set()
-    n_disjoint = 0
-    for one in sets:
-        if taken.isdisjoint(one):
-            taken |= one
-            n_disjoint += 1
-    return n_disjoint

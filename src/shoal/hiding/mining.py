@@ -14,7 +14,8 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -25,11 +26,22 @@ import numpy.typing as npt
 from shoal.core.arrays import Bytes, Codes, Counts, Flags, Small
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, whole
+from shoal.core.progress import Work
 from shoal.hiding._search_kernels import Searcher
-from shoal.hiding.cells import NO_ITEM, PRIVATE, VISIBLE, HiddenTable, Limits, pack
-from shoal.hiding.rules import CodedRules, most_rules, refuse_more_rules
+from shoal.hiding.cells import NO_ITEM, PRIVATE, VISIBLE, HiddenTable, Limits, Packed, pack
+from shoal.hiding.row_sets import RowSets, RowSetSearch
+from shoal.hiding.rules import (
+    MOST_STEPS,
+    CodedRules,
+    PackedRules,
+    most_rules,
+    refuse_more_rules,
+    refuse_more_steps,
+)
 
 _FEWER = "raise gamma or delta, or let antecedents name fewer columns (max_len)."
+_CHEAPER = "raise gamma or delta, let antecedents name fewer columns (max_len), or raise max_work."
+_REPEATED, _MANY = 8, 2**20
 
 
 def mine(
@@ -40,6 +52,7 @@ def mine(
     gamma: Number = 1,
     max_len: int | None = None,
     use_hidden: bool = True,
+    max_work: int = MOST_STEPS,
 ) -> CodedRules:
     """Find all adversarial rules of a table.
 
@@ -47,12 +60,13 @@ def mine(
     confidence, public and hidden; a tie is adversarial. `gamma` is the fewest rows of a public set:
     a count if it is an integer, otherwise a share of the rows. `max_len` limits the columns that an
     antecedent names; default: None, all of them. Without `use_hidden`, any private cell that a rule
-    fires at is enough.
+    fires at is enough. `max_work` limits the cells that a search looks at; default: 2e11.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range, or there are more rules than can be kept.
+        If a parameter is out of range, there are more rules than can be kept, or the search would
+        take too long.
     DataError
         If the table has too many rows to be counted.
 
@@ -66,7 +80,8 @@ def mine(
     ones, if it is non-discriminative for some column; it may still predict other columns. Line 7
     removes columns that can no longer be predicted from the projected table; a longer antecedent
     may still name them. Here a column that cannot be predicted is dropped as a consequent only, and
-    an antecedent when no consequent is left.
+    an antecedent when no consequent is left. Antecedents that appear in the same rows are searched
+    once; if columns repeat one another, `mine_condensed` finds one rule instead of many.
 
     Examples
     --------
@@ -78,14 +93,124 @@ def mine(
     [CodedRule(column 0 -> column 1, public 2 of 2, hidden 1 of 1)]
     """
     table = HiddenTable(codes, state)
-    limits = Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden)
     longest = table.n_columns if max_len is None else whole("max_len", max_len, least=1)
-    packed = pack(table, limits)
-    searcher = Searcher(packed, limits, longest, most_rules(table.n_columns))
-    with refuse_more_rules(table.n_columns, _FEWER):
-        antecedent, found = searcher.search()
-    rules = CodedRules.of_packed(packed, antecedent, found, use_hidden=use_hidden)
-    return rules.take(rules.order)
+    search = _Search(table, Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden), max_work)
+    with search.refusing():
+        found = (
+            search.limited(longest)
+            if longest < table.n_columns
+            else search.sets().listed(most_rules(table.n_columns))
+        )
+    return search.unpacked(found)
+
+
+class _Search:
+    """A search for the rules of a table within limits."""
+
+    def __init__(self, table: HiddenTable, limits: Limits, max_work: int) -> None:
+        self.limits = limits
+        self.packed = pack(table, limits)
+        self.work = Work(max_work)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Raise `ParameterError` if there are too many rules, or the search takes too long."""
+        with refuse_more_rules(self.packed.n_columns, _FEWER), refuse_more_steps(_CHEAPER):
+            yield
+
+    def sets(self) -> RowSets:
+        return RowSetSearch(self.packed, self.limits, self.work).all()
+
+    def limited(self, max_len: int) -> PackedRules:
+        most = most_rules(self.packed.n_columns)
+        return PackedRules(*Searcher(self.packed, self.limits, max_len, most).search())
+
+    def unpacked(self, rules: PackedRules) -> CodedRules:
+        """Return rules in the codes of the table, in their order."""
+        unpacked = self.in_codes(rules)
+        return unpacked.take(unpacked.order)
+
+    def condensed(self, sets: RowSets) -> CondensedRules:
+        shortest, closed = self.in_codes(sets.condensed()), self.in_codes(sets.closed())
+        order = shortest.order
+        return CondensedRules(shortest.take(order), closed.take(order))
+
+    def in_codes(self, rules: PackedRules) -> CodedRules:
+        use_hidden = self.limits.use_hidden
+        return CodedRules.of_packed(
+            self.packed, rules.antecedent, rules.found, use_hidden=use_hidden
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CondensedRules:
+    """Adversarial rules, one for each set of rows, column and value.
+
+    `shortest` names a minimal antecedent of the set of rows, and `closed` the longest one, all
+    items that these rows share. Every other antecedent between the two that appears in the same
+    rows makes a rule with the same counts. Both have the same rules in the same order.
+    """
+
+    shortest: CodedRules
+    closed: CodedRules
+
+
+def mine_condensed(
+    codes: npt.NDArray[np.integer[Any]],
+    state: npt.NDArray[np.integer[Any]],
+    *,
+    delta: Number,
+    gamma: Number = 1,
+    use_hidden: bool = True,
+    max_work: int = MOST_STEPS,
+) -> CondensedRules:
+    """Find one adversarial rule for each set of rows in which antecedents appear.
+
+    Parameters and errors are those of `mine`, which lists every rule. Columns that repeat others
+    multiply these, and change nothing here. Both predict the same cells.
+
+    Examples
+    --------
+    The first two columns say the same.
+
+    >>> codes = np.array([[0, 5, 1], [0, 5, 1], [0, 5, 1], [1, 6, 0]])
+    >>> state = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0]])
+    >>> len(mine(codes, state, delta=0.8, gamma=2))
+    3
+    >>> rules = mine_condensed(codes, state, delta=0.8, gamma=2)
+    >>> dict(rules.shortest[0].antecedent), dict(rules.closed[0].antecedent)
+    ({0: 0}, {0: 0, 1: 5})
+    """
+    table = HiddenTable(codes, state)
+    search = _Search(table, Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden), max_work)
+    with search.refusing():
+        return search.condensed(search.sets())
+
+
+def mine_or_condense(
+    codes: npt.NDArray[np.integer[Any]],
+    state: npt.NDArray[np.integer[Any]],
+    *,
+    delta: Number,
+    gamma: Number,
+    max_len: int | None,
+    max_work: int,
+) -> CodedRules | CondensedRules:
+    """Mine as `mine` does; condense the rules if there are too many that are alike.
+
+    That is, more than a million of them, and on average more than eight for each that differs.
+    """
+    table = HiddenTable(codes, state)
+    if max_len is not None and max_len < table.n_columns:
+        return mine(codes, state, delta=delta, gamma=gamma, max_len=max_len, max_work=max_work)
+    search = _Search(table, Limits.of(delta, gamma, table.n_rows, use_hidden=True), max_work)
+    with search.refusing():
+        sets = search.sets()
+        most, n_few = most_rules(table.n_columns), max(_MANY, _REPEATED * len(sets.found))
+        try:
+            return search.unpacked(sets.listed(min(most, n_few)))
+        except OverflowError:
+            return search.condensed(sets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +243,39 @@ def find_best_rules(codes: Small, is_hidden: Flags, limits: Limits, max_len: int
     cell = np.full(is_hidden.shape, -1, dtype=np.int64)
     cell[row, column] = np.arange(len(row))
     searcher = Searcher(packed, limits, max_len, 0)
-    best, named = searcher.search_best(np.ascontiguousarray(cell[packed.order].T), len(row))
+    of_packed = np.ascontiguousarray(cell[packed.order].T)
+    best, named = searcher.search_best(of_packed, len(row), _implied(packed))
     found = np.flatnonzero(best[:, 2])
     hits, n_public, _, value = best[found].T
     row, column = row[found], column[found]
     predicted = packed.unpack_value(column, value).astype(np.int64)
     return BestRules(row, column, predicted, hits, n_public, named[found])
+
+
+_MOST_COMPARED = 2**28
+
+
+def _implied(packed: Packed) -> Small:
+    """Return for each column and value what all rows with it show in each column, or -1.
+
+    It is empty for tables in which finding that would take too long.
+    """
+    code, n_values = packed.code, packed.n_values
+    n_columns, n_rows = code.shape
+    n_each = int(n_values.max(initial=0))
+    if not n_rows or not n_each or max(n_rows, n_each) * n_columns**2 > _MOST_COMPARED:
+        return np.empty((0, 0, 0), dtype=np.int32)
+    implied = np.full((n_columns, n_each, n_columns), -1, dtype=np.int32)
+    for column in range(n_columns):
+        order = np.argsort(code[column], kind="stable")
+        values, start = np.unique(code[column, order], return_index=True)
+        some = code[:, order]
+        least, most = (reduce.reduceat(some, start, axis=1) for reduce in (np.minimum, np.maximum))
+        is_shared = (least == most) & (least < n_values[:, np.newaxis])
+        is_shared[column] = False
+        is_item = values < n_values[column]
+        implied[column, values[is_item]] = np.where(is_shared, least, -1).T[is_item]
+    return implied
 
 
 def base_rates(

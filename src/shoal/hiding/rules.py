@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Small, Words, marks_of, words_of
 from shoal.core.errors import ParameterError
+from shoal.core.progress import TooMuchWork
 from shoal.hiding._follow_kernels import count_rules, find_members, index_by_row
 from shoal.hiding.cells import NO_ITEM, PRIVATE, VISIBLE, HiddenTable, Packed
 
@@ -255,6 +256,21 @@ def refuse_more_rules(n_columns: int, hint: str) -> Iterator[None]:
         raise ParameterError(
             f"There are more than {most_rules(n_columns)} adversarial rules, too many to be kept.",
             hint=hint,
+        ) from None
+
+
+MOST_STEPS = 200_000_000_000
+"""The default limit of a search, in cells that are looked at: some minutes."""
+
+
+@contextmanager
+def refuse_more_steps(hint: str) -> Iterator[None]:
+    """Raise `ParameterError` with a hint if a search takes more steps than allowed."""
+    try:
+        yield
+    except TooMuchWork as error:
+        raise ParameterError(
+            f"The search for adversarial rules takes {error}.", hint=hint
         ) from None
 
 

@@ -26,7 +26,7 @@ from shoal.core.release import Published
 from shoal.core.table import HIDDEN, Rows
 from shoal.hiding.attack_rules import protection_of
 from shoal.hiding.cells import PRIVATE, VISIBLE
-from shoal.hiding.hiding import hide
+from shoal.hiding.hiding import hidden_state
 from shoal.release.opened import Release
 from shoal.release.people import Uncovered, uncover
 from shoal.release.witnesses import read_witnesses
@@ -206,7 +206,7 @@ def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
     shrink = manifest.parameters.get("shrink")
 
     def publish(codes: Small, private: Flags) -> Small:
-        hiding = hide(
+        state = hidden_state(
             codes,
             np.where(private, PRIVATE, VISIBLE),
             delta=claim.delta,
@@ -214,7 +214,7 @@ def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
             mode=claim.mode,
             shrink=bool(shrink),
         )
-        shown: Small = np.where(hiding.state == VISIBLE, codes, HIDDEN).astype(np.int32)
+        shown: Small = np.where(state == VISIBLE, codes, HIDDEN).astype(np.int32)
         return shown
 
     return Experiment(publish, truth.is_private.mean(axis=0))

@@ -210,7 +210,7 @@ def test_where_few_rows_are_complete_other_cells_are_drawn_and_not_learned_from(
     marks[5:, 2] = True
     rows = rows_of(codes, marks)
     publisher = Watched()
-    trial = learned._publish_repeatedly(rows, 0, Experiment(publisher, np.zeros(3)), 20_000)
+    trial = learned._publish_repeatedly(rows, [0], Experiment(publisher, np.zeros(3)), 20_000)[0]
     asked, _ = publisher.asked[0]
     shows = ~marks[:, 0]
     assert len(asked) == shows.sum()
@@ -231,8 +231,27 @@ def test_large_tables_are_published_in_part(monkeypatch):
     codes = draw(3, 3)
     publisher = Watched()
     experiment = Experiment(publisher, np.zeros(2))
-    learned._publish_repeatedly(rows_of(codes, mark(codes, 0)), 0, experiment, 20_000)
+    learned._publish_repeatedly(rows_of(codes, mark(codes, 0)), [0], experiment, 20_000)
     assert [len(asked) for asked, _ in publisher.asked] == [700] * 3
+
+
+def test_targets_share_tables_in_which_cells_are_private_in_turn():
+    codes = draw(3, 3, 3, n_rows=6_000)
+    publisher = Watched()
+    experiment = Experiment(publisher, np.array([0.0, 0.3, 0.02]))
+    trials = learned._publish_repeatedly(
+        rows_of(codes, np.zeros(codes.shape, dtype=bool)), [0, 1], experiment, 20_000
+    )
+    private = np.array([marks for _, marks in publisher.asked])
+    assert len(private) == 20
+    # A target is private in at least a tenth of the rows each time.
+    assert (private[:, :, 0].sum(axis=1) == 600).all()
+    assert (private[:10, :, 0].sum(axis=0) == 1).all()
+    assert (private[10:, :, 0].sum(axis=0) == 1).all()
+    assert (private[:, :, 1].sum(axis=1) == 1_800).all()
+    assert (private[:, :, 1].sum(axis=0) == 6).all()
+    assert 0.01 < private[:, :, 2].mean() < 0.03
+    assert [len(trials[target].value) for target in (0, 1)] == [12_000, 36_000]
 
 
 # --- many values, few values ---------------------------------------------------------------------
