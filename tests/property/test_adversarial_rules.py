@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from shoal.core import kernels
 from shoal.hiding import hiding, mining, row_sets
 from shoal.hiding import rules as rules_module
-from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable, Limits
+from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable
 from shoal.hiding.check import remaining_rules
 from shoal.hiding.grades import grades
-from shoal.hiding.hiding import Fate, hide, minimum_hitting_set
+from shoal.hiding.hiding import Fate, Mode, hide
+from shoal.hiding.hitting_set import minimum_hitting_set
 from shoal.hiding.mining import base_rates, mine
 from shoal.hiding.rules import CodedRules, FollowedRules, PackedRules
 
@@ -448,7 +449,8 @@ def define_restoring(codes, state, cells, names, find_rules):
 @settings(max_examples=150)
 def test_cells_are_restored_while_no_known_rule_holds(example, delta, gamma, use_hidden):
     table = HiddenTable(example.codes, example.state)
-    work = hiding._Work(table, Limits.of(delta, gamma, table.n_rows, use_hidden=use_hidden), False)
+    mode = Mode.PAPER if use_hidden else Mode.PUBLIC
+    work = hiding._Work(table, delta, gamma, mode, single_pass=False)
     work.blank_cells(1)
     assume(work.found)
     packed, shown, n_rows = work.packed, work.shown, table.n_rows

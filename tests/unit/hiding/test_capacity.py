@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.core import kernels
+from shoal.core import kernels, progress
 from shoal.core.errors import ParameterError
+from shoal.core.progress import Work
+from shoal.hiding import row_sets
 from shoal.hiding import rules as capacity
-from shoal.hiding.cells import PRIVATE
+from shoal.hiding.cells import PRIVATE, HiddenTable, Limits, pack
 from shoal.hiding.hiding import hide
 from shoal.hiding.mining import mine
+from shoal.hiding.row_sets import Estimate, RowSetSearch
 from shoal.hiding.rules import most_rules
 
 THRESHOLDS = {"delta": 0.6, "gamma": 2}
@@ -83,5 +86,58 @@ def test_a_wide_table_at_low_thresholds_is_refused(find):
     generator = np.random.default_rng(0)
     codes = generator.integers(0, 3, (2_000, 40))
     state = np.where(generator.random(codes.shape) < 0.01, PRIVATE, 0).astype(np.uint8)
-    with pytest.raises(ParameterError, match="too many to be kept"):
+    with pytest.raises(ParameterError, match=r"too many to be kept|takes about"):
         find(codes, state, delta=0.5, gamma=1)
+
+
+def wide_table():
+    generator = np.random.default_rng(1)
+    codes = generator.integers(0, 2, (300, 30))
+    state = np.where(generator.random(codes.shape) < 0.02, PRIVATE, 0).astype(np.uint8)
+    return codes, state
+
+
+def test_a_search_that_would_take_too_long_is_refused_before_it_starts():
+    codes, state = wide_table()
+    asked = {"delta": 0.8, "gamma": 10}
+    with pytest.raises(ParameterError, match=r"takes about .* steps") as caught:
+        mine(codes, state, max_work=10**6, **asked)
+    assert caught.value.hint is not None
+    assert all(word in caught.value.hint for word in ("gamma", "max_len", "max_work"))
+    with pytest.raises(ParameterError) as again:
+        mine(codes, state, max_work=10**6, **asked)
+    assert str(again.value) == str(caught.value)
+    mine(codes, state, max_len=1, max_work=10**6, **asked)
+
+
+def test_a_search_that_takes_longer_than_estimated_is_stopped(monkeypatch):
+    codes, state = wide_table()
+    nothing = Estimate(0, 0, 0)
+    monkeypatch.setattr(row_sets.RowSetSearch, "estimate", lambda _: nothing)
+    with pytest.raises(ParameterError, match="takes more than 1000000 operations"):
+        mine(codes, state, delta=0.8, gamma=10, max_work=10**6)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns", "gamma"), [(60, 6, 1), (200, 8, 4), (300, 12, 10)])
+def test_the_steps_of_a_search_lie_in_the_estimated_interval(n_rows, n_columns, gamma):
+    generator = np.random.default_rng(n_rows)
+    codes = generator.geometric(0.5, (n_rows, n_columns)).clip(max=4)
+    state = np.where(generator.random(codes.shape) < 0.05, PRIVATE, 0).astype(np.uint8)
+    limits = Limits.of("0.8", gamma, n_rows, use_hidden=True)
+    work = Work(10**12)
+    search = RowSetSearch(pack(HiddenTable(codes, state), limits), limits, work)
+    estimate = search.estimate()
+    search.all()
+    assert estimate.least <= work.spent <= estimate.most
+    assert search.estimate() == estimate
+
+
+def test_progress_of_the_search_grows_to_the_end(monkeypatch):
+    codes, state = wide_table()
+    monkeypatch.setattr(progress, "_MOMENT", 0.0)
+    told = []
+    with progress.watching(told.append):
+        mine(codes, state, delta=0.8, gamma=20)
+    assert told == sorted(told)
+    assert len(told) > 3
+    assert told[-1] > 0.9
