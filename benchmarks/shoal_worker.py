@@ -61,13 +61,7 @@ def _describe_plan(made: Any) -> dict[str, object]:
 
 def full_domain(table: Table, parameters: Mapping[str, Any]) -> Call:
     """Search for the generalization with the least loss, from counts."""
-    schema = _schema(table)
-    folder = Path(table["adult"] or "").parent / "hierarchies"
-    files = {column: folder / f"adult_{column}.csv" for column in schema.coded}
-    if table["adult"] and all(path.is_file() for path in files.values()):
-        given = {column: shoal.Hierarchy.from_csv(path) for column, path in files.items()}
-        schema = replace(schema, hierarchies=given)
-    planned = _planner(shoal.FullDomain(**parameters), shoal.read(table["path"], schema))
+    planned = _planner(shoal.FullDomain(**parameters), _with_given_hierarchies(table))
 
     def call() -> object:
         made = planned()
@@ -75,6 +69,29 @@ def full_domain(table: Table, parameters: Mapping[str, Any]) -> Call:
         return _describe_plan(made) | {"loss": notes["loss"], "tried": notes["combinations tried"]}
 
     return call
+
+
+def full_domain_released(table: Table, parameters: Mapping[str, Any], times: int = 1) -> Call:
+    """Make and check a release in memory of a table that is read already, `times` over."""
+    source = _with_given_hierarchies(table, times)
+    return lambda: _describe(shoal.anonymize(source, shoal.FullDomain(**parameters)))
+
+
+def _with_given_hierarchies(table: Table, times: int = 1) -> Any:
+    """Read a table with the hierarchies in a folder beside Adult, if they are there."""
+    schema = _schema(table)
+    folder = Path(table["adult"] or "").parent / "hierarchies"
+    files = {column: folder / f"adult_{column}.csv" for column in schema.coded}
+    if table["adult"] and all(path.is_file() for path in files.values()):
+        given = {column: shoal.Hierarchy.from_csv(path) for column, path in files.items()}
+        schema = replace(schema, hierarchies=given)
+    if times == 1:
+        return shoal.read(table["path"], schema)
+    with Path(table["path"]).open(encoding="utf-8", newline="") as stream:
+        header, *rows = csv.reader(stream)
+    columns = dict(zip(header, zip(*(rows * times), strict=True), strict=True))
+    whole = {name: list(map(int, columns[name])) for name in table["integers"]}
+    return shoal.read(columns | whole, schema)
 
 
 def anonymize(table: Table, method: str, parameters: Mapping[str, Any]) -> Call:
@@ -323,6 +340,7 @@ if __name__ == "__main__":
     measures: dict[str, Callable[..., Call]] = {
         "plan": plan,
         "full domain": full_domain,
+        "full domain released": full_domain_released,
         "anonymize": anonymize,
         "publish": publish,
         "release": release,
