@@ -21,6 +21,7 @@ import engines
 import foreground
 import full_domain
 import injector
+import profiling
 import publishing
 import scaling
 import slicing
@@ -46,6 +47,7 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "slicing": slicing.run,
     "foreground": foreground.run,
     "waiting": waiting.run,
+    "profiling": profiling.run,
     "publishing": publishing.run,
     "engines": engines.run,
 }
@@ -118,7 +120,9 @@ def _arguments() -> argparse.Namespace:
         "--limit", type=float, default=120.0, help="CPU seconds after which a measure is ended"
     )
     parser.add_argument(
-        "--large", action="store_true", help="scaling: 4.5 million rows too; takes many minutes"
+        "--large",
+        action="store_true",
+        help="scaling: 4.5 million rows too; profiling: 50,000 x 1,000 too; takes many minutes",
     )
     parser.add_argument(
         "--huge", action="store_true", help="publishing: 45 million rows too; takes an hour"
