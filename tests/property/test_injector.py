@@ -18,11 +18,13 @@ from injector_cases import (
 )
 
 from shoal.checks import valid_values
+from shoal.core.arrays import marks_of
 from shoal.core.declared import changed
 from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.injector import plain_bucketization as plain
+from shoal.injector._bucketization_kernels import count_clashes
 from shoal.injector.bucketization import Classes, bucketize
 from shoal.injector.method import Injector
 from shoal.knowledge import Fact, Knowledge, NegativeRule
@@ -190,6 +192,20 @@ def classes_of_rows(draw):
     counts = np.ones(len(rows), dtype=np.int64)
     classes, _ = Classes.of_cells(value, ForbiddenSets.of_marks(marks), counts, domain)
     return classes
+
+
+@given(classes_of_rows(), st.sampled_from([1, 2, 256]))
+def test_clashes_that_are_listed_are_those_of_all_pairs(classes, at_a_time):
+    left = np.where(classes.forbids_own, 0, classes.counts)
+    pairs = [int(left[classes.clash(one)].sum()) for one in range(classes.n_classes)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.injector.bucketization._VALUES_A_TIME", at_a_time)
+        barring = classes.barring
+    assert np.array_equal(marks_of(barring, classes.n_classes), classes.sets[classes.which].T)
+    starts = np.searchsorted(classes.value, np.arange(classes.domain.size + 1))
+    found = np.zeros(classes.n_classes, dtype=np.int64)
+    count_clashes(left, classes.value, classes.words, barring, starts, found)
+    assert found.tolist() == pairs
 
 
 @given(classes_of_rows(), st.integers(2, 3))

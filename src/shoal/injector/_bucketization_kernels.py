@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
-__all__ = ["group_by_value", "group_printed"]
+__all__ = ["count_clashes", "group_by_value", "group_printed"]
 
 
 @cython.cfunc
@@ -163,12 +163,72 @@ def _count_clashes(
             clashing[other] += n_rows
 
 
+@cython.cfunc
+def _count_listed_clashes(
+    one: cython.Py_ssize_t,
+    n_rows: cython.longlong,
+    value: cython.longlong[::1],
+    words: cython.ulonglong[:, ::1],
+    barring: cython.ulonglong[:, ::1],
+    starts: cython.longlong[::1],
+    clashing: cython.longlong[::1],
+) -> cython.void:
+    """Do as `_count_clashes` does, without looking at classes that are compatible.
+
+    Bit i of ``barring[s]`` says that class i forbids value s.
+    """
+    s: cython.longlong = value[one]
+    r: cython.longlong
+    w: cython.Py_ssize_t
+    bit: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    word: cython.ulonglong
+    for other in range(starts[s], starts[s + 1]):
+        clashing[other] += n_rows
+    for w in range(words.shape[1]):
+        word = words[one, w]
+        bit = 64 * w
+        while word != 0:
+            if word & 1 and bit != s:
+                for other in range(starts[bit], starts[bit + 1]):
+                    clashing[other] += n_rows
+            word = word >> 1
+            bit += 1
+    for w in range(barring.shape[1]):
+        word = barring[s, w]
+        other = 64 * w
+        while word != 0:
+            if word & 1:
+                r = value[other]
+                # Classes of the row's own value, or of one that it forbids, are counted already.
+                if r != s and not (words[one, r >> 6] >> cython.cast(cython.ulonglong, r & 63)) & 1:
+                    clashing[other] += n_rows
+            word = word >> 1
+            other += 1
+
+
+def count_clashes(
+    left: cython.longlong[::1],
+    value: cython.longlong[::1],
+    words: cython.ulonglong[:, ::1],
+    barring: cython.ulonglong[:, ::1],
+    starts: cython.longlong[::1],
+    clashing: cython.longlong[::1],
+) -> None:
+    """Add to ``clashing`` the number of rows left that are incompatible with each class."""
+    one: cython.Py_ssize_t
+    for one in range(left.shape[0]):
+        if left[one] > 0:
+            _count_listed_clashes(one, left[one], value, words, barring, starts, clashing)
+
+
 def group_by_value(
     ell: cython.Py_ssize_t,
     prefers_alike: cython.bint,
     left: cython.longlong[::1],
     value: cython.longlong[::1],
     words: cython.ulonglong[:, ::1],
+    barring: cython.ulonglong[:, ::1],
     clashing: cython.longlong[::1],
     starts: cython.longlong[::1],
     value_left: cython.longlong[::1],
@@ -187,7 +247,8 @@ def group_by_value(
     equals.
 
     Classes are sorted by value; those of value s are `starts[s], ..., starts[s + 1] - 1`.
-    `clashing` holds for each class the number of rows left that are incompatible with it. `order`
+    Bit i of ``barring[s]`` says that class i forbids value s. `clashing` holds for each class the
+    number of rows left that are incompatible with it. `order`
     holds the values by `value_left`, the number of their rows left, largest first, and `place` the
     position of each value in `order`. `shared` is scratch space for what the bucket forbids. The
     classes of bucket b go to `member[b * ell:]`. If nothing is compatible, all rows left of the
@@ -226,7 +287,7 @@ def group_by_value(
                 shared[w] |= words[best, w]
             left[best] -= 1
             _lower(value[best], value_left, order, place)
-            _count_clashes(best, -1, value, words, clashing)
+            _count_listed_clashes(best, -1, value, words, barring, starts, clashing)
             if n_held == ell:
                 break
             best = -1
@@ -261,10 +322,10 @@ def group_by_value(
             one = member[start + i]
             left[one] += 1
             _raise(value[one], value_left, order, place)
-            _count_clashes(one, 1, value, words, clashing)
+            _count_listed_clashes(one, 1, value, words, barring, starts, clashing)
         one = member[start]
         residue[one] += left[one]
-        _count_clashes(one, -left[one], value, words, clashing)
+        _count_listed_clashes(one, -left[one], value, words, barring, starts, clashing)
         while left[one] > 0:
             left[one] -= 1
             _lower(value[one], value_left, order, place)

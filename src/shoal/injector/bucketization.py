@@ -34,7 +34,11 @@ from shoal.core.domain import Domain
 from shoal.core.errors import InternalError
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.core.progress import Work
-from shoal.injector._bucketization_kernels import group_by_value, group_printed
+from shoal.injector._bucketization_kernels import (
+    count_clashes,
+    group_by_value,
+    group_printed,
+)
 from shoal.injector.matching import (
     Occupants,
     count_values,
@@ -42,6 +46,8 @@ from shoal.injector.matching import (
     matching_values,
     valid_of_bucket,
 )
+
+_VALUES_A_TIME = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +85,17 @@ class Classes:
         """The forbidden values of each class, in words of 64 bits."""
         words: Words = np.ascontiguousarray(words_of(self.sets)[self.which])
         return words
+
+    @property
+    def barring(self) -> Words:
+        """The classes that forbid each value, in words of 64 bits."""
+        n_values = self.domain.size
+        parts = [
+            words_of(self.sets[:, first : first + _VALUES_A_TIME][self.which].T)
+            for first in range(0, n_values, _VALUES_A_TIME)
+        ]
+        barring: Words = np.ascontiguousarray(np.concatenate(parts))
+        return barring
 
     @property
     def forbids_own(self) -> Flags:
@@ -186,22 +203,22 @@ def _form(classes: Classes, ell: int, choose: Choose) -> tuple[int, Codes, Count
     left[classes.forbids_own] = 0
     value = np.ascontiguousarray(classes.value)
     member = np.zeros(int(left.sum()) + ell, dtype=np.int64)
-    clashing = np.array(
-        [left[classes.clash(one)].sum() for one in range(classes.n_classes)], dtype=np.int64
-    )
+    starts = np.searchsorted(value, np.arange(classes.domain.size + 1)).astype(np.int64)
+    barring = classes.barring
+    clashing = np.zeros(classes.n_classes, dtype=np.int64)
+    count_clashes(left, value, words, barring, starts, clashing)
     if choose == "printed":
         fits = np.zeros(classes.n_classes, dtype=np.uint8)
         n_buckets = group_printed(ell, left, value, words, clashing, fits, member, residue)
     else:
         n_of_value = total_by(value, left, classes.domain.size)
-        starts = np.searchsorted(value, np.arange(classes.domain.size + 1)).astype(np.int64)
         order = np.argsort(-n_of_value, kind="stable").astype(np.int64)
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         sen, barred, shared = (np.zeros(words.shape[1], dtype=np.uint64) for _ in range(3))
         n_buckets = group_by_value(
-            ell, choose == "similar", left, value, words, clashing, starts, n_of_value, order,
-            place, sen, barred, shared, member, residue,
+            ell, choose == "similar", left, value, words, barring, clashing, starts,
+            n_of_value, order, place, sen, barred, shared, member, residue,
         )  # fmt: skip
     return n_buckets, member[: n_buckets * ell], residue
 

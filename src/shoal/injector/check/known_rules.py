@@ -149,7 +149,7 @@ def _number(text: str | None, *, is_date: bool) -> float | None:
 
 def _code_of(domain: Domain, text: str | None) -> int | None:
     """Return the code of a sensitive value; None if nobody in the release has it."""
-    return next(
-        (code for code in range(domain.size) if domain.text(code) == text),
-        next((c for c in range(domain.size) if _is_same(domain, domain.text(c), text)), None),
-    )
+    labels = domain.labels()
+    if text in labels:
+        return labels.index(text)
+    return next((c for c, label in enumerate(labels) if _is_same(domain, label, text)), None)
