@@ -197,7 +197,7 @@ class StagedFiles(PublishedFiles):
         """
         lines, chosen = published.lines, np.flatnonzero(place >= 0)
         asked: dict[str, npt.NDArray[Any]] = {"place": place[chosen]}
-        rows = f"published_{self._release}"
+        rows = self._lines
         if self._shape.numbers_buckets:
             numbers = lines.domains[0]
             assert isinstance(numbers, NumberedDomain)
