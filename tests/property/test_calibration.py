@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from math import exp, log
+from math import exp, log, log1p
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.calibration import _kernels
 from shoal.calibration.calibrate import calibrate
 from shoal.calibration.checked_beliefs import CheckedBeliefs
 from shoal.core.calibration import Suspicion, Suspicions, raised_limit, share_interval
+from shoal.core.kernels import load_plain
+from shoal.foreground import _linear_kernels
+
+KERNELS = {
+    "compiled": (_kernels, _linear_kernels),
+    "plain": (
+        load_plain("shoal.calibration._kernels"),
+        load_plain("shoal.foreground._linear_kernels"),
+    ),
+}
 
 
 @st.composite
@@ -141,3 +152,78 @@ def test_people_who_are_alike_may_be_counted_together(drawn):
 def test_the_raised_limit_never_passes_certainty():
     for limit in np.linspace(0.01, 1.0, 100):
         assert limit <= raised_limit(limit) <= 1.0
+
+
+# --- the linear algebra of the law of a table ---------------------------------------------------
+
+
+@st.composite
+def regressions(draw):
+    """Draw kinds of people with their carriers, the parameters of each kind, and parameters."""
+    n_kinds, n_left = draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    n_right = draw(st.integers(1, 3))
+    place = [
+        [0, 1 + draw(st.integers(0, n_left - 1)), 1 + n_left + draw(st.integers(0, n_right - 1))]
+        for _ in range(n_kinds)
+    ]
+    rows = [draw(st.integers(1, 5)) for _ in place]
+    have = [draw(st.integers(0, one)) for one in rows]
+    size = 1 + n_left + n_right
+    parameters = [draw(st.floats(-40, 40, width=32)) for _ in range(size)]
+    return place, rows, have, parameters
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "plain"])
+@settings(max_examples=100, deadline=None)
+@given(drawn=regressions())
+def test_derivatives_are_sums_over_kinds_of_people(kernels, drawn):
+    module = KERNELS[kernels][0]
+    place, rows, have, parameters = drawn
+    size, most = len(parameters), 30.0
+    slope, matrix = np.zeros(size), np.zeros((size, size))
+    height = module.derive(
+        np.array(place), np.array(rows, float), np.array(have, float), np.array(parameters), most,
+        slope, matrix,
+    )  # fmt: skip
+    expected_height, expected_slope = 0.0, np.zeros(size)
+    expected = np.zeros((size, size))
+    for own, n_rows, n_have in zip(place, rows, have, strict=True):
+        logs = min(max(sum(parameters[one] for one in own), -most), most)
+        chance = 1 / (1 + exp(-logs))
+        expected_height += n_have * logs - n_rows * log1p(exp(logs))
+        design = np.bincount(own, minlength=size)
+        expected_slope += (n_have - n_rows * chance) * design
+        expected += n_rows * chance * (1 - chance) * np.outer(design, design)
+    assert height == pytest.approx(expected_height, abs=1e-9)
+    assert np.allclose(slope, expected_slope, atol=1e-11)
+    assert np.allclose(np.triu(matrix), np.triu(expected), atol=1e-12)
+    assert not np.tril(matrix, -1).any()
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "plain"])
+@settings(max_examples=100, deadline=None)
+@given(size=st.integers(1, 8), seed=st.integers(0, 10**6), is_sparse=st.booleans())
+def test_systems_are_solved_as_numpy_solves_them(kernels, size, seed, is_sparse):
+    module = KERNELS[kernels][1]
+    random = np.random.default_rng(seed)
+    root = random.normal(size=(size, size)) * (random.random((size, size)) < 0.3 + 0.7 * is_sparse)
+    matrix = root @ root.T + np.eye(size)
+    factor = np.triu(matrix)
+    assert module.factorize(factor)
+    assert np.allclose(factor.T @ factor, matrix, rtol=1e-12)
+    right = random.normal(size=size)
+    solution = right.copy()
+    module.solve(factor, solution)
+    assert np.allclose(matrix @ solution, right, atol=1e-9)
+    several = random.normal(size=(size, 3))
+    solutions = several.copy()
+    module.solve_upper(factor, solutions)
+    assert np.allclose(factor @ solutions, several, atol=1e-9)
+    inverse = np.zeros((size, size))
+    module.invert_upper(factor, inverse)
+    assert np.allclose(inverse @ factor, np.eye(size), atol=1e-9)
+
+
+def test_a_matrix_that_is_not_positive_definite_has_no_factor():
+    assert not _linear_kernels.factorize(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert not _linear_kernels.factorize(np.array([[0.0]]))

@@ -6,6 +6,7 @@ share the carriers of a bucket out among its classes, and iterates the paper's e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from itertools import product
@@ -26,12 +27,14 @@ from shoal.core.progress import Work
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.foreground import expectation_maximization as likelihood_module
+from shoal.foreground import solutions as solutions_module
 from shoal.foreground.attribute_sets import sample_size, usable_sets
 from shoal.foreground.check.safety import _links
 from shoal.foreground.check.solutions import seed_numbers, starting_chances
-from shoal.foreground.expectation_maximization import Likelihood, Target
-from shoal.foreground.law import odds_of
+from shoal.foreground.expectation_maximization import Likelihood, Mixed, Target
+from shoal.foreground.law import log_odds, odds_of
 from shoal.foreground.mining import expose
+from shoal.foreground.optimization import Curvature
 from shoal.foreground.shapes import Shapes
 from shoal.foreground.solutions import numbers_of, solve, starting_points
 from shoal.locating.exposed import Exposed
@@ -199,18 +202,91 @@ def test_many_points_at_once_are_as_the_judge_has_them(judge, data):
     likelihood = judge.likelihood()
     odds = odds_of(points)
     free = judge.rows > 0
-    ways = [likelihood._by_kernel(odds, likelihood._room), likelihood._by_tiles(odds)]
-    if likelihood.is_single:
-        ways.append(likelihood._by_product(odds))
+    whole = replace(likelihood)
+    vars(whole)["mixed"] = Mixed.whole(whole.shapes, len(whole.n_rows))
+    ways = [likelihood._expect(odds), likelihood._condition(odds), whole._expect(odds)]
     for found, _ in ways:
         assert np.allclose(
             (found / np.maximum(likelihood.n_rows, 1))[:, free], expected[:, free], atol=1e-9
         )
     assert np.ptp([height - heights for _, height in ways], axis=0) == pytest.approx(0, abs=1e-9)
-    steps, whole = likelihood.steps(points)
+    steps, whole_height = likelihood.steps(points)
     assert np.allclose(steps[:, free], expected[:, free], atol=1e-9)
-    # The kernel leaves out how many ways there are to choose rows of one class.
-    assert np.ptp(whole - heights) == pytest.approx(0, abs=1e-9)
+    # The judge counts the rows of the whole release.
+    assert np.ptp(whole_height - heights) == pytest.approx(0, abs=1e-9)
+
+
+@USUAL
+@given(judge=judges(), point=st.lists(st.floats(0.02, 0.98), min_size=3, max_size=3).map(np.array))
+def test_second_derivatives_are_differences_of_slopes(judge, point):
+    likelihood = judge.likelihood()
+    is_free = likelihood.even() > 0
+    is_free &= likelihood.even() < 1
+    found = Curvature.at(likelihood, point, is_free)
+    own = np.flatnonzero(found.is_open)
+    n_rows, width = likelihood.n_at_least_one, 1e-5
+
+    def slope(f):
+        return n_rows * (likelihood.step(f)[0] - f) / (f * (1 - f))
+
+    expected = np.zeros((len(own), len(own)))
+    for column, place in enumerate(own.tolist()):
+        aside = np.where(np.arange(3) == place, width, 0.0)
+        expected[:, column] = -(slope(point + aside) - slope(point - aside))[own] / (2 * width)
+    assert np.allclose(
+        found.matrix, expected, rtol=1e-4, atol=1e-4 * (1 + np.abs(expected).max(initial=0))
+    )
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "plain"])
+@settings(max_examples=30, deadline=None)
+@given(judge=judges(), numbers=numbers)
+def test_climbs_in_the_kernel_are_those_step_by_step(kernels, judge, numbers):
+    likelihood = judge.likelihood()
+    search = solutions_module._Search.of(likelihood)
+    if not search.is_free.any():
+        return
+    starts = search._within(numbers.T)
+    with pytest.MonkeyPatch.context() as patch:
+        if kernels == "plain":
+            plain = load_plain("shoal.foreground._kernels")
+            patch.setattr(solutions_module, "climb", plain.climb)
+        patch.setattr(solutions_module._Search, "_jump", lambda *_: np.zeros(len(_[1]), dtype=bool))
+        ends = search._ends(starts)
+    expected = [climb_plainly(search, start) for start in starts]
+    assert len(ends) == len(expected)
+    for end, _, _ in expected:
+        assert np.abs(ends - end).max(axis=1).min() < 1e-6
+    # Near the end, rounding decides whether a stride leads down.
+    assert search.n_steps == pytest.approx(sum(n for _, _, n in expected), rel=0.1)
+
+
+def climb_plainly(search, f):
+    """Go on from a point, in strides, until nothing moves; return also the numbers of steps."""
+    free, n_steps, stride = search.is_free, 1, 1.0
+    following, height = (one[0] for one in search.likelihood.steps(f[np.newaxis]))
+    following = search._within(following)
+    for number in range(401):
+        if number:
+            before = log_odds(f[free])
+            change = log_odds(following[free]) - before
+            stride = max(min(stride, 0.25 / max(np.abs(change).max(), 1e-12)), 1.0)
+            ahead = following.copy()
+            if stride > 1:
+                ahead[free] = 1 / (1 + np.exp(-before - stride * change))
+            ahead = search._within(ahead)
+            beyond, above = (one[0] for one in search.likelihood.steps(ahead[np.newaxis]))
+            n_steps += 1
+            if stride > 1 and above < height:
+                ahead, stride = following, 0.5
+                beyond, above = (one[0] for one in search.likelihood.steps(ahead[np.newaxis]))
+                n_steps += 1
+            f, following, height = ahead, search._within(beyond), above
+            stride = min(2 * stride, 32.0)
+        still = np.abs(following - f) <= 1e-9 * np.minimum(f, 1 - f) + 1e-17
+        if number < 400 and still[free].all():
+            break
+    return f, number, n_steps
 
 
 @FEW

@@ -24,14 +24,14 @@ each by the upper end of what the truth leaves open; the larger of both counts i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.special import fdtri
 
-from shoal.calibration.checked_beliefs import CheckedBeliefs, centred
-from shoal.calibration.table_law import TableLaw
+from shoal.calibration.checked_beliefs import CheckedBeliefs
+from shoal.calibration.table_law import TableLaw, blocks_of
 from shoal.core.arrays import Codes, Counts, Flags
 from shoal.core.calibration import (
     Calibration,
@@ -181,7 +181,7 @@ class _Slope:
 
     @classmethod
     def fit(cls, beliefs: CheckedBeliefs) -> _Slope:
-        score: Callable[[float], float] = lambda slope: float(beliefs.at(slope)[2].sum())  # noqa: E731
+        score: Callable[[float], float] = beliefs.total_score
         value = _root(score)
         _, log_likelihood, scores = beliefs.at(value)
         # A bucket is one observation, however many values it has.
@@ -197,7 +197,7 @@ class _Slope:
 
     def statistic(self, slope: float) -> float:
         """Return how much worse another slope explains the truth, on the scale of F(1, m - 1)."""
-        worse = self.log_likelihood - float(self.beliefs.at(slope)[1].sum())
+        worse = self.log_likelihood - float(self.beliefs.log_likelihoods(slope).sum())
         return 2 * worse * self.deflation
 
     def quantile(self, level: float) -> float:
@@ -263,7 +263,7 @@ def _largest(beliefs: CheckedBeliefs, slope: Estimate, limit: float, *, is_certa
     first, last = int(slope.low / _GRID) + 1, int(slope.high / _GRID)
     grid = (number * _GRID for number in range(first, last + 1))
     tried = [slope.value] if is_certain else [slope.value, slope.low, slope.high, *grid]
-    found = (beliefs.flag(beliefs.at(one)[0], limit) for one in tried)
+    found = (beliefs.flag(beliefs.beliefs_at(one), limit) for one in tried)
     return max(found, key=lambda marks: int(count[marks].sum()))
 
 
@@ -280,6 +280,7 @@ def _by_law(
     if kinds is None or not suspicions.is_mined or not len(beliefs.bucket):
         return marks
     looks, look = kinds.select_with_inverse(kinds.columns)
+    blocks = blocks_of(looks)
     aims = beliefs.aim[beliefs.start[:-1]]
     part = 1 / len(suspicions.about)
     sure = _SURE_OF_MANY + (_SURE - _SURE_OF_MANY) * part
@@ -289,7 +290,7 @@ def _by_law(
     for number in range(len(suspicions.about)):
         own = beliefs.take(np.flatnonzero(aims == number)).with_odds()
         carriers = total_by(look[own.cell], own.carriers, looks.n_cells)
-        law = TableLaw.fit(looks, carriers)
+        law = TableLaw.fit(looks, carriers, blocks)
         if law.is_flat:
             # Everybody is alike, so the share of the bucket is the posterior.
             found = own.flag(own.share, limit)
@@ -298,8 +299,8 @@ def _by_law(
             continue
         drawn = law.draw(n_draws, np.random.default_rng(0))
         drawn = drawn + (_WIDER - 1) * (drawn - drawn.mean(axis=0))
-        lifts = (centred(one[look][own.cell], own.pair)[0] for one in drawn)
-        likely = [replace(own, lift=lift).at(1.0)[0] for lift in lifts]
+        own_look = look[own.cell]
+        likely = [own.conditioned(one[own_look]) for one in drawn]
         marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
         above |= np.stack([own.flag(one, limit) for one in likely])
     return _filled_up(marks, above, kinds.counts, sure_of_number)

@@ -24,6 +24,8 @@ from shoal.foreground.shapes import Shapes
 
 _EXTREME = 12.0
 """The largest log odds of a belief that the truth has refuted at least once."""
+_FARTHEST = 40.0
+"""Log odds this far below the largest of a group are as good as impossible."""
 _ROUNDING = 1e-9
 _BANDS = (0.5, 0.7, 0.9, 1.0)
 _FEWEST_IN_BAND = 10
@@ -203,20 +205,71 @@ class CheckedBeliefs:
         Also returns, for each pair, the log-likelihood of who has the value, and its derivative by
         the slope.
         """
-        has_odds = np.isnan(self.base)
-        belief = np.where(has_odds, 0.0, self.belief)
-        log_likelihood = np.zeros(len(self.bucket))
-        if has_odds.any():
-            shares, logs = condition(self._shapes, self._odds(slope, has_odds))
-            belief[has_odds] = shares[has_odds]
-            is_own = has_odds[self.start[:-1]]
-            log_likelihood[is_own] = -logs[is_own]
-        if not has_odds.all():
-            self._add_posteriors(slope, ~has_odds, belief, log_likelihood)
-        lift = np.where(self.is_hard, 0.0, self.lift)
-        terms = np.where(has_odds, slope * self.carriers * lift, 0.0)
-        log_likelihood += self._sum(terms)
-        return belief, log_likelihood, self._sum((self.carriers - self.count * belief) * lift)
+        belief = self.beliefs_at(slope)
+        return belief, self.log_likelihoods(slope), self._sum(self._scores(belief))
+
+    def beliefs_at(self, slope: float) -> Floats:
+        """Return the beliefs of all entries at a slope."""
+        if self._has_odds.all():
+            return condition(self._shapes, self._odds(slope))[0]
+        belief = np.where(self._has_odds, 0.0, self.belief)
+        if self._has_odds.any():
+            shares = condition(self._shapes, self._odds(slope))[0]
+            belief[self._has_odds] = shares[self._has_odds]
+        soft = self._soft
+        logs = slope * self.lift[soft]
+        logs += self.base[soft]
+        np.negative(logs, out=logs)
+        np.exp(logs, out=logs)
+        logs += 1
+        belief[soft] = 1 / logs
+        return belief
+
+    def log_likelihoods(self, slope: float) -> Floats:
+        """Return for each pair the log-likelihood of who has the value, at a slope."""
+        found = np.zeros(len(self.bucket))
+        if self._has_odds.any():
+            logs = condition(self._shapes, self._odds(slope))[1]
+            is_own = self._has_odds[self.start[:-1]]
+            found[is_own] = -logs[is_own]
+        terms = np.where(self._has_odds, slope * self.carriers * self._soft_lift, 0.0)
+        soft = self._soft
+        logs = self.base[soft] + slope * self.lift[soft]
+        # Those who lack the value count like carriers, and besides with the log odds.
+        likely = np.log1p(np.exp(-np.abs(logs))) + np.maximum(-logs, 0)
+        terms[soft] = -self.count[soft] * likely - (self.count - self.carriers)[soft] * logs
+        found += self._sum(terms)
+        return found
+
+    def total_score(self, slope: float) -> float:
+        """Return the derivative, by the slope, of the log-likelihood of all pairs."""
+        return float(self._scores(self.beliefs_at(slope)).sum())
+
+    def conditioned(self, log_odds: Floats) -> Floats:
+        """Return the beliefs by log odds of all entries; what is impossible has probability 0."""
+        if not len(self.bucket):
+            return np.zeros(0)
+        most = np.maximum.reduceat(np.where(self.is_hard, -np.inf, log_odds), self.start[:-1])
+        lift = np.maximum(log_odds - most[self.pair], -_FARTHEST)
+        odds = np.where(self.is_hard, 0.0, np.exp(lift))
+        return condition(self._shapes, odds)[0]
+
+    def _scores(self, belief: Floats) -> Floats:
+        return np.asarray((self.carriers - self.count * belief) * self._soft_lift)
+
+    @cached_property
+    def _has_odds(self) -> Flags:
+        """Which entries have odds of their own."""
+        return np.isnan(self.base)
+
+    @cached_property
+    def _soft(self) -> Flags:
+        """The entries with posteriors that depend on the slope."""
+        return ~self._has_odds & ~self.is_hard
+
+    @cached_property
+    def _soft_lift(self) -> Floats:
+        return np.where(self.is_hard, 0.0, self.lift)
 
     @cached_property
     def _shapes(self) -> Shapes:
@@ -224,21 +277,10 @@ class CheckedBeliefs:
         entries = np.arange(len(self.cell), dtype=np.int64)
         return Shapes(self.start, entries, self.count, self.n_carrying, ones)
 
-    def _odds(self, slope: float, has_odds: Flags) -> Floats:
-        odds: Floats = np.exp(slope * np.where(has_odds, self.lift, 0.0))
-        odds[self.is_hard & has_odds] = 0.0
+    def _odds(self, slope: float) -> Floats:
+        odds: Floats = np.exp(slope * np.where(self._has_odds, self.lift, 0.0))
+        odds[self.is_hard & self._has_odds] = 0.0
         return odds
-
-    def _add_posteriors(
-        self, slope: float, chosen: Flags, belief: Floats, log_likelihood: Floats
-    ) -> None:
-        soft = chosen & ~self.is_hard
-        logs = self.base[soft] + slope * self.lift[soft]
-        belief[soft] = 1 / (1 + np.exp(-logs))
-        have, lack = self.carriers[soft], (self.count - self.carriers)[soft]
-        terms = np.zeros(len(self.cell))
-        terms[soft] = -have * np.logaddexp(0, -logs) - lack * np.logaddexp(0, logs)
-        log_likelihood += self._sum(terms)
 
     def _sum(self, terms: npt.NDArray[np.generic]) -> Floats:
         return np.bincount(self.pair, terms, len(self.bucket)).astype(np.float64)
@@ -322,4 +364,4 @@ def centred(log_odds: Floats, group: Codes) -> tuple[Floats, Flags]:
     np.maximum.at(most, group, finite)
     most = np.where(np.isneginf(most), 0.0, most)
     lift = finite - most[group]
-    return np.where(is_hard, -_EXTREME, np.maximum(lift, -40.0)), is_hard
+    return np.where(is_hard, -_EXTREME, np.maximum(lift, -_FARTHEST)), is_hard

@@ -22,8 +22,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from shoal.calibration._kernels import derive
 from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import Cells
+from shoal.foreground._linear_kernels import factorize, invert_upper, solve, solve_upper
 
 _MOST_GROUPS = 8
 """A quasi-identifier with more values is grouped before it is paired with another."""
@@ -42,7 +44,7 @@ _MOST_LOG_ODDS = 30.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class Block:
     """Exchangeable effects: of the values of a column, or of pairs of values.
 
     `code` is the effect of each kind of person, and `order` the number of columns involved.
@@ -85,14 +87,14 @@ class TableLaw:
     models: tuple[_Model, ...] = field(repr=False)
 
     @classmethod
-    def fit(cls, kinds: Cells, carriers: Counts) -> TableLaw:
+    def fit(cls, kinds: Cells, carriers: Counts, blocks: Sequence[Block] | None = None) -> TableLaw:
         """Learn the law of a table.
 
         `kinds` are the distinct kinds of people with their numbers, and `carriers` says how many of
-        each have the value.
+        each have the value. `blocks` are those of the kinds; default: they are made anew.
         """
         data = _Data(kinds.counts.astype(np.float64), carriers.astype(np.float64))
-        candidates = _blocks(kinds)
+        candidates = [*(blocks_of(kinds) if blocks is None else blocks)]
         model = _Model.null(data)
         models = [model]
         while len(model.blocks) < _MOST_BLOCKS and candidates:
@@ -126,14 +128,18 @@ class TableLaw:
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw log odds of each kind of person from the posterior; one row per draw."""
         chosen = rng.choice(len(self.models), n_draws, p=self.weights)
-        drawn = np.stack([self.models[number].draw(rng) for number in chosen.tolist()])
-        return np.asarray(np.clip(drawn, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+        noise = [rng.standard_normal(1 + self.models[number].n_effects) for number in chosen]
+        drawn = np.empty((n_draws, len(self.models[0].data.n_rows)))
+        for number in np.unique(chosen).tolist():
+            own = np.flatnonzero(chosen == number)
+            drawn[own] = self.models[number].draw(np.array([noise[place] for place in own]))
+        return drawn
 
     def __repr__(self) -> str:
         return f"TableLaw({len(self.models)} models, at most {self.models[-1].n_effects} effects)"
 
 
-def _blocks(kinds: Cells) -> list[_Block]:
+def blocks_of(kinds: Cells) -> list[Block]:
     """Return all blocks that may be added: columns, grouped columns, and pairs of these."""
     single, grouped = [], []
     for place, domain in enumerate(kinds.domains):
@@ -141,7 +147,7 @@ def _blocks(kinds: Cells) -> list[_Block]:
         present, code = np.unique(code, return_inverse=True)
         if len(present) < 2:
             continue
-        single.append(_Block(code, len(present), 1))
+        single.append(Block(code, len(present), 1))
         group = _grouped(code, len(present), kinds.counts, is_ordered=domain.type.has_order)
         grouped.append(group)
         if group.size < len(present):
@@ -150,10 +156,10 @@ def _blocks(kinds: Cells) -> list[_Block]:
     return [*single, *pairs]
 
 
-def _grouped(code: Codes, size: int, counts: Counts, *, is_ordered: bool) -> _Block:
+def _grouped(code: Codes, size: int, counts: Counts, *, is_ordered: bool) -> Block:
     """Group the values of a column: neighbours if they are ordered, otherwise the rarest ones."""
     if size <= _MOST_GROUPS:
-        return _Block(code, size, 1)
+        return Block(code, size, 1)
     rows = np.bincount(code, counts, size)
     if is_ordered:
         # Neighbours, with about equal numbers of rows in each group.
@@ -165,26 +171,26 @@ def _grouped(code: Codes, size: int, counts: Counts, *, is_ordered: bool) -> _Bl
         rank[np.argsort(-rows, kind="stable")] = np.arange(size)
         group = np.minimum(rank, _MOST_GROUPS - 1)
     present, group = np.unique(group, return_inverse=True)
-    return _Block(group[code], len(present), 1)
+    return Block(group[code], len(present), 1)
 
 
-def _paired(first: _Block, second: _Block) -> _Block:
+def _paired(first: Block, second: Block) -> Block:
     both = first.code * second.size + second.code
     present, code = np.unique(both, return_inverse=True)
-    return _Block(code, len(present), 2)
+    return Block(code, len(present), 2)
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
     """A fitted regression; its parameters are the level and the effects.
 
-    Each block of effects has its standard deviation. `factor` is the lower Cholesky factor of the
+    Each block of effects has its standard deviation. `factor` is the upper Cholesky factor of the
     negative second derivative at the most likely parameters. `evidence` is the log-likelihood with
     all parameters integrated out, minus what every block must be worth.
     """
 
     data: _Data
-    blocks: tuple[_Block, ...]
+    blocks: tuple[Block, ...]
     deviations: tuple[float, ...]
     parameters: Floats
     factor: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
@@ -207,6 +213,15 @@ class _Model:
         ends = 1 + np.cumsum([0, *(block.size for block in self.blocks)])
         return [slice(first, last) for first, last in pairwise(ends.tolist())]
 
+    @cached_property
+    def _place(self) -> Codes:
+        """The parameters of each kind of people: the level, and an effect of each block."""
+        level = np.zeros(len(self.data.n_rows), dtype=np.int64)
+        own = [
+            place.start + block.code for block, place in zip(self.blocks, self.places, strict=True)
+        ]
+        return np.column_stack([level, *own])
+
     def log_odds(self, parameters: Floats) -> Floats:
         """Return the log odds of each kind of person."""
         logs = np.full(len(self.data.n_rows), parameters[0])
@@ -214,18 +229,24 @@ class _Model:
             logs = logs + parameters[place][block.code]
         return np.asarray(np.clip(logs, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
 
-    def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw log odds of each kind of person."""
-        # With factor L, the covariance of L^-T noise is the inverse of L L^T.
-        noise = rng.standard_normal(len(self.parameters))
-        step = np.linalg.solve(self.factor.T, noise)
-        return self.log_odds(self.parameters + step)
+    def draw(self, noise: Floats) -> Floats:
+        """Draw log odds of each kind of person, once for each row of independent normal noise."""
+        # With factor U, the covariance of U^-1 noise is the inverse of U^T U.
+        step = np.ascontiguousarray(noise.T)
+        solve_upper(self.factor, step)
+        return np.array([self.log_odds(self.parameters + one) for one in step.T])
 
-    def gain(self, block: _Block) -> tuple[float, float]:
-        """Return about how much evidence a block would add, and the best deviation for it."""
+    @cached_property
+    def _unexplained(self) -> tuple[Floats, Floats]:
+        """For each kind of people the carriers beyond those expected, and their variance."""
         chance = 1 / (1 + np.exp(-self.log_odds(self.parameters)))
-        slope = block.total(self.data.n_carrying - self.data.n_rows * chance)
-        stiffness = block.total(self.data.n_rows * chance * (1 - chance))
+        expected = self.data.n_rows * chance
+        return self.data.n_carrying - expected, expected * (1 - chance)
+
+    def gain(self, block: Block) -> tuple[float, float]:
+        """Return about how much evidence a block would add, and the best deviation for it."""
+        excess, variance = self._unexplained
+        slope, stiffness = block.total(excess), block.total(variance)
         found = []
         for deviation in _DEVIATIONS:
             precision = 1 / deviation**2
@@ -233,7 +254,7 @@ class _Model:
             found.append((float(fits.sum()) / 2 - _WORTH[block.order], deviation))
         return max(found)
 
-    def with_block(self, block: _Block, deviation: float) -> _Model:
+    def with_block(self, block: Block, deviation: float) -> _Model:
         """Add a block and fit again, including the deviations of all blocks."""
         model: _Model = replace(
             self,
@@ -247,9 +268,10 @@ class _Model:
 
     def learned_deviations(self) -> tuple[float, ...]:
         """Return deviations that explain the effects and their uncertainty (one step of EM)."""
-        # The variances of the parameters are the diagonal of the inverse of L L^T.
-        inverse = np.linalg.inv(self.factor)
-        variance = (inverse * inverse).sum(axis=0)
+        # The variances of the parameters are the diagonal of the inverse of U^T U.
+        inverse = np.zeros_like(self.factor)
+        invert_upper(self.factor, inverse)
+        variance = (inverse * inverse).sum(axis=1)
         squares = self.parameters**2 + variance
         means = [float(squares[place].mean()) for place in self.places]
         return tuple(float(np.clip(np.sqrt(mean), 0.05, 6.0)) for mean in means)
@@ -264,47 +286,35 @@ class _Model:
         """Return the model at its most likely parameters, by Newton's method."""
         precision, parameters = self._precision(), self.parameters
         for _ in range(_MAX_STEPS):
-            slope, matrix = self._derivatives(parameters, precision)
-            factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
-            step = np.linalg.solve(matrix, slope)
+            _, slope, factor = self._derivatives(parameters, precision)
+            factorize(factor)
+            step = slope
+            solve(factor, step)
             longest = float(np.abs(step).max())
             # Far from the maximum a full step may overshoot.
             parameters = parameters + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
             if longest < _FLAT:
                 break
-        logs = self.log_odds(parameters)
-        likely = self.data.n_carrying @ logs - self.data.n_rows @ np.logaddexp(0, logs)
+        likely = self._derivatives(parameters, precision)[0]
         likely -= float((precision * parameters * parameters).sum()) / 2
         # Laplace's method: half the log determinants of the prior precision and of the curvature.
         evidence = likely + np.log(precision).sum() / 2 - np.log(np.diag(factor)).sum()
         evidence -= sum(_WORTH[block.order] for block in self.blocks)
         return replace(self, parameters=parameters, factor=factor, evidence=float(evidence))
 
-    def _derivatives(self, parameters: Floats, precision: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient of the log posterior, and minus its second derivative."""
-        chance = 1 / (1 + np.exp(-self.log_odds(parameters)))
-        excess = self.data.n_carrying - self.data.n_rows * chance
-        weight = self.data.n_rows * chance * (1 - chance)
-        slope = self._project(excess) - precision * parameters
-        matrix = np.diag(precision)
-        line = self._project(weight)
-        matrix[0] += line
-        matrix[1:, 0] += line[1:]
-        for (one, own), (other, theirs) in _all_pairs(self.blocks, self.places):
-            table = np.bincount(one.code * other.size + other.code, weight, one.size * other.size)
-            shaped = table.reshape(one.size, other.size)
-            matrix[own, theirs] += shaped
-            if one is not other:
-                matrix[theirs, own] += shaped.T
-        return slope, matrix
+    def _derivatives(self, parameters: Floats, precision: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log-likelihood, and of the log posterior the gradient and the curvature.
 
-    def _project(self, weights: Floats) -> Floats:
-        """Sum weights of kinds of people by parameter."""
-        return np.concatenate([[weights.sum()], *(block.total(weights) for block in self.blocks)])
-
-
-def _all_pairs(
-    blocks: Sequence[_Block], places: Sequence[slice]
-) -> list[tuple[tuple[_Block, slice], tuple[_Block, slice]]]:
-    both = list(zip(blocks, places, strict=True))
-    return [(both[i], both[j]) for i in range(len(both)) for j in range(i, len(both))]
+        The latter is the upper triangle of minus the second derivatives.
+        """
+        slope, matrix = np.zeros(len(parameters)), np.diag(precision)
+        height = derive(
+            self._place,
+            self.data.n_rows,
+            self.data.n_carrying,
+            parameters,
+            _MOST_LOG_ODDS,
+            slope,
+            matrix,
+        )
+        return height, slope - precision * parameters, matrix

@@ -1,4 +1,4 @@
-"""The law of independent draws given their sum, one bucket after another.
+"""The law of independent draws given their sum, one bucket after another; climbs by it.
 
 Written in Cython's pure Python mode: compiled when the package is built, and otherwise run as plain
 Python. Arrays are contiguous and writable, and allocated by the caller.
@@ -12,11 +12,11 @@ except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
 if cython.compiled:
-    from cython.cimports.libc.math import exp, log, log1p
+    from cython.cimports.libc.math import atan2, ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
 else:
-    from math import exp, log, log1p
+    from math import atan2, ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
 
-__all__ = ["expect", "include"]
+__all__ = ["climb", "curve", "expect", "include"]
 
 
 def include(
@@ -141,10 +141,10 @@ def expect(
     odds: cython.double[:, ::1],
     expected: cython.double[:, ::1],
     height: cython.double[::1],
+    many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    prefix: cython.double[::1],
+    table: cython.double[:, ::1],
     suffix: cython.double[::1],
-    terms: cython.double[::1],
 ) -> None:
     """Sum, at each point, the expected carriers of each class over all buckets.
 
@@ -153,157 +153,266 @@ def expect(
     minus infinity if a bucket is impossible. The invariant of a bucket is that its expected
     carriers sum to `n_carrying`; the plain twin is `law.condition`, for one point at a time.
 
-    Work space: `room` has two numbers per class of a bucket; `prefix`, `suffix` and `terms` are as
-    in `include`.
+    Work space, here and below: `many` and the six rows of `room` have a number per class of a
+    bucket; `table` has two rows and `suffix` one, as long as `include` needs them or shorter. If
+    they are too short for a bucket, its worlds are summed by the integral.
     """
-    n_points: cython.Py_ssize_t = odds.shape[0]
-    n_buckets: cython.Py_ssize_t = n_carrying.shape[0]
     p: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    e: cython.Py_ssize_t
-    n: cython.longlong
-    n_able: cython.longlong
-    total: cython.double
-    weight: cython.double
-    sum_logs: cython.double
-
-    for p in range(n_points):
-        height[p] = 0.0
-        for e in range(expected.shape[1]):
-            expected[p, e] = 0.0
-        for b in range(n_buckets):
-            n = n_carrying[b]
-            weight = multiplicity[b]
-            n_able = 0
-            total = 0.0
-            for e in range(start[b], start[b + 1]):
-                if odds[p, which[e]] > 0:
-                    n_able += count[e]
-                    total += count[e] * odds[p, which[e]]
-            if n_able < n:
-                height[p] = -float("inf")
-                continue
-            if n == 1:
-                for e in range(start[b], start[b + 1]):
-                    expected[p, which[e]] += weight * count[e] * odds[p, which[e]] / total
-                height[p] += weight * log(total)
-            elif n_able == n:
-                sum_logs = 0.0
-                for e in range(start[b], start[b + 1]):
-                    if odds[p, which[e]] > 0:
-                        expected[p, which[e]] += weight * count[e]
-                        sum_logs += count[e] * log(odds[p, which[e]])
-                height[p] += weight * sum_logs
-            else:
-                height[p] += weight * expect_bucket(
-                    start[b], start[b + 1], which, count, n, n_able, weight,
-                    odds, p, expected, room, prefix, suffix, terms,
-                )  # fmt: skip
+    for p in range(odds.shape[0]):
+        height[p] = expect_at(
+            start, which, count, n_carrying, multiplicity, odds, expected, p, many, room, table,
+            suffix,
+        )  # fmt: skip
 
 
 @cython.cfunc
-def expect_bucket(
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
+def expect_at(
+    start: cython.longlong[::1],
     which: cython.longlong[::1],
     count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    odds: cython.double[:, ::1],
+    expected: cython.double[:, ::1],
+    p: cython.Py_ssize_t,
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    table: cython.double[:, ::1],
+    suffix: cython.double[::1],
+) -> cython.double:
+    """Sum the expected carriers at one point; return the height."""
+    b: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    n: cython.longlong
+    n_able: cython.longlong
+    one: cython.double
+    total: cython.double
+    weight: cython.double
+    height: cython.double = 0.0
+
+    for e in range(expected.shape[1]):
+        expected[p, e] = 0.0
+    for b in range(n_carrying.shape[0]):
+        n = n_carrying[b]
+        weight = multiplicity[b]
+        if n == 1:
+            total = 0.0
+            for e in range(start[b], start[b + 1]):
+                total += count[e] * odds[p, which[e]]
+            if total > 0:
+                height += weight * log(total)
+                total = weight / total
+                for e in range(start[b], start[b + 1]):
+                    expected[p, which[e]] += count[e] * odds[p, which[e]] * total
+                continue
+            height = -float("inf")
+            continue
+        k = 0
+        n_able = 0
+        for e in range(start[b], start[b + 1]):
+            one = odds[p, which[e]]
+            if one > 0:
+                many[k] = count[e]
+                room[0, k] = one
+                n_able += count[e]
+                k += 1
+        if n_able < n:
+            height = -float("inf")
+            continue
+        height += weight * weigh(k, n, n_able, many, room, table, suffix)
+        k = 0
+        for e in range(start[b], start[b + 1]):
+            if odds[p, which[e]] > 0:
+                expected[p, which[e]] += weight * count[e] * room[1, k]
+                k += 1
+    return height
+
+
+@cython.cfunc
+def weigh(
+    n_kinds: cython.Py_ssize_t,
     n: cython.longlong,
     n_able: cython.longlong,
-    weight: cython.double,
-    odds: cython.double[:, ::1],
-    p: cython.Py_ssize_t,
-    expected: cython.double[:, ::1],
+    many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    prefix: cython.double[::1],
+    table: cython.double[:, ::1],
     suffix: cython.double[::1],
-    terms: cython.double[::1],
 ) -> cython.double:
-    """Add the expected carriers of one bucket; return the logarithm of the weight of its worlds."""
-    e: cython.Py_ssize_t
+    """Weigh the worlds of one bucket; return the logarithm of the sum of their weights.
+
+    There are `many[i]` rows with the positive odds `room[0, i]`, of which n carry the value:
+    `room[1, i]` receives the probability that one of them does.
+    """
+    i: cython.Py_ssize_t
+    found: cython.double = 0.0
+    shift: cython.double
+    scaled: cython.double
+    small: cython.double
+    variance: cython.double = 0.0
+    rarer: cython.double = min(n, n_able - n)
+    steps: cython.double
+
+    if n == 0 or n == n_able:
+        for i in range(n_kinds):
+            room[1, i] = 0.0 if n == 0 else 1.0
+            if n > 0:
+                found += many[i] * log(room[0, i])
+        return found
+    if n == 1:
+        for i in range(n_kinds):
+            found += many[i] * room[0, i]
+        for i in range(n_kinds):
+            room[1, i] = room[0, i] / found
+        return log(found)
+    if n_kinds == 1:
+        room[1, 0] = cython.cast(cython.double, n) / n_able
+        found = lgamma(n_able + 1.0) - lgamma(n + 1.0) - lgamma(n_able - n + 1.0)
+        return found + n * log(room[0, 0])
+    shift = find_shift(n_kinds, n, n_able, many, room)
+    for i in range(n_kinds):
+        scaled = room[0, i] * exp(shift)
+        small = scaled if scaled < 1 else 1 / scaled
+        found += many[i] * (log1p(small) + (log(scaled) if scaled > 1 else 0.0))
+        room[2, i] = small / (1 + small) if scaled < 1 else 1 / (1 + small)
+        room[3, i] = 1 / (1 + small) if scaled < 1 else small / (1 + small)
+        variance += many[i] * room[2, i] * room[3, i]
+    # What the tables cost, in steps per class; a class of the integral costs about 900.
+    steps = min(n_able * rarer, n_kinds * rarer * rarer / 2)
+    if (variance >= 25 and steps > 900.0 * n_kinds) or (
+        (n_kinds + 1) * (rarer + 1) > suffix.shape[0] or rarer >= table.shape[1]
+    ):
+        return log(integrate(n_kinds, n, variance, many, room)) + found - n * shift
+    return log(add_up(n_kinds, n, n_able, many, room, table, suffix)) + found - n * shift
+
+
+@cython.cfunc
+def add_up(
+    n_kinds: cython.Py_ssize_t,
+    n: cython.longlong,
+    n_able: cython.longlong,
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    table: cython.double[:, ::1],
+    suffix: cython.double[::1],
+) -> cython.double:
+    """Find the shares of the rows of a bucket by tables, as `include` does; return their weight."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    n_classes: cython.Py_ssize_t = last - first
+    # The tables count the rarer of carriers and others.
     counts_carriers: cython.bint = 2 * n <= n_able
     width: cython.Py_ssize_t = n if counts_carriers else n_able - n
     stride: cython.Py_ssize_t = width + 1
     target: cython.Py_ssize_t = width - 1 if counts_carriers else width
-    shift: cython.double = find_shift(first, last, which, count, n, n_able, odds, p)
-    scale: cython.double = exp(shift)
-    scaled: cython.double
-    rest: cython.double = 0.0
+    prefix: cython.double[::1] = table[0]
+    terms: cython.double[::1] = table[1]
+    hit: cython.Py_ssize_t = 2 if counts_carriers else 3
+    miss: cython.Py_ssize_t = 3 if counts_carriers else 2
     ways: cython.double
     total: cython.double
 
-    # As in `include`, the tables count the rarer of carriers and others.
-    for i in range(n_classes):
-        scaled = odds[p, which[first + i]] * scale
-        room[0, i] = scaled / (1 + scaled)
-        room[1, i] = 1 / (1 + scaled)
-        rest += count[first + i] * log1p(scaled)
-    at = n_classes * stride
+    at = n_kinds * stride
     for j in range(stride):
         suffix[at + j] = 0.0
         prefix[j] = 0.0
     suffix[at] = 1.0
     prefix[0] = 1.0
-    for i in range(n_classes - 1, -1, -1):
-        e = first + i
+    for i in range(n_kinds - 1, -1, -1):
         at = i * stride
         for j in range(stride):
             suffix[at + j] = suffix[at + stride + j]
-        if room[0, i] > 0:
-            add_rows(
-                suffix, at, width, room[0 if counts_carriers else 1, i],
-                room[1 if counts_carriers else 0, i], count[e], terms,
-            )  # fmt: skip
+        add_rows(suffix, at, width, room[hit, i], room[miss, i], many[i], terms)
     total = suffix[width]
-    for i in range(n_classes):
-        e = first + i
-        if room[0, i] > 0:
-            add_rows(
-                prefix, 0, width, room[0 if counts_carriers else 1, i],
-                room[1 if counts_carriers else 0, i], count[e] - 1, terms,
-            )  # fmt: skip
-            at = (i + 1) * stride
-            ways = 0.0
-            for j in range(target + 1):
-                ways += prefix[j] * suffix[at + target - j]
-            expected[p, which[e]] += weight * count[e] * room[0, i] * ways / total
-            add_rows(
-                prefix, 0, width, room[0 if counts_carriers else 1, i],
-                room[1 if counts_carriers else 0, i], 1, terms,
-            )  # fmt: skip
-    return log(total) + rest - n * shift
+    for i in range(n_kinds):
+        room[1, i] = 0.0
+        # `curve` takes away a row, which may have been the only one.
+        if many[i] == 0:
+            continue
+        add_rows(prefix, 0, width, room[hit, i], room[miss, i], many[i] - 1, terms)
+        at = (i + 1) * stride
+        ways = 0.0
+        for j in range(target + 1):
+            ways += prefix[j] * suffix[at + target - j]
+        room[1, i] = room[2, i] * ways / total
+        add_rows(prefix, 0, width, room[hit, i], room[miss, i], 1, terms)
+    return total
+
+
+@cython.cfunc
+def integrate(
+    n_kinds: cython.Py_ssize_t,
+    n: cython.longlong,
+    variance: cython.double,
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+) -> cython.double:
+    """Find the shares of the rows of a large bucket by an integral; return their weight.
+
+    The plain twin is `law.include_wide`, which explains the points on the circle.
+    """
+    i: cython.Py_ssize_t
+    step: cython.Py_ssize_t
+    n_points: cython.double = ceil(15.0 + sqrt(225.0 + 90.0 * variance))
+    angle: cython.double
+    drop: cython.double
+    length: cython.double
+    turn: cython.double
+    whole_length: cython.double
+    whole_turn: cython.double
+    mass: cython.double = 1.0
+
+    for i in range(n_kinds):
+        room[1, i] = 1.0
+    # Beyond this angle the product is below e**-45.
+    for step in range(1, cython.cast(cython.Py_ssize_t, n_points / 2) + 1):
+        angle = 2 * 3.141592653589793 * step / n_points
+        drop = 2 * sin(angle / 2) * sin(angle / 2)
+        if variance * drop > 50.0:
+            break
+        whole_length = 0.0
+        whole_turn = -angle * n
+        for i in range(n_kinds):
+            length = max(1 - 2 * room[2, i] * room[3, i] * drop, 1e-300)
+            room[4, i] = log(length) / 2
+            whole_length += many[i] * room[4, i]
+            whole_turn += many[i] * atan2(room[2, i] * sin(angle), 1 - room[2, i] * drop)
+        # The half of the circle below 0 mirrors the half above; its end belongs to both.
+        turn = 1.0 if 2 * step == n_points else 2.0
+        mass += turn * exp(whole_length) * cos(whole_turn)
+        for i in range(n_kinds):
+            length = whole_length - room[4, i]
+            room[1, i] += (
+                turn
+                * exp(length)
+                * cos(whole_turn + angle - atan2(room[2, i] * sin(angle), 1 - room[2, i] * drop))
+            )
+    for i in range(n_kinds):
+        room[1, i] = min(max(room[2, i] * room[1, i] / mass, 0.0), 1.0)
+    return mass / n_points
 
 
 @cython.cfunc
 def find_shift(
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
-    which: cython.longlong[::1],
-    count: cython.longlong[::1],
+    n_kinds: cython.Py_ssize_t,
     n: cython.longlong,
     n_able: cython.longlong,
-    odds: cython.double[:, ::1],
-    p: cython.Py_ssize_t,
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
 ) -> cython.double:
     """Return what to add to the log odds so that probabilities sum to about n."""
-    e: cython.Py_ssize_t
+    i: cython.Py_ssize_t
     least: cython.double = 0.0
     most: cython.double = 0.0
     mean: cython.double = 0.0
     one: cython.double
-    is_first: cython.bint = True
-    for e in range(first, last):
-        if odds[p, which[e]] > 0:
-            one = log(odds[p, which[e]])
-            mean += count[e] * one / n_able
-            if is_first or one < least:
-                least = one
-            if is_first or one > most:
-                most = one
-            is_first = False
+    for i in range(n_kinds):
+        one = log(room[0, i])
+        mean += many[i] * one / n_able
+        if i == 0 or one < least:
+            least = one
+        if i == 0 or one > most:
+            most = one
     even: cython.double = log(cython.cast(cython.double, n) / (n_able - n))
     low: cython.double = even - most
     high: cython.double = even - least
@@ -315,10 +424,10 @@ def find_shift(
     for _ in range(80):
         excess = -n
         slope = 0.0
-        for e in range(first, last):
-            scaled = odds[p, which[e]] * exp(shift)
-            excess += count[e] * scaled / (1 + scaled)
-            slope += count[e] * scaled / (1 + scaled) / (1 + scaled)
+        for i in range(n_kinds):
+            scaled = room[0, i] * exp(shift)
+            excess += many[i] * scaled / (1 + scaled)
+            slope += many[i] * scaled / (1 + scaled) / (1 + scaled)
         if -0.1 <= excess <= 0.1:
             break
         if excess < 0:
@@ -329,3 +438,266 @@ def find_shift(
         # A Newton step that leaves the interval is replaced by its middle.
         shift = following if low < following < high else (low + high) / 2
     return shift
+
+
+def curve(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    odds: cython.double[::1],
+    pairs: cython.double[:, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    table: cython.double[:, ::1],
+    suffix: cython.double[::1],
+) -> None:
+    """Add up, over all buckets, how the carriers of two classes depend on each other.
+
+    `pairs[i, j]` receives the mean number of pairs of different carriers, one of class i and one of
+    class j, minus the product of the mean numbers of carriers. Buckets that are impossible do not
+    count. The plain twin is in the property tests: the difference of two steps.
+    """
+    b: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    n: cython.longlong
+    n_able: cython.longlong
+    mean: cython.double
+
+    for b in range(n_carrying.shape[0]):
+        n = n_carrying[b]
+        first = start[b]
+        k = start[b + 1] - first
+        n_able = 0
+        for i in range(k):
+            e = first + i
+            many[i] = count[e]
+            # A row that cannot carry the value gets negligible odds.
+            room[0, i] = max(odds[which[e]], 1e-280)
+            n_able += count[e] if odds[which[e]] > 0 else 0
+        if n_able < n:
+            continue
+        n_able = 0
+        for i in range(k):
+            n_able += many[i]
+        weigh(k, n, n_able, many, room, table, suffix)
+        for i in range(k):
+            room[5, i] = many[i] * room[1, i]
+        for i in range(k):
+            e = first + i
+            mean = multiplicity[b] * room[5, i]
+            for j in range(k):
+                pairs[which[e], which[first + j]] -= mean * room[5, j]
+            if n > 1:
+                # The others of the bucket, if one row of this class carries the value.
+                many[i] -= 1
+                weigh(k, n - 1, n_able - 1, many, room, table, suffix)
+                for j in range(k):
+                    pairs[which[e], which[first + j]] += mean * many[j] * room[1, j]
+                many[i] += 1
+
+
+def climb(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    pure: cython.double[::1],
+    constant: cython.double,
+    n_rows: cython.double[::1],
+    is_free: cython.uchar[::1],
+    settled: cython.double[::1],
+    limits: cython.double[::1],
+    span: cython.longlong[::1],
+    f: cython.double[:, ::1],
+    following: cython.double[:, ::1],
+    height: cython.double[::1],
+    stride: cython.double[::1],
+    end: cython.longlong[::1],
+    tops: cython.double[:, ::1],
+    top_slopes: cython.double[:, ::1],
+    top_matrices: cython.double[:, :, ::1],
+    top_heights: cython.double[::1],
+    is_reached: cython.uchar[::1],
+    scratch: cython.double[:, :, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    table: cython.double[:, ::1],
+    suffix: cython.double[::1],
+) -> int:
+    """Climb from the points `f` whose `end` is -1; return the number of steps.
+
+    The steps are those numbered `span[0]` to `span[1]`, and `span[2]` is the last of all. `end`
+    receives the number of the step after which nothing moves, or -2 in the bowl of a known maximum
+    (one of `tops`), which `is_reached` then marks. The constants of `shoal.foreground.solutions`
+    are the `limits`, in this order: `TOLERANCE`, `_FARTHEST`, `_TINY`, `_LONGEST`, `FLOOR`,
+    `_BOWL`, `_AS_PREDICTED` and `_SAME`. `pure` are the carriers of each class in buckets without
+    another class, and `constant` the logarithm of how many worlds these have.
+
+    The invariant is that no step leads down. The plain twin is `climb_plainly` in the property
+    tests of solutions. `scratch` has three times one number per class.
+    """
+    n_classes: cython.Py_ssize_t = n_rows.shape[0]
+    p: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    steps: cython.longlong = 0
+    most: cython.double
+    change: cython.double
+    length: cython.double
+    above: cython.double
+    room_left: cython.double
+    is_still: cython.bint
+    ahead: cython.double[:, ::1] = scratch[0]
+    odds: cython.double[:, ::1] = scratch[1]
+    expected: cython.double[:, ::1] = scratch[2]
+
+    for p in range(f.shape[0]):
+        if end[p] != -1:
+            continue
+        for k in range(span[0], span[1] + 1):
+            if k > 0:
+                most = 0.0
+                for c in range(n_classes):
+                    if is_free[c]:
+                        # How far one step goes, in log odds.
+                        change = logit(following[p, c]) - logit(f[p, c])
+                        most = max(most, fabs(change))
+                length = max(min(stride[p], limits[1] / max(most, limits[2])), 1.0)
+                for c in range(n_classes):
+                    ahead[0, c] = following[p, c]
+                    if is_free[c] and length > 1:
+                        change = logit(following[p, c]) - logit(f[p, c])
+                        above = 1 / (1 + exp(-logit(f[p, c]) - length * change))
+                        ahead[0, c] = min(max(above, limits[4]), 1 - limits[4])
+                for c in range(n_classes):
+                    # Kept in case the stride leads down.
+                    f[p, c] = following[p, c]
+                above = step_from(
+                    start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+                    settled, limits[4], ahead, 0, following, p, odds, expected, many, room, table,
+                    suffix,
+                )  # fmt: skip
+                steps += 1
+                if length > 1 and above < height[p]:
+                    above = step_from(
+                        start, which, count, n_carrying, multiplicity, pure, constant, n_rows,
+                        is_free, settled, limits[4], f, p, following, p, odds, expected, many, room,
+                        table, suffix,
+                    )  # fmt: skip
+                    steps += 1
+                    stride[p] = 1.0
+                else:
+                    for c in range(n_classes):
+                        f[p, c] = ahead[0, c]
+                    stride[p] = min(2 * length, limits[3])
+                height[p] = above
+            if k == span[2]:
+                break
+            is_still = True
+            for c in range(n_classes):
+                if is_free[c]:
+                    room_left = limits[0] * min(f[p, c], 1 - f[p, c]) + 1e-17
+                    if not fabs(following[p, c] - f[p, c]) <= room_left:
+                        is_still = False
+                        break
+            if is_still:
+                end[p] = k
+                break
+            if is_in_bowl(
+                f, p, height[p], limits, tops, top_slopes, top_matrices, top_heights, is_reached
+            ):
+                end[p] = -2
+                break
+    return steps
+
+
+@cython.cfunc
+def logit(chance: cython.double) -> cython.double:
+    return log(chance) - log1p(-chance)
+
+
+@cython.cfunc
+def step_from(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    pure: cython.double[::1],
+    constant: cython.double,
+    n_rows: cython.double[::1],
+    is_free: cython.uchar[::1],
+    settled: cython.double[::1],
+    least: cython.double,
+    point: cython.double[:, ::1],
+    p: cython.Py_ssize_t,
+    following: cython.double[:, ::1],
+    q: cython.Py_ssize_t,
+    odds: cython.double[:, ::1],
+    expected: cython.double[:, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    table: cython.double[:, ::1],
+    suffix: cython.double[::1],
+) -> cython.double:
+    """Take one step from a point, within the bounds; return the log-likelihood of the point."""
+    c: cython.Py_ssize_t
+    height: cython.double
+    one: cython.double
+
+    for c in range(n_rows.shape[0]):
+        odds[0, c] = point[p, c] / (1 - point[p, c])
+    height = constant + expect_at(
+        start, which, count, n_carrying, multiplicity, odds, expected, 0, many, room, table, suffix
+    )
+    for c in range(n_rows.shape[0]):
+        height += n_rows[c] * log1p(-point[p, c])
+        if pure[c] > 0:
+            height += pure[c] * log(odds[0, c])
+        following[q, c] = settled[c]
+        if is_free[c]:
+            one = (expected[0, c] + pure[c]) / max(n_rows[c], 1.0)
+            following[q, c] = min(max(one, least), 1 - least)
+    return height
+
+
+@cython.cfunc
+def is_in_bowl(
+    f: cython.double[:, ::1],
+    p: cython.Py_ssize_t,
+    height: cython.double,
+    limits: cython.double[::1],
+    tops: cython.double[:, ::1],
+    slopes: cython.double[:, ::1],
+    matrices: cython.double[:, :, ::1],
+    heights: cython.double[::1],
+    is_reached: cython.uchar[::1],
+) -> cython.bint:
+    """Return whether a point is as much lower than a known maximum as its curvature predicts."""
+    m: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    fall: cython.double
+    away: cython.double
+    line: cython.double
+    found: cython.bint = False
+
+    for m in range(heights.shape[0]):
+        fall = 0.0
+        for i in range(tops.shape[1]):
+            away = f[p, i] - tops[m, i]
+            line = 0.0
+            for j in range(tops.shape[1]):
+                line += matrices[m, i, j] * (f[p, j] - tops[m, j])
+            fall += away * line / 2 + fabs(away) * slopes[m, i]
+        if fall <= limits[5] and fabs(heights[m] - height - fall) <= limits[6] * fall + limits[7]:
+            is_reached[m] = 1
+            found = True
+    return found

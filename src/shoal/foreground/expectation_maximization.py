@@ -6,8 +6,7 @@ instead is EM for the model in which the carriers within each bucket are hidden,
 never decreases; Newton's method leaves [0, 1] or finds other roots.
 
 `expectation_maximization` is the iteration as printed. `Likelihood` takes the same step from many
-points at once: if every bucket has one carrier, the steps are one matrix product; small buckets
-with several carriers go through a kernel; very large ones are repeated for every point.
+points at once, in a kernel. Buckets whose rows are all of one class say the same at every point.
 `shoal.foreground.solutions` searches for the maxima. `Target` is a sensitive value in a release:
 who may carry it, and the likelihood of the buckets.
 
@@ -21,26 +20,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.foreground._kernels import expect
+from shoal.foreground._kernels import curve, expect
 from shoal.foreground.law import condition, odds_of, weigh_worlds
 from shoal.foreground.shapes import Shapes
 from shoal.locating.exposed import Exposed
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
-_MOST_ENTRIES = 2_000_000
-"""How many entries of buckets are held in memory at once."""
-_WIDEST = 256
-"""The kernel takes buckets with fewer carriers than this."""
-_FEW_ENTRIES = 400
-"""For this few entries the kernel is faster than setting up a matrix product."""
+_WIDEST, _MOST_CELLS = 1 << 14, 1 << 22
+"""The most numbers in the tables of the kernels: wider buckets are summed by an integral."""
+_HIGHEST = 1e300
 TOLERANCE = 1e-9
 """The largest relative change of a probability that counts as converged."""
 
@@ -97,41 +89,14 @@ class Likelihood:
         return np.maximum(self.n_rows, 1)
 
     @cached_property
-    def is_single(self) -> bool:
-        """Whether every bucket has exactly one carrier."""
-        return bool(np.all(self.shapes.n_carrying == 1)) and self.shapes.n_shapes > 0
+    def mixed(self) -> Mixed:
+        """The buckets with rows of several classes, and the carriers of all others."""
+        return Mixed.of(self.shapes, len(self.n_rows))
 
     @cached_property
-    def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """The number of rows of each class in each shape, and the transposed matrix."""
-        from scipy import sparse  # noqa: PLC0415 - it takes long to import
-
-        shapes = self.shapes
-        size = (shapes.n_shapes, len(self.n_rows))
-        matrix = sparse.csr_array(
-            (shapes.count.astype(np.float64), shapes.which, shapes.start), shape=size
-        )
-        return matrix, matrix.T.tocsr()
-
-    @cached_property
-    def _room(self) -> tuple[Floats, Floats, Floats, Floats] | None:
-        """Work space for the kernel; None if a bucket is too large for it."""
-        shapes = self.shapes
-        sizes = np.bincount(shapes.shape, shapes.count, shapes.n_shapes).astype(np.int64)
-        width = int(np.minimum(shapes.n_carrying, sizes).max(initial=0)) + 1
-        n_classes = int(np.diff(shapes.start).max(initial=0)) + 1
-        if width > _WIDEST:
-            return None
-        return (
-            np.empty((2, n_classes)),
-            np.empty(width),
-            np.empty(width * n_classes),
-            np.empty(width),
-        )
-
-    @cached_property
-    def _tiles(self) -> dict[int, Shapes]:
-        return {}
+    def room(self) -> Room:
+        """Work space for the kernels."""
+        return room_for(self.shapes)
 
     def step(self, f: Floats) -> tuple[Floats, float]:
         """Return the expected share of carriers of each class, and the log-likelihood of `f`.
@@ -146,73 +111,44 @@ class Likelihood:
 
         `f` has one row per point and one column per class.
         """
-        n_entries = max(len(self.shapes.which), 1)
-        n_at_once = max(_MOST_ENTRIES // n_entries, 1)
-        if len(f) <= n_at_once:
-            return self._steps(f)
-        parts = [self._steps(f[at : at + n_at_once]) for at in range(0, len(f), n_at_once)]
-        return np.concatenate([part[0] for part in parts]), np.concatenate(
-            [part[1] for part in parts]
-        )
-
-    def _steps(self, f: Floats) -> tuple[Floats, Floats]:
-        odds = odds_of(f)
-        is_finite = bool(np.isfinite(odds).all())
-        is_few = len(self.shapes.which) <= _FEW_ENTRIES
-        if is_finite and self._room is not None and (is_few or not self.is_single):
-            expected, height = self._by_kernel(odds, self._room)
-        elif is_finite and self.is_single:
-            expected, height = self._by_product(odds)
-        else:
-            expected, height = self._by_tiles(odds)
+        expected, height = self._expect(odds_of(f))
         found = np.minimum(expected / self.n_at_least_one, 1.0)
         lacking = np.where(f < 1, f, 0.0)
         height = height + (self.n_rows * np.log1p(-lacking)).sum(axis=1)
         return np.where(np.isnan(self.fixed), found, self.fixed), height
 
-    def _by_kernel(
-        self, odds: Floats, room: tuple[Floats, Floats, Floats, Floats]
-    ) -> tuple[Floats, Floats]:
-        shapes = self.shapes
+    def _expect(self, odds: Floats) -> tuple[Floats, Floats]:
+        """Return the expected carriers of each class, and the weight of all worlds, by point."""
+        if not np.isfinite(odds).all():
+            return self._condition(odds)
+        mixed = self.mixed
+        if not mixed.is_possible(odds):
+            mixed = Mixed.whole(self.shapes, len(self.n_rows))
         expected, height = np.empty(odds.shape), np.empty(len(odds))
-        expect(
-            shapes.start,
-            shapes.which,
-            shapes.count,
-            shapes.n_carrying,
-            shapes.multiplicity,
-            np.ascontiguousarray(odds),
-            expected,
-            height,
-            *room,
-        )
-        return expected, height
+        expect(*mixed.arrays, np.ascontiguousarray(odds), expected, height, *self.room)
+        is_pure = mixed.pure > 0
+        logs = (mixed.pure[is_pure] * np.log(odds[:, is_pure])).sum(axis=1)
+        return expected + mixed.pure, height + mixed.constant + logs
 
-    def _by_product(self, odds: Floats) -> tuple[Floats, Floats]:
-        matrix, transposed = self.matrices
-        multiplicity = self.shapes.multiplicity[:, np.newaxis]
-        total = matrix @ odds.T
-        with np.errstate(divide="ignore"):
-            log = np.log(total)
-        expected = odds * (transposed @ (multiplicity / total)).T
-        return expected, (multiplicity * log).sum(axis=0)
+    def _condition(self, odds: Floats) -> tuple[Floats, Floats]:
+        """Do the same point by point; odds may be infinite."""
+        shapes = self.shapes
+        each = shapes.multiplicity[shapes.shape] * shapes.count
+        found = [condition(shapes, one) for one in odds]
+        expected = [np.bincount(shapes.which, each * share, odds.shape[1]) for share, _ in found]
+        height = [float((shapes.multiplicity * log).sum()) for _, log in found]
+        return np.array(expected, np.float64).reshape(odds.shape), np.array(height, np.float64)
 
-    def _by_tiles(self, odds: Floats) -> tuple[Floats, Floats]:
-        tiles = self._tiled(len(odds))
-        share, log = condition(tiles, odds.ravel())
-        carriers = tiles.multiplicity[tiles.shape] * tiles.count * share
-        expected = np.bincount(tiles.which, carriers, odds.size).astype(np.float64)
-        return expected.reshape(odds.shape), (tiles.multiplicity * log).reshape(len(odds), -1).sum(
-            axis=1
-        )
+    def pairs(self, f: Floats) -> Floats:
+        """Return the mean number of pairs of carriers, minus the product of the mean numbers.
 
-    def _tiled(self, n_points: int) -> Shapes:
-        """Return the buckets repeated for each point, with separate classes."""
-        if n_points not in self._tiles:
-            # Keep one size at a time: large releases make large tiles.
-            self._tiles.clear()
-            self._tiles[n_points] = _tile(self.shapes, n_points, len(self.n_rows))
-        return self._tiles[n_points]
+        The pairs are of two different rows in one bucket, one of each of two classes; sums are over
+        all buckets.
+        """
+        pairs = np.diag(-self.mixed.pure)
+        odds = np.minimum(odds_of(f), _HIGHEST)
+        curve(*self.mixed.arrays, odds, pairs, *self.room)
+        return pairs
 
     def even(self) -> Floats:
         """Return the local random-worlds estimate: one step from equal probabilities.
@@ -225,16 +161,66 @@ class Likelihood:
         return free.step(start)[0]
 
 
-def _tile(shapes: Shapes, n_points: int, n_classes: int) -> Shapes:
-    number = np.arange(n_points)[:, np.newaxis]
-    start = (shapes.start[np.newaxis, :-1] + number * shapes.start[-1]).ravel()
-    return Shapes(
-        np.append(start, n_points * shapes.start[-1]),
-        (shapes.which + number * n_classes).ravel(),
-        np.tile(shapes.count, n_points),
-        np.tile(shapes.n_carrying, n_points),
-        np.tile(shapes.multiplicity, n_points),
+Room = tuple[Counts, Floats, Floats, Floats]
+
+
+def room_for(shapes: Shapes) -> Room:
+    """Return the work space that the kernels need for some buckets."""
+    sizes = np.bincount(shapes.shape, shapes.count, shapes.n_shapes).astype(np.int64)
+    n_classes = int(np.diff(shapes.start).max(initial=0)) + 1
+    width = int(np.minimum(shapes.n_carrying, sizes - shapes.n_carrying).max(initial=0)) + 1
+    width = min(max(width, 1), _WIDEST)
+    n_cells = min(width * n_classes, _MOST_CELLS)
+    return (
+        np.empty(n_classes, dtype=np.int64),
+        np.empty((6, n_classes)),
+        np.empty((2, width)),
+        np.empty(n_cells),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """Buckets with rows of several classes, as the kernels take them, and all others in short.
+
+    `pure` is the number of carriers of each class in buckets without another class: it is certain,
+    whatever the probabilities are. `constant` is the logarithm of how many worlds these have.
+    """
+
+    arrays: tuple[Codes, Codes, Counts, Counts, Counts]
+    pure: Floats
+    constant: float
+
+    @classmethod
+    def of(cls, shapes: Shapes, n_classes: int) -> Mixed:
+        """Take out the buckets of one class."""
+        from scipy.special import gammaln  # noqa: PLC0415 - it takes long to import
+
+        length = np.diff(shapes.start)
+        is_pure = length == 1
+        own = np.flatnonzero(is_pure)
+        entry = shapes.start[own]
+        n, size = shapes.n_carrying[own], shapes.count[entry]
+        if np.any(n > size):
+            return cls.whole(shapes, n_classes)
+        pure = np.bincount(shapes.which[entry], shapes.multiplicity[own] * n, n_classes)
+        ways = gammaln(size + 1.0) - gammaln(n + 1.0) - gammaln(size - n + 1.0)
+        kept, _ = shapes.take(np.flatnonzero(~is_pure))
+        constant = float((shapes.multiplicity[own] * ways).sum())
+        return cls(_arrays(kept), pure.astype(np.float64), constant)
+
+    @classmethod
+    def whole(cls, shapes: Shapes, n_classes: int) -> Mixed:
+        """Take out nothing."""
+        return cls(_arrays(shapes), np.zeros(n_classes), 0.0)
+
+    def is_possible(self, odds: Floats) -> bool:
+        """Return whether the carriers that are certain have odds other than 0."""
+        return bool(np.all((odds > 0) | (self.pure == 0)))
+
+
+def _arrays(shapes: Shapes) -> tuple[Codes, Codes, Counts, Counts, Counts]:
+    return shapes.start, shapes.which, shapes.count, shapes.n_carrying, shapes.multiplicity
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ the minimum; steps that take parameters one by one zigzag for hundreds of steps,
 far less about a parameter than their rows would.
 
 A point where the equations hold may still be a saddle point of the likelihood. The second
-derivatives tell, and are computed as differences of the slopes that one step of the equations
-gives. Newton's steps by them (`refine`) also find the digits that the iteration would take very
+derivatives tell; they follow from how the carriers of two classes in one bucket depend on each
+other. Newton's steps by them (`refine`) also find the digits that the iteration would take very
 long to reach, above all if a probability tends to a bound and the slope there is zero.
 
 References
@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Flags, Floats
+from shoal.foreground._linear_kernels import factorize, invert_upper, solve
 from shoal.foreground.expectation_maximization import Likelihood
 from shoal.foreground.shapes import Shapes
 
@@ -166,15 +166,11 @@ def information(shapes: Shapes, place: Codes, f: Floats, n_rows: Floats, size: i
 
 def invert(matrix: Floats) -> Floats:
     """Invert a positive definite matrix, with the same rounding on every machine."""
-    inverse = matrix.copy()
-    for place in range(len(inverse)):
-        pivot = inverse[place, place]
-        inverse[place, place] = 1.0
-        inverse[place] /= pivot
-        factor = inverse[:, place].copy()
-        factor[place] = 0.0
-        inverse[:, place] = np.where(factor == 0.0, inverse[:, place], 0.0)
-        inverse -= factor[:, np.newaxis] * inverse[place]
+    factor, root = np.array(matrix, order="C"), np.zeros(matrix.shape)
+    factorize(factor)
+    invert_upper(factor, root)
+    # The inverse of U^T U; the product of libraries rounds differently with their threads.
+    inverse: Floats = np.einsum("ik,jk->ij", root, root)
     return inverse
 
 
@@ -192,7 +188,6 @@ _STEEP = 1e-5
 _DEFINITE = 1e-6
 """The least curvature of a clear maximum, relative to that of rows whose values are known."""
 _LITTLE = 0.01
-_DIFFERENCE = 1e-4
 _N_NEWTON = 30
 _LONGEST_NEWTON = 0.05
 _EXACT = 1e-9
@@ -215,37 +210,42 @@ class Curvature:
 
     @classmethod
     def at(cls, likelihood: Likelihood, f: Floats, is_free: Flags) -> Curvature:
-        """Compute differences of slopes around a point."""
+        """Compute slopes and second derivatives at a point."""
         inner = np.where(is_free, np.clip(f, _EDGE, 1 - _EDGE), f)
-        slope = _slopes(likelihood, inner[np.newaxis], is_free)[0]
+        share = likelihood.step(inner)[0]
+        slope = _slope(likelihood, inner, share, is_free)
         n_rows = likelihood.n_at_least_one.astype(np.float64)
         low = (f <= _NEAR_EDGE) & (slope < -_STEEP * n_rows)
         high = (1 - f <= _NEAR_EDGE) & (slope > _STEEP * n_rows)
         is_held = is_free & (low | high)
         is_open = is_free & ~is_held
-        matrix = _second(likelihood, inner, is_free, np.flatnonzero(is_open))
+        matrix = _second(likelihood, inner, is_open, share)
         return cls(inner, slope, is_held, is_open, matrix, n_rows)
 
-    @property
+    @cached_property
     def is_definite(self) -> bool:
         """Whether the point is clearly a maximum, as far as curvature tells."""
-        return self.least > _DEFINITE
-
-    @property
-    def bends_up(self) -> bool:
-        """Whether the likelihood clearly curves upwards in some direction, as at no maximum."""
-        return self.least < -_DEFINITE
+        return self._falls_by(_DEFINITE)
 
     @cached_property
-    def least(self) -> float:
-        """The fall of the likelihood in the direction in which it falls least."""
+    def bends_up(self) -> bool:
+        """Whether the likelihood clearly curves upwards in some direction, as at no maximum."""
+        return not self._falls_by(-_DEFINITE)
+
+    def _falls_by(self, least: float) -> bool:
+        """Whether the likelihood falls by more than this in every direction."""
         if not self.is_open.any():
-            return 1.0
+            return True
         spread = _spread(self.f)[self.is_open]
         # A probability at a bound would otherwise not count at all.
         scale = np.sqrt(np.maximum(spread, _LITTLE * spread.max()) / self.n_rows[self.is_open])
-        values = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
-        return float(values.min())
+        scaled = self.matrix * np.outer(scale, scale)
+        return bool(factorize(scaled - least * np.eye(len(scaled))))
+
+    @property
+    def held_slope(self) -> Floats:
+        """How steep the likelihood is along the held classes; 0 for all others."""
+        return np.where(self.is_held, np.abs(self.slope), 0.0)
 
     def fall(self, points: Floats) -> Floats:
         """Return how far the log-likelihood falls to each point, by curvature and slopes."""
@@ -315,7 +315,11 @@ def _newton_direction(curvature: Curvature) -> tuple[Floats, Flags]:
         chosen = is_open[curvature.is_open]
         step[:] = 0.0
         matrix = curvature.matrix[np.ix_(chosen, chosen)]
-        step[is_open] = np.linalg.solve(matrix, curvature.slope[is_open])
+        # The whole matrix is positive definite, and so is every part of it.
+        own = curvature.slope[is_open]
+        factorize(matrix)
+        solve(matrix, own)
+        step[is_open] = own
         outward = (curvature.f <= _AT_EDGE) & (step < 0)
         outward |= (1 - curvature.f <= _AT_EDGE) & (step > 0)
         if not (outward & is_open).any():
@@ -336,28 +340,23 @@ def _spread(f: Floats) -> Floats:
     return spread
 
 
-def _slopes(likelihood: Likelihood, points: Floats, is_free: Flags) -> Floats:
-    """Return the slope of the log-likelihood along each free class, at each point."""
-    following = likelihood.steps(points)[0]
+def _slope(likelihood: Likelihood, f: Floats, share: Floats, is_free: Flags) -> Floats:
+    """Return the slope of the log-likelihood along each free class."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = likelihood.n_at_least_one * (following - points) / _spread(points)
-    return np.where(is_free, slopes, 0.0)
+        slope = likelihood.n_at_least_one * (share - f) / _spread(f)
+    return np.where(is_free, slope, 0.0)
 
 
-def _second(
-    likelihood: Likelihood, f: Floats, is_free: Flags, along: npt.NDArray[np.intp]
-) -> Floats:
-    """Return minus the second derivatives, as differences of slopes."""
-    if not len(along):
-        return np.zeros((0, 0))
-    room = np.maximum(np.minimum(f, 1 - f), 0.01 * float(np.mean(f[along])) * (1 - f.mean()))
-    width = _DIFFERENCE * room[along]
-    points = np.repeat(f[np.newaxis], 2 * len(along), axis=0)
-    number = np.arange(len(along))
-    points[2 * number, along] = np.minimum(f[along] + width, 1 - _EDGE)
-    points[2 * number + 1, along] = np.maximum(f[along] - width, _EDGE)
-    apart = points[2 * number, along] - points[2 * number + 1, along]
-    slopes = _slopes(likelihood, points, is_free)[:, along]
-    second = -(slopes[0::2] - slopes[1::2]) / apart[:, np.newaxis]
-    matrix: Floats = (second + second.T) / 2
+def _second(likelihood: Likelihood, f: Floats, is_open: Flags, share: Floats) -> Floats:
+    """Return minus the second derivatives along the open classes.
+
+    `share` is the expected share of carriers of each class, which is where one step leads.
+    """
+    n_rows = likelihood.n_at_least_one
+    # Differences of large numbers cancel in this form, and not in rounding.
+    own = np.diag(n_rows * f * (2 * share - f))
+    spread = _spread(f)[is_open]
+    inside = np.ix_(is_open, is_open)
+    found = -(likelihood.pairs(f) + own)[inside] / np.outer(spread, spread)
+    matrix: Floats = (found + found.T) / 2
     return matrix

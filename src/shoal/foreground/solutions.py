@@ -25,15 +25,16 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
+from shoal.foreground._kernels import climb
 from shoal.foreground.attribute_sets import AttributeSet
-from shoal.foreground.expectation_maximization import TOLERANCE, Fit, Likelihood
-from shoal.foreground.law import log_odds
+from shoal.foreground.expectation_maximization import TOLERANCE, Fit, Likelihood, Mixed
 from shoal.foreground.optimization import FLOOR, Curvature, Refinement, refine
 
 N_RANDOM = 8
@@ -64,6 +65,12 @@ _EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
 """Newton's steps are tried every 8 steps, and later every 64, once probabilities change by no more
 than the third, relatively; smaller ones than this fraction of the mean count as that."""
 _SAME = 1e-10
+_LIMITS = np.array(
+    [TOLERANCE, _FARTHEST, _TINY, _LONGEST, FLOOR, _BOWL, _AS_PREDICTED, _SAME], dtype=np.float64
+)
+"""What the kernel has to know of these, in its order."""
+_GOES_ON, _ARRIVED = -1, -2
+"""A climb that has not ended, and one that ended at a known maximum."""
 _MAX_MAXIMA = 200
 _NEGLIGIBLE = 1e-12
 
@@ -160,6 +167,20 @@ class _Maximum:
     is_definite: bool
 
 
+@dataclass(frozen=True, eq=False)
+class _Climbs:
+    """Points on their way up: where one step leads from each, their log-likelihoods and strides.
+
+    `end` is the number of the step after which a point did not move, `_GOES_ON` or `_ARRIVED`.
+    """
+
+    f: Floats
+    following: Floats
+    height: Floats
+    stride: Floats
+    end: Codes
+
+
 @dataclass(eq=False)
 class _Search:
     """Climbs from many points, and the maxima found so far.
@@ -251,25 +272,67 @@ class _Search:
 
         Maxima that Newton's steps find on the way are kept at once.
         """
-        ends: list[Floats] = []
-        f = self._within(points)
-        following, height = self._step(f)
-        stride = np.ones(len(f))
-        for count in range(_MAX_STEPS):
-            is_settled = _moves_by_less(f, following, self.is_free, TOLERANCE)
-            ends.extend(f[is_settled])
-            goes_on = ~is_settled & ~self._is_in_known_bowl(f, height)
-            if (count + 1) % (_EVERY if count < _OFTEN else _OFTEN) == 0:
-                goes_on &= ~self._jump(f, height, goes_on & self._is_slow(f, following))
-            if not goes_on.any():
-                break
-            f, following, height, stride = self._stride(
-                f[goes_on], following[goes_on], height[goes_on], stride[goes_on]
-            )
-        else:
-            self.n_cut_short += len(f)
-            ends.extend(f)
-        return np.array(ends).reshape(-1, len(self.settled))
+        f = np.ascontiguousarray(self._within(points))
+        climbs = _Climbs(f, *self._step(f), np.ones(len(f)), np.full(len(f), -1, dtype=np.int64))
+        first = 0
+        while first <= _MAX_STEPS and np.any(climbs.end == _GOES_ON):
+            # Up to the next attempt at Newton's steps.
+            every = _EVERY if first < _OFTEN else _OFTEN
+            last = min(first + every - 1, _MAX_STEPS)
+            self._climb_on(climbs, first, last)
+            if last < _MAX_STEPS:
+                left = np.flatnonzero(climbs.end == _GOES_ON)
+                own, height = climbs.f[left], climbs.height[left]
+                has_arrived = self._jump(own, height, self._is_slow(own, climbs.following[left]))
+                climbs.end[left[has_arrived]] = _ARRIVED
+            first = last + 1
+        self.n_cut_short += int(np.count_nonzero(climbs.end == _GOES_ON))
+        # In the order in which the climbs ended; those that were cut short come last.
+        end = np.where(climbs.end == _GOES_ON, _MAX_STEPS, climbs.end)
+        order = np.argsort(end, kind="stable")
+        return climbs.f[order[end[order] >= 0]]
+
+    def _climb_on(self, climbs: _Climbs, first: int, last: int) -> None:
+        """Take some steps of all climbs that have not ended."""
+        known = [one for one in self.maxima if one.is_definite]
+        n_classes = len(self.settled)
+        tops = np.array([one.curvature.f for one in known]).reshape(-1, n_classes)
+        slopes = np.array([one.curvature.held_slope for one in known]).reshape(-1, n_classes)
+        matrices = np.zeros((len(known), n_classes, n_classes))
+        for matrix, one in zip(matrices, known, strict=True):
+            matrix[np.ix_(one.curvature.is_open, one.curvature.is_open)] = one.curvature.matrix
+        heights = np.array([one.height for one in known], dtype=np.float64)
+        is_reached = np.zeros(len(known), dtype=np.uint8)
+        mixed = self._mixed
+        self.n_steps += climb(
+            *mixed.arrays,
+            mixed.pure,
+            mixed.constant,
+            self.likelihood.n_rows.astype(np.float64),
+            self.is_free.astype(np.uint8),
+            self.settled,
+            _LIMITS,
+            np.array([first, last, _MAX_STEPS]),
+            climbs.f,
+            climbs.following,
+            climbs.height,
+            climbs.stride,
+            climbs.end,
+            tops,
+            slopes,
+            matrices,
+            heights,
+            is_reached,
+            np.empty((3, 1, n_classes)),
+            *self.likelihood.room,
+        )
+        self.reached.extend(heights[is_reached > 0].tolist())
+
+    @cached_property
+    def _mixed(self) -> Mixed:
+        mixed, shapes = self.likelihood.mixed, self.likelihood.shapes
+        is_possible = bool(np.all((self.settled > 0) | self.is_free | (mixed.pure == 0)))
+        return mixed if is_possible else Mixed.whole(shapes, len(self.settled))
 
     def _is_slow(self, f: Floats, following: Floats) -> Flags:
         """Return at which points probabilities hardly change; small ones may still do."""
@@ -283,6 +346,7 @@ class _Search:
         """Try Newton's steps from some points; return from which they led to a maximum."""
         has_arrived = np.zeros(len(f), dtype=bool)
         for place in np.flatnonzero(chosen).tolist():
+            # A maximum may have been found since the last step.
             if self._is_in_known_bowl(f[[place]], height[[place]])[0]:
                 has_arrived[place] = True
                 continue
@@ -297,32 +361,6 @@ class _Search:
         self.n_steps += len(f)
         following, heights = self.likelihood.steps(f)
         return self._within(following), heights
-
-    def _stride(
-        self, f: Floats, following: Floats, height: Floats, stride: Floats
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Go several times as far as one step leads; if that leads down, take the step alone.
-
-        Returns the points, where one step leads from each, their log-likelihoods, and how far to go
-        next: twice as far, or one step if that led down.
-        """
-        ahead = following.copy()
-        before, after = f[:, self.is_free], following[:, self.is_free]
-        logit = log_odds(before)
-        change = log_odds(after) - logit
-        most = np.abs(change).max(axis=1)
-        stride = np.maximum(np.minimum(stride, _FARTHEST / np.maximum(most, _TINY)), 1.0)
-        is_long = stride > 1
-        ahead[np.ix_(is_long, self.is_free)] = (
-            1 / (1 + np.exp(-logit - stride[:, np.newaxis] * change))[is_long]
-        )
-        ahead = self._within(ahead)
-        beyond, above = self._step(ahead)
-        is_lower = is_long & (above < height)
-        if is_lower.any():
-            ahead[is_lower] = following[is_lower]
-            beyond[is_lower], above[is_lower] = self._step(following[is_lower])
-        return ahead, beyond, above, np.where(is_lower, 1.0, np.minimum(2 * stride, _LONGEST))
 
     def _within(self, f: Floats) -> Floats:
         return np.where(self.is_free, np.clip(f, FLOOR, 1 - FLOOR), self.settled)
@@ -365,10 +403,3 @@ class _Search:
             weights=weights[kept] / weights[kept].sum(),
             heights=heights[kept],
         )
-
-
-def _moves_by_less(f: Floats, following: Floats, is_free: Flags, part: float) -> Flags:
-    """Return at which points no probability changes by more than a fraction of itself."""
-    is_still = np.abs(following - f) <= part * np.minimum(f, 1 - f) + 1e-17
-    found: Flags = np.all(is_still | ~is_free, axis=1)
-    return found
