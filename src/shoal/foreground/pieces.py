@@ -43,7 +43,7 @@ class Pieces:
         >>> Pieces(15, 127).within(6_000_000_000, 30_000, 7)
         Pieces(n_values=15, n_sets=127)
         >>> Pieces(15, 127).within(3_000_000_000, 30_000, 7)
-        Pieces(n_values=15, n_sets=29)
+        Pieces(n_values=15, n_sets=28)
         >>> Pieces(15, 127).within(1_000_000_000, 30_000, 7)
         Pieces(n_values=5, n_sets=7)
         """
@@ -72,4 +72,4 @@ def most_sets(largest: Sequence[float], least: float) -> int:
     (3, 7)
     """
     n_frequent = sum(2 * share >= least for share in largest)
-    return min(2 ** min(n_frequent, _MOST_SETS) - 1, _MOST_SETS)
+    return min((1 << n_frequent) - 1, _MOST_SETS)
