@@ -109,6 +109,35 @@ def test_every_engine_publishes_the_same_bytes(engine, embedded, tmp_path, metho
     assert found_files == files
 
 
+LEVELLED = {
+    "anatomy": shoal.Anatomy(ell=2),
+    "mondrian": shoal.Mondrian(k=4, ell=2, publish="bucketized"),
+    "slicing": shoal.Slicing(ell=2, columns="bucketized"),
+}
+
+
+@pytest.mark.parametrize("column", ["höhe", "born", "age"])
+@pytest.mark.parametrize("method", LEVELLED)
+def test_every_engine_protects_the_same_levels(engine, embedded, tmp_path, method, column):
+    bounds = {"höhe": [0, "0.1", 1e9], "born": ["1900-01-01"], "age": [25, 30, 35]}[column]
+
+    def staged_at_levels(made):
+        others = [one for one in ("age", "höhe", "born", "smokes") if one != column]
+        schema = Schema(
+            quasi=others, sensitive=column, levels={column: {"intervals": bounds}}, key="no",
+            identifying=["place.", "noted", "paid", "disease"],
+        )  # fmt: skip
+        scan = replace(made.scan(people().slice(0, N_ROWS)), line=None)
+        return EngineTable(made, scan, schema)
+
+    one, other = staged_at_levels(embedded), staged_at_levels(engine)
+    assert one.levels == other.levels
+    files, placed = published(one, LEVELLED[method], tmp_path / "expected")
+    found_files, found_placed = published(other, LEVELLED[method], tmp_path / "found")
+    assert found_placed == placed
+    assert found_files == files
+
+
 @pytest.mark.parametrize("method", SLICINGS)
 def test_every_engine_slices_to_the_same_bytes(engine, embedded, tmp_path, method):
     made = SLICINGS[method]

@@ -26,6 +26,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number, whole
 from shoal.core.guarantees import BANDWIDTH
+from shoal.core.levelled import protected
 from shoal.core.release import Published
 from shoal.core.table import Table
 from shoal.core.tree import Tree
@@ -67,7 +68,7 @@ def prior_beliefs(
     >>> prior_beliefs(table, 0.2)
     Beliefs(zip_code, age, sex: 9 different people, 4 values of disease)
     """
-    sensitive = sensitive_of(table.schema)
+    table, sensitive = protected(table), sensitive_of(table.schema)
     cells = table.counts((*table.schema.quasi, sensitive))
     beliefs = estimate_beliefs(cells, sensitive, table.trees, bandwidth)
     return beliefs if knowledge is None else inform(beliefs, knowledge, table.trees)

@@ -110,7 +110,7 @@ def register(app: typer.Typer) -> None:
         ):
             for entry in chosen:
                 entry.check()
-            made = [entry.make(release.published) for entry in chosen]
+            made = [entry.make(release.levelled) for entry in chosen]
             report = job.attack(
                 release,
                 *made,

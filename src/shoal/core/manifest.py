@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
+from shoal.core.levels import Level, read_levels
 from shoal.core.shapes import Contents, DataFile, Shape
 
 _MOST_CHARACTERS = 2000
@@ -253,6 +254,8 @@ class Manifest:
     # The combinations of insensitive columns that the steward confirmed: they may single people
     # out, or reveal what the release hides, to an adversary who knows them about others.
     meant: tuple[tuple[str, ...], ...] = ()
+    # The levels at which sensitive columns are protected and attacked; other columns by value.
+    levels: tuple[Level, ...] = ()
     # The wording of each guarantee in a manifest that was read; a manifest that is written states
     # the wording of the guarantees themselves.
     statements: tuple[str, ...] = field(default=(), compare=False)
@@ -330,6 +333,8 @@ class Manifest:
             stated["about"] = self.about.to_dict()
         if self.meant:
             stated["meant"] = [list(columns) for columns in self.meant]
+        if self.levels:
+            stated["levels"] = {one.column: one.to_dict() for one in self.levels}
         return json.dumps(stated, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -348,13 +353,14 @@ class Manifest:
                 hint=hint,
             )
         try:
+            columns = tuple(map(PublishedColumn.from_dict, stated["columns"]))
             return cls(
                 shape=Shape.named(stated["shape"]),
                 method=str(stated["method"]["name"]),
                 parameters=dict(stated["method"]["parameters"]),
                 guarantees=tuple(map(guarantee_from_dict, stated["guarantees"])),
                 statements=tuple(str(entry["statement"]) for entry in stated["guarantees"]),
-                columns=tuple(map(PublishedColumn.from_dict, stated["columns"])),
+                columns=columns,
                 n_rows=_number(stated["rows"]),
                 n_buckets=_number(stated["buckets"]),
                 format=str(stated["format"]),
@@ -369,11 +375,18 @@ class Manifest:
                 remarks=tuple(map(str, stated["remarks"])) if version > 1 else (),
                 about=About.from_dict(stated["about"]) if version > 1 else About(),
                 meant=tuple(tuple(map(str, names)) for names in stated.get("meant", [])),
+                levels=read_levels(stated.get("levels", {}), _free(columns)),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, ParameterError):
                 raise
             raise DataError("manifest.json lacks an entry or misstates one.", hint=hint) from None
+
+
+def _free(columns: Iterable[PublishedColumn]) -> dict[str, ColumnType]:
+    """Return the types of the columns that may have levels."""
+    own = (c for c in columns if c.role is Role.SENSITIVE and not (c.is_also_quasi or c.is_recoded))
+    return {column.name: column.type for column in own}
 
 
 def _number(stated: object) -> int:

@@ -57,6 +57,8 @@ class Method(Declared, ABC):
     """Whether the guarantees count people if a person may have several rows."""
     distorts: ClassVar[bool] = False
     """Whether sensitive values are changed on purpose in some buckets."""
+    works_on_levels: ClassVar[bool] = True
+    """Whether sensitive columns may have levels; otherwise it protects their values."""
     deviations: ClassVar[tuple[str, ...]] = ()
     """The deviations of the method from its paper, with the reasons."""
     example: ClassVar[Mapping[str, object]] = {}

@@ -102,7 +102,7 @@ class Vocabulary:
 
     @classmethod
     def of_table(cls, table: Table) -> Vocabulary:
-        """Return the vocabulary of a table."""
+        """Return the vocabulary of a table, whose sensitive columns may have levels."""
         return cls(table.domains, table.trees, table.schema.hierarchies)
 
     def is_empty_node(self, column: str, label: str | None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, cast
 from shoal.core.display import Displayed, Section
 from shoal.core.domain import CHOICES, ColumnType, Role, role_of
 from shoal.core.errors import SchemaError, suggestion
+from shoal.core.levels import LevelDeclaration, read_declarations
 from shoal.core.tree import Generalization
 
 
@@ -159,6 +160,10 @@ class Schema(Displayed):
         How to treat different spellings of one value in a sensitive column (`HIV`, `hiv `): "merge"
         makes them one value, "distinct" keeps them apart. Default: a column with variants is
         refused.
+    levels
+        The levels at which a sensitive column is protected and attacked, by column: `{"quantiles":
+        20}`, `{"intervals": [0, 10000, 20000]}`, `{"node_level": 2}` of its hierarchy, or "values"
+        if every value counts. Default: drafted for a column with more than 100 values.
 
     Examples
     --------
@@ -178,6 +183,7 @@ class Schema(Displayed):
     nearly_unique: tuple[str, ...] = ()
     meant: tuple[tuple[str, ...], ...] = ()
     variants: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, LevelDeclaration] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -193,6 +199,7 @@ class Schema(Displayed):
         nearly_unique: str | Iterable[str] = (),
         meant: str | Iterable[str | Iterable[str]] = (),
         variants: Mapping[str, str] | None = None,
+        levels: Mapping[str, object] | None = None,
     ) -> None:
         named = _names("identifying", identifying)
         owners = {"key": key, "person": person}
@@ -216,15 +223,18 @@ class Schema(Displayed):
             "variants": MappingProxyType(
                 {c: _choice(c, given) for c, given in _by_column("variants", variants).items()}
             ),
+            "levels": _by_column("levels", levels),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check()
+        declared = read_declarations(self.levels, self.sensitive, self.quasi)
+        object.__setattr__(self, "levels", declared)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let schemas be copied and sent to other processes."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
-        mappings = ("hierarchies", "types", "variants")
+        mappings = ("hierarchies", "types", "variants", "levels")
         given |= {name: dict(getattr(self, name)) for name in mappings}
         return (_restored, (given,))
 
@@ -295,6 +305,7 @@ class Schema(Displayed):
         nearly_unique: str | Iterable[str] = (),
         meant: str | Iterable[str | Iterable[str]] = (),
         variants: Mapping[str, str] | None = None,
+        levels: Mapping[str, object] | None = None,
     ) -> Schema:
         """Create a schema from the role of each column, in the terms of Shoal, ARX or sdcMicro.
 
@@ -318,6 +329,7 @@ class Schema(Displayed):
             nearly_unique=nearly_unique,
             meant=meant,
             variants=variants,
+            levels=levels,
         )
 
     def _overview(self) -> Section:

@@ -15,6 +15,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts, Flags, Small, Texts
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
+from shoal.core.levels import Level
 from shoal.core.private_cells import PrivateCells
 from shoal.core.schema import Schema
 from shoal.core.tree import Tree
@@ -101,6 +102,10 @@ class Table(Protocol):
     @property
     def trees(self) -> Mapping[str, Tree]:
         """The hierarchies of the schema, applied to the values of their columns."""
+
+    @property
+    def levels(self) -> Sequence[Level]:
+        """The levels at which sensitive columns are protected and attacked; see `protected`."""
 
     def counts(self, columns: Sequence[str]) -> Cells:
         """Count the distinct cells of some quasi-identifying or sensitive columns."""

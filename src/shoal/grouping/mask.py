@@ -92,6 +92,7 @@ class Mask(Method):
     )
 
     distorts: ClassVar[bool] = True
+    works_on_levels: ClassVar[bool] = False
     deviations: ClassVar[tuple[str, ...]] = (
         "Mondrian makes the table k-anonymous; [Wong07] leaves open how.",
         "A share that is not a whole number of rows is rounded down.",

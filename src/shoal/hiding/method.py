@@ -141,6 +141,7 @@ class RuleHiding(Method):
         factory=dict,
     )
 
+    works_on_levels: ClassVar[bool] = False
     deviations: ClassVar[tuple[str, ...]] = (
         "Mining and blanking take turns until no rule is left; a single pass does not end safe.",
         "Hidden values decide nothing unless mode is paper: choosing by them betrays them.",

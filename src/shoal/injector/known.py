@@ -23,6 +23,7 @@ import numpy as np
 from shoal.core.documents import read_whole_text, write_whole
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
+from shoal.core.levelled import protected
 from shoal.core.parameters import Converted, from_file
 from shoal.core.prior_knowledge import Forbidden
 from shoal.core.release import Vocabulary
@@ -242,6 +243,7 @@ class Knowledge:
                 f"The knowledge is about column {self.sensitive!r}, which is not the table's "
                 "sensitive column.",
             )
+        table = protected(table)
         cells = table.counts(table.schema.quasi)
         domain = table.domains[self.sensitive]
         setting = Setting(cells, domain, vocabulary=Vocabulary.of_table(table))

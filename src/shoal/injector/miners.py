@@ -23,6 +23,7 @@ from shoal.core.arrays import Counts
 from shoal.core.cells import Cells, total_by
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.exact import Number, whole
+from shoal.core.levelled import protected
 from shoal.core.schema import Schema
 from shoal.core.table import Table
 from shoal.core.tree import Tree
@@ -90,7 +91,7 @@ def mine_negative_rules(
     >>> rules
     Knowledge(about disease: 2 negative rules, 0 positive rules, 0 statistics, 0 facts)
     """
-    sensitive = sensitive_of(table.schema)
+    table, sensitive = protected(table), sensitive_of(table.schema)
     cells = table.counts((*table.schema.quasi, sensitive))
     return negative_knowledge(
         cells,
@@ -210,7 +211,7 @@ def mine_positive_rules(
     >>> mine_positive_rules(table, min_support=2)
     Knowledge(about disease: 0 negative rules, 2 positive rules, 0 statistics, 0 facts)
     """
-    sensitive = sensitive_of(table.schema)
+    table, sensitive = protected(table), sensitive_of(table.schema)
     cells = table.counts((*table.schema.quasi, sensitive))
     rules = mine_positive(
         cells,
@@ -245,7 +246,7 @@ def mine_summary_statistics(
     >>> mine_summary_statistics(table, min_support=4)
     Knowledge(about disease: 0 negative rules, 0 positive rules, 3 statistics, 0 facts)
     """
-    sensitive = sensitive_of(table.schema)
+    table, sensitive = protected(table), sensitive_of(table.schema)
     cells = table.counts((*table.schema.quasi, sensitive))
     found = mine_statistics(cells, sensitive, table.trees, min_support=min_support, max_len=max_len)
     return Knowledge(sensitive, statistics=found, definitions=_definitions(found, table))

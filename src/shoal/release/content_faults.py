@@ -27,13 +27,16 @@ from shoal.release.opened import hierarchy_file
 from shoal.slicing.check.matching import is_matched_twice
 
 
-def content_faults(published: Published) -> list[str]:
-    """List what the published files hold that contradicts their manifest, labels or guarantees."""
+def content_faults(published: Published, levelled: Published) -> list[str]:
+    """List what the published files hold that contradicts their manifest, labels or guarantees.
+
+    `levelled` has levels in the place of sensitive values, which guarantees may be about.
+    """
     faults = [*_count_faults(published), *_suppression_faults(published), *label_faults(published)]
     if published.sliced is not None:
         faults += _frequency_faults(published.manifest, published.sliced)
         faults += _cutting_faults(published.manifest, published.sliced)
-    return faults + _protection_faults(published)
+    return faults + _protection_faults(levelled)
 
 
 def _cutting_faults(manifest: Manifest, sliced: Sliced) -> list[str]:

@@ -14,6 +14,7 @@ from shoal.core.display import Displayed, Section
 from shoal.core.documents import parse_json, read_whole, read_whole_text
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.findings import Findings
+from shoal.core.levelled import at_levels
 from shoal.core.manifest import INTERNAL_SUFFIX, About, Manifest, Meaning
 from shoal.core.measure import Measured
 from shoal.core.method import Method
@@ -26,6 +27,7 @@ from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.sql.published_files import PublishedFiles, open_files
 from shoal.engines.sql.table import EngineTable
 from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.levels import attacked_at_levels
 
 if TYPE_CHECKING:
     import pandas
@@ -87,6 +89,8 @@ class Counts:
     ) -> None:
         # None if nothing has been counted yet, or it was forgotten.
         self.published = published
+        # The same with levels in the place of sensitive values; None until it is asked for.
+        self.levelled: Published | None = None
         # The words by which knowledge is read; None for those of the release's own table or, if
         # that is not available, of its published hierarchies.
         self.vocabulary = vocabulary
@@ -147,6 +151,21 @@ class Release(Displayed):
             words = _words_of(self) if counts.vocabulary is None else counts.vocabulary
             counts.published = replace(counts.published, vocabulary=words)
         return counts.published
+
+    @property
+    def levelled(self) -> Published:
+        """The counts with sensitive columns at their levels, as attacks see them."""
+        published, counts = self.published, self.counts
+        if self.manifest.levels and counts.levelled is None:
+            counts.levelled = attacked_at_levels(published, self.hierarchy)
+        return counts.levelled or published
+
+    def hierarchy(self, column: str) -> Hierarchy | None:
+        """Return the hierarchy of a column as it is published; None if it is not."""
+        if self.making is not None:
+            rows = self.making.hierarchies.get(column)
+            return None if rows is None else Hierarchy.from_rows(rows, column=column)
+        return None if self.folder is None else read_hierarchy(self.folder, column)
 
     def to_arrow(self, name: str | None = None) -> pyarrow.Table:
         """Return a data file, by default the only one, as an Arrow table (extra `arrow`)."""
@@ -271,7 +290,7 @@ class Release(Displayed):
 
 
 # The attributes of a release that only Shoal itself uses.
-_INSIDE = frozenset({"making", "files", "counts"})
+_INSIDE = frozenset({"making", "files", "counts", "levelled", "hierarchy"})
 
 
 def told(release: Release, about: About) -> Release:
@@ -279,23 +298,16 @@ def told(release: Release, about: About) -> Release:
     return replace(release, manifest=replace(release.manifest, about=about))
 
 
-def with_words_of(release: Release, table: EngineTable) -> Release:
-    """Return a release that reads knowledge by the values and hierarchies of a table."""
-    words, kept = Vocabulary.of_table(table), release.counts.published
-    published = None if kept is None else replace(kept, vocabulary=words)
-    return replace(release, counts=Counts(published, words))
-
-
 def forget_counts(release: Release) -> None:
     """Free the counts of a release; they are taken again when needed."""
-    release.counts.published = None
+    release.counts.published = release.counts.levelled = None
     release.files.engine.make_room(0)
 
 
 def _words_of(release: Release) -> Vocabulary:
     """Return the words of the table if it is available, otherwise of the published hierarchies."""
     if release.making is not None:
-        return Vocabulary.of_table(release.making.table)
+        return Vocabulary.of_table(at_levels(release.making.table, release.manifest.levels))
     if release.folder is None or release.counts.published is None:
         return Vocabulary()
     trees = {}

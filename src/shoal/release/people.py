@@ -20,6 +20,7 @@ from shoal.core.arrays import Codes, Flags, Small, Texts
 from shoal.core.cells import Cells, group
 from shoal.core.domain import Domain, NumberedDomain
 from shoal.core.errors import DataError, InternalError, ParameterError
+from shoal.core.levels import LevelDomain
 from shoal.core.private_cells import HiddenCells
 from shoal.core.release import People, Published
 from shoal.core.shapes import COUNT
@@ -50,9 +51,14 @@ def cells_of_keys(table: EngineTable, cells: Cells, keys: Sequence[str]) -> dict
             + ("." if table.schema.key else "; say which column is the key: key=..."),
         )
     return {
-        key: _place(cells, [codes[column] for column in cells.columns])
+        key: _place(cells, [_code(domain, codes[domain.column]) for domain in cells.domains])
         for key, codes in found.items()
     }
+
+
+def _code(domain: Domain, code: int) -> int:
+    """Return a code of the table as a code of the domain, which may have levels."""
+    return int(domain.level_of[code]) if isinstance(domain, LevelDomain) else code
 
 
 def lines_of_keys(release: Release, published: Published, keys: Sequence[str]) -> dict[str, int]:

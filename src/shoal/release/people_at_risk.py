@@ -211,7 +211,7 @@ def write_risk(release: Release, internal: Path, findings: Sequence[Findings]) -
     numbered, entries = _entries(release, release.published)
     is_by_place = any(found.is_by_place for found in findings)
     placed = place_people(release) if is_by_place else None
-    texts = release.published.sensitive_texts
+    texts = release.levelled.sensitive_texts
     n_rows = release.published.lines.n_rows
     engine.push(
         "value_text",

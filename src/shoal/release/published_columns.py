@@ -15,6 +15,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts
 from shoal.core.cells import total_by
 from shoal.core.domain import ColumnType, Domain, Role, group_variants, words_of_variants
+from shoal.core.levels import LevelDomain
 from shoal.core.manifest import Manifest, Meaning, PublishedColumn
 from shoal.core.method import Method
 from shoal.core.plan import Label, Plan
@@ -161,8 +162,10 @@ def published_hierarchies(
     needs_tree = any(
         getattr(guarantee, "distance", None) == "hierarchical" for guarantee in method.guarantees
     )
-    if needs_tree:
-        (sensitive,) = table.schema.sensitive
+    needed = {column for column in table.schema.sensitive if needs_tree}
+    if method.works_on_levels:
+        needed |= {level.column for level in table.levels if level.node_level is not None}
+    for sensitive in sorted(needed):
         tree = table.trees[sensitive]
         rows[sensitive] = tree.restricted_rows(tree.position[shown_codes(plan, sensitive)])
     return rows
@@ -172,7 +175,12 @@ def shown_codes(plan: Plan, column: str) -> Codes:
     """Return the values of a class column that occur in some row which is not dropped."""
     n_dropped = total_by(plan.drop.group, plan.drop.last - plan.drop.first, len(plan.class_counts))
     is_shown = (n_dropped < plan.class_counts)[plan.class_of_cell]
-    return np.unique(plan.classes.column(column)[is_shown])
+    shown = np.unique(plan.classes.column(column)[is_shown])
+    domain = plan.classes.domain(column)
+    if isinstance(domain, LevelDomain):
+        # Classes do not tell which values of a level are shown; `shown_rows` leaves out the rest.
+        return np.flatnonzero(np.isin(domain.level_of, shown))
+    return shown
 
 
 def _nodes(tree: Tree, texts: set[str | None]) -> list[int]:

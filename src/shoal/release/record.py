@@ -27,6 +27,7 @@ from shoal.core.documents import parse_json, read_whole
 from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError
 from shoal.core.findings import Findings
+from shoal.core.levels import EVERY_VALUE
 from shoal.core.manifest import FORMAT_VERSION, INTERNAL_SUFFIX, Manifest
 from shoal.core.measure import Measured
 from shoal.core.private_cells import HiddenCells
@@ -115,6 +116,8 @@ class RecordedSchema(_Part):
     # Records of earlier versions have neither: at that time every spelling was a value of its own.
     meant: list[list[str]] = []
     variants: dict[str, str] | None = None
+    # In a record without them, written by an earlier version, every value counted.
+    levels: dict[str, Any] = {}
     key: str | None
     person: str | None
     types: dict[str, str | list[str]]
@@ -129,6 +132,8 @@ class RecordedSchema(_Part):
         }
         if self.variants is None:
             stated["variants"] = dict.fromkeys(self.sensitive, "distinct")
+        hidden = [column for column in self.sensitive if column not in self.quasi]
+        stated["levels"] = {**dict.fromkeys(hidden, EVERY_VALUE), **self.levels}
         return Schema(**stated)
 
 
@@ -221,7 +226,7 @@ def record_of(
         "replay": {
             "version": _VERSION,
             "table": _stated_table(making.table),
-            "columns": _stated_schema(making.table.schema),
+            "columns": _stated_schema(making.table.schema, manifest),
             "method": _stated_method(making),
             "repairs": list(making.repairs),
             "earlier": earlier_digests(manifest),
@@ -254,13 +259,14 @@ def _stated_table(table: EngineTable) -> dict[str, object]:
     }
 
 
-def _stated_schema(schema: Schema) -> dict[str, object]:
+def _stated_schema(schema: Schema, manifest: Manifest) -> dict[str, object]:
     types = {
         column: one.order if one.type is ColumnType.ORDERED else str(one.type)
         for column, one in schema.types.items()
     }
     return {name: getattr(schema, name) for name in RecordedSchema.model_fields} | {
         "variants": dict(schema.variants),
+        "levels": {level.column: level.declaration.to_config() for level in manifest.levels},
         "types": types,
         "hierarchies": {name: one.to_config() for name, one in schema.hierarchies.items()},
     }

@@ -34,9 +34,10 @@ from shoal.engines.limits import engine_memory
 from shoal.engines.sql.domains import infer_type, text_array, texts_of
 from shoal.engines.sql.published_files import PublishedFiles
 from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.release.checked_levels import checked_at_levels, tree_above
 from shoal.release.content_faults import content_faults
 from shoal.release.faults import file_faults, form_faults, manifest_faults, written_faults
-from shoal.release.opened import Release, open_release, path_of, read_hierarchy, read_manifest
+from shoal.release.opened import Release, open_release, path_of, read_manifest
 from shoal.release.published_columns import spelling_notes
 from shoal.release.witnesses import evidence_of, read_witnesses
 
@@ -232,17 +233,18 @@ def _verify_content(
     release: Release, witnesses: Mapping[str, bytes], max_work: int
 ) -> Verification:
     published = release.published
-    faults = content_faults(published)
+    levelled = checked_at_levels(published, release.hierarchy)
+    faults = content_faults(published, levelled)
     notes: tuple[str, ...] = ()
     if release.folder is not None and not faults:
         faults, notes = written_faults(release, release.folder)
     if faults:
         return _failed(release.manifest, *faults)
-    evidence = evidence_of(release, published, witnesses)
+    evidence = evidence_of(release, levelled, witnesses)
     found = _judge(
-        published,
+        levelled,
         release.manifest.guarantees,
-        _tree(release, published),
+        _tree(release, levelled),
         evidence,
         Work(max_work),
     )
@@ -443,9 +445,9 @@ def _tree(release: Release, published: Published) -> Tree | None:
     if published.buckets is None:
         return None
     domain = published.buckets.domain
-    if release.making is not None:
-        rows = release.making.hierarchies.get(domain.column)
-        hierarchy = None if rows is None else Hierarchy.from_rows(rows, column=domain.column)
-    elif release.folder is not None:
-        hierarchy = read_hierarchy(release.folder, domain.column)
+    level = next((one for one in release.manifest.levels if one.column == domain.column), None)
+    if level is not None:
+        by_node = level.node_level is not None
+        return tree_above(level, domain, release.hierarchy) if by_node else None
+    hierarchy = release.hierarchy(domain.column)
     return None if hierarchy is None else hierarchy.over(domain)

@@ -25,7 +25,7 @@ from shoal.core.adversary_guarantees import JointSafety
 from shoal.core.arrays import Codes, Counts, Flags, Texts
 from shoal.core.cells import group
 from shoal.core.documents import parse_json, read_whole
-from shoal.core.domain import Domain
+from shoal.core.domain import Domain, Role
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.manifest import Manifest
 from shoal.core.plan import Plan
@@ -35,13 +35,14 @@ from shoal.core.secret import Secret
 from shoal.core.sliced import Sliced
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.sources import columns_of_parquet, parquet_of_columns
-from shoal.engines.sql.domains import text_array, texts_of
+from shoal.engines.sql.domains import build_domain, text_array, texts_of
 from shoal.engines.sql.staged_files import StagedFiles
 from shoal.grouping.check.joint_safety import EarlierBuckets
 from shoal.hiding.check import Witnessed
 from shoal.injector.check.known_rules import excluded_by_facts, forbidden_by_rules
 from shoal.injector.check.matching_diversity import Witness
 from shoal.injector.known import Knowledge
+from shoal.release.checked_levels import place_values
 from shoal.release.opened import PLACEMENT, Release
 from shoal.release.people import (
     OTHER_FOLDER,
@@ -343,10 +344,23 @@ def earlier_evidence(
         np.concatenate([earlier.places, strangers]),
         earlier.release,
         earlier.place,
-        _codes(published.buckets.domain, earlier.value),
+        _codes(published.buckets.domain, _at_levels(release, earlier.value)),
         earlier.count,
         [one for one in release.manifest.guarantees if not isinstance(one, JointSafety)],
     )
+
+
+def _at_levels(release: Release, values: Texts) -> Texts:
+    """Return values of earlier releases at the levels of this one."""
+    sensitive = {c.name: c.type for c in release.manifest.columns if c.role is Role.SENSITIVE}
+    for level in release.manifest.levels:
+        distinct = list(dict.fromkeys(values.tolist()))
+        domain, codes = build_domain(level.column, sensitive[level.column], distinct)
+        placed = place_values(level, domain, release.hierarchy)
+        labels = text_array(placed.labels())[placed.level_of[codes]]
+        label_of = dict(zip(distinct, labels.tolist(), strict=True))
+        values = text_array(label_of[value] for value in values.tolist())
+    return values
 
 
 def _codes(domain: Domain, values: Texts) -> Codes:

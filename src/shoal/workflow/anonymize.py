@@ -11,6 +11,8 @@ from shoal.core.arrays import Flags
 from shoal.core.domain import Role
 from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError
 from shoal.core.guarantees import Guarantee
+from shoal.core.levelled import at_levels
+from shoal.core.levels import Level
 from shoal.core.manifest import Manifest, PublishedColumn
 from shoal.core.method import Method, Problem
 from shoal.core.plan import Plan
@@ -190,14 +192,20 @@ def problem_of(
 
     `private` flags the private cells of rows. Default: the method's own marks on the table.
     """
-    cells = table.counts(method.class_columns(table.schema))
+    seen = at_levels(table, levels_for(table, method))
+    cells = seen.counts(method.class_columns(table.schema))
     asked = cells_of_keys(table, cells, method.keys_asked)
-    problem = Problem(cells, table.schema, table.trees, secret, asked)
+    problem = Problem(cells, table.schema, seen.trees, secret, asked)
     if method.private_cells is None:
         return problem
     rows = table.row_codes(MOST_ROWS)
     marks = mark_cells(table, method.private_cells, rows) if private is None else private(rows)
     return replace(problem, rows=rows, private=marks)
+
+
+def levels_for(table: EngineTable, method: Method) -> tuple[Level, ...]:
+    """Return the levels at which a method protects the sensitive columns of a table."""
+    return table.levels if method.works_on_levels else ()
 
 
 def checked_release(making: Making, manifest: Manifest, step: Progress) -> Release:
@@ -244,6 +252,7 @@ def check_fits(table: EngineTable, method: Method) -> None:
             "rows are to be protected.",
         )
     schema = table.schema
+    _refuse_levels(table, method)
     # The columns of a sliced release are not known yet; any of its files has counts.
     contents = Contents(schema.quasi, schema.insensitive, schema.sensitive, (schema.published,))
     files = method.shape.files(contents)
@@ -261,6 +270,28 @@ def check_fits(table: EngineTable, method: Method) -> None:
                 f"The table has a column {name!r}, which a release has of its own.",
                 hint="rename that column of the table.",
             )
+
+
+def _refuse_levels(table: EngineTable, method: Method) -> None:
+    """Refuse declared levels that the method cannot protect, or that its distance contradicts."""
+    name, declared = type(method).__name__, table.schema.levels
+    levelled = [
+        column for column, one in declared.items() if not (one.is_every_value or one.is_drafted)
+    ]
+    if levelled and not method.works_on_levels:
+        raise SchemaError(
+            f"Levels are declared for column {levelled[0]!r}, and {name} protects values.",
+            hint="take the entry out, or choose a method that works on levels, such as Anatomy or "
+            "Mondrian.",
+        )
+    is_by_tree = any(getattr(one, "distance", None) == "hierarchical" for one in method.guarantees)
+    by_interval = [one.column for one in levels_for(table, method) if one.node_level is None]
+    if is_by_tree and by_interval:
+        raise SchemaError(
+            f"distance='hierarchical' compares values by the hierarchy of {by_interval[0]!r}, and "
+            "its levels are intervals.",
+            hint="take nodes of the hierarchy as levels, { node_level = 1 }, or another distance.",
+        )
 
 
 def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) -> Manifest:
@@ -294,4 +325,5 @@ def _manifest(table: EngineTable, method: Method, plan: Plan, secret: Secret) ->
         is_test=secret.is_test,
         slices=plan.slices,
         meant=tuple(tuple(sorted(columns)) for columns in schema.confirmed),
+        levels=levels_for(table, method),
     )

@@ -15,13 +15,14 @@ from shoal.core.budget import DEFAULT_ATTACK_WORK, read_work
 from shoal.core.display import Section, Tabular
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.findings import Findings, about_everybody, overview_of
+from shoal.core.levelled import at_levels
 from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.core.registry import snake_case
-from shoal.core.release import People, Published
+from shoal.core.release import People, Published, Vocabulary
 from shoal.core.shapes import Shape
 from shoal.engines.sql.table import EngineTable
 from shoal.injector.known import Knowledge
-from shoal.release.opened import Release, open_release, opened, with_words_of
+from shoal.release.opened import Counts, Release, open_release, opened
 from shoal.release.people_at_risk import write_risk
 from shoal.release.witnesses import known_to_maker, place_people
 from shoal.workflow.config import load
@@ -156,8 +157,8 @@ def _attack(
     people, _ = others
     max_work, work = limits
     if truth is not None and release.making is None:
-        release = with_words_of(release, truth)
-    published = release.published
+        release = _with_words_of(release, truth)
+    published = release.levelled
     if is_own := knowledge is None:
         knowledge = known_to_maker(release)
     external = _external(release, people)
@@ -186,6 +187,14 @@ def _attack(
     return AttackReport(tuple(findings))
 
 
+def _with_words_of(release: Release, table: EngineTable) -> Release:
+    """Return a release that reads knowledge by the values and hierarchies of a table."""
+    words = Vocabulary.of_table(at_levels(table, release.manifest.levels))
+    kept = release.counts.published
+    published = None if kept is None else replace(kept, vocabulary=words)
+    return replace(release, counts=Counts(published, words))
+
+
 def _chosen(
     release: Release,
     attacks: tuple[Attack, ...],
@@ -195,7 +204,7 @@ def _chosen(
     is_everybody: bool,
 ) -> tuple[Attack, ...]:
     """Return the attacks to run: those given, if they can be run, or all that apply."""
-    published = release.published
+    published = release.levelled
     if attacks:
         for one in attacks:
             check_chosen(

@@ -391,5 +391,6 @@ def _sections(table: EngineTable) -> dict[str, Mapping[str, object]]:
         "columns": {role: names for role, names in roles.items() if names},
         "types": types,
         "hierarchies": hierarchies,
+        "levels": {name: one.to_config() for name, one in schema.levels.items()},
     }
     return {name: section for name, section in stated.items() if section}

@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal import methods as all_methods
 from shoal.core.display import percent
+from shoal.core.levelled import protected
 from shoal.core.method import Method
 from shoal.core.registry import names, snake_case
 from shoal.core.schema import Schema
@@ -51,7 +52,7 @@ def aim_of(table: EngineTable) -> Aim | None:
     """
     if not table.schema.sensitive or not table.n_rows:
         return None
-    cells = table.counts(table.schema.sensitive[:1])
+    cells = protected(table).counts(table.schema.sensitive[:1])
     counts, labels = cells.counts.tolist(), cells.domains[0].labels()
     most = max(range(len(counts)), key=counts.__getitem__)
     share = Fraction(counts[most], table.n_rows)
@@ -71,7 +72,7 @@ def most_frequent_share(table: EngineTable) -> float:
     """Return the share of the most frequent value of the first sensitive column."""
     if not table.schema.sensitive or not table.n_rows:
         return 0.0
-    return float(table.counts(table.schema.sensitive[:1]).counts.max() / table.n_rows)
+    return float(protected(table).counts(table.schema.sensitive[:1]).counts.max() / table.n_rows)
 
 
 def default_methods(table: EngineTable) -> tuple[Method, ...]:

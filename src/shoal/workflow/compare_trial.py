@@ -101,6 +101,8 @@ class TrialSetup:
         for column, hierarchy in sorted(schema.hierarchies.items()):
             config = json.dumps(hierarchy.to_config(), sort_keys=True, default=str)
             digest.update(repr((column, config)).encode())
+        levels = sorted((name, one.to_config()) for name, one in schema.levels.items())
+        digest.update(repr(levels).encode())
         for domain in self.rows.domains:
             digest.update(repr((domain.column, str(domain.type), domain.labels())).encode())
         digest.update(repr(self.rows.codes.shape).encode())
@@ -180,7 +182,7 @@ def _attacked(
     release: Release, trying: TrialSetup, table: EngineTable, progress: Progress
 ) -> list[dict[str, object]]:
     """Run the attacks that fit; for one that cannot be run, record why."""
-    published = release.published
+    published = release.levelled
     figures: list[dict[str, object]] = []
     chosen: list[tuple[Attack, int | None]] = []
     for one in trying.attacks or ():

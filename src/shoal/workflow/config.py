@@ -184,6 +184,7 @@ class Configuration:
                 column: names if isinstance(self.given["types"][column], list) else names[0]
                 for column, names in self._file.types.items()
             },
+            levels=self._file.levels,
             key=stated.key,
             person=stated.person,
         )

@@ -233,6 +233,7 @@ class Sections(_Section):
     columns: _Columns
     types: dict[str, _Names] = {}
     hierarchies: dict[str, Any] = {}
+    levels: dict[str, Any] = {}
     method: _Method
     repair: _Repair | None = None
     attacks: _Attacks = Field(default_factory=lambda: _Attacks.model_validate({}))
@@ -316,7 +317,7 @@ def _explained(problem: Any, *, n_others: int) -> ShoalError:
     """Turn pydantic's first complaint into an error that names the key, the rule and the fix."""
     location = [str(part) for part in problem["loc"]]
     section = location[0]
-    is_schema = section in ("table", "columns", "types", "hierarchies")
+    is_schema = section in ("table", "columns", "types", "hierarchies", "levels")
     kind: type[ShoalError] = SchemaError if is_schema else ParameterError
     more = f" ({n_others} more problem{'s' * (n_others > 1)} after it.)" if n_others else ""
     place = f"[{section}]" + "".join(
@@ -344,6 +345,7 @@ _NEEDED = {
     "table": 'for example source = "people.csv"',
     "columns": 'for example quasi = ["age", "sex"]',
     "types": 'for example age = "integer", or the list of an ordered column\'s values as texts',
+    "levels": "for example income = { quantiles = 20 }",
     "method": 'for example name = "anatomy" and ell = 3',
     "attacks": "for example [attacks.homogeneity] with max_people = 0",
     "compare": 'for example methods = [{ name = "anatomy", ell = 3 }]',

@@ -207,7 +207,7 @@ def judge(
     the units of work that each attack may do. Returns the judgements, and the report of the attacks
     that they judge.
     """
-    published = release.published
+    published = release.levelled
     made = make_attacks(release, configured)
     has_knowledge = known_to_maker(release) is not None
     named = {entry.name for entry in configured} | set(not_run)
@@ -236,7 +236,7 @@ def make_attacks(
 
     Raises ParameterError if one does not apply to the release, or is judged and has no limit on it.
     """
-    published = release.published
+    published = release.levelled
     table = None if release.making is None else release.making.table
     made = [(entry, entry.make(published, table)) for entry in configured]
     for entry, one in made:

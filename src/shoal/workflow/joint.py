@@ -24,11 +24,14 @@ from shoal.core.domain import Role
 from shoal.core.errors import GuaranteeError, InfeasibleError, ParameterError
 from shoal.core.exact import reachable
 from shoal.core.guarantees import Guarantee
+from shoal.core.levelled import at_levels
+from shoal.core.levels import Level
 from shoal.core.method import Method, Problem
 from shoal.core.plan import Plan
 from shoal.core.progress import DEFAULT_MAX_WORK, Progress, silent
 from shoal.core.secret import Secret
 from shoal.core.shapes import Model
+from shoal.core.table import Table
 from shoal.core.verdict import Evidence
 from shoal.engines.sql.columns import PART, keys_of_rows, part_rows
 from shoal.engines.sql.domains import texts_of
@@ -36,7 +39,7 @@ from shoal.engines.sql.table import EngineTable
 from shoal.grouping.parts import plan_parts, plan_whole_parts
 from shoal.release.opened import Release, opened
 from shoal.release.witnesses import EarlierPlaces
-from shoal.workflow.anonymize import check_fits, made_release
+from shoal.workflow.anonymize import check_fits, levels_for, made_release
 from shoal.workflow.joint_people import (
     Source,
     columns_of_placement,
@@ -141,9 +144,12 @@ def anonymize_beside(
     keys = keys_of_rows(table)
     n_parts = _part_rows(table, keys, places.of_keys(keys))
     progress("count")
-    cells = table.counts((PART, *method.class_columns(table.schema)))
-    problem = Problem(cells, table.schema, table.trees, secret)
-    _refuse_infeasible(table, method, n_parts)
+    levels = levels_for(table, method)
+    _refuse_nodes(levels)
+    seen = at_levels(table, levels)
+    cells = seen.counts((PART, *method.class_columns(table.schema)))
+    problem = Problem(cells, table.schema, seen.trees, secret)
+    _refuse_infeasible(seen, method, n_parts)
     joint = JointSafety(earlier=places.manifests)
     witnesses = places.to_witnesses(table.engine.publisher)
     faults: list[str] = []
@@ -196,6 +202,17 @@ def _refuse_other_methods(method: Method) -> None:
         )
 
 
+def _refuse_nodes(levels: Sequence[Level]) -> None:
+    """Refuse nodes of a hierarchy as levels: it may lack values of the earlier releases."""
+    named = [level.column for level in levels if level.node_level is not None]
+    if named:
+        raise ParameterError(
+            f"The levels of column {named[0]!r} are nodes of its hierarchy, and earlier releases "
+            "may have values that it lacks.",
+            hint=f'give intervals as levels, or let every value count: {named[0]} = "values".',
+        )
+
+
 def _refuse_further_columns(
     method: Method, published: Collection[str], quasi: Sequence[str]
 ) -> None:
@@ -219,7 +236,7 @@ def _part_rows(table: EngineTable, keys: Texts, places: Codes) -> int:
     return len(first)
 
 
-def _refuse_infeasible(table: EngineTable, method: Method, n_parts: int) -> None:
+def _refuse_infeasible(table: Table, method: Method, n_parts: int) -> None:
     """Refuse what an earlier bucket breaks by itself: then no cut of it keeps it either.
 
     Bounds on shares, numbers of values, sizes and distances hold in the union of buckets in which

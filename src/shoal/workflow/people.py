@@ -21,6 +21,8 @@ from shoal.core.cells import Cells, group, smallest_type
 from shoal.core.domain import ColumnType, Domain, NumberedDomain, Role
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.findings import Findings, Truth
+from shoal.core.levelled import domains_of_levels, rows_at_levels
+from shoal.core.levels import declared_anew
 from shoal.core.release import People, Published
 from shoal.core.sampling import Sample
 from shoal.core.schema import Schema
@@ -96,6 +98,7 @@ def read_prior(source: Any, published: Published, bandwidth: Any) -> Beliefs:
         identifying=_other_columns(source, tuple(types)),
         types={name: kind for name, kind in types.items() if kind is not ColumnType.ORDERED},
         variants=dict.fromkeys(names[Role.SENSITIVE], "distinct"),
+        levels=declared_anew(published.manifest.levels, names[Role.SENSITIVE], names[Role.QUASI]),
     )
     table = read(source, schema)
     with contextlib.closing(table.engine):
@@ -229,12 +232,14 @@ def locate_people(
             "An attack cannot be scored without the table.",
             hint="give the table that the release was made from.",
         )
-    published = release.published
+    published = release.levelled
     n_buckets = published.n_buckets
     chosen = np.arange(n_buckets) if sample is None else sample.buckets
     place = np.arange(n_buckets) if sample is None else sample.number(n_buckets)
     placed = rows_in_buckets(release, published, place)
     rows = table.row_codes(_MOST_ROWS) if sample is None else table.codes_of_rows(placed.keys)
+    levels = release.manifest.levels
+    rows = rows_at_levels(rows, domains_of_levels(levels, table.domains.values(), table.trees))
     assert rows.keys is not None
     # People who were left out of the release are not attacked.
     row = _rows_of_keys(rows.keys, placed.keys)
@@ -369,8 +374,8 @@ def attack_and_score(
     True
     """
     located = locate_people(release, table)
-    view = View(release.published, located.people, knowledge)
-    return join_truth(attack.run(view), located, release.published)
+    view = View(release.levelled, located.people, knowledge)
+    return join_truth(attack.run(view), located, release.levelled)
 
 
 def join_truth(found: Findings, located: LocatedPeople, published: Published) -> Findings:

@@ -103,9 +103,9 @@ def repair(
     step("repair")
     witnesses = dict(making.plan.witnesses)
     if isinstance(guarantee, BeliefGain):
-        target, witnesses[BELIEFS] = _merge_for_beliefs(making.table, release.published, guarantee)
+        target, witnesses[BELIEFS] = _merge_for_beliefs(making.table, release.levelled, guarantee)
     else:
-        target = _merge_for_foreground(release.published, guarantee)
+        target = _merge_for_foreground(release.levelled, guarantee)
     n_buckets = int(target.max(initial=-1)) + 1
     plan = replace(making.plan, n_buckets=n_buckets, witnesses=witnesses)
     step("place")

@@ -32,6 +32,8 @@ from shoal.core.errors import (
     ParameterError,
     SchemaError,
 )
+from shoal.core.levelled import at_levels
+from shoal.core.levels import declared_anew
 from shoal.core.method import Algorithm, Method
 from shoal.core.private_cells import PrivateCells
 from shoal.core.release import People, Published
@@ -64,6 +66,10 @@ def algorithm_of(release: Release, external: Table) -> Algorithm:
         raise ParameterError(
             f"The manifest does not state every parameter of {manifest.method}."
         ) from None
+    levels = [
+        one for one in manifest.levels if one.node_level is None or one.column in external.trees
+    ]
+    external = at_levels(external, levels)
     _confirm_columns(release, external)
     schema = external.schema
     algorithm = Algorithm(made, schema, external.trees, external.counts(schema.quasi))
@@ -76,7 +82,7 @@ def _located(release: Release, algorithm: Algorithm, external: Table) -> Codes |
     Labels may overlap, so matching may leave open who is where; that people are in their own bucket
     is the worst case. None if the table does not tell.
     """
-    published = release.published
+    published = release.levelled
     buckets, people = published.buckets, algorithm.people
     if buckets is None or buckets.domain.column not in external.domains:
         return None
@@ -151,7 +157,7 @@ def _confirm_columns(release: Release, external: Table) -> None:
 
 def _confirm_values(release: Release, external: Table) -> None:
     """Refuse a table whose hierarchy of the sensitive column covers other values."""
-    buckets = release.published.buckets
+    buckets = release.levelled.buckets
     column = "" if buckets is None else buckets.domain.column
     values = external.domains[column].labels() if column in external.trees else None
     if buckets is None or values != buckets.domain.labels():
@@ -200,6 +206,7 @@ def schema_of_rows(table: EngineTable) -> Schema:
         key=_free_name(coded),
         # The spellings that remain are those that the steward keeps apart.
         variants=dict.fromkeys(schema.sensitive, "distinct"),
+        levels=declared_anew(table.levels, schema.sensitive, schema.quasi),
     )
 
 

@@ -73,7 +73,7 @@ class Stage:
 
     def findings_of(self, one: Attack) -> Findings:
         """Run an attack on its view, and join the truth to its answer."""
-        published = self.release.published
+        published = self.release.levelled
         sample = self._sample_for(one)
         found = self._found(one) if sample is None else self._found_in(one, sample)
         if found.guesses is not None and self.uncovered is not None:
@@ -94,7 +94,7 @@ class Stage:
 
     def _found(self, one: Attack) -> Findings:
         """Attack everybody, or the people given."""
-        published = self.release.published
+        published = self.release.levelled
         located = self.located if Need.TRUTH in one.needs else None
         if located is not None:
             found = one.run(self._view(published, located.people))
@@ -105,7 +105,7 @@ class Stage:
 
     def _sample_for(self, one: Attack) -> Sample | None:
         """Return the sample that an attack is to work on; None if it attacks everybody."""
-        published = self.release.published
+        published = self.release.levelled
         n_all = published.lines.n_rows
         is_compared = Need.TRUTH in one.needs and self.table is not None
         is_known = is_compared or self._places(one).bucket is not None
@@ -130,7 +130,7 @@ class Stage:
 
     def _found_in(self, one: Attack, sample: Sample) -> Findings:
         """Attack a sample of everybody; entries about other people have a count of 0."""
-        published = self.release.published
+        published = self.release.levelled
         place = sample.number(published.n_buckets)
         located, number = None, np.empty(0, dtype=np.int64)
         if Need.TRUTH in one.needs and self.table is not None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shoal.core.arrays import Counts
 from shoal.core.cells import group, total_by
 from shoal.core.errors import InternalError
+from shoal.core.levels import LevelDomain
 from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
 from shoal.core.shapes import Shape
@@ -63,6 +64,8 @@ def _follows_from_plan(table: EngineTable, plan: Plan, shape: Shape) -> bool:
         and not (others or file.has_bucket or file.has_count or file.is_linking)
         and not (schema.insensitive or plan.blank.keys or len(plan.redraw.bucket))
         and set(schema.coded) <= set(plan.classes.columns)
+        # Classes at levels do not tell which values are shown.
+        and not _levelled(plan)
         and _keeps_classes_whole(plan)
     )
 
@@ -123,6 +126,8 @@ def _place(table: EngineTable, plan: Plan, secret: Secret, shape: Shape, release
         publisher.drop(name)
     for name in ("secret", "class", "hashed", "slot", "segment", "bucket_number", "redrawn"):
         engine.drop(name)
+    for domain in _levelled(plan):
+        engine.drop(f"level_{table.code_name(domain.column)}")
 
 
 def merge_buckets(
@@ -170,7 +175,11 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
     engine = table.engine
     columns = plan.classes.columns
     names = [table.code_name(column) for column in columns]
-    same = " AND ".join(f"t.{name} = k.{name}" for name in names) or "TRUE"
+    levels = _push_levels(table, plan)
+    same = " AND ".join(f"{levels.get(name, f't.{name}')} = k.{name}" for name in names) or "TRUE"
+    rows = "coded t" + "".join(
+        f" JOIN level_{name} l{name} ON l{name}.code = t.{name}" for name in levels
+    )
     classes = {name: _compact(plan.classes.codes[:, place]) for place, name in enumerate(names)}
     carried = ", ".join(f"t.{name}" for name in ["row_key", *table.value_names])
     if _keeps_classes_whole(plan):
@@ -179,14 +188,14 @@ def _placed(table: EngineTable, plan: Plan, bucket_id: Integers) -> str:
         kept = bucket >= 0
         pushed = {name: codes[kept] for name, codes in classes.items()}
         engine.push("class", pushed | {"bucket": bucket[kept]})
-        return f"SELECT k.bucket, {carried} FROM coded t JOIN class k ON {same}"
+        return f"SELECT k.bucket, {carried} FROM {rows} JOIN class k ON {same}"
     first, block, joins = _push_buckets(table, plan, bucket_id)
     number = plan.class_of_cell.astype(np.int32)
     numbered: Columns = {"class": number, "first": first[number], "block": block[number]}
     engine.push("class", {**classes, **numbered})
     n_slots = _n_slots(plan.class_counts)
     rank = _rank_in_one if n_slots == 1 else partial(_rank_in_slots, n_slots=n_slots, first=first)
-    ranked = rank(table, carried, f"coded t JOIN class k ON {same} CROSS JOIN secret s")
+    ranked = rank(table, carried, f"{rows} JOIN class k ON {same} CROSS JOIN secret s")
     return f"SELECT b.bucket, {carried} FROM ({ranked}) t{joins}"
 
 
@@ -196,6 +205,26 @@ def _bucket_of_cells(plan: Plan, bucket_id: Integers) -> Integers:
     bucket[plan.assign.group] = bucket_id[plan.assign.base]
     found: Integers = bucket[plan.class_of_cell]
     return found
+
+
+def _push_levels(table: EngineTable, plan: Plan) -> dict[str, str]:
+    """Push the level of every code of the columns that classes have at levels.
+
+    Returns the expression of the level of a row, by the name of the column's codes.
+    """
+    expressions = {}
+    for domain in _levelled(plan):
+        name = table.code_name(domain.column)
+        codes = np.arange(len(domain.level_of))
+        pushed = {"code": _compact(codes), "level": _compact(domain.level_of)}
+        table.engine.push(f"level_{name}", pushed)
+        expressions[name] = f"l{name}.level"
+    return expressions
+
+
+def _levelled(plan: Plan) -> list[LevelDomain]:
+    """Return the domains of the columns that the classes of a plan have at levels."""
+    return [domain for domain in plan.classes.domains if isinstance(domain, LevelDomain)]
 
 
 def _rank_in_one(table: EngineTable, carried: str, rows: str) -> str:

@@ -25,6 +25,7 @@ from shoal.core.domain import (
     variants_error,
 )
 from shoal.core.errors import DataError, ParameterError
+from shoal.core.levels import Level
 from shoal.core.private_cells import PrivateCells
 from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.table import Rows
@@ -53,6 +54,7 @@ from shoal.engines.sql.domains import (
     type_of_engine,
 )
 from shoal.engines.sql.marking import mark_cells
+from shoal.hierarchies.levels import levels_of_table
 
 FEW_ROWS = 1 << 20
 """The most rows whose codes are fetched, to count them without the engine."""
@@ -120,6 +122,12 @@ class EngineTable(Displayed):
             for column, hierarchy in self._schema.hierarchies.items()
             if column in self._domains
         }
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels at which sensitive columns are protected and attacked."""
+        counts_of = self._n_rows_of.__getitem__
+        return levels_of_table(self._schema, self._domains, counts_of, self.trees)
 
     def counts(self, columns: Sequence[str]) -> Cells:
         """Count the distinct combinations of some coded columns."""
