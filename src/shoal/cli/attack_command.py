@@ -168,6 +168,8 @@ def _show(output: Output, report: AttackReport) -> None:
             for found in report.findings
         ],
     )
+    for levels in dict.fromkeys(found.levels for found in report.findings if found.levels):
+        output.line(f"Attacked: {levels}.")
     for found in report.findings:
         if found.sampled is not None:
             sample = found.sampled

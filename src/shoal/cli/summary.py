@@ -124,6 +124,8 @@ def show_attacks(output: Output, judgements: Sequence[Judgement]) -> None:
         output.line(f"  {mark} {one.attack:<{width}}  {word:<10}  {first}", style=style)
         for line in rest:
             output.line(f"{'':<{width + 18}}{line}", style=style)
+    for levels in dict.fromkeys(one.levels for one in judgements if one.levels):
+        output.line(f"  Attacked: {levels}.")
     output.line()
 
 

@@ -189,6 +189,9 @@ class Findings(Tabular):
     # What the people attacked say about all people, if they are a sample of them; the counts of
     # entries outside the sample are then 0.
     sampled: Sampled | None = None
+    # The levels that were attacked in the place of sensitive values, in a few words; empty if every
+    # value was.
+    levels: str = ""
 
     @property
     def n_people(self) -> int:
@@ -241,6 +244,7 @@ class Findings(Tabular):
             "figure": self.figure,
             "worst_posterior": self.worst,
             "limit": self.limit,
+            **({"attacked": self.levels} if self.levels else {}),
             "unresolved": list(self.unresolved),
             "cut_short": self.cut_short,
             "meaningless": self.meaningless,

@@ -176,7 +176,9 @@ def _skeleton(
     slices = tuple(tuple(names[name] for name in one) for one in manifest.slices)
     meaning = Meaning(("0", "1"), frozenset("x"), has_other=True, has_missing=True)
     told = {names[column]: {"x": meaning} for column in meanings}
-    return replace(manifest, columns=columns, slices=slices, remarks=()), told
+    levels = tuple(replace(level, column=names[level.column]) for level in manifest.levels)
+    skeleton = replace(manifest, columns=columns, slices=slices, levels=levels, remarks=())
+    return skeleton, told
 
 
 def steward_report(

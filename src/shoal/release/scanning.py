@@ -17,7 +17,7 @@ from shoal.core.manifest import INTERNAL_SUFFIX, Manifest
 from shoal.engines.sql.survey import texts_in_source
 from shoal.release.opened import PLACEMENT, Making, Release
 from shoal.release.record import earlier_digests
-from shoal.report.codebook import describe
+from shoal.report.codebook import describe, level_labels
 from shoal.report.leak_scan import Unpublishable, candidates, pieces, refuse_leaks
 from shoal.report.risk import (
     BELIEFS_BY_BUCKET,
@@ -167,6 +167,9 @@ def _expected(
     expected = {*frequent, *making.plan.remarks, *manifest.about.to_dict().values(), "*"}
     for column in manifest.columns:
         expected |= {column.name, f"Labels of {column.name}"}
+    for level in manifest.levels:
+        # Bounds are declared, or so round that they name nobody.
+        expected |= {f"Levels of {level.column}", *level.bounds, *level_labels(manifest, level)}
     for labels in release.meanings.values():
         for label, meaning in labels.items():
             unnamed = replace(meaning, members=frozenset())

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from shoal.core.display import printable
 from shoal.core.domain import SUPPRESSED, ColumnType, Role
+from shoal.core.levels import Level
 from shoal.core.manifest import Manifest, Meaning, PublishedColumn
 from shoal.core.shapes import BUCKET, COUNT
 from shoal.report.markup import inert, markdown_text
@@ -61,6 +62,11 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     ]
     for guarantee in manifest.guarantees:
         lines += [f"- **{guarantee.name}**: {guarantee.statement}. {guarantee.limits}"]
+    for level in manifest.levels:
+        lines += ["", f"## Levels of {inert(level.column)}", "", counted_at(level), ""]
+        named = level_labels(manifest, level)
+        lines += ["| level |", "|---|"] if named else []
+        lines += [f"| {inert(label)} |" for label in named]
     if manifest.remarks:
         lines += ["", "## Further remarks", ""]
         lines += [f"- {inert(remark)}" for remark in manifest.remarks]
@@ -75,6 +81,26 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
     if manifest.is_test:
         lines += ["", TEST_RELEASE]
     return "\n".join(lines) + "\n"
+
+
+def counted_at(level: Level) -> str:
+    """Return a sentence on the levels that guarantees count in the place of values."""
+    if level.node_level is not None:
+        return (
+            "The guarantees do not count the values of this column but the nodes at level "
+            f"{level.node_level} of its hierarchy, which the folder `hierarchies` contains. A "
+            "missing value counts as a node of its own."
+        )
+    return (
+        "The guarantees do not count the values of this column but these levels: different values "
+        "of one level count as the same. A missing value counts as a level of its own."
+    )
+
+
+def level_labels(manifest: Manifest, level: Level) -> tuple[str, ...]:
+    """Return the labels of the intervals that a column has as levels; none for nodes."""
+    kinds = {column.name: column.type for column in manifest.columns}
+    return () if level.node_level is not None else level.labels(kinds[level.column])
 
 
 def _about(manifest: Manifest) -> list[str]:
@@ -300,6 +326,9 @@ def _variable(
     told = f"Role: {stated_role(column)}. Type of the original values: {column.type}."
     if column.is_distorted:
         told += " Some values may have been changed on purpose."
+    for level in manifest.levels:
+        if level.column == column.name:
+            told += f" {_plain(counted_at(level).replace('these levels', _n_levels(level)))}"
     _text(variable, "txt", told)
     if labels is not None:
         order = column.order or ()
@@ -310,6 +339,10 @@ def _variable(
     if column.n_suppressed and SUPPRESSED not in (labels or {}):
         _category(variable, SUPPRESSED, "suppressed", is_missing=True)
     SubElement(variable, "varFormat", {"type": "numeric" if is_numeric else "character"})
+
+
+def _n_levels(level: Level) -> str:
+    return f"{len(level.bounds) + 1} levels, which the codebook lists"
 
 
 def _values(

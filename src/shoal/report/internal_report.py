@@ -31,7 +31,7 @@ from shoal.report.markup import (
 from shoal.report.plots import bars, heat_map, measure_plots
 from shoal.report.public_report import (
     column_table,
-    guarantee_list,
+    guarantee_parts,
     name_list,
     risk_parts,
     value_of_remark,
@@ -99,7 +99,7 @@ def internal_report(
         Chapter("What this means for people", risk_parts(manifest, evidence.findings)),
         Chapter("Roles of the columns", _roles(manifest, meanings, evidence)),
         Chapter("How the release was made", _done(manifest, evidence)),
-        Chapter("What is guaranteed and what is not", [guarantee_list(manifest)]),
+        Chapter("What is guaranteed and what is not", guarantee_parts(manifest)),
         Chapter("The attacks one by one", _attacks(evidence)),
         Chapter("What an adversary is assumed to know", _known(evidence)),
         Chapter("What analysts can still do", _utility(evidence)),
@@ -236,6 +236,7 @@ def _attacks(evidence: Evidence) -> list[Markup]:
             element("h3", _spaced(found.attack).capitalize()),
             element("p", f"The adversary knows {found.knows}."),
             element("p", f"Finding: {found.line}."),
+            *([element("p", "Attacked: ", value(found.levels), ".")] if found.levels else []),
             *_doubts(found),
         ]
         parts += [] if found.calibration is None else [_scale_table(found.calibration)]

@@ -23,9 +23,11 @@ from shoal.core.manifest import Manifest, Meaning
 from shoal.report.codebook import (
     ENCODING,
     TEST_RELEASE,
+    counted_at,
     describe,
     headline,
     labels_in_order,
+    level_labels,
     published_as,
     stated_role,
 )
@@ -83,7 +85,7 @@ def public_report(
                 element("p", *_marked(ENCODING)),
             ],
         ),
-        Chapter("What is guaranteed and what is not", [guarantee_list(manifest)]),
+        Chapter("What is guaranteed and what is not", guarantee_parts(manifest)),
         Chapter("What this means for people", risk_parts(manifest)),
     ]
     if manifest.remarks:
@@ -155,6 +157,17 @@ def _slices(manifest: Manifest) -> list[Markup]:
         for number, names in enumerate(manifest.slices, start=1)
     ]
     return [table(("file", "its attributes"), rows, "Columns of attributes")]
+
+
+def guarantee_parts(manifest: Manifest) -> list[Markup]:
+    """List the guarantees, and the levels that they count in the place of sensitive values."""
+    told = [guarantee_list(manifest)]
+    for level in manifest.levels:
+        told.append(element("p", element("strong", value(level.column)), ": ", counted_at(level)))
+        labels = level_labels(manifest, level)
+        if labels:
+            told.append(table(("level",), [(label,) for label in labels], "Levels"))
+    return told
 
 
 def name_list(names: Sequence[str]) -> Markup:

@@ -73,6 +73,8 @@ class Judgement:
     n_above_anyway: int = 0
     # What the people attacked say about all, if they are a sample; as in `Findings`.
     sampled: Sampled | None = None
+    # As in `Findings`.
+    levels: str = ""
     # Why the attack was left out; empty if it was run.
     not_run: str = ""
     # Figures that cannot be repeated from the published files: of attacks that were tried on a part
@@ -152,6 +154,8 @@ class Judgement:
             "unresolved": list(self.unresolved),
             "meaningless": self.meaningless,
         }
+        if self.levels:
+            stated["attacked"] = self.levels
         if self.not_run:
             stated["reason"] = self.not_run
         if self.figures:
@@ -269,6 +273,7 @@ def _judgement(entry: ConfiguredAttack, one: Attack, found: Findings) -> Judgeme
         meaningless=found.meaningless,
         n_above_anyway=found.n_above_anyway,
         sampled=found.sampled,
+        levels=found.levels,
         figures=figures,
         sections=sections,
     )

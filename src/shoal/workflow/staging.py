@@ -15,7 +15,7 @@ from shoal.core.arrays import Codes
 from shoal.core.attack import Attack, CellView, Need, Sampling, View
 from shoal.core.budget import most_within
 from shoal.core.calibration import find_excess, raised_limit
-from shoal.core.findings import Findings
+from shoal.core.findings import Findings, Risk
 from shoal.core.method import Algorithm
 from shoal.core.release import People, Published
 from shoal.core.sampling import Sample, draw_sample
@@ -176,7 +176,9 @@ def _renumbered(people: People, published: Published, place: Codes) -> People:
 
 def _with_meaning(one: Attack, found: Findings, published: Published) -> Findings:
     """Add the kind of risk, and whether any release of this table could keep the attack's limit."""
-    found = replace(found, risks=one.risks)
+    levels = [level.words for level in published.manifest.levels]
+    is_about_values = Risk.INFERENCE in one.risks
+    found = replace(found, risks=one.risks, levels=", ".join(levels) if is_about_values else "")
     aimed = one.aims(published) if one.fits(published) else None
     held = one.buckets_of(published)
     if aimed is None or held is None:

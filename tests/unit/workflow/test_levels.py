@@ -354,3 +354,25 @@ def test_a_prior_is_estimated_at_the_levels_of_the_release(table):
     data = {name: values for name, values in people().items() if name != "no"}
     beliefs = read_prior(data, release.levelled, 0.3)
     assert beliefs.domain.labels() == release.levelled.buckets.domain.labels()
+
+
+def test_documents_state_the_levels(tmp_path):
+    columns = people() | {"income": [100_000 * (n % 9) + n for n in range(N_ROWS)]}
+    # A bound may be somebody's value, even of somebody who is left out of the release.
+    columns["income"][0] = 300_000
+    columns["age"][0] = 99
+    given = schema(levels={"income": {"intervals": [300_000, 500_000]}})
+    method = shoal.FullDomain(k=4, ell=2, suppress="0.2")
+    found = shoal.publish(columns, method=method, schema=given, folder=tmp_path / "release")
+    codebook = (found.folder / "codebook.md").read_text()
+    labels = ("below 300000", "300000-499999", "500000 and above")
+    for label in labels:
+        assert f"| {label} |" in codebook
+        assert f"<bdi>{label}</bdi>" in (found.folder / "report.html").read_text()
+    assert "3 levels, which the codebook lists" in (found.folder / "codebook.xml").read_text()
+    internal = (found.internal / "report.html").read_text()
+    assert "Attacked: <bdi>income at 3 levels</bdi>." in internal
+    assert {one.levels for one in found.judgements if one.attack == "homogeneity"} == {
+        "income at 3 levels"
+    }
+    assert shoal.verify(found.folder).status is Status.VERIFIED
