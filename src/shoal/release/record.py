@@ -116,8 +116,8 @@ class RecordedSchema(_Part):
     # Records of earlier versions have neither: at that time every spelling was a value of its own.
     meant: list[list[str]] = []
     variants: dict[str, str] | None = None
-    # In a record without them, written by an earlier version, every value counted.
-    levels: dict[str, Any] = {}
+    # In a record of an earlier version, which has none, every value counts.
+    levels: dict[str, Any] | None = None
     key: str | None
     person: str | None
     types: dict[str, str | list[str]]
@@ -132,8 +132,9 @@ class RecordedSchema(_Part):
         }
         if self.variants is None:
             stated["variants"] = dict.fromkeys(self.sensitive, "distinct")
-        hidden = [column for column in self.sensitive if column not in self.quasi]
-        stated["levels"] = {**dict.fromkeys(hidden, EVERY_VALUE), **self.levels}
+        if self.levels is None:
+            hidden = [column for column in self.sensitive if column not in self.quasi]
+            stated["levels"] = dict.fromkeys(hidden, EVERY_VALUE)
         return Schema(**stated)
 
 
@@ -226,7 +227,7 @@ def record_of(
         "replay": {
             "version": _VERSION,
             "table": _stated_table(making.table),
-            "columns": _stated_schema(making.table.schema, manifest),
+            "columns": _stated_schema(making.table.schema),
             "method": _stated_method(making),
             "repairs": list(making.repairs),
             "earlier": earlier_digests(manifest),
@@ -259,14 +260,14 @@ def _stated_table(table: EngineTable) -> dict[str, object]:
     }
 
 
-def _stated_schema(schema: Schema, manifest: Manifest) -> dict[str, object]:
+def _stated_schema(schema: Schema) -> dict[str, object]:
     types = {
         column: one.order if one.type is ColumnType.ORDERED else str(one.type)
         for column, one in schema.types.items()
     }
     return {name: getattr(schema, name) for name in RecordedSchema.model_fields} | {
         "variants": dict(schema.variants),
-        "levels": {level.column: level.declaration.to_config() for level in manifest.levels},
+        "levels": {name: one.to_config() for name, one in schema.levels.items()},
         "types": types,
         "hierarchies": {name: one.to_config() for name, one in schema.hierarchies.items()},
     }

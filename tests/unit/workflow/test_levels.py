@@ -14,6 +14,7 @@ import shoal
 from shoal.core.levels import Level
 from shoal.errors import DataError, ParameterError, SchemaError
 from shoal.release.checked_levels import checked_at_levels
+from shoal.release.record import RecordedSchema
 from shoal.release.verify import Status
 from shoal.workflow.people import read_prior
 from shoal.workflow.replay import replay
@@ -200,7 +201,12 @@ def test_methods_that_protect_values_refuse_levels(table):
         shoal.anonymize(table, shoal.RuleHiding(private=[("p0001", "income")]))
 
 
-def test_replay_gives_the_same_bytes(tmp_path):
+@pytest.mark.parametrize(
+    ("declared", "n_bounds"),
+    [("income = { quantiles = 6 }", 5), ("", 19)],
+    ids=["given", "drafted"],
+)
+def test_replay_gives_the_same_bytes(tmp_path, declared, n_bounds):
     path = tmp_path / "people.csv"
     columns = people()
     lines = [",".join(columns)]
@@ -216,7 +222,7 @@ key = "no"
 quasi = ["age", "sex"]
 sensitive = "income"
 [levels]
-income = {{ quantiles = 6 }}
+{declared}
 [method]
 name = "anatomy"
 ell = 3
@@ -224,7 +230,7 @@ ell = 3
     )
     made = shoal.publish(config)
     (level,) = made.manifest.levels
-    assert len(level.bounds) == 5
+    assert len(level.bounds) == n_bounds
     replay(made.internal, to=tmp_path / "again")
     for file in sorted(made.folder.iterdir()):
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
@@ -376,3 +382,12 @@ def test_documents_state_the_levels(tmp_path):
         "income at 3 levels"
     }
     assert shoal.verify(found.folder).status is Status.VERIFIED
+
+
+def test_a_record_of_an_earlier_version_counts_every_value(table):
+    stated = {name: [] for name in ("identifying", "insensitive", "nearly_unique")}
+    stated |= {"quasi": ["age"], "sensitive": ["income"], "key": None, "person": None}
+    recorded = RecordedSchema.model_validate({**stated, "types": {}, "hierarchies": {}})
+    assert recorded.schema_of().levels["income"].is_every_value
+    anew = RecordedSchema.model_validate({**stated, "types": {}, "hierarchies": {}, "levels": {}})
+    assert not anew.schema_of().levels
