@@ -447,7 +447,6 @@ def _tree(release: Release, published: Published) -> Tree | None:
     domain = published.buckets.domain
     level = next((one for one in release.manifest.levels if one.column == domain.column), None)
     if level is not None:
-        by_node = level.node_level is not None
-        return tree_above(level, domain, release.hierarchy) if by_node else None
+        return tree_above(level, domain, release.hierarchy) if level.node_level else None
     hierarchy = release.hierarchy(domain.column)
     return None if hierarchy is None else hierarchy.over(domain)
