@@ -18,7 +18,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +31,7 @@ from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.law import log_odds
-from shoal.foreground.mining import Policy, expose
+from shoal.foreground.mining import Exposure, Policy, expose, expose_by
 from shoal.locating.exposed import Exposed
 
 Aim = tuple[int, ...]
@@ -39,6 +39,8 @@ Aim = tuple[int, ...]
 _MARGIN = 1e-6
 """Beliefs that depend on what was mined must stay this far below 1/r: another computation of the
 same belief may differ in its last digits."""
+_NEVER = 1e-4
+"""Forecast chances are kept this far from impossible and certain."""
 _THOUSAND = 1000
 _BOLDER = 1.5
 """How much more each further round takes in at once."""
@@ -122,6 +124,69 @@ def merge_until_safe(
         target = joined[target]
 
 
+def merge_for_every_value(
+    exposed: Exposed,
+    aims: Sequence[Aim],
+    r: Fraction,
+    sets: Sequence[AttributeSet],
+    carriers: Counts,
+    *,
+    policy: Policy = "pool",
+    n_least: int = 1,
+) -> Merger:
+    """Merge buckets until nobody is linked to any of many values with a probability above 1/r.
+
+    Solving the equations of the adversary for every value and attribute set takes seconds, and
+    merging takes many rounds. Most rounds therefore forecast what she will find: she learns about
+    the shares that the table has, `carriers` by aim and distinct row, and her belief about somebody
+    follows from them in one step. Only buckets that withstand the forecast are attacked, value by
+    value, and merged at the first value that somebody is linked to.
+
+    The other parameters are as in `merge_until_safe`. One bucket of all rows says nothing about
+    anybody, so it is no result: `InfeasibleError` then names no r, and the caller looks for one.
+    """
+    attack = _Attack(tuple(aims), r, tuple(sets), policy, n_least)
+    forecast = _Forecast(tuple(aims), r, tuple(sets), policy, n_least, carriers)
+    # Beliefs in frequent values are the highest.
+    order: list[int] = np.argsort(-carriers.sum(axis=1), kind="stable").tolist()
+    target = np.arange(exposed.buckets.n_buckets)
+    n_rounds = 0
+    # If the share in the whole release exceeds 1/r, so does the share in some bucket.
+    if int(carriers.sum(axis=1).max(initial=0)) * r > exposed.n_rows:
+        raise _only_one_bucket(r)
+    scores = np.stack([rank_looks(exposed, aim) for aim in aims]) if aims else np.zeros((1, 0))
+    while True:
+        now = _merged(exposed, target)
+        if n_rounds and now.buckets.n_buckets == 1:
+            raise _only_one_bucket(r)
+        n_rounds += 1
+        judged, own = forecast.judge(now), scores
+        worst = worst_solution = 0.0
+        if not judged.fails.any():
+            for number in order:
+                judged, own = replace(attack, aims=(aims[number],)).judge(now), scores[[number]]
+                worst = max(worst, judged.worst)
+                worst_solution = max(worst_solution, judged.worst_solution)
+                if judged.fails.any():
+                    # It is likely to fail again.
+                    order.remove(number)
+                    order.insert(0, number)
+                    break
+            else:
+                return Merger(target, now, n_rounds, worst, worst_solution)
+        if now.buckets.n_buckets == 1:
+            raise _only_one_bucket(r)
+        target = _join(now, judged, own, r, _BOLDER ** (n_rounds - 1))[target]
+
+
+def _only_one_bucket(r: Fraction) -> InfeasibleError:
+    return InfeasibleError(
+        f"Keeping every belief about every value within 1/r for r = {as_text(r)} would leave one "
+        "bucket of all rows or none, which is of no use.",
+        hint="protect only the values that need it, with value = [...].",
+    )
+
+
 def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
     """Return the log odds that each distinct row carries the value, by an additive model."""
     f = fit_additive(Target.of(exposed, aim))[0].f
@@ -178,7 +243,7 @@ class _Attack:
         for number, aim in enumerate(self.aims):
             target = Target.of(exposed, aim)
             carrying[number] = target.n_carrying
-            found = expose(target, self.sets, policy=self.policy)[0]
+            found = self.expose(target)
             worst_solution = max(worst_solution, float(found.worst.max(initial=0.0)))
             # The share of a bucket does not depend on what was mined, so it may equal the limit.
             fails |= target.n_carrying * r.numerator > sizes * r.denominator
@@ -194,6 +259,10 @@ class _Attack:
         return _Judgement(
             fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution
         )
+
+    def expose(self, target: Target) -> Exposure:
+        """Return what the adversary believes about one aim."""
+        return expose(target, self.sets, policy=self.policy)[0]
 
     def infeasible(self, exposed: Exposed) -> InfeasibleError:
         """Return the error, which names the largest r that one bucket of all rows keeps."""
@@ -215,6 +284,32 @@ class _Attack:
             + ".",
             best={"r": as_text(best)},
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Forecast(_Attack):
+    """The same adversary, if she learned from the release the shares that the table has.
+
+    `carriers` is the number of rows with each aim, by distinct row.
+    """
+
+    carriers: Counts
+
+    def expose(self, target: Target) -> Exposure:
+        """Return what the adversary would believe about one aim."""
+        exposed, looks = target.exposed, target.exposed.looks
+        carrying = self.carriers[self.aims.index(target.values)]
+        share = (target.n_carrying / exposed.buckets.sizes)[exposed.bucket]
+        p = share.copy()
+        for one in self.sets:
+            which = one.class_of_look
+            rows = np.bincount(which, looks.counts, one.n_classes)
+            chance = np.bincount(which, carrying, one.n_classes) / rows
+            chances = np.clip(chance, _NEVER, 1 - _NEVER)
+            p = np.maximum(p, expose_by(target, chances[which]).p)
+        # The share of a bucket does not depend on what was learned, and is judged exactly.
+        at_most = np.where(p > share + _MARGIN, p, 0.0)
+        return Exposure(target, p, np.full(len(p), -1, dtype=np.int64), at_most, p)
 
 
 def _join(

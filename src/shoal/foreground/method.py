@@ -31,10 +31,11 @@ from shoal.core.adversary_guarantees import (
     policy_parameter,
     sigma_parameter,
 )
-from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Buckets, Cells, group
 from shoal.core.declared import declared
 from shoal.core.errors import InfeasibleError
+from shoal.core.exact import as_text, reachable
 from shoal.core.guarantees import FrequencyDiversity, Guarantee
 from shoal.core.method import Method, Problem, confirm_countable, mark_protected
 from shoal.core.parameters import Exact, OptionalValues, exact_number, values
@@ -52,6 +53,7 @@ from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.merging import (
     Aim,
     Merger,
+    merge_for_every_value,
     merge_until_safe,
     rank_looks,
 )
@@ -59,6 +61,8 @@ from shoal.foreground.mining import Policy
 from shoal.locating.exposed import Exposed
 
 _ROUNDING = 1e-9
+_N_TRIES = 2
+"""How many smaller r are tried if the one that was asked for is infeasible."""
 
 
 @declared
@@ -78,8 +82,9 @@ class ForegroundSafe(Method):
     she is right often enough. If every value is protected, rows are dealt out by value instead. A
     profile with too many carriers for buckets of its own stays whole and takes in others.
 
-    Protecting every value separately takes far more merging than naming some; on small tables with
-    many profiles it may end in one bucket.
+    Protecting every value separately takes far more merging than naming some. On small tables with
+    many profiles it would end in one bucket of all rows, which is refused: the error names the best
+    r of a few tries, between 1 and the one that was asked for, with the same random draws.
 
     If the equations of the adversary have several solutions, she believes the mean over all that
     are reached from a published list of starts, weighted by likelihood. Beliefs that depend on them
@@ -150,8 +155,8 @@ class ForegroundSafe(Method):
         DataError
             If the table has no rows.
         InfeasibleError
-            If not even one bucket of all rows is safe; it names the largest r that this bucket
-            keeps.
+            If no buckets are found. It names an r that can be kept: with named values, the largest
+            that one bucket of all rows keeps, and otherwise the largest of a few that were tried.
         ParameterError
             If a protected value does not occur.
         """
@@ -160,9 +165,10 @@ class ForegroundSafe(Method):
         table = _Table.of(problem, self.value)
         sets = usable_sets(table.looks, sample_size(self.epsilon, self.sigma))
         profile, _ = profiles(sets, table.looks.n_cells)
-        cell, bucket = table.bucketize(profile, math.ceil(self.r), self.r, problem.secret)
-        exposed = table.expose(cell, bucket)
-        merged = self._merge(exposed, table, sets)
+        if table.is_joint:
+            cell, bucket, merged = self._merge(table, sets, profile, problem.secret)
+        else:
+            cell, bucket, merged = self._merge_for_all(table, sets, profile, problem.secret)
         n_buckets = merged.exposed.buckets.n_buckets
         n_pure = _count_pure(merged.exposed, profile)
         return Plan(
@@ -180,16 +186,58 @@ class ForegroundSafe(Method):
             },
         )
 
-    def _merge(self, exposed: Exposed, table: _Table, sets: tuple[AttributeSet, ...]) -> Merger:
-        """Merge buckets until they are safe, with at least r rows each if that is possible."""
+    def _merge(
+        self, table: _Table, sets: tuple[AttributeSet, ...], profile: Codes, secret: Secret
+    ) -> tuple[Codes, Codes, Merger]:
+        """Merge buckets until they are safe, with at least r rows each if that is possible.
+
+        Returns the cell and the bucket of every row, and the merged buckets.
+        """
+        cell, bucket = table.bucketize(profile, math.ceil(self.r), self.r, secret)
+        exposed = table.expose(cell, bucket)
         merge = partial(merge_until_safe, exposed, table.aims, self.r, sets, policy=self.policy)
         try:
-            return merge(n_least=min(math.ceil(self.r), table.cells.n_rows))
+            return cell, bucket, merge(n_least=min(math.ceil(self.r), table.cells.n_rows))
         except InfeasibleError:
-            if not table.is_joint:
-                raise
-        # A smaller bucket holds no protected value, and taking it in may give somebody away.
-        return merge(n_least=1)
+            # A smaller bucket holds no protected value, and taking it in may give somebody away.
+            return cell, bucket, merge(n_least=1)
+
+    def _merge_for_all(
+        self, table: _Table, sets: tuple[AttributeSet, ...], profile: Codes, secret: Secret
+    ) -> tuple[Codes, Codes, Merger]:
+        """Do the same if every value is protected; an error names the best r of a few tries."""
+
+        def merge(r: Fraction) -> tuple[Codes, Codes, Merger]:
+            cell, bucket = table.bucketize(profile, math.ceil(r), r, secret)
+            n_least = min(math.ceil(r), table.cells.n_rows)
+            merged = merge_for_every_value(
+                table.expose(cell, bucket),
+                table.aims,
+                r,
+                sets,
+                table.carriers,
+                policy=self.policy,
+                n_least=n_least,
+            )
+            return cell, bucket, merged
+
+        try:
+            return merge(self.r)
+        except InfeasibleError as error:
+            refused = error
+        best, limit = Fraction(1), self.r
+        for _ in range(_N_TRIES):
+            r = (best + limit) / 2
+            try:
+                merge(r)
+                best = r
+            except InfeasibleError:
+                limit = r
+        raise InfeasibleError(
+            refused.fact,
+            hint="; or ".join(filter(None, (reachable({"r": best}), refused.hint))),
+            best={"r": as_text(best)},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +256,13 @@ class _Table:
     column: str
     aims: tuple[Aim, ...]
     is_joint: bool
+
+    @property
+    def carriers(self) -> Counts:
+        """The number of rows with each aim, by distinct row."""
+        n_looks, counts = self.looks.n_cells, self.cells.counts
+        own = [np.bincount(self.look, counts * np.isin(self.value, a), n_looks) for a in self.aims]
+        return np.array(own, dtype=np.int64).reshape(len(own), n_looks)
 
     @classmethod
     def of(cls, problem: Problem, named: tuple[str | None, ...] | None) -> _Table:
