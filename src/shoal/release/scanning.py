@@ -18,7 +18,14 @@ from shoal.engines.sql.survey import texts_in_source
 from shoal.release.opened import PLACEMENT, Making, Release
 from shoal.release.record import earlier_digests
 from shoal.report.codebook import describe, level_labels
-from shoal.report.leak_scan import Unpublishable, candidates, pieces, refuse_leaks
+from shoal.report.leak_scan import (
+    Unpublishable,
+    candidates,
+    forms,
+    pieces,
+    refuse_leaks,
+    remainder,
+)
 from shoal.report.risk import (
     BELIEFS_BY_BUCKET,
     BELIEFS_BY_SUBGROUP,
@@ -52,14 +59,18 @@ def refuse_leaking(
     unpublishable = _unpublishable(manifest, release, making, values, rare)
     told = frozenset(figure for found in findings for figure in _told(found))
     expected = _expected(manifest, release, making, values, frequent)
-    known = {name: {*expected, *pieces(bare.get(name, ""), name)} for name in texts}
-    wanted = frozenset().union(*(candidates(texts[name], known[name], name) for name in texts))
+    known = forms(expected)
+    left = {
+        name: remainder(text, known | forms(pieces(bare.get(name, ""), name)), name)
+        for name, text in texts.items()
+    }
+    wanted = frozenset().union(*map(candidates, left.values()))
     keys, identifying = _held(making, manifest, wanted)
     unpublishable = replace(unpublishable, keys=keys, values=identifying, findings=told)
     stated = (*manifest.files.values(), *manifest.witnesses.values())
     digests = {*stated, *earlier_digests(manifest)}
-    for name, text in texts.items():
-        refuse_leaks(name, text, unpublishable, known[name], digests)
+    for name, one in left.items():
+        refuse_leaks(name, one, unpublishable, digests)
 
 
 def _held(
@@ -130,6 +141,7 @@ def _rare_and_frequent(
     manifest: Manifest, release: Release, making: Making
 ) -> tuple[set[str], set[str]]:
     """Split the values of recoded columns by whether enough rows carry them to be named."""
+    least = manifest.least_named
     rare: set[str] = set()
     frequent: set[str] = set()
     for column in set(release.meanings) & set(making.table.domains):
@@ -137,7 +149,7 @@ def _rare_and_frequent(
         texts = cells.domains[0].texts.tolist()
         # The missing value has no text.
         for text, count in zip(texts, cells.counts.tolist(), strict=False):
-            (rare if count < manifest.least_named else frequent).add(text)
+            (rare if count < least else frequent).add(text)
     return rare - frequent, frequent
 
 
@@ -164,6 +176,7 @@ def _expected(
 ) -> set[str]:
     """Return names, labels and values that may occur: published ones, or frequent enough."""
     # The steward's own words are meant to be read.
+    least = manifest.least_named
     expected = {*frequent, *making.plan.remarks, *manifest.about.to_dict().values(), "*"}
     for column in manifest.columns:
         expected |= {column.name, f"Labels of {column.name}"}
@@ -172,9 +185,10 @@ def _expected(
         expected |= {f"Levels of {level.column}", *level.bounds, *level_labels(manifest, level)}
     for labels in release.meanings.values():
         for label, meaning in labels.items():
-            unnamed = replace(meaning, members=frozenset())
-            expected |= {label, describe(unnamed), *describe(unnamed).split(", ")}
+            unnamed = replace(meaning, members=frozenset()) if meaning.members else meaning
+            told = describe(unnamed)
+            expected |= {label, told, *told.split(", ")}
             expected |= {*(meaning.interval or ()), f"and {len(meaning.members) - 20} more"}
     for held in values.values():
-        expected |= {text for text, count in held.items() if count >= manifest.least_named}
+        expected |= {text for text, count in held.items() if count >= least}
     return expected

@@ -3,8 +3,8 @@
 A document is split into pieces: texts between tags and values of attributes, cells and lines of
 Markdown, strings of JSON, names and literals of SQL, cells of CSV. Pieces that the same document
 would hold for any table are allowed, and so are published names and values. The rest is cut into
-runs of words, which are looked up among the values that would betray somebody: documents are short
-and tables are long, so the values of a table are only looked up. Secrets, names of internal files
+runs of words, which are looked up among the values that would betray somebody. Both can be many,
+so each distinct piece is looked at once, and looked up in sets. Secrets, names of internal files
 and paths are searched for everywhere. A find is reported by its kind, never by its text.
 """
 
@@ -15,8 +15,9 @@ import html
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from html.parser import HTMLParser
 
 from shoal.core.display import printable, shortened
@@ -40,6 +41,18 @@ _MOST_COMMAS = 6
 _MOST_WORDS = 8
 _FEWEST_LETTERS = 4
 _FEWEST_OF_A_NUMBER = 6
+# What `shoal.report.markup` and the DDI file are made of: a comment, a tag that has no texts, a tag
+# and its attributes, and a text. The last group is the beginning of anything else.
+_MARKUP = re.compile(
+    r"<!--(?!-?>)((?:(?!--).)*)-->|<(?:/[A-Za-z][\w:-]*|!DOCTYPE [^<>\"]*|\?[^<>]*)>"
+    r'|<[A-Za-z][\w:-]*((?:[ \n]+[A-Za-z_][\w:-]*="[^"]*")*) ?/?>|([^<]+)|(<)',
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r'"([^"]*)"')
+# References are no references in these elements; there are none in ours.
+_RAW = re.compile(r"<(?:style|script)\b", re.IGNORECASE)
+_RAW_WITHOUT = re.compile(r"<(style|script)>[^<&]*</\1>")
+_JSON_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _COUNTS_THINGS = re.compile(rf"\d{{1,{_FEWEST_OF_A_NUMBER - 1}}}")
 
 
@@ -68,6 +81,27 @@ class Unpublishable:
     def __repr__(self) -> str:
         return f"Unpublishable({len(self.identifying)} columns, {len(self.rare)} rare values)"
 
+    @cached_property
+    def forms(self) -> Mapping[str, frozenset[str]]:
+        """What words of a document are looked up in, in lower case, by the kind of thing."""
+        kinds = {
+            "the name of an identifying column": self.identifying,
+            "a value of an identifying column": self.values,
+            "a value that too few people carry": self.rare,
+            "a value that is suppressed wherever it stands": self.absent,
+            "the key of a row": self.keys,
+            "what an attack found": self.findings,
+        }
+        return {kind: frozenset(map(str.lower, forms(terms))) for kind, terms in kinds.items()}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Remainder:
+    """A text and what is left of it without the pieces that may stand there."""
+
+    text: str
+    rest: tuple[str, ...]
+
 
 def leaks(
     text: str,
@@ -91,27 +125,27 @@ def leaks(
     ...     expected=["The name is gone."])
     ()
     """
-    rest = _rest(text, expected, name)
+    return _leaks_of(remainder(text, forms(expected), name), unpublishable, digests)
+
+
+def _leaks_of(
+    left: Remainder, unpublishable: Unpublishable, digests: Collection[str]
+) -> tuple[str, ...]:
+    rest = left.rest
     lowered = [piece.lower() for piece in rest]
     runs, entries = _runs(lowered), _entries(lowered)
-    kinds = {
-        "the name of an identifying column": unpublishable.identifying,
-        "a value of an identifying column": unpublishable.values,
-        "a value that too few people carry": unpublishable.rare,
-        "a value that is suppressed wherever it stands": unpublishable.absent,
-        "the key of a row": unpublishable.keys,
-        "what an attack found": unpublishable.findings,
-    }
-    found = [kind for kind, terms in kinds.items() if runs and _holds_any(runs, entries, terms)]
+    found = [
+        kind for kind, terms in unpublishable.forms.items() if _holds_any(runs, entries, terms)
+    ]
     if any(_is_told_of_few(piece, unpublishable.fewest) for piece in rest):
         found.append("a count of too few people")
-    return (*found, *_found_anywhere(text, rest, unpublishable, digests))
+    return (*found, *_found_anywhere(left, unpublishable, digests))
 
 
 def _found_anywhere(
-    text: str, rest: Collection[str], unpublishable: Unpublishable, digests: Collection[str]
+    left: Remainder, unpublishable: Unpublishable, digests: Collection[str]
 ) -> Iterator[str]:
-    whole = html.unescape(text)
+    whole = html.unescape(left.text)
     lowered = whole.lower()
     if any(secret and secret.lower() in lowered for secret in unpublishable.secrets):
         yield "a secret"
@@ -123,22 +157,29 @@ def _found_anywhere(
             yield "a long hexadecimal number that is no digest of a file"
     if any(name and name in whole for name in unpublishable.internal):
         yield "the name or path of an internal file"
-    elif any(_PATH.search(piece) for piece in rest):
+    elif any(_PATH.search(piece) for piece in left.rest):
         yield "a path of this machine"
 
 
-def candidates(text: str, expected: Collection[str] = (), name: str = "") -> frozenset[str]:
-    """Return the runs of words of a text that could be a value of a table, also in lower case.
+def remainder(text: str, known: Collection[str], name: str = "") -> Remainder:
+    """Return what is left of a document without the pieces that are known, each once.
 
-    The parameters are those of `leaks`.
+    `known` are the `forms` of what is expected. The name of the file gives its format.
+    """
+    unknown = set(pieces(text, name)).difference(known)
+    parts = {part for piece in unknown for part in _unexpected(piece, known) if part}
+    return Remainder(text=text, rest=tuple(parts))
+
+
+def candidates(left: Remainder) -> frozenset[str]:
+    """Return the runs of words of a text that could be a value of a table, also in lower case.
 
     Examples
     --------
-    >>> sorted(candidates("<p>to Ann Lee</p>"))
+    >>> sorted(candidates(remainder("<p>to Ann Lee</p>", ())))
     ['Ann Lee', 'ann lee', 'to Ann', 'to Ann Lee', 'to ann', 'to ann lee']
     """
-    rest = _rest(text, expected, name)
-    runs = _runs(rest) | _runs(map(str.lower, rest))
+    runs = _runs(left.rest) | _runs(map(str.lower, left.rest))
     return frozenset(run for run in runs if is_distinctive(run))
 
 
@@ -157,18 +198,14 @@ def is_distinctive(text: str) -> bool:
 
 
 def refuse_leaks(
-    name: str,
-    text: str,
-    unpublishable: Unpublishable,
-    expected: Collection[str] = (),
-    digests: Collection[str] = (),
+    name: str, left: Remainder, unpublishable: Unpublishable, digests: Collection[str] = ()
 ) -> None:
     """Raise `GuaranteeError` if a public file would hold something that must not be published.
 
-    The error names the file and the kinds of things, never the things. The parameters are those of
-    `leaks`.
+    The error names the file and the kinds of things, never the things. `left` is the `remainder` of
+    the file, the other parameters are those of `leaks`.
     """
-    found = leaks(text, unpublishable, expected, digests, name)
+    found = _leaks_of(left, unpublishable, digests)
     if found:
         raise GuaranteeError(
             f"{name} would hold {', '.join(found)}; nothing was sealed.",
@@ -189,12 +226,9 @@ def pieces(text: str, name: str = "") -> tuple[str, ...]:
     """
     kind = name.rpartition(".")[2] or {"<": "html", "{": "json"}.get(text.lstrip()[:1], "md")
     if kind in ("html", "xml"):
-        reader = _Reader()
-        reader.feed(text)
-        reader.close()
-        return tuple(reader.pieces)
+        return _pieces_of_markup(text)
     if kind == "json":
-        return tuple(_strings(json.loads(text)))
+        return tuple(map(_unescaped, dict.fromkeys(_JSON_STRING.findall(text))))
     if kind == "csv":
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=";")
         return tuple(cell for row in rows for cell in row if cell)
@@ -205,30 +239,46 @@ def pieces(text: str, name: str = "") -> tuple[str, ...]:
     return tuple(html.unescape(cell).replace("\\|", "|") for cell in cells if cell.strip("- "))
 
 
-def _strings(stated: object) -> Iterator[str]:
-    if isinstance(stated, dict):
-        for name, entry in stated.items():
-            yield name
-            yield from _strings(entry)
-    elif isinstance(stated, list):
-        for entry in stated:
-            yield from _strings(entry)
-    elif isinstance(stated, str):
-        yield stated
+def _unescaped(literal: str) -> str:
+    return str(json.loads(f'"{literal}"')) if "\\" in literal else literal
 
 
-def _rest(text: str, expected: Collection[str], name: str) -> list[str]:
-    """Return the pieces of a document that are not expected."""
-    known = frozenset(form for one in expected for form in _forms(one))
-    return [part for piece in pieces(text, name) for part in _unexpected(piece, known) if part]
+def _pieces_of_markup(text: str) -> tuple[str, ...]:
+    """Return the texts and the values of attributes of HTML or XML, without empty ones.
+
+    Our own documents consist of few kinds of parts, which one expression tells apart. A document
+    that has any other part is left to a parser of HTML.
+    """
+    parts = _MARKUP.findall(text)
+    is_ours = not any(odd for _, _, _, odd in parts)
+    if not is_ours or len(_RAW.findall(text)) != len(_RAW_WITHOUT.findall(text)):
+        reader = _Reader()
+        reader.feed(text)
+        reader.close()
+        return tuple(filter(None, reader.pieces))
+    found: list[str] = []
+    for comment, attributes, shown, _ in parts:
+        if attributes:
+            found += map(html.unescape, _ATTRIBUTE.findall(attributes))
+        else:
+            # References mean nothing in a comment.
+            found.append(comment or html.unescape(shown))
+    return tuple(filter(None, map(str.strip, found)))
 
 
-def _forms(text: str) -> Iterator[str]:
-    """Yield a text as it is, and as a page shows it."""
-    yield text
-    yield text.strip()
-    if len(text) > _SHOWN_LETTERS or not text.isprintable():
-        yield shortened(printable(text), _SHOWN_LETTERS)
+def forms(texts: Iterable[str]) -> frozenset[str]:
+    """Return texts as they are, and as a page shows them.
+
+    Examples
+    --------
+    >>> sorted(forms([" a", "b"]))
+    [' a', 'a', 'b']
+    """
+    known = set(texts)
+    cut = [text for text in known if len(text) > _SHOWN_LETTERS or not text.isprintable()]
+    known.update([text.strip() for text in known])
+    known.update(shortened(printable(text), _SHOWN_LETTERS) for text in cut)
+    return frozenset(known)
 
 
 def _unexpected(piece: str, known: Collection[str]) -> Iterator[str]:
@@ -268,15 +318,15 @@ def _entries(rest: Iterable[str]) -> frozenset[str]:
     return frozenset(entry.strip(" .") for piece in rest for entry in (piece, *piece.split(", ")))
 
 
-def _holds_any(runs: frozenset[str], entries: frozenset[str], terms: Iterable[str]) -> bool:
+def _holds_any(runs: frozenset[str], entries: frozenset[str], terms: frozenset[str]) -> bool:
     """Return whether a term is a piece, or a run of whole words of one.
 
     A short number counts only if it is a whole entry: sentences count many things.
     """
+    met = (runs & terms) | (entries & terms)
     return any(
-        form.lower() in (entries if _COUNTS_THINGS.fullmatch(form) else runs)
-        for term in terms
-        for form in _forms(term)
+        form in (entries if _COUNTS_THINGS.fullmatch(form) else runs)
+        for form in met
         if form.strip()
     )
 

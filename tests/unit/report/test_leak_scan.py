@@ -5,7 +5,15 @@ import json
 import pytest
 
 from shoal.core.errors import GuaranteeError
-from shoal.report.leak_scan import Unpublishable, candidates, leaks, pieces, refuse_leaks
+from shoal.report.leak_scan import (
+    Unpublishable,
+    candidates,
+    forms,
+    leaks,
+    pieces,
+    refuse_leaks,
+    remainder,
+)
 from shoal.report.markup import element, page, table, value
 
 SECRET = "0f" * 32
@@ -78,7 +86,7 @@ def test_a_planted_leak_is_found_and_not_told(document, kind, leak):
     text, name = DOCUMENTS[document](leak), NAMES.get(document, "report.html")
     assert leaks(text, UNPUBLISHABLE, expected, name=name) == (kind,)
     with pytest.raises(GuaranteeError) as caught:
-        refuse_leaks(name, text, UNPUBLISHABLE, expected)
+        refuse_leaks(name, remainder(text, forms(expected), name), UNPUBLISHABLE)
     assert str(caught.value).startswith(f"{name} would hold")
     # The message has the word "name" of its own.
     assert leak == "name" or leak not in str(caught.value)
@@ -137,12 +145,12 @@ def test_pieces_of_markdown_keep_bars_that_are_escaped():
 
 def test_what_could_be_a_value_is_a_run_of_words_that_says_enough():
     text = "| town | of Ann Lee, 7 |\n"
-    found = candidates(text, ["town"], "codebook.md")
+    found = candidates(remainder(text, ["town"], "codebook.md"))
     assert {"ann lee", "Ann Lee", "of ann lee", "ann lee,"} <= found
     assert not {"7", "of", "ann", "town"} & found
     # A short number is no row's key: column_7 and 7 rows would be full of them.
-    assert candidates("| column_7 | 7 | 12345 |", ["column_7"], "codebook.md") == frozenset()
-    assert candidates("| 123456 |", (), "codebook.md") == {"123456"}
+    assert candidates(remainder("| column_7 | 7 | 12345 |", ["column_7"], "a.md")) == frozenset()
+    assert candidates(remainder("| 123456 |", (), "codebook.md")) == {"123456"}
 
 
 def test_a_million_values_are_looked_up_without_being_taken_apart():
