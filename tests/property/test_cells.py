@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.core import _cell_kernels
 from shoal.core.cells import Buckets, Cells, group
 from shoal.core.domain import Domain
 from shoal.core.errors import InternalError
+from shoal.core.kernels import load_plain
 from shoal.core.plan import Drop, Plan, Segments
+
+PLAIN = load_plain("shoal.core._cell_kernels")
 
 # --- grouping ------------------------------------------------------------------------------------
 
@@ -38,6 +42,42 @@ def test_group_agrees_with_a_dictionary(drawn):
     distinct = sorted(set(map(tuple, rows)))
     assert first.tolist() == [[*map(tuple, rows)].index(combination) for combination in distinct]
     assert inverse.tolist() == [distinct.index(tuple(row)) for row in rows]
+
+
+@pytest.mark.parametrize("kernels", [_cell_kernels, PLAIN], ids=["compiled", "plain"])
+@given(
+    keys=st.lists(st.integers(0, 5) | st.integers(0, 2**63 - 1) | st.sampled_from([2**40, 2**62])),
+    most=st.integers(0, 20),
+)
+def test_keys_are_numbered_as_by_a_dictionary_unless_they_are_too_many(kernels, keys, most):
+    codes, first = np.empty(len(keys), dtype=np.int32), np.empty(most, dtype=np.int64)
+    distinct = list(dict.fromkeys(keys))
+    n_found = kernels.number_keys(np.array(keys, dtype=np.int64), codes, first)
+    assert n_found == (len(distinct) if len(distinct) <= most else -1)
+    if n_found >= 0:
+        assert codes.tolist() == [distinct.index(key) for key in keys]
+        assert first[:n_found].tolist() == [keys.index(key) for key in distinct]
+
+
+@pytest.mark.parametrize("kernels", [_cell_kernels, PLAIN], ids=["compiled", "plain"])
+@pytest.mark.parametrize("step", [1, 2**20, 2**32, 2**40 + 1])
+def test_a_growing_table_loses_no_key(kernels, step):
+    keys = np.tile(np.arange(3000, dtype=np.int64) * step, 2)
+    codes, first = np.empty(6000, dtype=np.int32), np.empty(3000, dtype=np.int64)
+    assert kernels.number_keys(keys, codes, first) == 3000
+    assert codes.tolist() == [*range(3000), *range(3000)]
+    assert first.tolist() == [*range(3000)]
+
+
+@pytest.mark.parametrize("n_distinct", [3, 12, 13, 100])
+def test_group_sorts_few_keys_and_many_alike(n_distinct):
+    sizes, places = [2**20, 2**31], np.random.default_rng(1).integers(0, n_distinct, 100)
+    columns = [places * 7919 % 2**20, places * 104729 % 2**31]
+    first, inverse = group(columns, sizes, 100)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    assert [rows[place] for place in first.tolist()] == sorted(set(rows))
+    assert first.tolist() == [rows.index(row) for row in sorted(set(rows))]
+    assert inverse.tolist() == [sorted(set(rows)).index(row) for row in rows]
 
 
 def test_group_tells_apart_what_agrees_in_the_first_62_bits():

@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from shoal.core._cell_kernels import number_keys
 from shoal.core.arrays import Codes, Counts
 from shoal.core.domain import Domain
 
 _KEYS_A_ROW = 8
 _FEW_KEYS = 1 << 12
+_ROWS_A_KEY = 8
+"""From so many rows per different key on, keys are numbered instead of sorted."""
 _WORD = 63
 """The bits of a number that is not negative."""
 
@@ -38,13 +41,27 @@ def group(columns: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> tuple[
     room = max(_KEYS_A_ROW * n_rows, _FEW_KEYS)
     key, n_keys = _key(columns, sizes, n_rows, room)
     if n_keys > room:
-        return _group_sorted(key)
+        return _group_few(key) or _group_sorted(key)
     # If there is room for all combinations, those that occur are numbered without sorting.
     there, inverse = _renumbered(key, n_keys)
     first = np.empty(len(there), dtype=np.int64)
     # Of several assignments to one place the last one remains: in reverse order, the first member.
     first[inverse[::-1]] = np.arange(n_rows - 1, -1, -1)
     return first, inverse
+
+
+def _group_few(key: Codes) -> tuple[Codes, Codes] | None:
+    """Group equal keys, sorting only the different ones; None if there are too many of those."""
+    codes = np.empty(len(key), dtype=np.int32)
+    first = np.empty(len(key) // _ROWS_A_KEY + 1, dtype=np.int64)
+    n_found = number_keys(key, codes, first)
+    if n_found < 0:
+        return None
+    first = first[:n_found]
+    order = np.argsort(key[first])
+    rank = np.empty(n_found, dtype=np.int64)
+    rank[order] = np.arange(n_found)
+    return first[order], rank[codes]
 
 
 def total_by(owner: Codes, counts: Counts, n_owners: int) -> Counts:

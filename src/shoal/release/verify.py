@@ -305,8 +305,8 @@ def verify_file(
             "A file is checked for guarantees about quasi-identifiers; "
             + ("no column is named." if not schema.quasi else "no guarantee is named.")
         )
-    # A wrong amount of memory is refused, whether or not an engine is needed.
-    engine_memory(memory)
+    if memory is not None:
+        engine_memory(memory)  # A wrong amount is refused, whether or not an engine is needed.
     frame = code_frame(source, schema.coded)
     if frame is not None:
         kind = None if sensitive is None else _type_of(frame.coded[sensitive].texts, order)
