@@ -17,6 +17,7 @@ from pathlib import Path
 import adversarial
 import anonymizing
 import checking
+import comparing
 import engines
 import foreground
 import full_domain
@@ -49,6 +50,7 @@ BENCHMARKS: Mapping[str, Callable[[Context], Iterator[Sheet]]] = {
     "waiting": waiting.run,
     "profiling": profiling.run,
     "publishing": publishing.run,
+    "comparing": comparing.run,
     "engines": engines.run,
 }
 _USUAL = (

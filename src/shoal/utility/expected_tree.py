@@ -34,6 +34,8 @@ from shoal.utility.linked import Linked, LinkedColumn
 _MOST_LEAVES = 32
 _DIGITS = 9
 """Gains are rounded to so many digits, so that ties are the same on every machine."""
+_Asked = tuple[int, tuple[str, ...]]
+"""A column, by its place, and those of its attributes whose conditions apply."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +69,12 @@ class Tables:
         return cls(Linked.of_columns([column]), shares, domains)
 
     @cached_property
-    def _matrices(self) -> Mapping[str, tuple[Any, Any]]:
+    def matrices(self) -> Mapping[str, tuple[Any, Any]]:
         """The shares of each attribute: one row per value, and one row per label."""
         return {name: (one.matrix.T.tocsr(), one.matrix) for name, one in self.shares.items()}
 
     @cached_property
-    def _by_label_order(self) -> Mapping[str, tuple[Codes, Codes]]:
+    def by_label_order(self) -> Mapping[str, tuple[Codes, Codes]]:
         """The entries of each attribute's column sorted by label, and where each label begins.
 
         Conditions change the weights of entries, never the set of entries, so this is computed
@@ -85,7 +87,7 @@ class Tables:
         return found
 
     @cached_property
-    def _starts_of_buckets(self) -> tuple[Codes, ...]:
+    def starts_of_buckets(self) -> tuple[Codes, ...]:
         """Where the entries of each bucket begin, by column: they are sorted by bucket."""
         return tuple(
             _starts(column.bucket, self.linked.n_buckets) for column in self.linked.columns
@@ -96,25 +98,11 @@ class Tables:
 
         `path` flags, by attribute, the values that rows must have.
         """
-        held = [self.linked.place_of[name] for name in (feature, target)]
-        others = {name: marks for name, marks in path.items() if name not in (feature, target)}
-        weights = [self._weights(column, others) for column in self.linked.columns]
-        factor = np.ones(self.linked.n_buckets)
-        for at, (column, weight) in enumerate(zip(self.linked.columns, weights, strict=True)):
-            # A column without a condition is met by all rows.
-            if at not in held and not set(column.attributes).isdisjoint(others):
-                met = np.bincount(column.bucket, weight, self.linked.n_buckets)
-                factor *= met / self.linked.sizes
-        by_label = self._by_label(feature, target, weights, factor)
-        table = self._matrices[feature][0] @ by_label @ self._matrices[target][1]
-        dense: Floats = np.asarray(table.todense(), dtype=np.float64)
-        for axis, name in enumerate((feature, target)):
-            if name in path:
-                dense *= path[name][:, np.newaxis] if axis == 0 else path[name]
-        return dense
+        return Conditioned(self, path).expected(feature, target)
 
-    def _weights(self, column: LinkedColumn, conditions: Mapping[str, Flags]) -> Floats:
-        """Return the expected number of rows of each entry that meet conditions."""
+    def weigh(self, place: int, conditions: Mapping[str, Flags]) -> Floats:
+        """Return the expected number of rows of each entry of a column that meet conditions."""
+        column = self.linked.columns[place]
         weight = column.count.astype(np.float64)
         for name in column.attributes:
             if name in conditions:
@@ -122,27 +110,92 @@ class Tables:
                 weight *= met[column.code_of(name)]
         return weight
 
-    def _by_label(
-        self, feature: str, target: str, weights: Sequence[Floats], factor: Floats
-    ) -> Any:
+
+class Conditioned:
+    """Expected tables of the rows that meet the conditions `path`, as those of a tree's node do.
+
+    The tables of a node differ in one attribute each, so they share most weights.
+    """
+
+    def __init__(self, tables: Tables, path: Mapping[str, Flags]) -> None:
+        self.tables = tables
+        self.path = path
+        self._weights: dict[_Asked, Floats] = {}
+        self._met: dict[_Asked, Floats] = {}
+        self._targets: dict[tuple[str, _Asked, tuple[_Asked, ...]], Any] = {}
+
+    def expected(self, feature: str, target: str) -> Floats:
+        """Return the expected rows of every pair of values of two attributes, one per axis."""
+        tables, path = self.tables, self.path
+        by_label = self._by_label(feature, target)
+        table = tables.matrices[feature][0] @ by_label @ tables.matrices[target][1]
+        dense: Floats = np.asarray(table.todense(), dtype=np.float64)
+        for axis, name in enumerate((feature, target)):
+            if name in path:
+                dense *= path[name][:, np.newaxis] if axis == 0 else path[name]
+        return dense
+
+    def _by_label(self, feature: str, target: str) -> Any:
         """Return the expected rows of every label of two attributes."""
-        one, other = (self.linked.place_of[name] for name in (feature, target))
-        first, second = self.linked.columns[one], self.linked.columns[other]
-        n_labels = [self.shares[name].n_labels for name in (feature, target)]
-        order, starts = self._by_label_order[feature]
-        code = second.code_of(target)
+        tables, linked = self.tables, self.tables.linked
+        one, other = (linked.place_of[name] for name in (feature, target))
+        # A condition on one of the two attributes applies to the values of the table's axis.
+        asked = [
+            (
+                at,
+                tuple(
+                    n for n in column.attributes if n in self.path and n not in (feature, target)
+                ),
+            )
+            for at, column in enumerate(linked.columns)
+        ]
+        # A column without a condition is met by all rows.
+        elsewhere = tuple(each for each in asked if each[0] not in (one, other) and each[1])
+        n_labels = tables.shares[feature].n_labels, tables.shares[target].n_labels
+        order, starts = tables.by_label_order[feature]
+        first = linked.columns[one]
         if one == other:
-            weight = weights[one] * factor[first.bucket]
-            return csr_array((weight[order], code[order], starts), shape=tuple(n_labels))
-        n_buckets = self.linked.n_buckets
+            weight = self._weight(asked[one]) * self._factor(elsewhere)[first.bucket]
+            code = first.code_of(target)
+            return csr_array((weight[order], code[order], starts), shape=n_labels)
+        weight = self._weight(asked[one])
         features = csr_array(
-            (weights[one][order], first.bucket[order], starts), shape=(n_labels[0], n_buckets)
+            (weight[order], first.bucket[order], starts), shape=(n_labels[0], linked.n_buckets)
         )
-        weight = weights[other] * (factor / self.linked.sizes)[second.bucket]
-        targets = csr_array(
-            (weight, code, self._starts_of_buckets[other]), shape=(n_buckets, n_labels[1])
-        )
-        return features @ targets
+        key = target, asked[other], elsewhere
+        if key not in self._targets:
+            self._targets[key] = self._targets_by_bucket(*key)
+        return features @ self._targets[key]
+
+    def _targets_by_bucket(self, target: str, asked: _Asked, elsewhere: tuple[_Asked, ...]) -> Any:
+        """Return each bucket's share of rows of every label of the target."""
+        linked, place = self.tables.linked, asked[0]
+        column = linked.columns[place]
+        weight = self._weight(asked) * (self._factor(elsewhere) / linked.sizes)[column.bucket]
+        starts = self.tables.starts_of_buckets[place]
+        shape = linked.n_buckets, self.tables.shares[target].n_labels
+        return csr_array((weight, column.code_of(target), starts), shape=shape)
+
+    def _weight(self, asked: _Asked) -> Floats:
+        """Return the expected number of rows of each entry of a column that meet conditions."""
+        if asked not in self._weights:
+            place, names = asked
+            self._weights[asked] = self.tables.weigh(
+                place, {name: self.path[name] for name in names}
+            )
+        return self._weights[asked]
+
+    def _factor(self, elsewhere: tuple[_Asked, ...]) -> Floats:
+        """Return for each bucket the share of rows that meet the conditions on other columns."""
+        linked = self.tables.linked
+        factor = np.ones(linked.n_buckets)
+        for asked in elsewhere:
+            if asked not in self._met:
+                bucket = linked.columns[asked[0]].bucket
+                met = np.bincount(bucket, self._weight(asked), linked.n_buckets)
+                self._met[asked] = met / linked.sizes
+            factor *= self._met[asked]
+        return factor
 
 
 def _starts(sorted_by: Codes, n_groups: int) -> Codes:
@@ -221,8 +274,9 @@ def _node(
 ) -> _Node:
     best: _Split | None = None
     label = -1
+    reaching = Conditioned(tables, path)
     for feature in features:
-        table = tables.expected(feature, target, path)
+        table = reaching.expected(feature, target)
         if label < 0 and table.sum() > 0:
             label = int(table.sum(axis=0).round(_DIGITS).argmax())
         split = _best_split(table, tables.domains[feature], feature, least)

@@ -17,6 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from multiprocessing.queues import SimpleQueue
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from shoal.core.documents import read_whole_text, write_whole
@@ -24,13 +25,15 @@ from shoal.core.errors import EngineError, ParameterError
 from shoal.core.method import Method
 from shoal.core.progress import Progress, tell_share
 from shoal.engines.sql.table import EngineTable
-from shoal.workflow.compare_trial import TrialResult, TrialSetup, try_on, try_on_rows
+from shoal.workflow.compare_trial import TrialResult, TrialSetup, staged_table, try_on
 
 _MOMENT = 0.2
 """Seconds between two looks at the progress of the processes."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _shared: list[tuple[TrialSetup, SimpleQueue[str]]] = []
 """Of a worker process: what all methods have in common, and the queue that steps are put into."""
+_staged: list[EngineTable] = []
+"""Of a worker process: the table, once the first method has needed it."""
 
 
 def try_all(
@@ -78,10 +81,11 @@ def _all_texts(
     workers: int,
     progress: Progress,
 ) -> Iterator[tuple[str, str]]:
-    if workers == 1 or len(apart) <= 1:
-        for name in apart:
-            yield name, try_on_rows(trying, methods[name], _telling(progress, name))
-    else:
+    if apart and (workers == 1 or len(apart) == 1):
+        with staged_table(trying) as staged:
+            for name in apart:
+                yield name, try_on(staged, trying, methods[name], _telling(progress, name))
+    elif apart:
         chosen = {name: methods[name] for name in apart}
         yield from _in_processes(trying, chosen, workers, progress)
     for name in here:
@@ -169,7 +173,12 @@ def _end_with(stop: Connection) -> None:
 
 def _try_here(name: str, method: Method) -> str:
     trying, steps = _shared[0]
-    return try_on_rows(trying, method, _telling(steps.put, name))
+    if not _staged:
+        until_end = contextlib.ExitStack()
+        _staged.append(until_end.enter_context(staged_table(trying)))
+        # A worker process ends without running what `atexit` knows of.
+        Finalize(None, until_end.close, exitpriority=0)
+    return try_on(_staged[0], trying, method, _telling(steps.put, name))
 
 
 def _file(folder: Path, key: str) -> Path:

@@ -1,16 +1,17 @@
 """One entry of a comparison: a method tried on a table, if need be in a process of its own.
 
 The table travels as codes and labels of the columns that guarantees are about, and is staged again
-where the method runs. The result consists of names and numbers alone: no value of the table.
+once in each process. The result consists of names and numbers alone: no value of the table.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -47,7 +48,7 @@ from shoal.workflow.compare_reasons import pack_outcomes
 from shoal.workflow.make import ConfiguredAttack
 from shoal.workflow.measure import measure, measures_that_apply
 from shoal.workflow.repair import repair
-from shoal.workflow.rerun import table_of_rows
+from shoal.workflow.rerun import shared_parts, table_of_rows
 
 _FORMAT = 2
 """The format of kept results; a result in another format is computed again."""
@@ -137,10 +138,15 @@ class TrialResult:
         return cls(**given | as_lists)
 
 
-def try_on_rows(trying: TrialSetup, method: Method, progress: Progress = silent) -> str:
-    """Try a method on a table that is staged again; return `TrialResult` as JSON, as it is kept."""
-    with table_of_rows(trying.rows, slice(None), trying.schema) as table:
-        return try_on(table, trying, method, progress)
+@contextlib.contextmanager
+def staged_table(trying: TrialSetup) -> Iterator[EngineTable]:
+    """Stage the table again, and keep the parts that measures and attacks publish.
+
+    All methods that a process tries share them.
+    """
+    rows, schema = trying.rows, trying.schema
+    with table_of_rows(rows, slice(None), schema) as table, shared_parts(table):
+        yield table
 
 
 def try_on(

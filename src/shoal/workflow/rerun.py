@@ -13,7 +13,9 @@ are no longer available.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -171,11 +173,58 @@ def publish_part(making: Making, rows: Rows, members: Codes, method: Method) -> 
     """Publish some rows of a table, `members`, as the release of the whole table was made."""
     secret = making.secret
     own = Secret(secret.derive("held-out release"), is_test=secret.is_test)
-    with table_of_rows(rows, members, schema_of_rows(making.table)) as table:
+    with _table_of_part(making.table, rows, members) as table:
         cells = method.private_cells
         private = None if cells is None else _marked(making.table, cells)
         problem = problem_of(table, method, own, private)
         return made_release(table, method, problem).published
+
+
+class _StagedParts(contextlib.ExitStack):
+    """Parts of one table that stay staged, so that several methods publish the same parts."""
+
+    def __init__(self, whole: EngineTable) -> None:
+        super().__init__()
+        self.whole = whole
+        self.n_rows = 0
+        self.parts: dict[bytes, EngineTable] = {}
+
+
+_staged: ContextVar[_StagedParts | None] = ContextVar("_staged", default=None)
+_MOST_STAGED = MOST_ROWS
+"""Up to this many rows stay staged in parts; other parts are staged each time they are needed."""
+
+
+@contextlib.contextmanager
+def shared_parts(table: EngineTable) -> Iterator[None]:
+    """Keep the parts of a table staged until the context ends, for all releases made of it."""
+    with _StagedParts(table) as staged:
+        before = _staged.set(staged)
+        try:
+            yield
+        finally:
+            _staged.reset(before)
+
+
+@contextlib.contextmanager
+def _table_of_part(whole: EngineTable, rows: Rows, members: Codes) -> Iterator[EngineTable]:
+    """Stage some rows of a table, or return them as they were staged before."""
+    staged, schema = _staged.get(), schema_of_rows(whole)
+    if staged is None or staged.whole is not whole:
+        with table_of_rows(rows, members, schema) as table:
+            yield table
+        return
+    assert rows.keys is not None
+    # The key of a row identifies it, whether `rows` is the whole table or drawn from it.
+    digest = hashlib.sha256(repr(rows.keys[members].tolist()).encode()).digest()
+    if digest not in staged.parts:
+        if staged.n_rows + len(members) > _MOST_STAGED:
+            with table_of_rows(rows, members, schema) as table:
+                yield table
+            return
+        staged.parts[digest] = staged.enter_context(table_of_rows(rows, members, schema))
+        staged.n_rows += len(members)
+    yield staged.parts[digest]
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_releases import HIDE, bucketized, cells_of, expected_rows, generalized, sliced
 
 from shoal.utility.estimated import Estimated
-from shoal.utility.expected_tree import Tables, grow_tree
+from shoal.utility.expected_tree import Conditioned, Tables, grow_tree
 
 COLUMNS = ["age", "job", "disease"]
 AGE = st.sampled_from([20, 30, 40, None])
@@ -162,3 +162,24 @@ def test_buckets_that_link_nothing_leave_nothing_to_split():
     tree = grow_tree(tables, COLUMNS[:2], "disease", 1)
     assert tree.root.best is None
     assert tree.predict(truth.codes[:, :2]).tolist() == [1, 1, 1]
+
+
+@given(TABLES, MARKS, st.sets(st.sampled_from(COLUMNS)))
+def test_weights_that_a_node_shares_change_no_table(table, marks, conditions):
+    rows, buckets = [row[:3] for row in table], [row[3] for row in table]
+    truth = cells_of(COLUMNS, rows)
+    for published in (bucketized(COLUMNS, rows, buckets), None):
+        tables = (
+            Tables.of_table(truth, COLUMNS)
+            if published is None
+            else Tables.of_release(Estimated(published, truth))
+        )
+        path = {
+            domain.column: np.array(marks[: domain.size])
+            for domain in truth.domains
+            if domain.column in conditions
+        }
+        shared = Conditioned(tables, path)
+        for feature, target in itertools.permutations(COLUMNS, 2):
+            expected = tables.expected(feature, target, path)
+            np.testing.assert_array_equal(shared.expected(feature, target), expected)

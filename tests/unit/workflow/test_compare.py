@@ -24,7 +24,7 @@ from shoal.core.calibration import Calibration, Estimate
 from shoal.core.registry import names, snake_case
 from shoal.report.risk_picture import Point
 from shoal.utility.classification import paired_difference
-from shoal.workflow import compare_schedule, compare_trial
+from shoal.workflow import compare_schedule, compare_trial, rerun
 from shoal.workflow.anonymize import check_fits
 from shoal.workflow.compare import RECOMMENDED, compare_as_configured
 from shoal.workflow.compare_methods import default_methods, usual_left_out
@@ -91,6 +91,34 @@ def test_a_method_that_cannot_be_tried_is_told_with_the_reason(found):
 def test_processes_find_the_same_as_this_one(table, found):
     again = shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=2)
     assert again.to_dict() == found.to_dict()
+
+
+def test_methods_that_share_staged_parts_have_the_figures_of_methods_tried_alone(monkeypatch):
+    table = shoal.read(shoal.datasets.census(rows=300, seed=3))
+    methods = METHODS[:3]
+    measures = [shoal.measures.Classification(models=["bayes", "tree"], folds=3)]
+    attacks = [shoal.attacks.Membership()]
+    n_rows = []
+    real = rerun.table_of_rows
+
+    def counting(rows, members, schema):
+        n_rows.append(rows.codes[members].shape[0])
+        return real(rows, members, schema)
+
+    monkeypatch.setattr(rerun, "table_of_rows", counting)
+    together = shoal.compare(table, methods, attacks, measures, workers=1)
+    n_together = len(n_rows)
+    # Three folds, and the part of the membership attack.
+    assert 3 <= n_together <= 4
+    alone = [shoal.compare(table, [one], attacks, measures, workers=1) for one in methods]
+    assert len(n_rows) == n_together * (1 + len(methods))
+    assert together.tried == {
+        label: tried for found in alone for label, tried in found.tried.items()
+    }
+    assert all(one.refusal is None for one in together.tried.values())
+    monkeypatch.setattr(rerun, "_MOST_STAGED", 0)
+    assert shoal.compare(table, methods, attacks, measures, workers=1).tried == together.tried
+    assert len(n_rows) > n_together * (2 + len(methods))
 
 
 def test_methods_that_hide_cells_are_tried_beside_others(tmp_path):
@@ -214,9 +242,9 @@ def test_what_is_done_is_not_done_again(table, found, tmp_path, monkeypatch):
     first = shoal.compare(table, METHODS[:2], ATTACKS, MEASURES, workers=1, resume=tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
     counted = []
-    real = compare_schedule.try_on_rows
+    real = compare_schedule.try_on
     monkeypatch.setattr(
-        compare_schedule, "try_on_rows", lambda *given: counted.append(given[1]) or real(*given)
+        compare_schedule, "try_on", lambda *given: counted.append(given[2]) or real(*given)
     )
     again = shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=1, resume=tmp_path)
     assert counted == METHODS[2:]
