@@ -52,7 +52,7 @@ MANIFEST = "manifest.json"
 DUCKDB_VIEWS = "views.duckdb.sql"
 POSTGRES_VIEWS = "views.postgres.sql"
 # The version of the renderer of public documents; another version may write other bytes.
-DOCUMENTS_VERSION = 2
+DOCUMENTS_VERSION = 3
 _MOST_CORRELATED = 100_000
 
 _POSTGRES_TYPES = {

@@ -17,7 +17,7 @@ from shoal.core.manifest import INTERNAL_SUFFIX, Manifest
 from shoal.engines.sql.survey import texts_in_source
 from shoal.release.opened import PLACEMENT, Making, Release
 from shoal.release.record import earlier_digests
-from shoal.report.codebook import describe, level_labels
+from shoal.report.codebook import describe, left_out, level_labels
 from shoal.report.leak_scan import (
     Unpublishable,
     candidates,
@@ -184,6 +184,7 @@ def _expected(
         # Bounds are declared, or so round that they name nobody.
         expected |= {f"Levels of {level.column}", *level.bounds, *level_labels(manifest, level)}
     for labels in release.meanings.values():
+        expected.add(left_out(len(labels)))
         for label, meaning in labels.items():
             unnamed = replace(meaning, members=frozenset()) if meaning.members else meaning
             told = describe(unnamed)

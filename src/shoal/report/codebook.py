@@ -1,8 +1,9 @@
 """The public codebook, in Markdown for readers and as DDI-Codebook 2.5 for data archives.
 
-Both describe the data files, every variable, and what its values stand for. Of original values the
-DDI file lists only those that as many rows carry as a public file may name. Its elements are in the
-order of the schema of the DDI Alliance.
+Both describe the data files, every variable, and what its values stand for. Of many labels they
+list only the first, so that they do not grow with the table. Of original values the DDI file lists
+only those that as many rows carry as a public file may name. Its elements are in the order of the
+schema of the DDI Alliance.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from shoal.core.shapes import BUCKET, COUNT
 from shoal.report.markup import inert, markdown_text
 
 DDI_NAMESPACE = "ddi:codebook:2_5"
+# Of a column; more are of no use to a reader, and a program reads `labels.json`.
+MOST_LABELS = 500
 _MOST_VALUES = 1000
 _OWN = {
     BUCKET: "number of the bucket; the number itself has no meaning",
@@ -76,11 +79,26 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         lines += ["", f"## Labels of {inert(column)}", "", "| label | meaning |", "|---|---|"]
         lines += [
             f"| {inert(label) or '(empty text)'} | {inert(describe(meaning, order))} |"
-            for label, meaning in labels_in_order(labels, order)
+            for label, meaning in labels_in_order(labels, order)[:MOST_LABELS]
         ]
+        lines += ["", left_out(len(labels))] if len(labels) > MOST_LABELS else []
     if manifest.is_test:
         lines += ["", TEST_RELEASE]
     return "\n".join(lines) + "\n"
+
+
+def left_out(n_labels: int) -> str:
+    """Return the sentence that follows the list of a column's labels if it does not have all.
+
+    Examples
+    --------
+    >>> left_out(12_345)
+    'These are the first 500 of 12,345 labels; labels.json contains all of them.'
+    """
+    return (
+        f"These are the first {MOST_LABELS} of {n_labels:,} labels; labels.json contains all "
+        "of them."
+    )
 
 
 def counted_at(level: Level) -> str:
@@ -332,13 +350,15 @@ def _variable(
     _text(variable, "txt", told)
     if labels is not None:
         order = column.order or ()
-        for label, meaning in labels_in_order(labels, order)[:_MOST_VALUES]:
+        for label, meaning in labels_in_order(labels, order)[:MOST_LABELS]:
             _category(variable, label, describe(meaning, order))
     else:
         _values(variable, column, counts, manifest.least_named)
     if column.n_suppressed and SUPPRESSED not in (labels or {}):
         _category(variable, SUPPRESSED, "suppressed", is_missing=True)
     SubElement(variable, "varFormat", {"type": "numeric" if is_numeric else "character"})
+    if labels is not None and len(labels) > MOST_LABELS:
+        _text(variable, "notes", left_out(len(labels)))
 
 
 def _n_levels(level: Level) -> str:

@@ -22,11 +22,13 @@ from shoal.core.guarantees import KAnonymity
 from shoal.core.manifest import Manifest, Meaning
 from shoal.report.codebook import (
     ENCODING,
+    MOST_LABELS,
     TEST_RELEASE,
     counted_at,
     describe,
     headline,
     labels_in_order,
+    left_out,
     level_labels,
     published_as,
     stated_role,
@@ -54,7 +56,6 @@ RISKS: dict[str, str] = {
 }
 # The heading of attacks whose class does not declare a risk.
 NOT_STATED = "Not stated"
-_MOST_LABELS = 500
 _MORE = "An adversary who compares buckets, or who knows more, may infer more."
 
 
@@ -234,12 +235,11 @@ def _labels(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -
     for column, labels in meanings.items():
         order = orders.get(column, ())
         shown = labels_in_order(labels, order)
-        rows = [(label, describe(meaning, order)) for label, meaning in shown[:_MOST_LABELS]]
+        rows = [(label, describe(meaning, order)) for label, meaning in shown[:MOST_LABELS]]
         caption = joined(("Labels of ", value(column)))
         parts.append(table(("label", "meaning"), rows, caption))
-        if len(shown) > _MOST_LABELS:
-            told = f"{len(shown) - _MOST_LABELS} more labels are in labels.json."
-            parts.append(element("p", told))
+        if len(shown) > MOST_LABELS:
+            parts.append(element("p", left_out(len(shown))))
     return parts
 
 

@@ -156,3 +156,16 @@ def test_real_numbers_with_closing_zeros_are_sealed_in_parquet(method, tmp_path)
         listed = (folder / "codebook.xml").read_text("utf-8")
         assert "<catValu>1.5</catValu>" in listed
         assert "<catValu>1.50</catValu>" not in listed
+
+
+def test_a_release_with_many_labels_is_verified_and_has_short_codebooks(tmp_path):
+    frame = {"id": list(range(3000)), "ill": ["flu", "gout", "none"] * 1000}
+    table = shoal.read(frame, shoal.Schema(quasi=["id"], sensitive="ill"))
+    folder = shoal.anonymize(table, shoal.Mondrian(k=3)).write(tmp_path / "release")
+    verification = shoal.verify(folder)
+    assert (verification.problems, verification.notes) == ((), ())
+    n_labels = len(json.loads((folder / "labels.json").read_text())["id"])
+    assert n_labels > 500
+    sentence = f"These are the first 500 of {n_labels:,} labels; labels.json contains all of them."
+    for name in ("codebook.md", "codebook.xml", "report.html"):
+        assert sentence in (folder / name).read_text()

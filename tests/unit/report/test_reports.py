@@ -18,6 +18,7 @@ from shoal.core.manifest import Manifest, Meaning, PublishedColumn
 from shoal.core.measure import Measured
 from shoal.core.shapes import Shape
 from shoal.knowledge import Knowledge, NegativeRule
+from shoal.report.codebook import codebook, ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
 from shoal.report.markup import element, page, table, value
 from shoal.report.public_report import NOT_STATED, RISKS, found_about, promised_about, public_report
@@ -345,4 +346,19 @@ def test_a_large_release_makes_a_small_report():
     }
     text = public_report(manifest_of(), {"age": labels}, range(100_000))
     assert len(text.encode()) < 3_000_000
-    assert "19500 more labels are in labels.json" in text
+    assert "These are the first 500 of 20,000 labels; labels.json contains all of them." in text
+
+
+def test_codebooks_list_the_first_labels_and_say_how_many_there_are():
+    manifest = manifest_of()
+    for n_labels, is_cut in ((500, False), (501, True), (2000, True)):
+        meanings = {
+            "age": {f"[{n}, {n + 1}[": Meaning((str(n), str(n + 1))) for n in range(n_labels)}
+        }
+        read = codebook(manifest, meanings), ddi_codebook(manifest, meanings)
+        for text in read:
+            assert (f"the first 500 of {n_labels:,} labels; labels.json" in text) == is_cut
+            assert "[499, 500[" in text
+            assert "[500, 501[" not in text
+        assert read[0].count("from ") == 500
+        assert read[1].count("<catgry>") == 500
