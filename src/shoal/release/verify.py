@@ -13,13 +13,7 @@ from typing import Any
 from shoal import checks
 from shoal.core.display import Section, Tabular
 from shoal.core.domain import ColumnType, Role
-from shoal.core.errors import (
-    DataError,
-    GuaranteeError,
-    ParameterError,
-    SchemaError,
-    ShoalError,
-)
+from shoal.core.errors import DataError, GuaranteeError, ParameterError, SchemaError, ShoalError
 from shoal.core.guarantees import AlphaK, Guarantee, KAnonymity
 from shoal.core.manifest import Manifest, PublishedColumn
 from shoal.core.progress import DEFAULT_MAX_WORK, Work

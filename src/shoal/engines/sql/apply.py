@@ -21,9 +21,10 @@ from shoal.core.plan import Plan, Redraw, Segments
 from shoal.core.secret import Secret
 from shoal.core.shapes import Shape
 from shoal.engines.engine import N_HASHES, Columns
+from shoal.engines.sql.columns import Waiting
 from shoal.engines.sql.layout import Integers, files_of, lay_out
 from shoal.engines.sql.sorting import rank_of_labels
-from shoal.engines.sql.table import FEW_ROWS, EngineTable, Waiting
+from shoal.engines.sql.table import FEW_ROWS, EngineTable
 
 _KEY_DIGITS = 32
 """128 bits; together with most row keys they still fit into one block of SHA-256."""

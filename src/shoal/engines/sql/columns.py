@@ -12,7 +12,8 @@ what they reveal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +22,10 @@ import numpy.typing as npt
 from shoal.core.arrays import Codes, Texts
 from shoal.core.cells import Cells
 from shoal.core.documents import toml_text
-from shoal.core.domain import SUPPRESSED, ColumnType, NumberedDomain
+from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain
 from shoal.core.errors import DataError
 from shoal.core.schema import Schema
-from shoal.engines.engine import Engine, Scan
+from shoal.engines.engine import Columns, Engine, Scan
 from shoal.engines.sql.domains import (
     build_domain,
     infer_type,
@@ -320,3 +321,20 @@ def carried_type(engine: Engine, scan: Scan, column: str, name: str, published: 
 
 def _distinct(engine: Engine, query: str) -> Texts:
     return text_array(texts_of(engine.rows(query)["v"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """A release that is planned and counted, and whose rows are not laid out yet."""
+
+    lay_out: Callable[[], None]
+    # The distinct lines: the codes that the coded columns show, by the names that they will have in
+    # `published_N`, and the number of rows `n`.
+    lines: Columns
+
+
+def dictionary_of(domain: Domain, texts: Sequence[str | None], codes: Codes) -> Columns:
+    """Return texts with their codes, as engines hold them, without missing ones."""
+    is_text = codes < len(domain.texts)
+    code_type = np.int16 if domain.size < 2**15 else np.int32
+    return {"code": codes[is_text].astype(code_type), "v": text_array(texts)[is_text]}

@@ -8,13 +8,12 @@ only the key is staged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Texts
+from shoal.core.arrays import Counts, Flags, Texts
 from shoal.core.cells import Cells, group
 from shoal.core.display import Displayed, Section
 from shoal.core.domain import (
@@ -33,11 +32,13 @@ from shoal.core.tree import Tree
 from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
 from shoal.engines.sql.columns import (
     PART,
+    Waiting,
     canonical_text,
     carried_expression,
     carried_kind,
     check_declared,
     count_times_of_day,
+    dictionary_of,
     refuse_reserved_carried,
     refuse_unique,
     stage_coded,
@@ -58,16 +59,6 @@ from shoal.hierarchies.levels import levels_of_table
 
 FEW_ROWS = 1 << 20
 """The most rows whose codes are fetched, to count them without the engine."""
-
-
-@dataclass(frozen=True, eq=False)
-class Waiting:
-    """A release that is planned and counted, and whose rows are not laid out yet."""
-
-    lay_out: Callable[[], None]
-    # The distinct lines: the codes that the coded columns show, by the names that they will have in
-    # `published_N`, and the number of rows `n`.
-    lines: Columns
 
 
 class EngineTable(Displayed):
@@ -380,7 +371,7 @@ class EngineTable(Displayed):
         self._n_rows_of[column] = np.zeros(domain.size, dtype=np.int64)
         np.add.at(self._n_rows_of[column], codes, counts)
         # A merged value has one entry per spelling, so that rows are found under each of them.
-        self.engine.push(f"dictionary_{place}", _dictionary(domain, read, codes))
+        self.engine.push(f"dictionary_{place}", dictionary_of(domain, read, codes))
         return domain
 
     def _spelled(
@@ -426,7 +417,7 @@ class EngineTable(Displayed):
                 # The publisher finds texts by code, so a code must have only one text there.
                 domain = self._domains[column]
                 codes_of_texts = np.arange(len(domain.texts))
-                shown = _dictionary(domain, domain.texts.tolist(), codes_of_texts)
+                shown = dictionary_of(domain, domain.texts.tolist(), codes_of_texts)
                 self.engine.publisher.push(f"dictionary_{place}", shown)
 
     def next_release(self) -> int:
@@ -455,10 +446,3 @@ class EngineTable(Displayed):
         if column in self._domains:
             return self._domains[column].type
         return plain_type(self.scan.types[column]) or ColumnType.CATEGORICAL
-
-
-def _dictionary(domain: Domain, texts: Sequence[str | None], codes: Codes) -> Columns:
-    """Return texts with their codes, as engines hold them, without missing ones."""
-    is_text = codes < len(domain.texts)
-    code_type = np.int16 if domain.size < 2**15 else np.int32
-    return {"code": codes[is_text].astype(code_type), "v": text_array(texts)[is_text]}
