@@ -175,6 +175,8 @@ def _try_here(name: str, method: Method) -> str:
     trying, steps = _shared[0]
     if not _staged:
         until_end = contextlib.ExitStack()
+        # A table that is still referenced when Python ends makes DuckDB report leaks.
+        until_end.callback(_staged.clear)
         _staged.append(until_end.enter_context(staged_table(trying)))
         # A worker process ends without running what `atexit` knows of.
         Finalize(None, until_end.close, exitpriority=0)

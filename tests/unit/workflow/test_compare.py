@@ -311,6 +311,29 @@ def test_a_file_that_changed_is_read_again(tmp_path):
     assert len(list(results.iterdir())) == 4
 
 
+QUIET = """
+import shoal
+if __name__ == "__main__":
+    table = shoal.read(shoal.datasets.census(rows=60, seed=3))
+    methods = [shoal.Mondrian(k=2), shoal.Mondrian(k=3), shoal.Mondrian(k=5)]
+    attacks, measures = [shoal.attacks.Membership()], [shoal.measures.Loss()]
+    print(shoal.compare(table, methods, attacks, measures, workers=2).table.rows)
+"""
+
+
+def test_processes_end_without_complaints_and_remove_their_files(tmp_path):
+    script, temporary = tmp_path / "quiet.py", tmp_path / "temporary"
+    script.write_text(QUIET)
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    finished = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert finished.stderr == ""
+    assert "mondrian k=5" in finished.stdout
+    assert not list(temporary.iterdir())
+
+
 KILLED = """
 import sys, shoal
 if __name__ == "__main__":
