@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations
-from math import comb, isclose, log
+from math import comb, isclose, log, log1p
 
 import numpy as np
 import pytest
@@ -24,12 +24,13 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.kernels import load_plain
 from shoal.core.release import People
 from shoal.foreground import law as law_module
+from shoal.foreground._kernels import weigh_each
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.additive_problem import AdditiveProblem
 from shoal.foreground.attribute_sets import profiles, sample_size, usable_sets
 from shoal.foreground.effects import relate
 from shoal.foreground.expectation_maximization import Likelihood, Target, expectation_maximization
-from shoal.foreground.law import condition, include_wide, is_wide, odds_of, posterior, weigh_worlds
+from shoal.foreground.law import condition, odds_of, posterior, room_for, weigh_worlds
 from shoal.foreground.mining import expose, expose_by, mine
 from shoal.foreground.optimization import information, invert
 from shoal.foreground.scoring import score_beliefs
@@ -171,7 +172,7 @@ def test_the_kernel_as_plain_python_gives_the_same(drawn, f):
     odds = np.array(f) / np.maximum(1 - np.array(f), 1e-12)
     compiled = condition(shapes, odds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(law_module, "include", plain.include)
+        patch.setattr(law_module, "weigh_each", plain.weigh_each)
         again = condition(shapes, odds)
     for one, other in zip(compiled, again, strict=True):
         assert np.allclose(one, other, rtol=1e-13)
@@ -215,19 +216,62 @@ def wide_buckets(draw):
     return count, f, round(mean)
 
 
+def integrated(count, odds, n):
+    """Return the shares and the logarithm of the weight of one bucket, by the integral."""
+    start = np.array([0, len(count)])
+    share, log_weight = np.empty(len(count)), np.empty(1)
+    # Tables without room leave nothing but the integral.
+    room = room_for(start, np.zeros(1, dtype=np.int64))
+    weigh_each(start, count, np.array([n]), odds, share, log_weight, *room[:3], np.empty(1))
+    return share, float(log_weight[0])
+
+
 @settings(max_examples=40, deadline=None)
-@given(drawn=st.lists(wide_buckets(), min_size=1, max_size=3))
+@given(drawn=wide_buckets())
 def test_the_integral_is_what_tables_over_the_rows_give(drawn):
-    count = np.array([rows for rows, _, _ in drawn for rows in rows])
-    f = np.array([one for _, f, _ in drawn for one in f])
-    start = np.cumsum([0, *(len(rows) for rows, _, _ in drawn)])
-    n_carrying = np.array([n for _, _, n in drawn])
-    assert is_wide(start, count, n_carrying, f, 1 - f).all()
-    share, total = include_wide(start, count, n_carrying, f, 1 - f)
-    for place, (rows, one, n) in enumerate(drawn):
-        expected, chance = by_tables(rows, one, n)
-        assert np.allclose(share[start[place] : start[place + 1]], expected, rtol=1e-11, atol=0)
-        assert isclose(total[place], chance, rel_tol=1e-11)
+    rows, f, n = drawn
+    share, log_weight = integrated(np.array(rows), odds_of(np.array(f)), n)
+    expected, chance = by_tables(rows, f, n)
+    assert np.allclose(share, expected, rtol=1e-11, atol=0)
+    rest = sum(copies * log1p(-one) for copies, one in zip(rows, f, strict=True))
+    assert isclose(log_weight, log(chance) - rest, rel_tol=1e-11, abs_tol=1e-11)
+
+
+@USUAL
+@given(drawn=buckets_of_classes(), f=st.lists(st.floats(1e-6, 1 - 1e-6), min_size=4, max_size=4))
+def test_the_integral_holds_for_small_buckets_too(drawn, f):
+    f = np.array(f)
+    for rows, n in drawn:
+        which, count = np.unique(rows, return_counts=True)
+        if len(which) > 1 and 1 < n < len(rows):
+            share, _ = integrated(count, odds_of(f[which]), n)
+            expected = worlds(f[rows], n)[0]
+            assert np.allclose(share, [float(expected[rows.index(one)]) for one in which])
+
+
+def by_numpy(count, f, n):
+    """Return p(t:x) of each class, row by row, by probabilities that sum to about n."""
+    low, high = -60.0, 60.0
+    odds = f / (1 - f)
+    for _ in range(200):
+        shift = (low + high) / 2
+        p = odds * np.exp(shift) / (1 + odds * np.exp(shift))
+        low, high = (shift, high) if (count * p).sum() < n else (low, shift)
+
+    def weight(rows, carriers):
+        table = np.zeros(carriers + 1)
+        table[0] = 1.0
+        for one, copies in zip(p.tolist(), rows, strict=True):
+            for _ in range(copies):
+                table[1:] = table[1:] * (1 - one) + table[:-1] * one
+                table[0] *= 1 - one
+        return table[carriers]
+
+    whole = weight(count, n)
+    each = np.eye(len(count), dtype=int)
+    return np.array(
+        [one * weight(count - own, n - 1) / whole for one, own in zip(p, each, strict=True)]
+    )
 
 
 @pytest.mark.parametrize("n", [200, 2_500, 4_800])
@@ -239,26 +283,12 @@ def test_large_buckets_add_up_beside_small_ones(n):
     bucket, which = np.repeat([0, 1], 6), np.tile(np.arange(6), 2)
     carrying = np.array([n, 4])
     shapes, of_bucket = Shapes.of_buckets(bucket, which, rows.ravel(), carrying, 6)
-    share, log_weight = condition(shapes, odds_of(f))
+    share, _ = condition(shapes, odds_of(f))
     carriers = np.bincount(shapes.shape, shapes.count * share)
     assert np.allclose(carriers[of_bucket], carrying, rtol=1e-12)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(law_module, "is_wide", lambda start, *_: np.zeros(len(start) - 1, dtype=bool))
-        tables, log_tables = condition(shapes, odds_of(f))
-    assert np.allclose(share, tables, rtol=1e-10)
-    assert np.allclose(log_weight, log_tables, rtol=1e-12)
-
-
-def test_batches_of_large_buckets_change_nothing(monkeypatch):
-    random = np.random.default_rng(6)
-    count, f = random.integers(200, 400, 20), random.uniform(0.4, 0.6, 20)
-    start = np.arange(0, 21, 2)
-    n_carrying = np.rint(np.add.reduceat(count * f, start[:-1])).astype(np.int64)
-    whole = include_wide(start, count, n_carrying, f, 1 - f)
-    monkeypatch.setattr("shoal.foreground.law._A_TIME", 50)
-    parts = include_wide(start, count, n_carrying, f, 1 - f)
-    for one, other in zip(whole, parts, strict=True):
-        assert np.allclose(one, other, rtol=1e-14)
+    for own, (count, carried) in enumerate(zip(rows, carrying, strict=True)):
+        found = share[shapes.shape == of_bucket[own]]
+        assert np.allclose(found, by_numpy(count, f, carried), rtol=1e-9)
 
 
 # --- chances from buckets ------------------------------------------------------------------------

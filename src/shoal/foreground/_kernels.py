@@ -12,88 +12,11 @@ except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
 if cython.compiled:
-    from cython.cimports.libc.math import atan2, ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
+    from cython.cimports.libc.math import ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
 else:
-    from math import atan2, ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
+    from math import ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
 
-__all__ = ["climb", "curve", "expect", "include"]
-
-
-def include(
-    start: cython.longlong[::1],
-    count: cython.longlong[::1],
-    n_rows: cython.longlong[::1],
-    n_carrying: cython.longlong[::1],
-    carry: cython.double[::1],
-    lack: cython.double[::1],
-    share: cython.double[::1],
-    total: cython.double[::1],
-    prefix: cython.double[::1],
-    suffix: cython.double[::1],
-    terms: cython.double[::1],
-) -> None:
-    """Compute the probability that a row of each class carries a value, given the carriers.
-
-    The classes of bucket b are the entries `start[b], ..., start[b + 1] - 1`: `count` rows each,
-    which carry the value with probability `carry` and lack it with `lack`, independently. `share`
-    receives the probability given that `n_carrying[b]` of the `n_rows[b]` rows carry the value,
-    and `total` the probability of that, which must not be 0. The invariant is that `count * share`
-    sums to `n_carrying` in every bucket; the plain twin is `law.weigh_worlds`.
-
-    Work space: `prefix` and `terms` have w + 1 numbers, and `suffix` (c + 1) (w + 1), for a bucket
-    of c classes in which w rows carry the value, or lack it, whichever are fewer.
-    """
-    n_buckets: cython.Py_ssize_t = n_rows.shape[0]
-    b: cython.Py_ssize_t
-    e: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    n_classes: cython.Py_ssize_t
-    width: cython.Py_ssize_t
-    stride: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    target: cython.Py_ssize_t
-    counts_carriers: cython.bint
-    hit: cython.double
-    miss: cython.double
-    ways: cython.double
-
-    for b in range(n_buckets):
-        first = start[b]
-        n_classes = start[b + 1] - first
-        # The tables count the rarer of the rows that carry the value and those that lack it.
-        counts_carriers = 2 * n_carrying[b] <= n_rows[b]
-        width = n_carrying[b] if counts_carriers else n_rows[b] - n_carrying[b]
-        stride = width + 1
-        at = n_classes * stride
-        for j in range(stride):
-            suffix[at + j] = 0.0
-            prefix[j] = 0.0
-        suffix[at] = 1.0
-        prefix[0] = 1.0
-        for i in range(n_classes - 1, -1, -1):
-            e = first + i
-            hit = carry[e] if counts_carriers else lack[e]
-            miss = lack[e] if counts_carriers else carry[e]
-            at = i * stride
-            for j in range(stride):
-                suffix[at + j] = suffix[at + stride + j]
-            add_rows(suffix, at, width, hit, miss, count[e], terms)
-        total[b] = suffix[width]
-        # If this row carries the value, the others have one carrier fewer and as many that lack it.
-        target = width - 1 if counts_carriers else width
-        for i in range(n_classes):
-            e = first + i
-            hit = carry[e] if counts_carriers else lack[e]
-            miss = lack[e] if counts_carriers else carry[e]
-            add_rows(prefix, 0, width, hit, miss, count[e] - 1, terms)
-            at = (i + 1) * stride
-            ways = 0.0
-            for j in range(target + 1):
-                ways += prefix[j] * suffix[at + target - j]
-            share[e] = carry[e] * ways / total[b]
-            add_rows(prefix, 0, width, hit, miss, 1, terms)
+__all__ = ["climb", "curve", "expect", "weigh_each"]
 
 
 @cython.cfunc
@@ -154,8 +77,9 @@ def expect(
     carriers sum to `n_carrying`; the plain twin is `law.condition`, for one point at a time.
 
     Work space, here and below: `many` and the six rows of `room` have a number per class of a
-    bucket; `table` has two rows and `suffix` one, as long as `include` needs them or shorter. If
-    they are too short for a bucket, its worlds are summed by the integral.
+    bucket; `table` has two rows with a number for each number of rows that may count, and `suffix`
+    one row with as many numbers per class. If they are too short for a bucket, its worlds are
+    summed by the integral.
     """
     p: cython.Py_ssize_t
     for p in range(odds.shape[0]):
@@ -229,6 +153,43 @@ def expect_at(
     return height
 
 
+def weigh_each(
+    start: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    odds: cython.double[::1],
+    share: cython.double[::1],
+    log_weight: cython.double[::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    table: cython.double[:, ::1],
+    suffix: cython.double[::1],
+) -> None:
+    """Condition the rows of each bucket on how many of them carry a value.
+
+    Entry e is `count[e]` rows with the positive, finite `odds[e]`: `share[e]` receives the
+    probability that one of them carries the value, and `log_weight` the logarithm of the weight of
+    all worlds of each bucket. No bucket has more carriers than rows. The invariant is that
+    `count * share` sums to `n_carrying` in every bucket; the plain twin is `law.weigh_worlds`.
+    """
+    b: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    n_kinds: cython.Py_ssize_t
+    n_able: cython.longlong
+    for b in range(n_carrying.shape[0]):
+        first = start[b]
+        n_kinds = start[b + 1] - first
+        n_able = 0
+        for i in range(n_kinds):
+            many[i] = count[first + i]
+            room[0, i] = odds[first + i]
+            n_able += count[first + i]
+        log_weight[b] = weigh(n_kinds, n_carrying[b], n_able, many, room, table, suffix)
+        for i in range(n_kinds):
+            share[first + i] = room[1, i]
+
+
 @cython.cfunc
 def weigh(
     n_kinds: cython.Py_ssize_t,
@@ -247,6 +208,7 @@ def weigh(
     i: cython.Py_ssize_t
     found: cython.double = 0.0
     shift: cython.double
+    factor: cython.double
     scaled: cython.double
     small: cython.double
     variance: cython.double = 0.0
@@ -270,16 +232,17 @@ def weigh(
         found = lgamma(n_able + 1.0) - lgamma(n + 1.0) - lgamma(n_able - n + 1.0)
         return found + n * log(room[0, 0])
     shift = find_shift(n_kinds, n, n_able, many, room)
+    factor = exp(shift)
     for i in range(n_kinds):
-        scaled = room[0, i] * exp(shift)
+        scaled = room[0, i] * factor
         small = scaled if scaled < 1 else 1 / scaled
-        found += many[i] * (log1p(small) + (log(scaled) if scaled > 1 else 0.0))
+        found += many[i] * (log1p(small) + (log(room[0, i]) + shift if scaled > 1 else 0.0))
         room[2, i] = small / (1 + small) if scaled < 1 else 1 / (1 + small)
         room[3, i] = 1 / (1 + small) if scaled < 1 else small / (1 + small)
         variance += many[i] * room[2, i] * room[3, i]
-    # What the tables cost, in steps per class; a class of the integral costs about 900.
+    # What the tables cost, in steps per class; a class of the integral costs about 60.
     steps = min(n_able * rarer, n_kinds * rarer * rarer / 2)
-    if (variance >= 25 and steps > 900.0 * n_kinds) or (
+    if (variance >= 25 and steps > 60.0 * n_kinds) or (
         (n_kinds + 1) * (rarer + 1) > suffix.shape[0] or rarer >= table.shape[1]
     ):
         return log(integrate(n_kinds, n, variance, many, room)) + found - n * shift
@@ -296,7 +259,12 @@ def add_up(
     table: cython.double[:, ::1],
     suffix: cython.double[::1],
 ) -> cython.double:
-    """Find the shares of the rows of a bucket by tables, as `include` does; return their weight."""
+    """Find the shares of the rows of a bucket by tables; return their weight.
+
+    A table has the probabilities that 0, 1, ... of some rows count. Those of the rows before a
+    class and of the rows after it, multiplied, give the probability that one of its rows carries
+    the value.
+    """
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     at: cython.Py_ssize_t
@@ -349,17 +317,28 @@ def integrate(
 ) -> cython.double:
     """Find the shares of the rows of a large bucket by an integral; return their weight.
 
-    The plain twin is `law.include_wide`, which explains the points on the circle.
+    The weight is the mean, over evenly spaced points on the unit circle, of the product of
+    `lack + carry * e^(i angle)` over all rows, turned back by n times the angle. By Bernstein's
+    inequality the sum of the carriers deviates from n by as much as there are points with
+    probability e**-45 at most, so they do not confuse n with another sum. The plain twin is in the
+    property tests: the same sum by numpy.
     """
     i: cython.Py_ssize_t
     step: cython.Py_ssize_t
+    copies: cython.longlong
     n_points: cython.double = ceil(15.0 + sqrt(225.0 + 90.0 * variance))
     angle: cython.double
     drop: cython.double
-    length: cython.double
+    sine: cython.double
+    kept: cython.double
     turn: cython.double
-    whole_length: cython.double
-    whole_turn: cython.double
+    # Complex numbers: the factor of a class, a power of it, and the product of all factors.
+    one: cython.double
+    one_turned: cython.double
+    power: cython.double
+    power_turned: cython.double
+    whole: cython.double
+    whole_turned: cython.double
     mass: cython.double = 1.0
 
     for i in range(n_kinds):
@@ -367,26 +346,41 @@ def integrate(
     # Beyond this angle the product is below e**-45.
     for step in range(1, cython.cast(cython.Py_ssize_t, n_points / 2) + 1):
         angle = 2 * 3.141592653589793 * step / n_points
-        drop = 2 * sin(angle / 2) * sin(angle / 2)
+        sine = sin(angle / 2)
+        drop = 2 * sine * sine
         if variance * drop > 50.0:
             break
-        whole_length = 0.0
-        whole_turn = -angle * n
+        sine = sin(angle)
+        whole = cos(angle * n)
+        whole_turned = -sin(angle * n)
         for i in range(n_kinds):
-            length = max(1 - 2 * room[2, i] * room[3, i] * drop, 1e-300)
-            room[4, i] = log(length) / 2
-            whole_length += many[i] * room[4, i]
-            whole_turn += many[i] * atan2(room[2, i] * sin(angle), 1 - room[2, i] * drop)
+            power = 1 - room[2, i] * drop
+            power_turned = room[2, i] * sine
+            copies = many[i]
+            # The power by squaring, since a class may have thousands of rows.
+            while copies > 0:
+                if copies % 2 == 1:
+                    kept = whole * power - whole_turned * power_turned
+                    whole_turned = whole * power_turned + whole_turned * power
+                    whole = kept
+                copies = copies // 2
+                if copies > 0:
+                    kept = power * power - power_turned * power_turned
+                    power_turned = 2 * power * power_turned
+                    power = kept
         # The half of the circle below 0 mirrors the half above; its end belongs to both.
         turn = 1.0 if 2 * step == n_points else 2.0
-        mass += turn * exp(whole_length) * cos(whole_turn)
+        mass += turn * whole
+        # Without a row of the class, and with one carrier fewer.
+        kept = turn * (whole * (1 - drop) - whole_turned * sine)
+        whole_turned = turn * (whole * sine + whole_turned * (1 - drop))
+        whole = kept
         for i in range(n_kinds):
-            length = whole_length - room[4, i]
-            room[1, i] += (
-                turn
-                * exp(length)
-                * cos(whole_turn + angle - atan2(room[2, i] * sin(angle), 1 - room[2, i] * drop))
-            )
+            one = 1 - room[2, i] * drop
+            one_turned = room[2, i] * sine
+            # The square of its length, without cancellation.
+            kept = max(1 - 2 * room[2, i] * room[3, i] * drop, 1e-300)
+            room[1, i] += (whole * one + whole_turned * one_turned) / kept
     for i in range(n_kinds):
         room[1, i] = min(max(room[2, i] * room[1, i] / mass, 0.0), 1.0)
     return mass / n_points
@@ -420,14 +414,18 @@ def find_shift(
     excess: cython.double
     slope: cython.double
     scaled: cython.double
+    small: cython.double
+    factor: cython.double
     following: cython.double
     for _ in range(80):
         excess = -n
         slope = 0.0
+        factor = exp(min(max(shift, -700.0), 700.0))
         for i in range(n_kinds):
-            scaled = room[0, i] * exp(shift)
-            excess += many[i] * scaled / (1 + scaled)
-            slope += many[i] * scaled / (1 + scaled) / (1 + scaled)
+            scaled = room[0, i] * factor
+            small = 1 / (1 + scaled)
+            excess += many[i] * scaled * small
+            slope += many[i] * scaled * small * small
         if -0.1 <= excess <= 0.1:
             break
         if excess < 0:
@@ -437,7 +435,7 @@ def find_shift(
         following = shift - excess / max(slope, 1e-300)
         # A Newton step that leaves the interval is replaced by its middle.
         shift = following if low < following < high else (low + high) / 2
-    return shift
+    return min(max(shift, -700.0), 700.0)
 
 
 def curve(

@@ -26,12 +26,10 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.foreground._kernels import curve, expect
-from shoal.foreground.law import condition, odds_of, weigh_worlds
+from shoal.foreground.law import Room, condition, odds_of, room_for, weigh_worlds
 from shoal.foreground.shapes import Shapes
 from shoal.locating.exposed import Exposed
 
-_WIDEST, _MOST_CELLS = 1 << 14, 1 << 22
-"""The most numbers in the tables of the kernels: wider buckets are summed by an integral."""
 _HIGHEST = 1e300
 TOLERANCE = 1e-9
 """The largest relative change of a probability that counts as converged."""
@@ -96,7 +94,9 @@ class Likelihood:
     @cached_property
     def room(self) -> Room:
         """Work space for the kernels."""
-        return room_for(self.shapes)
+        shapes = self.shapes
+        n_rows = np.bincount(shapes.shape, shapes.count, shapes.n_shapes).astype(np.int64)
+        return room_for(shapes.start, np.minimum(shapes.n_carrying, n_rows - shapes.n_carrying))
 
     def step(self, f: Floats) -> tuple[Floats, float]:
         """Return the expected share of carriers of each class, and the log-likelihood of `f`.
@@ -159,24 +159,6 @@ class Likelihood:
         start = np.where(self.fixed == 0, 0.0, 0.5)
         free = Likelihood(self.shapes, self.n_rows, np.where(self.fixed == 0, 0.0, np.nan))
         return free.step(start)[0]
-
-
-Room = tuple[Counts, Floats, Floats, Floats]
-
-
-def room_for(shapes: Shapes) -> Room:
-    """Return the work space that the kernels need for some buckets."""
-    sizes = np.bincount(shapes.shape, shapes.count, shapes.n_shapes).astype(np.int64)
-    n_classes = int(np.diff(shapes.start).max(initial=0)) + 1
-    width = int(np.minimum(shapes.n_carrying, sizes - shapes.n_carrying).max(initial=0)) + 1
-    width = min(max(width, 1), _WIDEST)
-    n_cells = min(width * n_classes, _MOST_CELLS)
-    return (
-        np.empty(n_classes, dtype=np.int64),
-        np.empty((6, n_classes)),
-        np.empty((2, width)),
-        np.empty(n_cells),
-    )
 
 
 @dataclass(frozen=True, eq=False)

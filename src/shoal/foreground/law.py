@@ -19,23 +19,22 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Sequence
+from itertools import combinations
 from math import prod
 
 import numpy as np
 
-from shoal.core.arrays import Flags, Floats, Integers
+from shoal.core.arrays import Counts, Flags, Floats, Integers
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import whole
-from shoal.foreground._kernels import include
+from shoal.foreground._kernels import weigh_each
 from shoal.foreground.shapes import Shapes
 
-_N_ROUNDS = 80
-_HUGE = 700.0
-"""The largest argument passed to the exponential function."""
-_NEAR = 0.1
-"""How close to n the scaled probabilities must sum; being closer changes only the rounding."""
+Room = tuple[Counts, Floats, Floats, Floats]
+"""The work space of a kernel."""
+_WIDEST, _MOST_CELLS = 1 << 14, 1 << 22
+"""The most numbers in the tables of the kernels: wider buckets are summed by the integral."""
 
 
 def weigh_worlds(f: Sequence[float], n: int) -> tuple[list[float], float]:
@@ -176,171 +175,24 @@ def _condition_several(
     shape = np.searchsorted(chosen, shapes.shape[here])
     start = np.searchsorted(shape, np.arange(len(chosen) + 1)).astype(np.int64)
     count, n_carrying = shapes.count[here], np.ascontiguousarray(left[chosen])
+    found, logs = np.empty(len(here)), np.empty(len(chosen))
     n_rows = np.add.reduceat(count, start[:-1])
-    logs = np.log(own[here])
-    shift = _find_shift(logs, count, shape, start, n_rows, n_carrying)
-    # Products keep digits that the logarithms of very small odds lose.
-    with np.errstate(over="ignore"):
-        carry, lack = _chances(own[here] * np.exp(shift)[shape])
-    found, total = np.empty(len(here)), np.empty(len(chosen))
-    wide = is_wide(start, count, n_carrying, carry, lack)
-    for way, some in ((_include_narrow, ~wide), (include_wide, wide)):
-        if some.any():
-            entry = some[shape]
-            begin = np.concatenate([[0], np.cumsum(np.diff(start)[some])]).astype(np.int64)
-            found[entry], total[some] = way(
-                begin, count[entry], n_carrying[some], carry[entry], lack[entry]
-            )
+    room = room_for(start, np.minimum(n_carrying, n_rows - n_carrying))
+    weigh_each(start, count, n_carrying, own[here], found, logs, *room)
     share[here] = found
-    rest = np.add.reduceat(count * np.logaddexp(0.0, logs + shift[shape]), start[:-1])
-    log[chosen] = np.log(total) + rest - n_carrying * shift
+    log[chosen] = logs
 
 
-def _include_narrow(
-    start: Integers, count: Integers, n_carrying: Integers, carry: Floats, lack: Floats
-) -> tuple[Floats, Floats]:
-    """Compute what `include_wide` computes, by tables over the rows."""
-    n_rows = np.add.reduceat(count, start[:-1])
-    found, total = np.empty(len(count)), np.empty(len(n_carrying))
-    width = int(np.minimum(n_carrying, n_rows - n_carrying).max()) + 1
-    most_classes = int(np.diff(start).max()) + 1
-    room = np.empty(width), np.empty(width * most_classes), np.empty(width)
-    include(start, count, n_rows, n_carrying, carry, lack, found, total, *room)
-    return found, total
+def room_for(start: Integers, rarer: Integers) -> Room:
+    """Return the work space that the kernels need for some buckets.
 
-
-def _chances(odds: Floats) -> tuple[Floats, Floats]:
-    """Return the probabilities p and 1 - p of odds, both to full precision."""
-    small = np.minimum(odds, 1 / np.maximum(odds, 1.0))
-    low, high = small / (1 + small), 1 / (1 + small)
-    return np.where(odds > 1, high, low), np.where(odds > 1, low, high)
-
-
-def _find_shift(
-    logs: Floats,
-    count: Integers,
-    shape: Integers,
-    start: Integers,
-    n_rows: Integers,
-    n_carrying: Integers,
-) -> Floats:
-    """Find what to add to the log odds of each bucket so that its probabilities sum to n."""
-    even = np.log(n_carrying / (n_rows - n_carrying))
-    low = even - np.maximum.reduceat(logs, start[:-1])
-    high = even - np.minimum.reduceat(logs, start[:-1])
-    shift = even - np.add.reduceat(count * logs, start[:-1]) / n_rows
-    for _ in range(_N_ROUNDS):
-        carry, lack = _chances(np.exp(np.clip(logs + shift[shape], -_HUGE, _HUGE)))
-        excess = np.add.reduceat(count * carry, start[:-1]) - n_carrying
-        if np.abs(excess).max() <= _NEAR:
-            break
-        low = np.where(excess < 0, np.maximum(low, shift), low)
-        high = np.where(excess > 0, np.minimum(high, shift), high)
-        slope = np.add.reduceat(count * carry * lack, start[:-1])
-        step = shift - excess / np.maximum(slope, 1e-300)
-        # A Newton step that leaves the interval is replaced by its middle.
-        shift = np.where((step > low) & (step < high), step, (low + high) / 2)
-    return np.clip(shift, -_HUGE, _HUGE)
-
-
-# --- large buckets, by an integral around the circle ---
-
-_LEAST_VARIANCE = 25.0
-"""With at least this variance of the number of carriers, the arc is much shorter than half the
-circle."""
-_WORTH = 600
-"""The cost of one class here, in steps of a table over the rows."""
-_NOTHING = 45.0
-"""Terms below e to the minus this are negligible compared with 1."""
-_A_TIME = 1 << 20
-"""How many pairs of a class and a point are computed at a time."""
-
-
-def is_wide(
-    start: Integers, count: Integers, n_carrying: Integers, carry: Floats, lack: Floats
-) -> Flags:
-    """Return for which buckets `include_wide` is accurate and faster than tables over the rows."""
-    n_rows = np.add.reduceat(count, start[:-1])
-    rarer = np.minimum(n_carrying, n_rows - n_carrying)
-    variance = np.add.reduceat(count * carry * lack, start[:-1])
-    wide: Flags = variance >= _LEAST_VARIANCE
-    return wide & (n_rows * rarer > _WORTH * np.diff(start))
-
-
-def include_wide(
-    start: Integers, count: Integers, n_carrying: Integers, carry: Floats, lack: Floats
-) -> tuple[Floats, Floats]:
-    """Compute the probability that a row of each class carries a value, given the carriers.
-
-    `start` is where the classes of each bucket begin; one more number than there are buckets. A row
-    of a class carries the value with probability `carry` and lacks it with `lack`; in every bucket
-    `carry` sums to about `n_carrying`, with a variance as `is_wide` requires. Returns that
-    probability for each class, and for each bucket the probability of its number of carriers.
+    `rarer` is the number of rows of each that carry the value, or lack it, whichever are fewer.
     """
-    share, total = np.empty(len(count)), np.empty(len(n_carrying))
-    variance = np.add.reduceat(count * carry * lack, start[:-1])
-    # By Bernstein's inequality the sum deviates more than this with probability e**-45 at most, so
-    # this many points around the circle do not confuse it with another sum.
-    n_points = np.ceil(_NOTHING / 3 + np.sqrt(_NOTHING**2 / 9 + 2 * _NOTHING * variance))
-    # Beyond this angle the product is below e**-45.
-    widest = np.arccos(1 - _NOTHING / variance)
-    n_used = np.ceil(widest * n_points / (2 * np.pi)).astype(np.int64)
-    for first, last in _batches(np.diff(start), n_used):
-        entries = slice(start[first], start[last])
-        own = np.repeat(np.arange(last - first), np.diff(start)[first:last])
-        share[entries], total[first:last] = _integrate(
-            own,
-            start[first:last] - start[first],
-            count[entries],
-            n_carrying[first:last],
-            carry[entries],
-            lack[entries],
-            n_points[first:last],
-            n_used[first:last],
-        )
-    return share, total
-
-
-def _batches(n_classes: Integers, n_used: Integers) -> Iterator[tuple[int, int]]:
-    """Split buckets into runs that are small enough to compute at once."""
-    run = np.cumsum(n_classes * n_used) // _A_TIME
-    border = np.r_[0, np.flatnonzero(np.diff(run)) + 1, len(run)].tolist()
-    yield from pairwise(border)
-
-
-def _integrate(
-    own: Integers,
-    begin: Integers,
-    count: Integers,
-    n_carrying: Integers,
-    carry: Floats,
-    lack: Floats,
-    n_points: Floats,
-    n_used: Integers,
-) -> tuple[Floats, Floats]:
-    """Sum the product over the points of the arc; see `include_wide`.
-
-    A factor is lack + carry e^(i angle), and the product is rotated by minus n times the angle. The
-    half of the arc below 0 mirrors the half above and has the same real part.
-    """
-    point = np.arange(1, int(n_used.max()) + 1)
-    angle = 2 * np.pi * point / n_points[:, np.newaxis]
-    # 1 - cos(angle), without cancellation.
-    drop = 2 * np.sin(angle / 2) ** 2
-    log_length = np.log1p(-2 * (carry * lack)[:, np.newaxis] * drop[own]) / 2
-    turn = np.arctan2(
-        carry[:, np.newaxis] * np.sin(angle)[own], 1 - carry[:, np.newaxis] * drop[own]
+    n_classes = int(np.diff(start).max(initial=0)) + 1
+    width = min(max(int(rarer.max(initial=0)) + 1, 1), _WIDEST)
+    return (
+        np.empty(n_classes, dtype=np.int64),
+        np.empty((6, n_classes)),
+        np.empty((2, width)),
+        np.empty(min(width * n_classes, _MOST_CELLS)),
     )
-    many = count[:, np.newaxis]
-    whole_length = np.add.reduceat(many * log_length, begin)
-    whole_turn = np.add.reduceat(many * turn, begin) - n_carrying[:, np.newaxis] * angle
-    # Some buckets of a batch need fewer points than the one that needs most.
-    weight = np.where(point <= n_used[:, np.newaxis], 2.0, 0.0)
-    mass = 1 + (weight * np.exp(whole_length) * np.cos(whole_turn)).sum(axis=1)
-    # Without one row of the class, and with one carrier fewer.
-    length = whole_length[own] - log_length
-    turned = (whole_turn + angle)[own] - turn
-    others = 1 + (weight[own] * np.exp(length) * np.cos(turned)).sum(axis=1)
-    share: Floats = np.clip(carry * others / mass[own], 0.0, 1.0)
-    total: Floats = mass / n_points
-    return share, total
