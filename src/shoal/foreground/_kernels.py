@@ -76,10 +76,10 @@ def expect(
     minus infinity if a bucket is impossible. The invariant of a bucket is that its expected
     carriers sum to `n_carrying`; the plain twin is `law.condition`, for one point at a time.
 
-    Work space, here and below: `many` and the six rows of `room` have a number per class of a
-    bucket; `table` has two rows with a number for each number of rows that may count, and `suffix`
-    one row with as many numbers per class. If they are too short for a bucket, its worlds are
-    summed by the integral.
+    Work space, here and below: `many` and the ten rows of `room` have a number per class of a
+    bucket, and at least 64; `table` has two rows with a number for each number of rows that may
+    count, and `suffix` one row with as many numbers per class. If they are too short for a bucket,
+    its worlds are summed by the integral.
     """
     p: cython.Py_ssize_t
     for p in range(odds.shape[0]):
@@ -324,65 +324,82 @@ def integrate(
     property tests: the same sum by numpy.
     """
     i: cython.Py_ssize_t
+    s: cython.Py_ssize_t
     step: cython.Py_ssize_t
+    n_used: cython.Py_ssize_t = 0
     copies: cython.longlong
     n_points: cython.double = ceil(15.0 + sqrt(225.0 + 90.0 * variance))
     angle: cython.double
-    drop: cython.double
-    sine: cython.double
+    sine_of_half: cython.double
+    carry: cython.double
+    spread: cython.double
     kept: cython.double
-    turn: cython.double
-    # Complex numbers: the factor of a class, a power of it, and the product of all factors.
-    one: cython.double
-    one_turned: cython.double
+    others: cython.double
+    mass: cython.double = 1.0
+    # At each point: 1 - cos, sin, and the product of all factors, a complex number.
+    drop: cython.double[::1] = room[6]
+    sine: cython.double[::1] = room[7]
+    whole: cython.double[::1] = room[8]
+    whole_turned: cython.double[::1] = room[9]
+    # A power of the factor of a class.
     power: cython.double
     power_turned: cython.double
-    whole: cython.double
-    whole_turned: cython.double
-    mass: cython.double = 1.0
 
-    for i in range(n_kinds):
-        room[1, i] = 1.0
-    # Beyond this angle the product is below e**-45.
     for step in range(1, cython.cast(cython.Py_ssize_t, n_points / 2) + 1):
         angle = 2 * 3.141592653589793 * step / n_points
-        sine = sin(angle / 2)
-        drop = 2 * sine * sine
-        if variance * drop > 50.0:
+        sine_of_half = sin(angle / 2)
+        drop[n_used] = 2 * sine_of_half * sine_of_half
+        # Beyond this angle the product is below e**-45.
+        if variance * drop[n_used] > 50.0:
             break
-        sine = sin(angle)
-        whole = cos(angle * n)
-        whole_turned = -sin(angle * n)
-        for i in range(n_kinds):
-            power = 1 - room[2, i] * drop
-            power_turned = room[2, i] * sine
+        sine[n_used] = sin(angle)
+        whole[n_used] = cos(angle * n)
+        whole_turned[n_used] = -sin(angle * n)
+        n_used += 1
+    for i in range(n_kinds):
+        carry = room[2, i]
+        if many[i] == 1:
+            for s in range(n_used):
+                power = 1 - carry * drop[s]
+                power_turned = carry * sine[s]
+                kept = whole[s] * power - whole_turned[s] * power_turned
+                whole_turned[s] = whole[s] * power_turned + whole_turned[s] * power
+                whole[s] = kept
+            continue
+        for s in range(n_used):
+            power = 1 - carry * drop[s]
+            power_turned = carry * sine[s]
             copies = many[i]
             # The power by squaring, since a class may have thousands of rows.
             while copies > 0:
                 if copies % 2 == 1:
-                    kept = whole * power - whole_turned * power_turned
-                    whole_turned = whole * power_turned + whole_turned * power
-                    whole = kept
+                    kept = whole[s] * power - whole_turned[s] * power_turned
+                    whole_turned[s] = whole[s] * power_turned + whole_turned[s] * power
+                    whole[s] = kept
                 copies = copies // 2
-                if copies > 0:
-                    kept = power * power - power_turned * power_turned
-                    power_turned = 2 * power * power_turned
-                    power = kept
+                kept = power * power - power_turned * power_turned
+                power_turned = 2 * power * power_turned
+                power = kept
+    for s in range(n_used):
         # The half of the circle below 0 mirrors the half above; its end belongs to both.
-        turn = 1.0 if 2 * step == n_points else 2.0
-        mass += turn * whole
-        # Without a row of the class, and with one carrier fewer.
-        kept = turn * (whole * (1 - drop) - whole_turned * sine)
-        whole_turned = turn * (whole * sine + whole_turned * (1 - drop))
-        whole = kept
-        for i in range(n_kinds):
-            one = 1 - room[2, i] * drop
-            one_turned = room[2, i] * sine
-            # The square of its length, without cancellation.
-            kept = max(1 - 2 * room[2, i] * room[3, i] * drop, 1e-300)
-            room[1, i] += (whole * one + whole_turned * one_turned) / kept
+        if 2 * (s + 1) != n_points:
+            whole[s] = 2 * whole[s]
+            whole_turned[s] = 2 * whole_turned[s]
+        mass += whole[s]
+        # With one carrier fewer.
+        kept = whole[s] * (1 - drop[s]) - whole_turned[s] * sine[s]
+        whole_turned[s] = whole[s] * sine[s] + whole_turned[s] * (1 - drop[s])
+        whole[s] = kept
     for i in range(n_kinds):
-        room[1, i] = min(max(room[2, i] * room[1, i] / mass, 0.0), 1.0)
+        carry = room[2, i]
+        spread = 2 * carry * room[3, i]
+        others = 1.0
+        for s in range(n_used):
+            # Without a row of the class: the product divided by its factor, whose squared length
+            # is computed without cancellation.
+            kept = whole[s] * (1 - carry * drop[s]) + whole_turned[s] * carry * sine[s]
+            others += kept / max(1 - spread * drop[s], 1e-300)
+        room[1, i] = min(max(carry * others / mass, 0.0), 1.0)
     return mass / n_points
 
 

@@ -183,6 +183,10 @@ def _condition_several(
     log[chosen] = logs
 
 
+_POINTS = 64
+"""More than the points on the circle that the integral uses: 33 at most."""
+
+
 def room_for(start: Integers, rarer: Integers) -> Room:
     """Return the work space that the kernels need for some buckets.
 
@@ -192,7 +196,7 @@ def room_for(start: Integers, rarer: Integers) -> Room:
     width = min(max(int(rarer.max(initial=0)) + 1, 1), _WIDEST)
     return (
         np.empty(n_classes, dtype=np.int64),
-        np.empty((6, n_classes)),
+        np.empty((10, max(n_classes, _POINTS))),
         np.empty((2, width)),
         np.empty(min(width * n_classes, _MOST_CELLS)),
     )
