@@ -211,6 +211,7 @@ def weigh(
     factor: cython.double
     scaled: cython.double
     small: cython.double
+    product: cython.double = 1.0
     variance: cython.double = 0.0
     rarer: cython.double = min(n, n_able - n)
     steps: cython.double
@@ -236,10 +237,20 @@ def weigh(
     for i in range(n_kinds):
         scaled = room[0, i] * factor
         small = scaled if scaled < 1 else 1 / scaled
-        found += many[i] * (log1p(small) + (log(room[0, i]) + shift if scaled > 1 else 0.0))
+        if many[i] == 1:
+            # A logarithm of a product costs less than one of each factor.
+            product *= 1 + small
+            if product > 1e300:
+                found += log(product)
+                product = 1.0
+        else:
+            found += many[i] * log1p(small)
+        if scaled > 1:
+            found += many[i] * (log(room[0, i]) + shift)
         room[2, i] = small / (1 + small) if scaled < 1 else 1 / (1 + small)
         room[3, i] = 1 / (1 + small) if scaled < 1 else small / (1 + small)
         variance += many[i] * room[2, i] * room[3, i]
+    found += log(product)
     # What the tables cost, in steps per class; a class of the integral costs about 60.
     steps = min(n_able * rarer, n_kinds * rarer * rarer / 2)
     if (variance >= 25 and steps > 60.0 * n_kinds) or (
@@ -413,21 +424,24 @@ def find_shift(
 ) -> cython.double:
     """Return what to add to the log odds so that probabilities sum to about n."""
     i: cython.Py_ssize_t
-    least: cython.double = 0.0
-    most: cython.double = 0.0
+    least: cython.double = room[0, 0]
+    most: cython.double = room[0, 0]
     mean: cython.double = 0.0
-    one: cython.double
-    for i in range(n_kinds):
-        one = log(room[0, i])
-        mean += many[i] * one / n_able
-        if i == 0 or one < least:
-            least = one
-        if i == 0 or one > most:
-            most = one
     even: cython.double = log(cython.cast(cython.double, n) / (n_able - n))
-    low: cython.double = even - most
-    high: cython.double = even - least
-    shift: cython.double = even - mean
+    is_rare: cython.bint = 2 * n <= n_able
+    for i in range(n_kinds):
+        # If carriers are rare, a probability is almost the odds; otherwise their reciprocal almost
+        # that of lacking the value.
+        mean += many[i] * (room[0, i] if is_rare else 1 / room[0, i]) / n_able
+        least = min(least, room[0, i])
+        most = max(most, room[0, i])
+    # No odds may become infinite.
+    highest: cython.double = min(700.0, 690.0 - log(most))
+    low: cython.double = even - log(most)
+    high: cython.double = even - log(least)
+    shift: cython.double = even - log(mean) if is_rare else even + log(mean)
+    if not low < shift < high:
+        shift = (low + high) / 2
     excess: cython.double
     slope: cython.double
     scaled: cython.double
@@ -437,7 +451,7 @@ def find_shift(
     for _ in range(80):
         excess = -n
         slope = 0.0
-        factor = exp(min(max(shift, -700.0), 700.0))
+        factor = exp(min(max(shift, -700.0), highest))
         for i in range(n_kinds):
             scaled = room[0, i] * factor
             small = 1 / (1 + scaled)
@@ -452,7 +466,7 @@ def find_shift(
         following = shift - excess / max(slope, 1e-300)
         # A Newton step that leaves the interval is replaced by its middle.
         shift = following if low < following < high else (low + high) / 2
-    return min(max(shift, -700.0), 700.0)
+    return min(max(shift, -700.0), highest)
 
 
 def curve(
