@@ -147,7 +147,7 @@ def quantile_bounds(domain: Domain, counts: Counts, number: int, k: int) -> tupl
     """Return the bounds between `number` intervals of about equally many people, as texts.
 
     There are fewer if at least `k` people are to be in each. A bound may lie a quarter of an
-    interval off its quantile if it is rounder there. It equals a value that fewer than `k` people
+    interval, or `k` people, off its quantile if it is rounder there. It equals a value that fewer than `k` people
     have only if all numbers as round as that, and those of the next finer steps, are such values.
 
     Examples
@@ -155,7 +155,7 @@ def quantile_bounds(domain: Domain, counts: Counts, number: int, k: int) -> tupl
     >>> pay = [900 + 37 * place for place in range(100)]
     >>> domain = Domain.of_texts("pay", [*map(str, pay)], type=ColumnType.INTEGER, numbers=pay)
     >>> quantile_bounds(domain, np.ones(100, dtype=np.int64), 4, 10)
-    ('2000', '3000', '3500')
+    ('2000', '3000', '4000')
     """
     counts = counts[: len(domain.texts)]
     # The number of people below each value, which is where a bound may part them.

@@ -288,11 +288,5 @@ COPY (SELECT f."bucket", f."disease", f."count"
       FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
     ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, f."disease" NULLS LAST) TO 'PRIVATE/sensitive.csv' (FORMAT csv, HEADER true);
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT c0, c1, c2, c3, c4, count(*) AS n
-  FROM coded
-  GROUP BY c0, c1, c2, c3, c4
-  ORDER BY c0, c1, c2, c3, c4;
-
-SELECT c0, c1, c2, c3, c4, n
-  FROM fetched
-  WHERE rowid >= 0 AND rowid < 1048576;
+SELECT c0, c1, c2, c3, c4
+  FROM coded;

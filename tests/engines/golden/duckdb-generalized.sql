@@ -60,19 +60,8 @@ CREATE OR REPLACE TEMP TABLE coded AS SELECT s.row_key, s.x0, coalesce(d0.code, 
 
 DROP TABLE IF EXISTS source;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT c0, c1, c2, c3, c4, count(*) AS n
-  FROM coded
-  GROUP BY c0, c1, c2, c3, c4
-  ORDER BY c0, c1, c2, c3, c4;
-
-SELECT count(*) AS n
-  FROM fetched;
-
-SELECT c0, c1, c2, c3, c4, n
-  FROM fetched
-  WHERE rowid >= 0 AND rowid < 1048576;
-
-DROP TABLE IF EXISTS fetched;
+SELECT c0, c1, c2, c3, c4
+  FROM coded;
 
 CREATE OR REPLACE TEMP TABLE secret AS SELECT CAST(rank_key AS VARCHAR) AS rank_key, CAST(redraw_key AS VARCHAR) AS redraw_key, CAST(line_key AS VARCHAR) AS line_key
   FROM shoal_source_5;
@@ -127,9 +116,14 @@ CREATE OR REPLACE TEMP TABLE fetched AS SELECT p0, p1, p2, p3, p4, count(*) AS n
   GROUP BY p0, p1, p2, p3, p4
   ORDER BY p0, p1, p2, p3, p4;
 
+SELECT count(*) AS n
+  FROM fetched;
+
 SELECT p0, p1, p2, p3, p4, n
   FROM fetched
   WHERE rowid >= 0 AND rowid < 1048576;
+
+DROP TABLE IF EXISTS fetched;
 
 SELECT DISTINCT x0 AS v
   FROM published_1;

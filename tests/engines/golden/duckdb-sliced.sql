@@ -52,19 +52,8 @@ CREATE OR REPLACE TEMP TABLE coded AS SELECT s.row_key, coalesce(d0.code, 23) AS
 
 DROP TABLE IF EXISTS source;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT c0, c1, c2, c3, c4, count(*) AS n
-  FROM coded
-  GROUP BY c0, c1, c2, c3, c4
-  ORDER BY c0, c1, c2, c3, c4;
-
-SELECT count(*) AS n
-  FROM fetched;
-
-SELECT c0, c1, c2, c3, c4, n
-  FROM fetched
-  WHERE rowid >= 0 AND rowid < 1048576;
-
-DROP TABLE IF EXISTS fetched;
+SELECT c0, c1, c2, c3, c4
+  FROM coded;
 
 CREATE OR REPLACE TEMP TABLE secret AS SELECT CAST(rank_key AS VARCHAR) AS rank_key, CAST(redraw_key AS VARCHAR) AS redraw_key, CAST(line_key AS VARCHAR) AS line_key
   FROM shoal_source_5;
@@ -136,9 +125,14 @@ CREATE OR REPLACE TEMP TABLE fetched AS SELECT bucket, p0, p1, n
   FROM counts_1_0
   ORDER BY bucket, p0, p1;
 
+SELECT count(*) AS n
+  FROM fetched;
+
 SELECT p0, p1, n, bucket
   FROM fetched
   WHERE rowid >= 0 AND rowid < 1048576;
+
+DROP TABLE IF EXISTS fetched;
 
 CREATE OR REPLACE TEMP TABLE fetched AS SELECT bucket, p2, p3, n
   FROM counts_1_1
