@@ -147,8 +147,9 @@ def quantile_bounds(domain: Domain, counts: Counts, number: int, k: int) -> tupl
     """Return the bounds between `number` intervals of about equally many people, as texts.
 
     There are fewer if at least `k` people are to be in each. A bound may lie a quarter of an
-    interval, or `k` people, off its quantile if it is rounder there. It equals a value that fewer than `k` people
-    have only if all numbers as round as that, and those of the next finer steps, are such values.
+    interval, or `k` people, off its quantile if it is rounder there. It equals a value that fewer
+    than `k` people have only if all numbers as round as that, and those of the next finer steps,
+    are such values.
 
     Examples
     --------
