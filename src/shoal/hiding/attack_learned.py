@@ -17,7 +17,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
@@ -32,7 +31,14 @@ from shoal.core.parameters import OptionalExact, OptionalTexts, exact_number, te
 from shoal.core.progress import following
 from shoal.core.table import HIDDEN, Rows
 from shoal.hiding.attack_rules import CellAttack, assumed_protection
-from shoal.hiding.boosted_trees import FEWEST_CELLS, MOST_CLASSES, SEED, BoostedTrees, Lesson
+from shoal.hiding.boosted_trees import (
+    FEWEST_CELLS,
+    MOST_CELLS,
+    MOST_CLASSES,
+    SEED,
+    BoostedTrees,
+    Lesson,
+)
 
 _MOST_TARGETS = 3
 """The most columns that are attacked if no target is named."""
@@ -75,8 +81,6 @@ class Learned(CellAttack):
     others count as one. The belief is the probability that the model assigns to the value. With
     fewer than 40 cells to learn from, fewer than two for each value, or one value only, the most
     frequent value is the guess, with its share as the belief; if there is none, nothing is guessed.
-    The attack needs the extra `learn`, scikit-learn. On 45,000 rows of ten columns all three
-    adversaries take five to ten seconds, plus the time of publishing four times.
 
     Examples
     --------
@@ -119,11 +123,6 @@ class Learned(CellAttack):
         "cells of each column are private"
     )
 
-    @classmethod
-    def is_installed(cls) -> bool:
-        """Return whether scikit-learn, which provides the model, is installed."""
-        return find_spec("sklearn") is not None
-
     def aimed_at(self, columns: Sequence[str]) -> Learned:
         """Attack the up to three columns with most private cells, if no target is named."""
         if self.target is not None:
@@ -147,28 +146,24 @@ class Learned(CellAttack):
         Raises
         ------
         ParameterError
-            If scikit-learn is not installed, or the release has no such column.
+            If the release has no such column.
         """
-        if not self.is_installed():
-            raise ParameterError(
-                "The learning adversary needs the extra 'learn'.",
-                hint="pip install 'shoal-privacy[learn]'",
-            )
         names = ("naive",) if experiment is None else ("naive", "blind", "aware")
         found: dict[str, list[Guesses]] = {name: [] for name in names}
         targets = self._places(rows)
         trials: dict[int, _Trial] = {}
+        n_most = min(self.max_rows, MOST_CELLS)
         # Half of the work is publishing, the other half is learning.
         for half in following(("publish", "learn")):
             if half == "publish" and experiment is not None:
-                trials = _publish_repeatedly(rows, targets, experiment, self.max_rows)
+                trials = _publish_repeatedly(rows, targets, experiment, n_most)
             for target in following(targets) if half == "learn" else ():
                 lessons = {"naive": _visible_lesson(rows, target)}
                 if target in trials:
                     trial = trials[target]
                     lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
                 for name, lesson in lessons.items():
-                    found[name].append(_fill_in(rows, target, lesson.sampled(self.max_rows)))
+                    found[name].append(_fill_in(rows, target, lesson.sampled(n_most)))
         return {name: Guesses.join(parts) for name, parts in found.items()}
 
     def _places(self, rows: Rows) -> list[int]:

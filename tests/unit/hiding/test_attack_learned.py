@@ -18,8 +18,6 @@ from shoal.core.shapes import Shape
 from shoal.core.table import HIDDEN, Rows
 from shoal.hiding import attack_learned as learned
 
-pytest.importorskip("sklearn")
-
 MANIFEST = Manifest(
     shape=Shape.SUPPRESSED,
     method="test",
@@ -372,7 +370,13 @@ def test_a_column_that_is_not_there_is_refused():
 
 @pytest.mark.parametrize(
     "given",
-    [{"target": []}, {"target": [1]}, {"delta": 0}, {"delta": "1.1"}, {"max_rows": 0}],
+    [
+        {"target": []},
+        {"target": [1]},
+        {"delta": 0},
+        {"delta": "1.1"},
+        {"max_rows": 0},
+    ],
 )
 def test_parameters_out_of_range_are_refused(given):
     with pytest.raises(ParameterError, match=next(iter(given))):
@@ -384,14 +388,6 @@ def test_she_knows_a_cell_from_the_confidence_on_that_the_release_speaks_of():
     assert Learned().threshold(MANIFEST) == Fraction(4, 5)
     assert Learned().threshold(stated) == Fraction(3, 5)
     assert Learned(delta="0.9").threshold(stated) == Fraction(9, 10)
-
-
-def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
-    assert Learned.is_installed()
-    monkeypatch.setattr(learned, "find_spec", lambda _: None)
-    assert not Learned.is_installed()
-    with pytest.raises(ParameterError, match=r"pip install 'shoal-privacy\[learn\]'"):
-        Learned().guess(rows_of(draw(2, 2)), MANIFEST)
 
 
 def test_findings_count_the_cells_that_she_is_sure_of():
