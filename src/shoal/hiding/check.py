@@ -214,7 +214,8 @@ def remaining_rules(
         raise ParameterError("delta must be above 0 and at most 1, and gamma at least 1.")
     search = _Search(codes, state, delta, gamma, use_hidden, work or Work())
     everybody = np.arange(len(codes))
-    search.extend(everybody, np.zeros(len(codes), dtype=np.int64), ())
+    if search.asked:
+        search.extend(everybody, np.zeros(len(codes), dtype=np.int64), ())
     return RemainingRules(
         sum(search.by_column.values()),
         MappingProxyType(dict(sorted(search.by_column.items()))),
@@ -243,6 +244,9 @@ class _Search:
         self.is_visible = [state[:, column] == _VISIBLE for column in range(self.n_columns)]
         self.is_private = [state[:, column] == _PRIVATE for column in range(self.n_columns)]
         self.has_private = (state == _PRIVATE).any(axis=1)
+        # No rule is about a column without a private cell.
+        self.asked = [column for column, cells in enumerate(self.is_private) if cells.any()]
+        self.items = _Items.of([self.values[column] for column in self.asked], state[:, self.asked])
         self.gamma = gamma
         self.use_hidden = use_hidden
         share = (delta.numerator, delta.denominator)
@@ -301,47 +305,43 @@ class _Search:
     def ask(self, rows: Codes, group: Codes, named: tuple[int, ...]) -> None:
         """Count the rules about every other column that have these groups as antecedents."""
         n_groups = int(group.max()) + 1
-        found: dict[int, Counts] = {}
-        for column in range(self.n_columns):
-            if column in named:
-                continue
-            self.work.spend(_ROW * len(rows))
-            is_private = self.is_private[column][rows]
-            n_hidden = np.bincount(group[is_private], minlength=n_groups)
-            asked = (n_hidden > 0)[group]
-            if not asked.any():
-                continue
-            n_rules = self.count_rules(column, rows[asked], group[asked], n_hidden)
-            if n_rules.any():
-                found[column] = n_rules
-                self.examples.setdefault(column, named)
-        if not found:
+        self.work.spend(_ROW * len(rows) * len(self.asked))
+        of_group, place = self.find_rules(rows, group, n_groups)
+        if not len(place):
             return
-        n_antecedents = [
-            self.count_antecedents(rows[group == place])
-            if any(n_rules[place] for n_rules in found.values())
-            else 0
-            for place in range(n_groups)
-        ]
-        for column, n_rules in found.items():
-            n_all = sum(n * int(k) for n, k in zip(n_antecedents, n_rules.tolist(), strict=True))
-            self.by_column[column] = self.by_column.get(column, 0) + n_all
+        column = np.array(self.asked)[place]
+        is_other = ~np.isin(column, named)
+        of_group, column = of_group[is_other], column[is_other]
+        n_antecedents = {
+            place: self.count_antecedents(rows[group == place])
+            for place in np.unique(of_group).tolist()
+        }
+        for place, predicted in zip(of_group.tolist(), column.tolist(), strict=True):
+            self.examples.setdefault(predicted, named)
+            n_so_far = self.by_column.get(predicted, 0)
+            self.by_column[predicted] = n_so_far + n_antecedents[place]
 
-    def count_rules(self, column: int, rows: Codes, group: Codes, n_hidden: Counts) -> Counts:
-        """Count for each group the values that are rules about a column."""
-        n_values = int(self.values[column].max(initial=0)) + 1
-        is_public = self.is_visible[column][rows]
-        n_public = np.bincount(group[is_public], minlength=len(n_hidden))
-        key = group * n_values + self.values[column][rows]
-        pairs, hits = np.unique(key[is_public], return_counts=True)
-        of_group = pairs // n_values
-        is_rule = (n_public[of_group] >= self.gamma) & (hits >= self.least[n_public[of_group]])
-        pairs, of_group = pairs[is_rule], of_group[is_rule]
-        if self.use_hidden and len(pairs):
-            hidden = np.sort(key[self.is_private[column][rows]])
-            hits = np.searchsorted(hidden, pairs, "right") - np.searchsorted(hidden, pairs, "left")
-            of_group = of_group[hits >= self.least[n_hidden[of_group]]]
-        return np.bincount(of_group, minlength=len(n_hidden))
+    def find_rules(self, rows: Codes, group: Codes, n_groups: int) -> tuple[Codes, Codes]:
+        """Return for each rule the group that shows its antecedent, and its column."""
+        items, n_columns = self.items, len(self.asked)
+        key = (group[:, np.newaxis] * items.n_items + items.of_cell[rows]).ravel()
+        keys, counts = _counted(key, n_groups * items.n_items)
+        of_group, item = keys // items.n_items, keys % items.n_items
+        place = of_group * n_columns + items.column[item]
+        n_public, n_hidden = (
+            np.bincount(place[kind], counts[kind], n_groups * n_columns).astype(np.int64)
+            for kind in (items.kind[item] == _VISIBLE, items.kind[item] == _PRIVATE)
+        )
+        is_rule = (items.kind[item] == _VISIBLE) & (n_hidden[place] > 0)
+        is_rule &= n_public[place] >= self.gamma
+        is_rule &= counts >= self.least[n_public[place]]
+        if self.use_hidden:
+            # The same value, private, follows by as many items as there are.
+            wanted = keys + items.n_values_in_all
+            found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            hits = np.where(keys[found] == wanted, counts[found], 0)
+            is_rule &= hits >= self.least[n_hidden[place]]
+        return of_group[is_rule], items.column[item[is_rule]]
 
     def count_antecedents(self, rows: Codes) -> int:
         """Count the sets of values that are shown by these rows and no others."""
@@ -356,6 +356,48 @@ class _Search:
         n_padded = 8 * lacking.shape[1] - len(shared)
         n_sets = _n_hitting({one >> n_padded for one in sets}, len(shared), self.work)
         return n_sets - (not sets)
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """The values of all columns, numbered in one row: first visible, then private, then blanked.
+
+    `of_cell` has the number of each cell; `column` and `kind` say what each number means.
+    """
+
+    of_cell: Codes
+    column: Codes
+    kind: Codes
+    n_values_in_all: int
+
+    @classmethod
+    def of(cls, values: list[Codes], state: npt.NDArray[np.integer[Any]]) -> _Items:
+        n_values = [int(codes.max(initial=-1)) + 1 for codes in values]
+        n_in_all = sum(n_values)
+        first = np.cumsum([0, *n_values])[:-1]
+        of_cell: Codes = n_in_all * state.astype(np.int64)
+        for place, codes in enumerate(values):
+            of_cell[:, place] += codes + first[place]
+        return cls(
+            of_cell,
+            np.tile(np.repeat(np.arange(len(values)), n_values), 3),
+            np.repeat([_VISIBLE, _PRIVATE, _BLANKED], n_in_all),
+            n_in_all,
+        )
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.column)
+
+
+def _counted(key: Codes, n_keys: int) -> tuple[Codes, Counts]:
+    """Return the keys that appear, ascending, and how often each does."""
+    if n_keys > _KEYS_A_ROW * len(key):
+        return np.unique(key, return_counts=True)
+    counts = np.bincount(key, minlength=n_keys)
+    present = np.flatnonzero(counts)
+    return present, counts[present]
 
 
 def _only(is_kept: Flags, rows: Codes, group: Codes) -> tuple[Codes, Codes]:
