@@ -24,6 +24,7 @@ from tampering_edits import edits_of  # noqa: E402
 
 import shoal  # noqa: E402 - the tests must be found first
 from shoal.cli.app import app  # noqa: E402
+from shoal.release import labels  # noqa: E402
 
 METHODS = {
     "generalized": shoal.FullDomain(k=4),
@@ -31,7 +32,12 @@ METHODS = {
     "sliced": shoal.Slicing(ell=2, columns="bucketized"),
     "suppressed": shoal.RuleHiding(private=["condition where age > 60"], delta="0.8", gamma=5),
 }
-RELEASES = [*((shape, "csv") for shape in METHODS), ("bucketized", "parquet")]
+# Shape, format, and the number of labels above which they are a table.
+RELEASES = [
+    *((shape, "csv", labels.MOST_IN_JSON) for shape in METHODS),
+    ("bucketized", "parquet", labels.MOST_IN_JSON),
+    ("generalized", "csv", 2),
+]
 CODES = {0: "verified", 5: "refused", 7: "failed", 9: "partly verified", 10: "verified, a test"}
 
 
@@ -57,8 +63,9 @@ def main() -> int:
     given = parser.parse_args()
     n_verified = 0
     with tempfile.TemporaryDirectory() as temporary:
-        for shape, ending in RELEASES:
-            sealed = _written(shape, ending, Path(temporary))
+        for number_of_release, (shape, ending, most_in_text) in enumerate(RELEASES):
+            labels.MOST_IN_JSON = most_in_text
+            sealed = _written(shape, ending, Path(temporary) / str(number_of_release))
             kinds = edits_of(sealed)
             draw = random.Random(f"{shape} {ending}")
             said: dict[str, Counter[int]] = {kind: Counter() for kind in kinds}

@@ -18,11 +18,12 @@ from tampering import Stated, reseal, restate, state, stated_in
 
 Edit = Callable[[Path, random.Random], None]
 SECRET = "Anna has flu"
+LABEL_TABLE = "labels.parquet"
 
 
 def _data_file(folder: Path, draw: random.Random) -> Path:
     names = [one for one in stated_in(folder)["files"] if one.endswith((".csv", ".parquet"))]
-    return folder / draw.choice([one for one in names if "/" not in one])
+    return folder / draw.choice([one for one in names if "/" not in one and one != LABEL_TABLE])
 
 
 def _replaced(path: Path, edit: Callable[[str], str]) -> None:
@@ -146,6 +147,22 @@ def labels(folder: Path, draw: random.Random) -> None:
         restate(folder)
     else:
         reseal(folder)
+
+
+def label_table(folder: Path, draw: random.Random) -> None:
+    """Change what a table of labels says, or only how it is written."""
+    path = folder / LABEL_TABLE
+    told = [
+        f"SELECT * REPLACE ('{SECRET}' AS label) FROM given LIMIT 1",
+        "SELECT * FROM given LIMIT (SELECT count(*) - 1 FROM given)",
+        f"SELECT * FROM given UNION ALL SELECT '~', '~', NULL, NULL, '{SECRET}', false, false",
+        f"SELECT *, '{SECRET}' AS remark FROM given",
+        "SELECT * REPLACE (NOT other AS other) FROM given",
+        "SELECT * REPLACE (NOT missing AS missing) FROM given",
+        "SELECT * FROM given ORDER BY label DESC",
+    ]
+    _as_parquet(path, draw.choice(told))
+    draw.choice([restate, reseal])(folder)
 
 
 def hierarchies(folder: Path, draw: random.Random) -> None:
@@ -324,6 +341,7 @@ ANY: dict[str, Edit] = {
 }
 CSV: dict[str, Edit] = {"form of lines": form_of_lines}
 LABELLED: dict[str, Edit] = {"labels": labels}
+LABELLED_IN_PARQUET: dict[str, Edit] = {"table of labels": label_table}
 WITH_HIERARCHIES: dict[str, Edit] = {"hierarchies": hierarchies}
 WITH_VIEWS: dict[str, Edit] = {"views": views}
 PARQUET: dict[str, Edit] = {
@@ -338,7 +356,9 @@ PARQUET: dict[str, Edit] = {
 def edits_of(folder: Path) -> dict[str, Edit]:
     """Return the kinds of edits that a release can take."""
     files = stated_in(folder)["files"]
-    found = ANY | (PARQUET if any(name.endswith(".parquet") for name in files) else CSV)
+    data = set(files) - {LABEL_TABLE}
+    found = ANY | (PARQUET if any(name.endswith(".parquet") for name in data) else CSV)
     found |= LABELLED if "labels.json" in files else {}
+    found |= LABELLED_IN_PARQUET if LABEL_TABLE in files else {}
     found |= WITH_HIERARCHIES if any(name.startswith("hierarchies/") for name in files) else {}
     return found | (WITH_VIEWS if "views.duckdb.sql" in files else {})

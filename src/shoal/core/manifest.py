@@ -1,4 +1,4 @@
-"""The contents of `manifest.json` and `labels.json` of a release."""
+"""The contents of `manifest.json` of a release, and the meanings of its labels."""
 
 from __future__ import annotations
 
@@ -161,8 +161,12 @@ def guarantee_from_dict(stated: Mapping[str, object]) -> Guarantee:
         ) from None
 
 
-FORMAT_VERSION = 2
-"""The version that is written; older ones are read too."""
+PLAIN_VERSION = 2
+"""The version that is written, unless there are too many labels for a text."""
+LABELS_IN_PARQUET = 3
+"""The version of a release with `labels.parquet` in the place of `labels.json`."""
+FORMAT_VERSION = LABELS_IN_PARQUET
+"""The newest version that is read."""
 FORMATS = ("csv", "parquet")
 """The formats of data files, which are also the extensions of their names."""
 INTERNAL_SUFFIX = ".internal"
@@ -259,7 +263,7 @@ class Manifest:
     # The wording of each guarantee in a manifest that was read; a manifest that is written states
     # the wording of the guarantees themselves.
     statements: tuple[str, ...] = field(default=(), compare=False)
-    version: int = FORMAT_VERSION
+    version: int = PLAIN_VERSION
     # The version of the renderer that made the documents; 0 if there are none yet, and in format
     # 1.
     documents: int = 0
@@ -290,6 +294,16 @@ class Manifest:
     def columns_of(self, role: Role) -> tuple[str, ...]:
         """Return the columns of a role, in the order of the release."""
         return tuple(column.name for column in self.columns if column.role is role)
+
+    @property
+    def labels_file(self) -> str:
+        """The name of the file that states the meanings of labels, if there are any."""
+        return "labels.parquet" if self.version == LABELS_IN_PARQUET else "labels.json"
+
+    @property
+    def reading(self) -> str:
+        """How to read the data files, in words."""
+        return self.shape.words.reading.replace("labels.json", self.labels_file)
 
     @property
     def extent(self) -> str:
@@ -409,7 +423,7 @@ def _truth(stated: object) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Meaning:
-    """The meaning of a published label, as stated in `labels.json`."""
+    """The meaning of a published label, as stated in `labels.json` or `labels.parquet`."""
 
     # Lower bound (included) and upper bound (excluded), as texts.
     interval: tuple[str, str] | None = None

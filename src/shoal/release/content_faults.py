@@ -1,9 +1,9 @@
 """Faults in the content of a release: counts, suppressed cells, labels and hierarchies.
 
 They are found whatever the release guarantees, by comparing the data files with the manifest and
-with `labels.json`. An interval is checked against its label, a set against its members, and a node
-of a hierarchy against the nodes below it. No reader can see whether the steward filed the right
-values under a node. Messages name files and columns, never a value.
+with the meanings of labels. An interval is checked against its label, a set against its members,
+and a node of a hierarchy against the nodes below it. No reader can see whether the steward filed
+the right values under a node. Messages name files and columns, never a value.
 """
 
 from __future__ import annotations
@@ -134,33 +134,34 @@ _MOST_NODES = 2000
 
 
 def label_faults(published: Published) -> list[str]:
-    """Compare the shown labels with what `labels.json` says about them."""
+    """Compare the shown labels with what the file of labels says about them."""
     if published.rows is not None:
         return _cut_faults(published.manifest, published.rows, published.meanings)
     recoded = {column.name for column in published.manifest.columns if column.is_recoded}
+    file = published.manifest.labels_file
     faults = [
-        f"labels.json explains a column that is not recoded: {column!r}"
+        f"{file} explains a column that is not recoded: {column!r}"
         for column in sorted(set(published.meanings) - recoded)
     ]
     for domain in published.domains:
         if domain.column in recoded:
-            faults += _explained_faults(domain, published.meanings.get(domain.column, {}))
+            faults += _explained_faults(file, domain, published.meanings.get(domain.column, {}))
     return faults
 
 
-def _explained_faults(domain: Domain, explained: Mapping[str, Meaning]) -> Iterator[str]:
+def _explained_faults(file: str, domain: Domain, explained: Mapping[str, Meaning]) -> Iterator[str]:
     shown = set(domain.texts.tolist())
     n_unexplained, n_extra = len(shown - set(explained)), len(set(explained) - shown)
     if n_unexplained:
         yield (
-            f"labels.json does not explain {n_unexplained} of the {len(shown)} labels of column "
+            f"{file} does not explain {n_unexplained} of the {len(shown)} labels of column "
             f"{domain.column!r}"
         )
     if n_extra:
-        yield f"labels.json explains {n_extra} unused labels of column {domain.column!r}"
+        yield f"{file} explains {n_extra} unused labels of column {domain.column!r}"
     n_wrong = sum(not _says(label, meaning) for label, meaning in explained.items())
     if n_wrong:
-        yield f"labels.json gives {n_wrong} labels of column {domain.column!r} another meaning"
+        yield f"{file} gives {n_wrong} labels of column {domain.column!r} another meaning"
 
 
 def _says(label: str, meaning: Meaning) -> bool:
@@ -201,25 +202,25 @@ def _is_set(label: str, meaning: Meaning) -> bool:
 def _cut_faults(
     manifest: Manifest, rows: Rows, meanings: Mapping[str, Mapping[str, Meaning]]
 ) -> list[str]:
-    """Compare the labels of columns cut into intervals with `labels.json`.
+    """Compare the labels of columns cut into intervals with their file.
 
     Other columns of a suppressed release show values, or `*`: neither is a label.
     """
     stated = manifest.parameters.get("discretise")
     cut = set(stated) if isinstance(stated, dict) else set()
+    file = manifest.labels_file
     faults = [
-        f"labels.json explains a column that is not cut into intervals: {column!r}"
+        f"{file} explains a column that is not cut into intervals: {column!r}"
         for column in sorted(set(meanings) - cut)
     ]
     for domain in rows.domains:
         explained = set(meanings.get(domain.column, {}))
         if domain.column in cut and explained != set(domain.texts.tolist()):
             faults.append(
-                f"labels.json does not explain exactly the labels that column {domain.column!r} "
-                "shows"
+                f"{file} does not explain exactly the labels that column {domain.column!r} shows"
             )
     return faults + [
-        f"labels.json gives a label of column {column!r} an interval that it does not lie in"
+        f"{file} gives a label of column {column!r} an interval that it does not lie in"
         for column, labels in meanings.items()
         if not all(map(_lies_within, labels, labels.values()))
     ]
@@ -249,7 +250,8 @@ def hierarchy_faults(folder: Path, published: Published) -> list[str]:
         path = folder / name
         if path.exists():
             meanings = published.meanings.get(domain.column, {})
-            faults += [f"{name} {fault}" for fault in _file_faults(path, domain, meanings)]
+            found = _file_faults(path, domain, meanings)
+            faults += [f"{name} {fault}" for fault in found]
     return faults
 
 
@@ -271,7 +273,7 @@ def _file_faults(path: Path, domain: Domain, meanings: Mapping[str, Meaning]) ->
     if set(leaves) - shown:
         yield f"has rows for {len(set(leaves) - shown)} labels that occur nowhere in the release"
     if any(True for _ in _contradictions(rows, meanings)):
-        yield "contradicts labels.json"
+        yield "contradicts the labels"
 
 
 def _contradictions(

@@ -13,7 +13,6 @@ that it does not state.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,6 @@ import numpy as np
 
 from shoal.core.arrays import Codes, Counts
 from shoal.core.domain import Domain, Role
-from shoal.core.findings import Findings
 from shoal.core.manifest import Manifest, Meaning
 from shoal.core.release import Published
 from shoal.core.shapes import BUCKET, COUNT
@@ -33,10 +31,11 @@ from shoal.engines.limits import Limits
 from shoal.engines.sql.domains import SQL_TYPES
 from shoal.engines.sql.staged_files import StagedFiles
 from shoal.hierarchies.rows import rows_text
+from shoal.release.labels import labels_text
 from shoal.release.opened import Making, Release, hierarchy_file
 from shoal.release.people_at_risk import AtRisk
 from shoal.release.record import Audit
-from shoal.release.scanning import refuse_leaking
+from shoal.release.scanning import LeakScan
 from shoal.release.witnesses import known_to_maker
 from shoal.report.codebook import codebook, ddi_codebook
 from shoal.report.internal_report import Evidence, internal_report
@@ -52,7 +51,7 @@ MANIFEST = "manifest.json"
 DUCKDB_VIEWS = "views.duckdb.sql"
 POSTGRES_VIEWS = "views.postgres.sql"
 # The version of the renderer of public documents; another version may write other bytes.
-DOCUMENTS_VERSION = 3
+DOCUMENTS_VERSION = 4
 _MOST_CORRELATED = 100_000
 
 _POSTGRES_TYPES = {
@@ -112,7 +111,7 @@ def _carried(domain: Domain, codes: Codes, counts: Counts) -> dict[str, int]:
 
 
 def public_documents(
-    release: Release, making: Making, counted: Counted, findings: Sequence[Findings]
+    release: Release, making: Making, counted: Counted, scan: LeakScan
 ) -> dict[str, str]:
     """Return every public file that is text, by its name, except the manifest.
 
@@ -125,13 +124,11 @@ def public_documents(
         hierarchy_file(column): rows_text(rows) for column, rows in making.hierarchies.items()
     }
     bare = documents_of(*_skeleton(manifest, release.meanings), replace(counted, values={}))
-    refuse_leaking(texts, bare, release, making, counted.values, findings)
+    scan.refuse_leaking(manifest, texts, bare)
     return texts
 
 
-def manifest_text(
-    release: Release, making: Making, counted: Counted, findings: Sequence[Findings]
-) -> str:
+def manifest_text(release: Release, scan: LeakScan) -> str:
     """Return the manifest, once it states the digests of all other files.
 
     Raises `GuaranteeError` as `public_documents` does.
@@ -139,8 +136,7 @@ def manifest_text(
     manifest = release.manifest
     bare, _ = _skeleton(manifest, release.meanings)
     text = manifest.to_json()
-    texts, ours = {MANIFEST: text}, {MANIFEST: bare.to_json()}
-    refuse_leaking(texts, ours, release, making, counted.values, findings)
+    scan.refuse_leaking(manifest, {MANIFEST: text}, {MANIFEST: bare.to_json()})
     return text
 
 
@@ -150,21 +146,14 @@ def documents_of(
     """Return the public documents, made only of what is public."""
     names = [column.name for column in manifest.columns if column.name in meanings]
     told = {name: meanings[name] for name in names}
+    has_text = meanings and manifest.labels_file == LABELS
     return {
-        **({LABELS: _labels(meanings)} if meanings else {}),
+        **({LABELS: labels_text(meanings)} if has_text else {}),
         CODEBOOK: codebook(manifest, told),
         DDI: ddi_codebook(manifest, told, counted.values),
         REPORT: public_report(manifest, told, counted.bucket_sizes),
         **view_files(manifest),
     }
-
-
-def _labels(meanings: Mapping[str, Mapping[str, Meaning]]) -> str:
-    stated = {
-        column: {label: meaning.to_dict() for label, meaning in labels.items()}
-        for column, labels in meanings.items()
-    }
-    return json.dumps(stated, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _skeleton(

@@ -30,7 +30,7 @@ from shoal.core.declared import parameters_of
 from shoal.core.display import printable
 from shoal.core.domain import Role
 from shoal.core.guarantees import Guarantee, MConfidentiality
-from shoal.core.manifest import FORMAT_VERSION, FORMATS, Manifest
+from shoal.core.manifest import FORMATS, LABELS_IN_PARQUET, PLAIN_VERSION, Manifest
 from shoal.core.release import Published
 from shoal.core.shapes import BUCKET, COUNT
 from shoal.engines.files import digest
@@ -49,12 +49,12 @@ from shoal.release.documents import (
     documents_of,
     view_files,
 )
+from shoal.release.labels import labels_digest, version_for
 from shoal.release.opened import Release, hierarchy_file
 from shoal.report.codebook import DDI_NAMESPACE
 from shoal.report.markup import POLICY, STYLE
 
 _VIEWS = (DUCKDB_VIEWS, POSTGRES_VIEWS)
-# A file that is neither a data file, a hierarchy nor named here is not published.
 _DOCUMENTS = (LABELS, CODEBOOK, DDI, REPORT, *_VIEWS)
 _WITNESS = re.compile(r"[a-z_]{1,40}\.(json|parquet|toml)")
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -72,6 +72,8 @@ def manifest_faults(manifest: Manifest) -> list[str]:
             f"{_shown(name)} is not a file that a {manifest.shape} release has"
             for name in sorted(set(manifest.files) - allowed)
         ]
+    if manifest.version == LABELS_IN_PARQUET and manifest.labels_file not in manifest.files:
+        faults.append(f"format version {manifest.version} is that of releases with labels.parquet")
     if not manifest.guarantees:
         faults.append("the manifest states no guarantee")
     if manifest.statements != tuple(guarantee.statement for guarantee in manifest.guarantees):
@@ -149,7 +151,8 @@ def _public_names(manifest: Manifest) -> set[str]:
         # Labels of intervals follow no hierarchy.
         columns = ()
     data = {f"{name}.{manifest.format}" for name in manifest.data_names}
-    documents = set(_DOCUMENTS) - set(() if manifest.shape.numbers_buckets else _VIEWS)
+    views = _VIEWS if manifest.shape.numbers_buckets else ()
+    documents = {CODEBOOK, DDI, REPORT, manifest.labels_file, *views}
     return data | documents | {hierarchy_file(column) for column in columns}
 
 
@@ -253,39 +256,47 @@ def written_faults(release: Release, folder: Path) -> tuple[list[str], tuple[str
     """
     published = release.published
     faults = [*_document_faults(folder, published), *hierarchy_faults(folder, published)]
-    further, notes = _form_of_data(release, folder)
-    version = release.manifest.documents
-    if version != DOCUMENTS_VERSION:
-        notes.insert(0, f"documents not checked (version {version})")
+    further, notes = _form_of_tables(release, folder)
+    manifest = release.manifest
+    if manifest.documents != DOCUMENTS_VERSION:
+        notes.insert(0, f"documents not checked (version {manifest.documents})")
+    elif manifest.version != version_for(release.meanings):
+        faults.append(f"{manifest.labels_file} is not the form for as many labels as there are")
     return faults + further, tuple(notes)
 
 
-def _form_of_data(release: Release, folder: Path) -> tuple[list[str], list[str]]:
-    """Compare the form of data files with the form that this version writes."""
-    manifest, faults = release.manifest, []
-    if manifest.version < FORMAT_VERSION:
-        return [], [f"order and form of lines not checked (format version {manifest.version})"]
-    if manifest.format == "parquet":
-        paths = [folder / f"{name}.parquet" for name in manifest.data_names]
-        faults = [fault for path in paths for fault in parquet_faults(release.files, path)]
-        if faults or not are_written_alike(release.files, paths):
-            return faults, ["form of Parquet files not checked (written by another DuckDB)"]
-    return _changed(release), []
-
-
-def _changed(release: Release) -> list[str]:
-    """Find data files that hold more than their content, or hold it in another order."""
+def _form_of_tables(release: Release, folder: Path) -> tuple[list[str], list[str]]:
+    """Compare the form of data files, and of labels in Parquet, with what this version writes."""
     manifest = release.manifest
-    faults = []
-    for name in manifest.data_names:
-        file = f"{name}.{manifest.format}"
-        written = rewritten_digest(release.files, name, manifest, release.meanings)
+    if manifest.version < PLAIN_VERSION:
+        return [], [f"order and form of lines not checked (format version {manifest.version})"]
+    tables = {f"{name}.{manifest.format}": name for name in manifest.data_names}
+    names = [*tables, *([manifest.labels_file] if manifest.version == LABELS_IN_PARQUET else [])]
+    paths = [folder / name for name in names if name.endswith(".parquet")]
+    faults = [fault for path in paths for fault in parquet_faults(release.files, path)]
+    notes = []
+    if paths and (faults or not are_written_alike(release.files, paths)):
+        names = [name for name in names if not name.endswith(".parquet")]
+        notes = ["form of Parquet files not checked (written by another DuckDB)"]
+    return faults + list(_changed(release, {name: tables.get(name) for name in names})), notes
+
+
+def _changed(release: Release, names: Mapping[str, str | None]) -> Iterator[str]:
+    """Find files that hold more than their content, or hold it in another order.
+
+    `names` has the name of the data file without its ending, or None for the labels.
+    """
+    manifest, meanings = release.manifest, release.meanings
+    for file, name in names.items():
+        if name is None:
+            written = labels_digest(release.files.engine, meanings)
+        else:
+            written = rewritten_digest(release.files, name, manifest, meanings)
         if written != manifest.files[file]:
-            faults.append(
+            yield (
                 f"{file} is not written as Shoal writes it: its lines have another order, or it "
                 "holds more than its lines"
             )
-    return faults
 
 
 _TAGS = frozenset(

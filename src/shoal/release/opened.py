@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.core.display import Displayed, Section
-from shoal.core.documents import parse_json, read_whole, read_whole_text
+from shoal.core.documents import read_whole_text
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.findings import Findings
 from shoal.core.levelled import at_levels
@@ -28,6 +28,7 @@ from shoal.engines.sql.published_files import PublishedFiles, open_files
 from shoal.engines.sql.table import EngineTable
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.levels import attacked_at_levels
+from shoal.release.labels import read_meanings
 
 if TYPE_CHECKING:
     import pandas
@@ -379,7 +380,7 @@ def open_release(
         raise DataError(f"There is no internal folder {found}.")
     return Release(
         manifest=manifest,
-        meanings=read_meanings(folder),
+        meanings=read_meanings(folder, manifest, engine, is_trusted=is_trusted),
         files=files,
         folder=folder,
         internal=found if found.is_dir() else None,
@@ -418,23 +419,6 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(
             f"{folder} is not a release: it has no manifest.json that can be read.",
             hint="name the folder that `shoal publish` or Release.write made.",
-        ) from None
-
-
-def read_meanings(folder: Path) -> dict[str, dict[str, Meaning]]:
-    """Read `labels.json` of a release folder: the meaning of each label, by column."""
-    path = folder / "labels.json"
-    if not path.exists():
-        return {}
-    try:
-        stated = parse_json(read_whole(path))
-        return {
-            column: {label: Meaning.from_dict(meaning) for label, meaning in labels.items()}
-            for column, labels in stated.items()
-        }
-    except (OSError, ValueError, AttributeError, TypeError):
-        raise DataError(
-            "labels.json cannot be read.", hint="was it changed after it was sealed?"
         ) from None
 
 

@@ -28,7 +28,7 @@ from shoal.core.domain import ColumnType
 from shoal.core.errors import DataError
 from shoal.core.findings import Findings
 from shoal.core.levels import EVERY_VALUE
-from shoal.core.manifest import FORMAT_VERSION, INTERNAL_SUFFIX, Manifest
+from shoal.core.manifest import INTERNAL_SUFFIX, Manifest
 from shoal.core.measure import Measured
 from shoal.core.private_cells import HiddenCells
 from shoal.core.registry import snake_case
@@ -204,7 +204,7 @@ def record_of(
     """
     manifest, scan = release.manifest, making.table.scan
     record = {
-        "format_version": FORMAT_VERSION,
+        "format_version": manifest.version,
         "secret": making.secret.reveal(),
         "test": making.secret.is_test,
         "source": {"name": scan.name, "sha256": scan.digest, "rows": making.table.n_rows},

@@ -15,16 +15,19 @@ from pathlib import Path
 from shoal.core.findings import Findings
 from shoal.core.manifest import INTERNAL_SUFFIX, Manifest
 from shoal.engines.sql.survey import texts_in_source
+from shoal.release.labels import label_texts
 from shoal.release.opened import PLACEMENT, Making, Release
 from shoal.release.record import earlier_digests
 from shoal.report.codebook import describe, left_out, level_labels
 from shoal.report.leak_scan import (
+    Remainder,
     Unpublishable,
     candidates,
     forms,
     pieces,
     refuse_leaks,
     remainder,
+    remainder_of_texts,
 )
 from shoal.report.risk import (
     BELIEFS_BY_BUCKET,
@@ -39,38 +42,61 @@ _INTERNAL = ("record.json", "risk.parquet", PLACEMENT, f"{INTERNAL_SUFFIX}/")
 _FEWEST_DIGITS = 3
 
 
-def refuse_leaking(
-    texts: Mapping[str, str],
-    bare: Mapping[str, str],
-    release: Release,
-    making: Making,
-    values: Mapping[str, Mapping[str, int]],
-    findings: Sequence[Findings],
-) -> None:
-    """Raise `GuaranteeError` if a public file would hold something that must not be published.
+class LeakScan:
+    """The search of the public files of one release.
 
-    `texts` are the public files that are text, by name. `bare` are the same files of a release in
-    which names and labels mean nothing: what these hold is ours. `values` counts the rows of the
-    release that carry each value, by column. The error names the file and the kinds of things,
-    never the things.
+    Parameters
+    ----------
+    release, making
+        The release as it is about to be written, and what only its maker knows.
+    values
+        The number of rows of the release that carry each value, by column.
+    findings
+        What attacks found.
     """
-    manifest = release.manifest
-    rare, frequent = _rare_and_frequent(manifest, release, making)
-    unpublishable = _unpublishable(manifest, release, making, values, rare)
-    told = frozenset(figure for found in findings for figure in _told(found))
-    expected = _expected(manifest, release, making, values, frequent)
-    known = forms(expected)
-    left = {
-        name: remainder(text, known | forms(pieces(bare.get(name, ""), name)), name)
-        for name, text in texts.items()
-    }
-    wanted = frozenset().union(*map(candidates, left.values()))
-    keys, identifying = _held(making, manifest, wanted)
-    unpublishable = replace(unpublishable, keys=keys, values=identifying, findings=told)
-    stated = (*manifest.files.values(), *manifest.witnesses.values())
-    digests = {*stated, *earlier_digests(manifest)}
-    for name, one in left.items():
-        refuse_leaks(name, one, unpublishable, digests)
+
+    def __init__(
+        self,
+        release: Release,
+        making: Making,
+        values: Mapping[str, Mapping[str, int]],
+        findings: Sequence[Findings],
+    ) -> None:
+        manifest = release.manifest
+        self._making, self._meanings = making, release.meanings
+        rare, frequent = _rare_and_frequent(manifest, release, making)
+        told = frozenset(figure for found in findings for figure in _told(found))
+        self._unpublishable = _unpublishable(manifest, release, making, values, rare, told)
+        self._known = forms(_expected(manifest, release, making, values, frequent))
+
+    def refuse_leaking(
+        self, manifest: Manifest, texts: Mapping[str, str], bare: Mapping[str, str]
+    ) -> None:
+        """Raise `GuaranteeError` if a public file would hold something that must not be published.
+
+        `texts` are public files that are text, by name, and the manifest may state digests. `bare`
+        are the same files of a release in which names and labels mean nothing: what these hold is
+        ours. The error names the file and the kinds of things, never the things.
+        """
+        left = {
+            name: remainder(text, self._known | forms(pieces(bare.get(name, ""), name)), name)
+            for name, text in texts.items()
+        }
+        self._refuse(manifest, left)
+
+    def refuse_labels(self, manifest: Manifest) -> None:
+        """Raise `GuaranteeError` if labels that are no text would hold such a thing."""
+        texts = label_texts(self._meanings)
+        self._refuse(manifest, {manifest.labels_file: remainder_of_texts(texts, self._known)})
+
+    def _refuse(self, manifest: Manifest, left: Mapping[str, Remainder]) -> None:
+        wanted = frozenset().union(*map(candidates, left.values()))
+        keys, identifying = _held(self._making, manifest, wanted)
+        held = Unpublishable(keys=keys, values=identifying)
+        stated = (*manifest.files.values(), *manifest.witnesses.values())
+        digests = {*stated, *earlier_digests(manifest)}
+        for name, one in left.items():
+            refuse_leaks(name, one, self._unpublishable, digests, held)
 
 
 def _held(
@@ -95,6 +121,7 @@ def _unpublishable(
     making: Making,
     values: Mapping[str, Mapping[str, int]],
     rare: Collection[str],
+    findings: Collection[str],
 ) -> Unpublishable:
     schema, scan = making.table.schema, making.table.scan
     shown = {column.name for column in manifest.columns}
@@ -106,6 +133,7 @@ def _unpublishable(
         secrets=(making.secret.reveal(), *digest),
         # The manifest names witnesses, with their digests.
         internal=(*(set(_INTERNAL) - set(manifest.witnesses)), *_paths(scan.name)),
+        findings=findings,
         fewest=manifest.least_named,
     )
 
@@ -184,7 +212,7 @@ def _expected(
         # Bounds are declared, or so round that they name nobody.
         expected |= {f"Levels of {level.column}", *level.bounds, *level_labels(manifest, level)}
     for labels in release.meanings.values():
-        expected.add(left_out(len(labels)))
+        expected.add(left_out(len(labels), manifest))
         for label, meaning in labels.items():
             unnamed = replace(meaning, members=frozenset()) if meaning.members else meaning
             told = describe(unnamed)

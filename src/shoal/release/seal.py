@@ -15,7 +15,7 @@ from pathlib import Path
 from shoal.core.documents import sync
 from shoal.core.errors import DataError, GuaranteeError, ParameterError
 from shoal.core.findings import Findings, about_everybody
-from shoal.core.manifest import FORMATS
+from shoal.core.manifest import FORMATS, LABELS_IN_PARQUET
 from shoal.core.measure import Measured
 from shoal.core.private_cells import HiddenCells
 from shoal.engines.files import digest
@@ -30,11 +30,13 @@ from shoal.release.documents import (
     public_documents,
     steward_report,
 )
+from shoal.release.labels import version_for, write_labels
 from shoal.release.opened import PLACEMENT, Making, Release, forget_counts, open_release, path_of
 from shoal.release.people import TUPLES
 from shoal.release.people_at_risk import AtRisk, people_at_risk, write_risk
 from shoal.release.placing import Place, claimed
 from shoal.release.record import NO_AUDIT, RECORD, Audit, record_of
+from shoal.release.scanning import LeakScan
 from shoal.release.verify import Status, too_large, verify_opened
 from shoal.release.witnesses import EARLIER, seal_witnesses
 
@@ -165,15 +167,20 @@ def _write_public(
         release.manifest,
         format=ending,
         is_sealed=audit.accepted is not None or not release.manifest.is_test,
+        version=version_for(release.meanings),
         documents=DOCUMENTS_VERSION,
         remarks=making.plan.remarks,
     )
     stated = replace(release, manifest=manifest)
-    for name, text in public_documents(stated, making, counted, audit.findings).items():
+    scan = LeakScan(stated, making, counted.values, audit.findings)
+    for name, text in public_documents(stated, making, counted, scan).items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write_text(folder / name, text)
+    if manifest.version == LABELS_IN_PARQUET:
+        scan.refuse_labels(manifest)
+        write_labels(files.engine, release.meanings, folder / manifest.labels_file)
     stated = replace(release, manifest=replace(manifest, files=digests_of(folder)))
-    text = manifest_text(stated, making, counted, audit.findings)
+    text = manifest_text(stated, scan)
     _write_text(folder / MANIFEST, text)
     return stated
 

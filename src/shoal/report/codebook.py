@@ -8,6 +8,7 @@ schema of the DDI Alliance.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from shoal.core.shapes import BUCKET, COUNT
 from shoal.report.markup import inert, markdown_text
 
 DDI_NAMESPACE = "ddi:codebook:2_5"
-# Of a column; more are of no use to a reader, and a program reads `labels.json`.
+# Of a column; more are of no use to a reader, and a program reads the file of labels.
 MOST_LABELS = 500
 _MOST_VALUES = 1000
 _OWN = {
@@ -50,7 +51,7 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         *_about(manifest),
         "## How to read the files",
         "",
-        manifest.shape.words.reading,
+        manifest.reading,
         "",
         ENCODING,
         "",
@@ -79,25 +80,19 @@ def codebook(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) 
         lines += ["", f"## Labels of {inert(column)}", "", "| label | meaning |", "|---|---|"]
         lines += [
             f"| {inert(label) or '(empty text)'} | {inert(describe(meaning, order))} |"
-            for label, meaning in labels_in_order(labels, order)[:MOST_LABELS]
+            for label, meaning in first_labels(labels, order)
         ]
-        lines += ["", left_out(len(labels))] if len(labels) > MOST_LABELS else []
+        lines += ["", left_out(len(labels), manifest)] if len(labels) > MOST_LABELS else []
     if manifest.is_test:
         lines += ["", TEST_RELEASE]
     return "\n".join(lines) + "\n"
 
 
-def left_out(n_labels: int) -> str:
-    """Return the sentence that follows the list of a column's labels if it does not have all.
-
-    Examples
-    --------
-    >>> left_out(12_345)
-    'These are the first 500 of 12,345 labels; labels.json contains all of them.'
-    """
+def left_out(n_labels: int, manifest: Manifest) -> str:
+    """Return the sentence that follows the list of a column's labels if it does not have all."""
     return (
-        f"These are the first {MOST_LABELS} of {n_labels:,} labels; labels.json contains all "
-        "of them."
+        f"These are the first {MOST_LABELS} of {n_labels:,} labels; {manifest.labels_file} "
+        "contains all of them."
     )
 
 
@@ -195,10 +190,10 @@ def headline(manifest: Manifest) -> str:
     return f"{str(manifest.shape).capitalize()} release, {made}: {manifest.extent}."
 
 
-def labels_in_order(
+def first_labels(
     labels: Mapping[str, Meaning], order: Sequence[str] = ()
 ) -> list[tuple[str, Meaning]]:
-    """Return labels and meanings in the order in which they are read.
+    """Return the labels that documents list, with meanings, in the order in which they are read.
 
     `order` has the values of an ordered column, from lowest to highest.
     """
@@ -206,10 +201,10 @@ def labels_in_order(
 
     def place(entry: tuple[str, Meaning]) -> tuple[tuple[float, ...], str]:
         label, meaning = entry
-        ranks = sorted(rank[text] for text in meaning.members if text in rank)
+        ranks = sorted(rank[text] for text in meaning.members if text in rank) if rank else ()
         return tuple(ranks) or (_start(meaning),), label
 
-    return sorted(labels.items(), key=place)
+    return heapq.nsmallest(MOST_LABELS, labels.items(), key=place)
 
 
 def _start(meaning: Meaning) -> float:
@@ -289,7 +284,7 @@ def _study(root: Element, manifest: Manifest) -> None:
     study = SubElement(root, "stdyDscr")
     _citation(study, manifest, about)
     information = SubElement(study, "stdyInfo")
-    reading = _plain(manifest.shape.words.reading)
+    reading = _plain(manifest.reading)
     _text(information, "abstract", f"{headline(manifest)} {reading}")
     if "purpose" in about:
         _text(information, "abstract", about["purpose"], contentType="purpose")
@@ -350,7 +345,7 @@ def _variable(
     _text(variable, "txt", told)
     if labels is not None:
         order = column.order or ()
-        for label, meaning in labels_in_order(labels, order)[:MOST_LABELS]:
+        for label, meaning in first_labels(labels, order):
             _category(variable, label, describe(meaning, order))
     else:
         _values(variable, column, counts, manifest.least_named)
@@ -358,7 +353,7 @@ def _variable(
         _category(variable, SUPPRESSED, "suppressed", is_missing=True)
     SubElement(variable, "varFormat", {"type": "numeric" if is_numeric else "character"})
     if labels is not None and len(labels) > MOST_LABELS:
-        _text(variable, "notes", left_out(len(labels)))
+        _text(variable, "notes", left_out(len(labels), manifest))
 
 
 def _n_levels(level: Level) -> str:

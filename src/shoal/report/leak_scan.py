@@ -95,6 +95,9 @@ class Unpublishable:
         return {kind: frozenset(map(str.lower, forms(terms))) for kind, terms in kinds.items()}
 
 
+_NOTHING = Unpublishable()
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Remainder:
     """A text and what is left of it without the pieces that may stand there."""
@@ -129,13 +132,18 @@ def leaks(
 
 
 def _leaks_of(
-    left: Remainder, unpublishable: Unpublishable, digests: Collection[str]
+    left: Remainder,
+    unpublishable: Unpublishable,
+    digests: Collection[str],
+    held: Unpublishable = _NOTHING,
 ) -> tuple[str, ...]:
     rest = left.rest
     lowered = [piece.lower() for piece in rest]
     runs, entries = _runs(lowered), _entries(lowered)
     found = [
-        kind for kind, terms in unpublishable.forms.items() if _holds_any(runs, entries, terms)
+        kind
+        for kind, terms in unpublishable.forms.items()
+        if any(_holds_any(runs, entries, given) for given in (terms, held.forms[kind]))
     ]
     if any(_is_told_of_few(piece, unpublishable.fewest) for piece in rest):
         found.append("a count of too few people")
@@ -166,7 +174,16 @@ def remainder(text: str, known: Collection[str], name: str = "") -> Remainder:
 
     `known` are the `forms` of what is expected. The name of the file gives its format.
     """
-    unknown = set(pieces(text, name)).difference(known)
+    return _without(known, set(pieces(text, name)), text)
+
+
+def remainder_of_texts(texts: Collection[str], known: Collection[str]) -> Remainder:
+    """Return what is left of a table of texts without those that are known."""
+    return _without(known, set(texts), "\n".join(texts))
+
+
+def _without(known: Collection[str], found: set[str], text: str) -> Remainder:
+    unknown = found.difference(known)
     parts = {part for piece in unknown for part in _unexpected(piece, known) if part}
     return Remainder(text=text, rest=tuple(parts))
 
@@ -198,14 +215,19 @@ def is_distinctive(text: str) -> bool:
 
 
 def refuse_leaks(
-    name: str, left: Remainder, unpublishable: Unpublishable, digests: Collection[str] = ()
+    name: str,
+    left: Remainder,
+    unpublishable: Unpublishable,
+    digests: Collection[str] = (),
+    held: Unpublishable = _NOTHING,
 ) -> None:
     """Raise `GuaranteeError` if a public file would hold something that must not be published.
 
     The error names the file and the kinds of things, never the things. `left` is the `remainder` of
-    the file, the other parameters are those of `leaks`.
+    the file, and `held` are those of its candidates that the table holds; the other parameters are
+    those of `leaks`.
     """
-    found = _leaks_of(left, unpublishable, digests)
+    found = _leaks_of(left, unpublishable, digests, held)
     if found:
         raise GuaranteeError(
             f"{name} would hold {', '.join(found)}; nothing was sealed.",

@@ -1,7 +1,7 @@
 """The public report, `report.html`: what a release is, on one page, and what it means for people.
 
 It contains what the manifest, the labels and the codebook contain, and nothing else: no finding of
-an attack, no mined rule, no value that `labels.json` does not name.
+an attack, no mined rule, no value that the labels do not name.
 
 Singling out, linkability and inference are the risks that European data protection authorities ask
 about: Article 29 Working Party, Opinion 05/2014 on anonymisation techniques, section 2.2.
@@ -26,8 +26,8 @@ from shoal.report.codebook import (
     TEST_RELEASE,
     counted_at,
     describe,
+    first_labels,
     headline,
-    labels_in_order,
     left_out,
     level_labels,
     published_as,
@@ -73,7 +73,7 @@ def public_report(
         Chapter(
             "What was changed",
             [
-                element("p", *_marked(manifest.shape.words.reading)),
+                element("p", *_marked(manifest.reading)),
                 column_table(manifest, meanings),
                 *_slices(manifest),
                 *_drawn(manifest, bucket_sizes),
@@ -234,12 +234,11 @@ def _labels(manifest: Manifest, meanings: Mapping[str, Mapping[str, Meaning]]) -
     orders = {column.name: column.order or () for column in manifest.columns}
     for column, labels in meanings.items():
         order = orders.get(column, ())
-        shown = labels_in_order(labels, order)
-        rows = [(label, describe(meaning, order)) for label, meaning in shown[:MOST_LABELS]]
+        rows = [(label, describe(meaning, order)) for label, meaning in first_labels(labels, order)]
         caption = joined(("Labels of ", value(column)))
         parts.append(table(("label", "meaning"), rows, caption))
-        if len(shown) > MOST_LABELS:
-            parts.append(element("p", left_out(len(shown))))
+        if len(labels) > MOST_LABELS:
+            parts.append(element("p", left_out(len(labels), manifest)))
     return parts
 
 

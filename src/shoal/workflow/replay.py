@@ -21,7 +21,7 @@ import numpy as np
 from shoal.core.arrays import Flags
 from shoal.core.documents import read_whole
 from shoal.core.errors import DataError, EngineError, GuaranteeError, ParameterError
-from shoal.core.manifest import FORMAT_VERSION, About, Manifest
+from shoal.core.manifest import PLAIN_VERSION, About, Manifest
 from shoal.core.method import Method
 from shoal.core.private_cells import HiddenCells
 from shoal.core.progress import Progress, silent
@@ -119,7 +119,7 @@ class ReplayError(GuaranteeError):
         self,
         files: Mapping[str, str],
         warnings: tuple[str, ...],
-        format_version: int = FORMAT_VERSION,
+        format_version: int = PLAIN_VERSION,
         documents: int = DOCUMENTS_VERSION,
     ) -> None:
         self.files = dict(files)
@@ -127,8 +127,8 @@ class ReplayError(GuaranteeError):
         self.details = {"files": self.files, "warnings": list(warnings)}
         others = [name for name, state in files.items() if state != IDENTICAL]
         why = ""
-        if format_version < FORMAT_VERSION:
-            why = _FORMAT_CHANGES.format(format_version, FORMAT_VERSION)
+        if format_version < PLAIN_VERSION:
+            why = _FORMAT_CHANGES.format(format_version, PLAIN_VERSION)
         elif documents != DOCUMENTS_VERSION:
             why = _DOCUMENT_CHANGES.format(documents, DOCUMENTS_VERSION)
         super().__init__(

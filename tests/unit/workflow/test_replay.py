@@ -454,7 +454,7 @@ def test_documents_of_another_version_are_said_to_differ_for_that_reason(sealed,
     with pytest.raises(ReplayError) as caught:
         shoal.replay(path)
     told = str(caught.value)
-    assert "Version 1 of the documents was sealed, and this Shoal writes version 3" in told
+    assert "Version 1 of the documents was sealed, and this Shoal writes version 4" in told
     assert "replay with the versions" in told
 
 
