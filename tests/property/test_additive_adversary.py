@@ -13,13 +13,15 @@ from scipy.optimize import minimize
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
+from shoal.core.kernels import load_plain
 from shoal.core.release import People
 from shoal.foreground.additive import choose_penalty, fit_additive, fold_buckets
 from shoal.foreground.additive_problem import AdditiveProblem
 from shoal.foreground.effects import Effects, Relation
-from shoal.foreground.expectation_maximization import Target
+from shoal.foreground.expectation_maximization import Likelihood, Target
 from shoal.foreground.mining import expose_by
 from shoal.foreground.scene import weigh_jointly
+from shoal.foreground.shapes import Shapes
 from shoal.locating.exposed import Exposed
 
 USUAL = settings(max_examples=200, deadline=None)
@@ -151,14 +153,51 @@ def test_the_gradient_is_that_of_the_likelihood_and_the_prior(drawn):
     target = Target.of(exposed_of(release)[0], [1])
     assume(len(target.carrying_buckets))
     problem = AdditiveProblem.of(target, None, given_relations)
-    at = np.linspace(-1, 1, problem.effects.n_parameters)
-    at[-1] = 0
+    at = np.linspace(-1, 1, problem.effects.n_parameters)[np.newaxis]
+    at[0, -1] = 0
     _, slope = problem.objective(at, 0.7)
-    for place in range(len(at) - 1):
+    for place in range(at.size - 1):
         step = np.zeros_like(at)
-        step[place] = 1e-5
+        step[0, place] = 1e-5
         rise = problem.objective(at + step, 0.7)[0] - problem.objective(at - step, 0.7)[0]
-        assert isclose(slope[place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
+        assert isclose(slope[0, place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
+
+
+@FEW
+@given(drawn=related_releases(), data=st.data())
+def test_kernels_weigh_parts_of_a_release_as_numpy_does(drawn, data):
+    """The height and the slope of several parts at once, compiled and as plain Python."""
+    release, given_relations = drawn
+    target = Target.of(exposed_of(release)[0], [1])
+    assume(len(target.carrying_buckets))
+    whole = AdditiveProblem.of(target, None, given_relations)
+    n_buckets = len(target.n_carrying)
+    part = st.lists(st.booleans(), min_size=n_buckets, max_size=n_buckets)
+    problem = whole.take(np.array([data.draw(part), data.draw(part)]))
+    random = np.random.default_rng(data.draw(st.integers(0, 9)))
+    at = random.normal(size=(2, problem.effects.n_parameters))
+    at[:, 0] *= data.draw(st.sampled_from([1, 5]))
+    at[:, -1] = 0
+    found = [problem.log_likelihoods(at), problem.objective(at, 0.3)[1]]
+    with pytest.MonkeyPatch.context() as patch:
+        kernels = load_plain("shoal.foreground._additive_kernels")
+        for name in ("weigh_rows", "collect"):
+            patch.setattr(f"shoal.foreground.additive_problem.{name}", getattr(kernels, name))
+        plain = [problem.log_likelihoods(at), problem.objective(at, 0.3)[1]]
+    for one, other in zip(found, plain, strict=True):
+        assert np.allclose(one, other, rtol=1e-12, atol=1e-12)
+    shapes, effects = problem.likelihood.shapes, problem.effects
+    for number, parameters in enumerate(at):
+        f = problem.chances(parameters)
+        own = Shapes(
+            shapes.start, shapes.which, shapes.count, shapes.n_carrying, problem.weights[number]
+        )
+        rows = np.append(problem.n_rows[number], 0).astype(np.int64)
+        share, height = Likelihood(own, rows, problem.likelihood.fixed).step(np.append(f, 0.0))
+        assert isclose(found[0][number], height, rel_tol=1e-9, abs_tol=1e-7)
+        slope = effects.collect(problem.n_rows[number] * (f - share[:-1]))
+        slope += 0.3 * effects.form(parameters)[1]
+        assert np.allclose(found[1][number], slope, rtol=1e-8, atol=1e-7)
 
 
 def assert_a_hill_between(problem, ends):

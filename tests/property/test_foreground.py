@@ -32,7 +32,7 @@ from shoal.foreground.effects import relate
 from shoal.foreground.expectation_maximization import Likelihood, Target, expectation_maximization
 from shoal.foreground.law import condition, odds_of, posterior, room_for, weigh_worlds
 from shoal.foreground.mining import expose, expose_by, mine
-from shoal.foreground.optimization import information, invert
+from shoal.foreground.optimization import information
 from shoal.foreground.scoring import score_beliefs
 from shoal.foreground.shapes import Shapes
 from shoal.foreground.solutions import solve
@@ -647,19 +647,19 @@ def test_the_gradient_of_the_additive_model_is_that_of_its_likelihood(release):
     assume(len(target.carrying_buckets))
     problem = AdditiveProblem.of(target, None, relate(exposed.looks, {}))
     n_parameters = problem.effects.n_parameters
-    at = np.linspace(-1, 1, n_parameters)
+    at = np.linspace(-1, 1, n_parameters)[np.newaxis]
     # The last parameter is none.
-    at[-1] = 0
+    at[0, -1] = 0
     height, slope = problem.objective(at, 0.7)
-    assert slope[-1] == 0
+    assert slope[0, -1] == 0
     for place in range(n_parameters - 1):
         step = np.zeros_like(at)
-        step[place] = 1e-5
+        step[0, place] = 1e-5
         rise = problem.objective(at + step, 0.7)[0] - problem.objective(at - step, 0.7)[0]
-        assert isclose(slope[place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
+        assert isclose(slope[0, place], rise / 2e-5, rel_tol=1e-4, abs_tol=1e-5)
     assert np.isfinite(height)
     model, _ = fit_additive(target, penalty=0.7)
-    parameters = np.concatenate([[model.level], *model.effects, [0]])
+    parameters = np.concatenate([[model.level], *model.effects, [0]])[np.newaxis]
     assert np.abs(problem.objective(parameters, 0.7)[1]).max() < 1e-2
 
 
@@ -685,12 +685,10 @@ def test_information_is_that_of_sums_of_independent_rows(release):
         variance = sum(f[row] * (1 - f[row]) for row in rows)
         expected += times * np.outer(with_sum, with_sum) / variance
         seen += times * np.bincount(rows, minlength=len(f))
-    for look, n_others in enumerate(problem.n_rows - seen):
+    for look, n_others in enumerate(problem.n_rows[0] - seen):
         expected += n_others * f[look] * (1 - f[look]) * np.outer(design[look], design[look])
-    found = information(shapes, place, f, problem.n_rows, size)
+    found = information(shapes, place, f, problem.n_rows[0], size)
     assert np.allclose(found, expected)
-    positive = expected + np.eye(size)
-    assert np.allclose(invert(positive) @ positive, np.eye(size), atol=1e-9)
 
 
 @FEW

@@ -60,7 +60,7 @@ def expect(
     which: cython.longlong[::1],
     count: cython.longlong[::1],
     n_carrying: cython.longlong[::1],
-    multiplicity: cython.longlong[::1],
+    multiplicity: cython.longlong[:, ::1],
     odds: cython.double[:, ::1],
     expected: cython.double[:, ::1],
     height: cython.double[::1],
@@ -71,9 +71,10 @@ def expect(
 ) -> None:
     """Sum, at each point, the expected carriers of each class over all buckets.
 
-    A point is a row of `odds`, which are finite and not negative. `expected` receives the number of
-    carriers of each class, and `height` the sum of the logarithms of the weights of all worlds:
-    minus infinity if a bucket is impossible. The invariant of a bucket is that its expected
+    A point is a row of `odds`, which are finite and not negative. `multiplicity` says how often
+    each bucket counts, in one row for all points or in one row per point. `expected` receives the
+    number of carriers of each class, and `height` the sum of the logarithms of the weights of all
+    worlds: minus infinity if a bucket is impossible. The invariant of a bucket is that its expected
     carriers sum to `n_carrying`; the plain twin is `law.condition`, for one point at a time.
 
     Work space, here and below: `many` and the ten rows of `room` have a number per class of a
@@ -82,10 +83,12 @@ def expect(
     its worlds are summed by the integral.
     """
     p: cython.Py_ssize_t
+    row: cython.Py_ssize_t
     for p in range(odds.shape[0]):
+        row = p if multiplicity.shape[0] > 1 else 0
         height[p] = expect_at(
-            start, which, count, n_carrying, multiplicity, odds, expected, p, many, room, table,
-            suffix,
+            start, which, count, n_carrying, multiplicity[row], odds, expected, p, many, room,
+            table, suffix,
         )  # fmt: skip
 
 
@@ -114,10 +117,13 @@ def expect_at(
     total: cython.double
     weight: cython.double
     height: cython.double = 0.0
+    product: cython.double = 1.0
 
     for e in range(expected.shape[1]):
         expected[p, e] = 0.0
     for b in range(n_carrying.shape[0]):
+        if multiplicity[b] == 0:
+            continue
         n = n_carrying[b]
         weight = multiplicity[b]
         if n == 1:
@@ -125,7 +131,14 @@ def expect_at(
             for e in range(start[b], start[b + 1]):
                 total += count[e] * odds[p, which[e]]
             if total > 0:
-                height += weight * log(total)
+                # A logarithm of a product costs less than one of each factor.
+                if multiplicity[b] == 1 and 1e-100 < total < 1e100:
+                    product *= total
+                    if not 1e-100 < product < 1e100:
+                        height += log(product)
+                        product = 1.0
+                else:
+                    height += weight * log(total)
                 total = weight / total
                 for e in range(start[b], start[b + 1]):
                     expected[p, which[e]] += count[e] * odds[p, which[e]] * total
@@ -150,7 +163,7 @@ def expect_at(
             if odds[p, which[e]] > 0:
                 expected[p, which[e]] += weight * count[e] * room[1, k]
                 k += 1
-    return height
+    return height + log(product)
 
 
 def weigh_each(

@@ -33,10 +33,8 @@ import numpy as np
 from shoal.core.arrays import Codes, Floats, Words
 from shoal.foreground.additive_problem import AdditiveProblem
 from shoal.foreground.effects import Relation, relate
-from shoal.foreground.expectation_maximization import Likelihood, Target
+from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.mining import Exposure
-from shoal.foreground.optimization import Divide, descend
-from shoal.foreground.shapes import Shapes
 
 PENALTY = 1.0
 """The penalty if there are too few buckets to choose one: factors beyond e^2 are surprising."""
@@ -124,7 +122,7 @@ def fit_additive(
         relations = relate(target.exposed.looks, {})
     problem = AdditiveProblem.of(target, prior, relations)
     if not len(target.carrying_buckets):
-        return _without_carriers(problem), problem.expose(np.zeros(len(problem.n_rows)))
+        return _without_carriers(problem), problem.expose(np.zeros(len(problem.offset)))
     begin, table = problem.alike(), None
     if penalty is None:
         begin, table = choose_penalty(problem, begin)
@@ -132,12 +130,12 @@ def fit_additive(
     parameters, n_steps, is_converged = problem.solve(
         penalty, begin, tolerance=_FLAT * max(float(target.n_carrying.sum()), 1.0)
     )
-    f = problem.chances(parameters)
+    (f,), (height,) = problem.chances(parameters), problem.log_likelihoods(parameters)
     model = AdditiveModel(
-        float(parameters[0]),
-        problem.effects.by_column(parameters),
+        float(parameters[0, 0]),
+        problem.effects.by_column(parameters[0]),
         f,
-        problem.log_likelihood(parameters),
+        float(height),
         n_steps,
         is_converged,
         float(penalty),
@@ -149,7 +147,7 @@ def fit_additive(
 def _without_carriers(problem: AdditiveProblem) -> AdditiveModel:
     """Return the model of a value that nobody carries."""
     none = np.zeros(problem.effects.n_parameters)
-    f = np.zeros(len(problem.n_rows))
+    f = np.zeros(len(problem.offset))
     effects = problem.effects.by_column(none)
     return AdditiveModel(-np.inf, effects, f, 0.0, 0, is_converged=True, penalty=np.inf)
 
@@ -229,22 +227,29 @@ def choose_penalty(
     fewer than two buckets hold a carrier. `start` are the parameters without any effect.
     """
     n_carrying = len(problem.target.carrying_buckets)
-    is_large = n_carrying >= _MANY or len(problem.n_rows) >= _MANY_LOOKS
+    is_large = n_carrying >= _MANY or len(problem.offset) >= _MANY_LOOKS
     n_folds = min(_N_FOLDS_OF_MANY if is_large else _N_FOLDS, n_carrying)
     if n_folds < _FEWEST_FOLDS:
         return start, None
-    folds = _Folds.of(problem, n_folds)
-    at = folds.alike()
-    alike = folds.predict(at)
+    is_held_out = fold_buckets(problem.target, n_folds) == np.arange(n_folds)[:, np.newaxis]
+    fits, held_out = problem.take(~is_held_out), problem.take(is_held_out)
+    at = fits.alike()
+    alike = _predict(held_out, at)
     enough = min(_ENOUGH, _ENOUGH_OF_ALL * abs(float(alike.sum())))
-    f = problem.chances(start)
-    penalties, gains, best, best_at = [np.inf], [np.zeros(n_folds)], 0, start[np.newaxis]
+    penalties, gains, best, best_at = [np.inf], [np.zeros(n_folds)], 0, start
     for penalty in PENALTIES:
         # The penalties decrease, so each fit starts where the previous one ended.
-        divide = problem.plain_divisor(f, penalty, share=1 - 1 / n_folds)
-        at = folds.fit(penalty, at, divide, enough=enough)
+        divide = problem.divisor(at.mean(axis=0, keepdims=True), share=1 - 1 / n_folds)
+        at, _, _ = fits.solve(
+            penalty,
+            at,
+            tolerance=0.0,
+            divide=divide(penalty),
+            max_steps=_MAX_STEPS,
+            enough=enough,
+        )
         penalties.append(penalty)
-        gains.append(folds.predict(at) - alike)
+        gains.append(_predict(held_out, at) - alike)
         if gains[-1].sum() > gains[best].sum():
             best, best_at = len(gains) - 1, at
         elif len(gains) - 1 - best >= _PATIENCE + (best == 0):
@@ -255,79 +260,9 @@ def choose_penalty(
         tuple(float(one.std(ddof=1)) * n_folds**0.5 for one in gains),
         n_folds,
     )
-    return best_at.mean(axis=0), table
+    return best_at.mean(axis=0, keepdims=True), table
 
 
-@dataclass(frozen=True, eq=False)
-class _Folds:
-    """The buckets without each fold, fitted all at once, and the buckets of each fold.
-
-    Fitting one model per fold in turn would spend most of the time on the overhead of small arrays.
-    So the folds are one likelihood with one class per fold and distinct row.
-    """
-
-    problem: AdditiveProblem
-    fits: tuple[AdditiveProblem, ...]
-    held_out: tuple[AdditiveProblem, ...]
-    likelihood: Likelihood
-    n_rows: Floats
-
-    @classmethod
-    def of(cls, problem: AdditiveProblem, n_folds: int) -> _Folds:
-        fold = fold_buckets(problem.target, n_folds)
-        fits = tuple(problem.take(fold != one) for one in range(n_folds))
-        held_out = tuple(problem.take(fold == one) for one in range(n_folds))
-        shapes = [one.likelihood.shapes for one in fits]
-        n_looks = len(problem.n_rows)
-        n_entries = np.cumsum([0] + [len(one.which) for one in shapes])
-        last = n_folds * n_looks
-        which = [
-            # Excluded rows have the last class in every fold.
-            np.where(one.which == n_looks, last, one.which + number * n_looks)
-            for number, one in enumerate(shapes)
-        ]
-        start = [one.start[:-1] + before for one, before in zip(shapes, n_entries, strict=False)]
-        stacked = Shapes(
-            np.append(np.concatenate(start), n_entries[-1]),
-            np.concatenate(which),
-            np.concatenate([one.count for one in shapes]),
-            np.concatenate([one.n_carrying for one in shapes]),
-            np.concatenate([one.multiplicity for one in shapes]),
-        )
-        n_rows = np.array([one.n_rows for one in fits])
-        fixed = np.append(np.full(last, np.nan), 0.0)
-        total = np.append(n_rows.ravel(), 0.0).astype(np.int64)
-        return cls(problem, fits, held_out, Likelihood(stacked, total, fixed), n_rows)
-
-    def alike(self) -> Floats:
-        """Return the parameters of each fold without any effect."""
-        return np.array([one.alike() for one in self.fits])
-
-    def fit(self, penalty: float, start: Floats, divide: Divide, *, enough: float) -> Floats:
-        """Return the parameters of each fold by a penalty; see `descend`."""
-
-        def objective(flat: Floats) -> tuple[float, Floats]:
-            parameters = flat.reshape(start.shape)
-            f = self.problem.chances(parameters)
-            share, log_likelihood = self.likelihood.step(np.append(f, 0.0))
-            excess = self.n_rows * (f - share[:-1].reshape(f.shape))
-            form, half = self.problem.effects.form(parameters)
-            slope = penalty * half + self.problem.effects.collect(excess)
-            return penalty / 2 * form - log_likelihood, slope.ravel()
-
-        found, _, _ = descend(
-            objective,
-            start.ravel(),
-            lambda slope: divide(slope.reshape(start.shape)).ravel(),
-            tolerance=0.0,
-            max_steps=_MAX_STEPS,
-            enough=enough,
-        )
-        return found.reshape(start.shape)
-
-    def predict(self, parameters: Floats) -> Floats:
-        """Return the log-likelihood of the buckets of each fold."""
-        found = [
-            one.log_likelihood(own) for one, own in zip(self.held_out, parameters, strict=True)
-        ]
-        return np.maximum(found, _LOWEST)
+def _predict(held_out: AdditiveProblem, parameters: Floats) -> Floats:
+    """Return the log-likelihood of the buckets of each fold by parameters of its own."""
+    return np.maximum(held_out.log_likelihoods(parameters), _LOWEST)

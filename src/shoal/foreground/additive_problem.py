@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.foreground._additive_kernels import collect, weigh_rows
+from shoal.foreground._kernels import expect
+from shoal.foreground._linear_kernels import factorize, solve
 from shoal.foreground.effects import Effects, Relation
-from shoal.foreground.expectation_maximization import Likelihood, Target
+from shoal.foreground.expectation_maximization import Likelihood, Mixed, Target
 from shoal.foreground.law import log_odds
 from shoal.foreground.mining import Exposure
-from shoal.foreground.optimization import Divide, descend, information, invert, is_worthwhile
+from shoal.foreground.optimization import Divide, descend, information, is_worthwhile
 
 _MAX_STEPS = 500
 _RARE = 1e-6
@@ -21,15 +25,23 @@ _HUGE = 500.0
 """The largest log odds."""
 _LEAST = 1e-9
 """The least growth of the slope of the level that is assumed."""
+_SURE = 1e-6
+"""Without a prior, the level is fitted so that expected and predicted carriers differ by no more
+than this fraction of those who could be either, even if everybody or nobody carries the value."""
+
+DivideBy = Callable[[float], Divide]
+"""Divides a slope, given the penalty."""
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveProblem:
     """The objective to minimize: the penalty minus the log-likelihood.
 
-    Every distinct row is a class. `n_rows` is the number of rows of each, without excluded ones,
-    and `offset` is added to its log odds. `effects` are the parameters, and the prior that ties
-    them.
+    Every distinct row is a class. There may be several sets of parameters, each for some buckets of
+    the release, all fitted at once; parameters and slopes have one row per set. `weights` says how
+    often a set counts each bucket with a carrier, and `n_rows` how many rows of each class it
+    counts, without excluded ones. `offset` is added to the log odds of a class. `effects` are the
+    parameters, and the prior that ties them.
     """
 
     target: Target
@@ -37,6 +49,7 @@ class AdditiveProblem:
     of_bucket: Codes
     class_of_entry: Codes
     n_rows: Floats
+    weights: Counts
     effects: Effects
     offset: Floats
 
@@ -44,29 +57,42 @@ class AdditiveProblem:
     def of(
         cls, target: Target, prior: Floats | None, relations: Sequence[Relation]
     ) -> AdditiveProblem:
-        """Set up the problem; see `fit_additive`."""
+        """Set up the problem of the whole release; see `fit_additive`."""
         looks = target.exposed.looks
         n_looks = looks.n_cells
         which = target.classes(np.arange(n_looks), n_looks)
         likelihood, of_bucket = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
-        rows = likelihood.n_rows[:-1].astype(np.float64)
+        rows = likelihood.n_rows[np.newaxis, :-1].astype(np.float64)
         offset = np.zeros(n_looks)
         if prior is not None:
             offset = log_odds(np.clip(prior, _RARE, 1 - _RARE))
+        weights = likelihood.shapes.multiplicity[np.newaxis]
         effects = Effects.of(looks, relations)
-        return cls(target, likelihood, of_bucket, which, rows, effects, offset)
+        return cls(target, likelihood, of_bucket, which, rows, weights, effects, offset)
 
     def take(self, is_chosen: Flags) -> AdditiveProblem:
-        """Return the problem of some buckets of the release."""
-        exposed = self.target.exposed
-        kept = is_chosen[exposed.bucket]
-        n_rows = np.bincount(
-            self.class_of_entry[kept], exposed.count[kept], len(self.n_rows) + 1
-        ).astype(np.int64)
-        carrying = np.flatnonzero(is_chosen[self.target.carrying_buckets])
-        shapes, _ = self.likelihood.shapes.take(carrying)
-        likelihood = Likelihood(shapes, n_rows, self.likelihood.fixed)
-        return replace(self, likelihood=likelihood, n_rows=n_rows[:-1].astype(np.float64))
+        """Return the problem of some buckets of the release, one set of parameters per row."""
+        exposed, n_looks = self.target.exposed, len(self.offset)
+        kept = is_chosen[:, exposed.bucket]
+        rows = [
+            np.bincount(self.class_of_entry[own], exposed.count[own], n_looks + 1)[:-1]
+            for own in kept
+        ]
+        weights = is_chosen[:, self.target.carrying_buckets].astype(np.int64)
+        return replace(self, n_rows=np.array(rows, dtype=np.float64), weights=weights)
+
+    @cached_property
+    def _mixed(self) -> tuple[tuple[Codes, Codes, Counts, Counts], Counts, Floats, Floats]:
+        """The buckets of several classes, and for each set how often each of them counts.
+
+        Also the carriers of each class in other buckets, and the logarithm of how many worlds these
+        have.
+        """
+        shapes, n_classes = self.likelihood.shapes, len(self.offset) + 1
+        found = [Mixed.of(replace(shapes, multiplicity=own), n_classes) for own in self.weights]
+        weights = np.stack([one.arrays[4] for one in found])
+        pure = np.stack([one.pure[:-1] for one in found])
+        return found[0].arrays[:4], weights, pure, np.array([one.constant for one in found])
 
     def chances(self, parameters: Floats) -> Floats:
         """Return the probability of each distinct row; one row per set of parameters."""
@@ -74,85 +100,111 @@ class AdditiveProblem:
         f: Floats = 1 / (1 + np.exp(-np.clip(logs, -_HUGE, _HUGE)))
         return f
 
-    def log_likelihood(self, parameters: Floats) -> float:
-        """Return the logarithm of the probability of the buckets' numbers of carriers."""
-        return self.likelihood.step(np.append(self.chances(parameters), 0.0))[1]
+    def log_likelihoods(self, parameters: Floats) -> Floats:
+        """Return the logarithms of the probability of the buckets' numbers of carriers, by set."""
+        return self._slopes(parameters)[0]
 
     def objective(self, parameters: Floats, penalty: float) -> tuple[float, Floats]:
-        """Return the objective and its gradient."""
-        f = self.chances(parameters)
-        share, log_likelihood = self.likelihood.step(np.append(f, 0.0))
+        """Return the objective, summed over all sets, and its gradient."""
+        heights, slopes = self._slopes(parameters)
         form, half = self.effects.form(parameters)
-        slope = penalty * half + self.effects.collect(self.n_rows * (f - share[:-1]))
-        return penalty / 2 * form - log_likelihood, slope
+        return penalty / 2 * form - float(heights.sum()), penalty * half + slopes
+
+    def _slopes(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Return the log-likelihood by each set of parameters, and minus its gradient."""
+        arrays, weights, pure, constant = self._mixed
+        n_sets, n_looks = self.n_rows.shape
+        # The last class is that of rows that cannot be carriers.
+        odds, expected = np.zeros((2, n_sets, n_looks + 1))
+        own, heights = np.empty(n_sets), np.empty(n_sets)
+        slopes = np.zeros(parameters.shape)
+        place, n_rows = self.effects.place, self.n_rows
+        weigh_rows(place, self.offset, parameters, n_rows, pure, _HUGE, odds, own)
+        expect(*arrays, weights, odds, expected, heights, *self.likelihood.room)
+        collect(place, n_rows, odds, expected, pure, slopes)
+        return own + heights + constant, slopes
 
     def alike(self) -> Floats:
         """Return the parameters without any effect: the level alone fits the carriers."""
-        start = np.zeros(self.effects.n_parameters)
-        shapes = self.likelihood.shapes
-        n_carriers = float((shapes.multiplicity * shapes.n_carrying).sum())
-        share = (n_carriers + 0.5) / (float(self.n_rows.sum()) + 1)
-        start[0] = np.log(share / (1 - share)) if not self.offset.any() else 0.0
-        return self._fit_level(start, tolerance=1e-6 * max(n_carriers, 1.0))[0]
+        start = np.zeros((len(self.n_rows), self.effects.n_parameters))
+        n_carriers = (self.weights * self.likelihood.shapes.n_carrying).sum(axis=1)
+        n_rows = np.maximum(self.n_rows.sum(axis=1), 1.0)
+        if self.offset.any():
+            return self._fit_level(start, tolerance=_SURE * max(float(n_carriers.min()), 1.0))[0]
+        share = np.clip(n_carriers / n_rows, _SURE / n_rows, 1 - _SURE)
+        start[:, 0] = np.log(share) - np.log1p(-share)
+        return start
 
     def _fit_level(self, start: Floats, *, tolerance: float) -> tuple[Floats, int, bool]:
-        """Fit the level alone."""
+        """Fit the levels alone."""
 
-        def objective(level: Floats) -> tuple[float, Floats]:
-            height, slope = self.objective(np.append(level, start[1:]), 0.0)
-            return height, slope[:1]
+        def at(levels: Floats) -> Floats:
+            return np.column_stack([levels, start[:, 1:]])
+
+        def objective(levels: Floats) -> tuple[float, Floats]:
+            height, slope = self.objective(at(levels), 0.0)
+            return height, slope[:, 0]
 
         f = self.chances(start)
-        growth = max(float((self.n_rows * f * (1 - f)).sum()), _LEAST)
-        level, n_steps, is_converged = descend(
+        growth = np.maximum((self.n_rows * f * (1 - f)).sum(axis=1), _LEAST)
+        levels, n_steps, is_converged = descend(
             objective,
-            start[:1],
+            start[:, 0],
             lambda slope: slope / growth,
             tolerance=tolerance,
             max_steps=_MAX_STEPS,
         )
-        return np.append(level, start[1:]), n_steps, is_converged
+        return at(levels), n_steps, is_converged
 
     def solve(
-        self, penalty: float, start: Floats, *, tolerance: float, divide: Divide | None = None
+        self,
+        penalty: float,
+        start: Floats,
+        *,
+        tolerance: float,
+        divide: Divide | None = None,
+        max_steps: int = _MAX_STEPS,
+        enough: float = 0.0,
     ) -> tuple[Floats, int, bool]:
         """Find the parameters by a penalty; returns what `descend` returns.
 
         `penalty` is the precision of the prior; if infinite, there are no effects. `divide`
-        defaults to the most precise divisor that is worthwhile here.
+        defaults to the most precise divisor that is worthwhile here. `max_steps` and `enough` are
+        those of `descend`.
         """
         if np.isinf(penalty):
-            return self._fit_level(np.append(start[:1], 0 * start[1:]), tolerance=tolerance)
+            levels = np.column_stack([start[:, 0], np.zeros_like(start[:, 1:])])
+            return self._fit_level(levels, tolerance=tolerance)
         return descend(
             lambda parameters: self.objective(parameters, penalty),
             start,
-            self.divisor(start, penalty) if divide is None else divide,
+            self.divisor(start)(penalty) if divide is None else divide,
             tolerance=tolerance,
-            max_steps=_MAX_STEPS,
+            max_steps=max_steps,
+            enough=enough,
         )
 
-    def divisor(self, parameters: Floats, penalty: float) -> Divide:
-        """Return the function that divides a slope by about how fast slopes grow there."""
-        f = self.chances(parameters)
-        shapes, effects = self.likelihood.shapes, self.effects
-        if not is_worthwhile(shapes, effects.place, effects.n_parameters):
-            return self.plain_divisor(f, penalty)
-        matrix = information(shapes, effects.place, f, self.n_rows, effects.n_parameters)
-        matrix[-1], matrix[:, -1] = 0.0, 0.0
-        matrix += penalty * effects.matrix()
-        matrix[0, 0] += _LEAST
-        inverse = invert(matrix)
-        return lambda slope: np.asarray((inverse * slope).sum(axis=1), dtype=np.float64)
-
-    def plain_divisor(self, f: Floats, penalty: float, share: float = 1.0) -> Divide:
-        """Return a divisor that takes parameters one by one, except those along an order.
+    def divisor(self, parameters: Floats, share: float = 1.0) -> DivideBy:
+        """Return the function that divides a slope by about how fast slopes grow there.
 
         `share` is the fraction of the rows that the likelihood counts.
         """
+        shapes, effects = self.likelihood.shapes, self.effects
+        f = self.chances(parameters).mean(axis=0)
+        rows = self.likelihood.n_rows[:-1].astype(np.float64)
+        if not is_worthwhile(shapes, effects.place, effects.n_parameters):
+            return lambda penalty: self._plain_divisor(share * rows * f * (1 - f), penalty)
+        known = share * information(shapes, effects.place, f, rows, effects.n_parameters)
+        known[-1], known[:, -1] = 0.0, 0.0
+        known[0, 0] += _LEAST
+        return lambda penalty: _dividing_by(known + penalty * effects.matrix())
+
+    def _plain_divisor(self, growth_of_look: Floats, penalty: float) -> Divide:
+        """Return a divisor that takes parameters one by one, except those along an order."""
         from scipy import linalg  # noqa: PLC0415 - it takes long to import
 
         effects = self.effects
-        growth = share * effects.collect(self.n_rows * f * (1 - f))
+        growth = effects.collect(growth_of_look)
         growth = np.maximum(growth + penalty * effects.diagonal(), _LEAST)
         chains = []
         for first, last, weight in effects.chains():
@@ -175,3 +227,17 @@ class AdditiveProblem:
             self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)
         )
         return Exposure.known(self.target, p)
+
+
+def _dividing_by(matrix: Floats) -> Divide:
+    """Return the function that solves the equations of a positive definite matrix."""
+    factor = np.array(matrix, order="C")
+    factorize(factor)
+
+    def divide(slope: Floats) -> Floats:
+        found = slope.copy()
+        for own in found:
+            solve(factor, own)
+        return found
+
+    return divide

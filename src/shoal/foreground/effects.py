@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +27,6 @@ from shoal.core.errors import ParameterError
 from shoal.core.manifest import Meaning
 from shoal.core.tree import Tree
 from shoal.injector.nodes import number_of
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,30 +244,21 @@ class Effects:
             tuple(of_code),
         )
 
-    @cached_property
-    def _designs(self) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """The design matrix of distinct rows by parameters, and its transpose."""
-        from scipy import sparse  # noqa: PLC0415 - it takes long to import
-
-        width = self.place.shape[1]
-        starts = np.arange(0, self.place.size + 1, width)
-        entries = (np.ones(self.place.size), self.place.ravel(), starts)
-        design = sparse.csr_array(entries, shape=(len(self.place), self.n_parameters))
-        return design, design.T.tocsr()
-
     def totals(self, parameters: Floats) -> Floats:
         """Return the sum of the effects of each distinct row, without the level.
 
-        Several sets of parameters may be given as the rows of a matrix, here and in `collect` and
-        `form`.
+        Several sets of parameters may be given as the rows of a matrix, here and in `form`.
         """
-        total: Floats = (self._designs[0] @ parameters.T).T
+        total: Floats = np.zeros((*parameters.shape[:-1], len(self.place)))
+        for own in self.place.T:
+            total += parameters[..., own]
         return total
 
     def collect(self, weights: Floats) -> Floats:
         """Sum weights of distinct rows by parameter; the level collects all of them."""
-        found: Floats = (self._designs[1] @ weights.T).T
-        found[..., 0], found[..., -1] = weights.sum(axis=-1), 0.0
+        each = np.repeat(weights, self.place.shape[1])
+        found = np.bincount(self.place.ravel(), each, self.n_parameters).astype(np.float64)
+        found[0], found[-1] = weights.sum(), 0.0
         return found
 
     def form(self, parameters: Floats) -> tuple[float, Floats]:

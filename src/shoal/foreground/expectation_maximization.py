@@ -125,7 +125,8 @@ class Likelihood:
         if not mixed.is_possible(odds):
             mixed = Mixed.whole(self.shapes, len(self.n_rows))
         expected, height = np.empty(odds.shape), np.empty(len(odds))
-        expect(*mixed.arrays, np.ascontiguousarray(odds), expected, height, *self.room)
+        weights, points = mixed.arrays[4][np.newaxis], np.ascontiguousarray(odds)
+        expect(*mixed.arrays[:4], weights, points, expected, height, *self.room)
         is_pure = mixed.pure > 0
         logs = (mixed.pure[is_pure] * np.log(odds[:, is_pure])).sum(axis=1)
         return expected + mixed.pure, height + mixed.constant + logs

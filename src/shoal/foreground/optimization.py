@@ -30,7 +30,8 @@ from functools import cached_property
 import numpy as np
 
 from shoal.core.arrays import Codes, Flags, Floats
-from shoal.foreground._linear_kernels import factorize, invert_upper, solve
+from shoal.foreground._additive_kernels import inform
+from shoal.foreground._linear_kernels import factorize, solve
 from shoal.foreground.expectation_maximization import Likelihood
 from shoal.foreground.shapes import Shapes
 
@@ -62,7 +63,7 @@ def descend(
     `objective` returns the height and its gradient. `divide` divides a slope by about how fast
     slopes grow with the numbers: by a positive definite matrix. A slope up to `tolerance` counts as
     flat. A step must promise a descent of `enough` to be worth taking; default 0, so that only the
-    slope counts.
+    slope counts. Points may be arrays of any shape.
     """
     point = start
     height, slope = objective(point)
@@ -138,40 +139,20 @@ def information(shapes: Shapes, place: Codes, f: Floats, n_rows: Floats, size: i
     In `shapes`, rows that cannot be carriers have the class after the last. `place` has one row per
     class: the places of its parameters besides the first, the level, which all classes share.
     """
-    # No product of dense matrices: its rounding depends on the number of threads.
-    from scipy import sparse  # noqa: PLC0415 - it takes long to import
-
-    n_classes, width = len(f), place.shape[1] + 1
-    whole = np.column_stack([np.zeros(n_classes, dtype=np.int64), place])
+    n_classes = len(f)
     variance = f * (1 - f)
     is_able = shapes.which < n_classes
-    which, shape = shapes.which[is_able], shapes.shape[is_able]
-    own = variance[which] * shapes.count[is_able]
-    total = np.bincount(shape, own, shapes.n_shapes)
-    rows, columns = np.repeat(shape, width), whole[which].ravel()
-    bound = (shapes.n_shapes, size)
-    covariance = sparse.coo_array((np.repeat(own, width), (rows, columns)), shape=bound).tocsr()
+    own = np.where(is_able, np.append(variance, 0.0)[shapes.which], 0.0) * shapes.count
+    total = np.bincount(shapes.shape, own, shapes.n_shapes)
     weight = shapes.multiplicity / np.maximum(total, np.finfo(np.float64).tiny)
-    found = covariance.T @ sparse.diags_array(weight) @ covariance
     # The values of rows in buckets without a carrier are known.
-    seen = shapes.multiplicity[shape] * shapes.count[is_able]
-    rest = (n_rows - np.bincount(which, seen, n_classes)) * variance
-    starts = np.arange(0, width * n_classes + 1, width)
-    ones = np.ones(width * n_classes)
-    design = sparse.csr_array((ones, whole.ravel(), starts), shape=(n_classes, size))
-    found = found + design.T @ sparse.diags_array(rest) @ design
-    dense: Floats = np.asarray(found.todense(), dtype=np.float64)
-    return dense
-
-
-def invert(matrix: Floats) -> Floats:
-    """Invert a positive definite matrix, with the same rounding on every machine."""
-    factor, root = np.array(matrix, order="C"), np.zeros(matrix.shape)
-    factorize(factor)
-    invert_upper(factor, root)
-    # The inverse of U^T U; the product of libraries rounds differently with their threads.
-    inverse: Floats = np.einsum("ik,jk->ij", root, root)
-    return inverse
+    seen = np.bincount(shapes.which, shapes.multiplicity[shapes.shape] * shapes.count, n_classes)
+    rest = (n_rows - seen[:n_classes]) * variance
+    found, covariance = np.zeros((size, size)), np.zeros(size)
+    touched = np.empty(size, dtype=np.int64)
+    inform(shapes.start, shapes.which, own, weight, place, rest, covariance, touched, found)
+    whole: Floats = found + found.T - np.diag(np.diag(found))
+    return whole
 
 
 # --- maxima and saddle points ---------------------------------------------------------------------
