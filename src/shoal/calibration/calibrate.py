@@ -32,7 +32,7 @@ from scipy.special import fdtri
 
 from shoal.calibration.checked_beliefs import CheckedBeliefs
 from shoal.calibration.table_law import TableLaw, blocks_of
-from shoal.core.arrays import Codes, Counts, Flags
+from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.calibration import (
     Calibration,
     Estimate,
@@ -41,6 +41,7 @@ from shoal.core.calibration import (
     share_interval,
 )
 from shoal.core.cells import Cells, total_by
+from shoal.core.threads import each_of
 
 FEWEST_INFORMATIVE = 30
 """With fewer informative people, nothing can be calibrated."""
@@ -287,20 +288,21 @@ def _by_law(
     sure_of_number = _SURE_OF_NUMBER_OF_MANY + (_SURE_OF_NUMBER - _SURE_OF_NUMBER_OF_MANY) * part
     n_draws = int(np.clip(_MOST_DRAWN // max(len(beliefs.cell), 1), 5, _N_DRAWS))
     above = np.zeros((n_draws, beliefs.n_cells), dtype=bool)
-    for number in range(len(suspicions.about)):
+
+    def likely_of(number: int) -> tuple[CheckedBeliefs, Sequence[Floats]]:
+        """Return the posteriors of one value, by each of the laws that were drawn."""
         own = beliefs.take(np.flatnonzero(aims == number)).with_odds()
         carriers = total_by(look[own.cell], own.carriers, looks.n_cells)
         law = TableLaw.fit(looks, carriers, blocks)
         if law.is_flat:
             # Everybody is alike, so the share of the bucket is the posterior.
-            found = own.flag(own.share, limit)
-            marks |= found
-            above |= found
-            continue
+            return own, [own.share]
         drawn = law.draw(n_draws, np.random.default_rng(0))
         drawn = drawn + (_WIDER - 1) * (drawn - drawn.mean(axis=0))
         own_look = look[own.cell]
-        likely = [own.conditioned(one[own_look]) for one in drawn]
+        return own, [own.conditioned(one[own_look]) for one in drawn]
+
+    for own, likely in each_of(likely_of, range(len(suspicions.about))):
         marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
         above |= np.stack([own.flag(one, limit) for one in likely])
     return _filled_up(marks, above, kinds.counts, sure_of_number)

@@ -33,6 +33,7 @@ __all__ = [
     "inline",
     "int",
     "longlong",
+    "nogil",
     "uchar",
     "ulonglong",
 ]
@@ -98,6 +99,21 @@ def exceptval(*_: object, **__: object) -> Callable[[Decorated], Decorated]:
     return _unchanged
 
 
+class WithoutLock:
+    """The mark of code that runs without Python's lock, which plain Python always holds."""
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def __call__(self, function: Decorated) -> Decorated:
+        """Return a function as it is."""
+        return function
+
+
+nogil = WithoutLock()
 cfunc = ccall = cclass = inline = _unchanged
 const = Qualifier()
 

@@ -47,31 +47,32 @@ def weigh_rows(
     logs: cython.double
     lacking: cython.double
     product: cython.double
-    for k in range(parameters.shape[0]):
-        height[k] = 0.0
-        product = 1.0
-        for i in range(place.shape[0]):
-            if n_rows[k, i] <= 0:
-                odds[k, i] = 0.0
-                continue
-            logs = offset[i] + parameters[k, 0]
-            for j in range(width):
-                logs += parameters[k, place[i, j]]
-            logs = min(max(logs, -most), most)
-            odds[k, i] = exp(logs)
-            if pure[k, i] > 0:
-                height[k] += pure[k, i] * logs
-            lacking = 1 + odds[k, i]
-            if n_rows[k, i] > 4 or lacking > 1e6:
-                height[k] -= n_rows[k, i] * log1p(odds[k, i])
-                continue
-            # A logarithm of a product costs less than one of each factor.
-            for copies in range(cython.cast(cython.Py_ssize_t, n_rows[k, i])):
-                product *= lacking
-            if product > 1e270:
-                height[k] -= log(product)
-                product = 1.0
-        height[k] -= log(product)
+    with cython.nogil:
+        for k in range(parameters.shape[0]):
+            height[k] = 0.0
+            product = 1.0
+            for i in range(place.shape[0]):
+                if n_rows[k, i] <= 0:
+                    odds[k, i] = 0.0
+                    continue
+                logs = offset[i] + parameters[k, 0]
+                for j in range(width):
+                    logs += parameters[k, place[i, j]]
+                logs = min(max(logs, -most), most)
+                odds[k, i] = exp(logs)
+                if pure[k, i] > 0:
+                    height[k] += pure[k, i] * logs
+                lacking = 1 + odds[k, i]
+                if n_rows[k, i] > 4 or lacking > 1e6:
+                    height[k] -= n_rows[k, i] * log1p(odds[k, i])
+                    continue
+                # A logarithm of a product costs less than one of each factor.
+                for copies in range(cython.cast(cython.Py_ssize_t, n_rows[k, i])):
+                    product *= lacking
+                if product > 1e270:
+                    height[k] -= log(product)
+                    product = 1.0
+            height[k] -= log(product)
 
 
 def collect(
@@ -92,15 +93,18 @@ def collect(
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     excess: cython.double
-    for k in range(slope.shape[0]):
-        for i in range(place.shape[0]):
-            if n_rows[k, i] <= 0:
-                continue
-            excess = n_rows[k, i] * (odds[k, i] / (1 + odds[k, i])) - expected[k, i] - pure[k, i]
-            slope[k, 0] += excess
-            for j in range(width):
-                slope[k, place[i, j]] += excess
-        slope[k, slope.shape[1] - 1] = 0.0
+    with cython.nogil:
+        for k in range(slope.shape[0]):
+            for i in range(place.shape[0]):
+                if n_rows[k, i] <= 0:
+                    continue
+                excess = (
+                    n_rows[k, i] * (odds[k, i] / (1 + odds[k, i])) - expected[k, i] - pure[k, i]
+                )
+                slope[k, 0] += excess
+                for j in range(width):
+                    slope[k, place[i, j]] += excess
+            slope[k, slope.shape[1] - 1] = 0.0
 
 
 def inform(
@@ -134,28 +138,29 @@ def inform(
     n_touched: cython.Py_ssize_t
     own: cython.longlong
     part: cython.double
-    for b in range(weight.shape[0]):
-        n_touched = 0
-        for e in range(start[b], start[b + 1]):
-            if which[e] >= n_looks or variance[e] <= 0:
+    with cython.nogil:
+        for b in range(weight.shape[0]):
+            n_touched = 0
+            for e in range(start[b], start[b + 1]):
+                if which[e] >= n_looks or variance[e] <= 0:
+                    continue
+                for j in range(width + 1):
+                    own = 0 if j == 0 else place[which[e], j - 1]
+                    if covariance[own] == 0:
+                        touched[n_touched] = own
+                        n_touched += 1
+                    covariance[own] += variance[e]
+            for i in range(n_touched):
+                part = weight[b] * covariance[touched[i]]
+                for j in range(i, n_touched):
+                    matrix[touched[i], touched[j]] += part * covariance[touched[j]]
+            for i in range(n_touched):
+                covariance[touched[i]] = 0.0
+        for i in range(n_looks):
+            if rest[i] <= 0:
                 continue
-            for j in range(width + 1):
-                own = 0 if j == 0 else place[which[e], j - 1]
-                if covariance[own] == 0:
-                    touched[n_touched] = own
-                    n_touched += 1
-                covariance[own] += variance[e]
-        for i in range(n_touched):
-            part = weight[b] * covariance[touched[i]]
-            for j in range(i, n_touched):
-                matrix[touched[i], touched[j]] += part * covariance[touched[j]]
-        for i in range(n_touched):
-            covariance[touched[i]] = 0.0
-    for i in range(n_looks):
-        if rest[i] <= 0:
-            continue
-        matrix[0, 0] += rest[i]
-        for b in range(width):
-            matrix[0, place[i, b]] += rest[i]
-            for j in range(b, width):
-                matrix[place[i, b], place[i, j]] += rest[i]
+            matrix[0, 0] += rest[i]
+            for b in range(width):
+                matrix[0, place[i, b]] += rest[i]
+                for j in range(b, width):
+                    matrix[place[i, b], place[i, j]] += rest[i]

@@ -12,14 +12,29 @@ except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
 if cython.compiled:
-    from cython.cimports.libc.math import ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
+    from cython.cimports.libc.math import (
+        INFINITY,
+        ceil,
+        cos,
+        exp,
+        fabs,
+        lgamma,
+        log,
+        log1p,
+        sin,
+        sqrt,
+    )
 else:
-    from math import ceil, cos, exp, fabs, lgamma, log, log1p, sin, sqrt
+    from math import ceil, cos, exp, fabs, inf, lgamma, log, log1p, sin, sqrt
+
+    INFINITY = inf
 
 __all__ = ["climb", "curve", "expect", "weigh_each"]
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def add_rows(
     table: cython.double[::1],
     at: cython.Py_ssize_t,
@@ -84,15 +99,18 @@ def expect(
     """
     p: cython.Py_ssize_t
     row: cython.Py_ssize_t
-    for p in range(odds.shape[0]):
-        row = p if multiplicity.shape[0] > 1 else 0
-        height[p] = expect_at(
-            start, which, count, n_carrying, multiplicity[row], odds, expected, p, many, room,
-            table, suffix,
-        )  # fmt: skip
+    with cython.nogil:
+        for p in range(odds.shape[0]):
+            row = p if multiplicity.shape[0] > 1 else 0
+            height[p] = expect_at(
+                start, which, count, n_carrying, multiplicity[row], odds, expected, p, many, room,
+                table, suffix,
+            )  # fmt: skip
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def expect_at(
     start: cython.longlong[::1],
     which: cython.longlong[::1],
@@ -143,7 +161,7 @@ def expect_at(
                 for e in range(start[b], start[b + 1]):
                     expected[p, which[e]] += count[e] * odds[p, which[e]] * total
                 continue
-            height = -float("inf")
+            height = -INFINITY
             continue
         k = 0
         n_able = 0
@@ -155,7 +173,7 @@ def expect_at(
                 n_able += count[e]
                 k += 1
         if n_able < n:
-            height = -float("inf")
+            height = -INFINITY
             continue
         height += weight * weigh(k, n, n_able, many, room, table, suffix)
         k = 0
@@ -190,20 +208,23 @@ def weigh_each(
     first: cython.Py_ssize_t
     n_kinds: cython.Py_ssize_t
     n_able: cython.longlong
-    for b in range(n_carrying.shape[0]):
-        first = start[b]
-        n_kinds = start[b + 1] - first
-        n_able = 0
-        for i in range(n_kinds):
-            many[i] = count[first + i]
-            room[0, i] = odds[first + i]
-            n_able += count[first + i]
-        log_weight[b] = weigh(n_kinds, n_carrying[b], n_able, many, room, table, suffix)
-        for i in range(n_kinds):
-            share[first + i] = room[1, i]
+    with cython.nogil:
+        for b in range(n_carrying.shape[0]):
+            first = start[b]
+            n_kinds = start[b + 1] - first
+            n_able = 0
+            for i in range(n_kinds):
+                many[i] = count[first + i]
+                room[0, i] = odds[first + i]
+                n_able += count[first + i]
+            log_weight[b] = weigh(n_kinds, n_carrying[b], n_able, many, room, table, suffix)
+            for i in range(n_kinds):
+                share[first + i] = room[1, i]
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def weigh(
     n_kinds: cython.Py_ssize_t,
     n: cython.longlong,
@@ -274,6 +295,8 @@ def weigh(
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def add_up(
     n_kinds: cython.Py_ssize_t,
     n: cython.longlong,
@@ -332,6 +355,8 @@ def add_up(
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def integrate(
     n_kinds: cython.Py_ssize_t,
     n: cython.longlong,
@@ -428,6 +453,8 @@ def integrate(
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def find_shift(
     n_kinds: cython.Py_ssize_t,
     n: cython.longlong,
@@ -461,7 +488,8 @@ def find_shift(
     small: cython.double
     factor: cython.double
     following: cython.double
-    for _ in range(80):
+    tried: cython.Py_ssize_t
+    for tried in range(80):
         excess = -n
         slope = 0.0
         factor = exp(min(max(shift, -700.0), highest))
@@ -511,37 +539,38 @@ def curve(
     n_able: cython.longlong
     mean: cython.double
 
-    for b in range(n_carrying.shape[0]):
-        n = n_carrying[b]
-        first = start[b]
-        k = start[b + 1] - first
-        n_able = 0
-        for i in range(k):
-            e = first + i
-            many[i] = count[e]
-            # A row that cannot carry the value gets negligible odds.
-            room[0, i] = max(odds[which[e]], 1e-280)
-            n_able += count[e] if odds[which[e]] > 0 else 0
-        if n_able < n:
-            continue
-        n_able = 0
-        for i in range(k):
-            n_able += many[i]
-        weigh(k, n, n_able, many, room, table, suffix)
-        for i in range(k):
-            room[5, i] = many[i] * room[1, i]
-        for i in range(k):
-            e = first + i
-            mean = multiplicity[b] * room[5, i]
-            for j in range(k):
-                pairs[which[e], which[first + j]] -= mean * room[5, j]
-            if n > 1:
-                # The others of the bucket, if one row of this class carries the value.
-                many[i] -= 1
-                weigh(k, n - 1, n_able - 1, many, room, table, suffix)
+    with cython.nogil:
+        for b in range(n_carrying.shape[0]):
+            n = n_carrying[b]
+            first = start[b]
+            k = start[b + 1] - first
+            n_able = 0
+            for i in range(k):
+                e = first + i
+                many[i] = count[e]
+                # A row that cannot carry the value gets negligible odds.
+                room[0, i] = max(odds[which[e]], 1e-280)
+                n_able += count[e] if odds[which[e]] > 0 else 0
+            if n_able < n:
+                continue
+            n_able = 0
+            for i in range(k):
+                n_able += many[i]
+            weigh(k, n, n_able, many, room, table, suffix)
+            for i in range(k):
+                room[5, i] = many[i] * room[1, i]
+            for i in range(k):
+                e = first + i
+                mean = multiplicity[b] * room[5, i]
                 for j in range(k):
-                    pairs[which[e], which[first + j]] += mean * many[j] * room[1, j]
-                many[i] += 1
+                    pairs[which[e], which[first + j]] -= mean * room[5, j]
+                if n > 1:
+                    # The others of the bucket, if one row of this class carries the value.
+                    many[i] -= 1
+                    weigh(k, n - 1, n_able - 1, many, room, table, suffix)
+                    for j in range(k):
+                        pairs[which[e], which[first + j]] += mean * many[j] * room[1, j]
+                    many[i] += 1
 
 
 def climb(
@@ -600,72 +629,77 @@ def climb(
     odds: cython.double[:, ::1] = scratch[1]
     expected: cython.double[:, ::1] = scratch[2]
 
-    for p in range(f.shape[0]):
-        if end[p] != -1:
-            continue
-        for k in range(span[0], span[1] + 1):
-            if k > 0:
-                most = 0.0
-                for c in range(n_classes):
-                    if is_free[c]:
-                        # How far one step goes, in log odds.
-                        change = logit(following[p, c]) - logit(f[p, c])
-                        most = max(most, fabs(change))
-                length = max(min(stride[p], limits[1] / max(most, limits[2])), 1.0)
-                for c in range(n_classes):
-                    ahead[0, c] = following[p, c]
-                    if is_free[c] and length > 1:
-                        change = logit(following[p, c]) - logit(f[p, c])
-                        above = 1 / (1 + exp(-logit(f[p, c]) - length * change))
-                        ahead[0, c] = min(max(above, limits[4]), 1 - limits[4])
-                for c in range(n_classes):
-                    # Kept in case the stride leads down.
-                    f[p, c] = following[p, c]
-                above = step_from(
-                    start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
-                    settled, limits[4], ahead, 0, following, p, odds, expected, many, room, table,
-                    suffix,
-                )  # fmt: skip
-                steps += 1
-                if length > 1 and above < height[p]:
+    with cython.nogil:
+        for p in range(f.shape[0]):
+            if end[p] != -1:
+                continue
+            for k in range(span[0], span[1] + 1):
+                if k > 0:
+                    most = 0.0
+                    for c in range(n_classes):
+                        if is_free[c]:
+                            # How far one step goes, in log odds.
+                            change = logit(following[p, c]) - logit(f[p, c])
+                            most = max(most, fabs(change))
+                    length = max(min(stride[p], limits[1] / max(most, limits[2])), 1.0)
+                    for c in range(n_classes):
+                        ahead[0, c] = following[p, c]
+                        if is_free[c] and length > 1:
+                            change = logit(following[p, c]) - logit(f[p, c])
+                            above = 1 / (1 + exp(-logit(f[p, c]) - length * change))
+                            ahead[0, c] = min(max(above, limits[4]), 1 - limits[4])
+                    for c in range(n_classes):
+                        # Kept in case the stride leads down.
+                        f[p, c] = following[p, c]
                     above = step_from(
                         start, which, count, n_carrying, multiplicity, pure, constant, n_rows,
-                        is_free, settled, limits[4], f, p, following, p, odds, expected, many, room,
-                        table, suffix,
+                        is_free, settled, limits[4], ahead, 0, following, p, odds, expected, many,
+                        room, table, suffix,
                     )  # fmt: skip
                     steps += 1
-                    stride[p] = 1.0
-                else:
-                    for c in range(n_classes):
-                        f[p, c] = ahead[0, c]
-                    stride[p] = min(2 * length, limits[3])
-                height[p] = above
-            if k == span[2]:
-                break
-            is_still = True
-            for c in range(n_classes):
-                if is_free[c]:
-                    room_left = limits[0] * min(f[p, c], 1 - f[p, c]) + 1e-17
-                    if not fabs(following[p, c] - f[p, c]) <= room_left:
-                        is_still = False
-                        break
-            if is_still:
-                end[p] = k
-                break
-            if is_in_bowl(
-                f, p, height[p], limits, tops, top_slopes, top_matrices, top_heights, is_reached
-            ):
-                end[p] = -2
-                break
+                    if length > 1 and above < height[p]:
+                        above = step_from(
+                            start, which, count, n_carrying, multiplicity, pure, constant,
+                            n_rows, is_free, settled, limits[4], f, p, following, p, odds, expected,
+                            many, room, table, suffix,
+                        )  # fmt: skip
+                        steps += 1
+                        stride[p] = 1.0
+                    else:
+                        for c in range(n_classes):
+                            f[p, c] = ahead[0, c]
+                        stride[p] = min(2 * length, limits[3])
+                    height[p] = above
+                if k == span[2]:
+                    break
+                is_still = True
+                for c in range(n_classes):
+                    if is_free[c]:
+                        room_left = limits[0] * min(f[p, c], 1 - f[p, c]) + 1e-17
+                        if not fabs(following[p, c] - f[p, c]) <= room_left:
+                            is_still = False
+                            break
+                if is_still:
+                    end[p] = k
+                    break
+                if is_in_bowl(
+                    f, p, height[p], limits, tops, top_slopes, top_matrices, top_heights, is_reached
+                ):
+                    end[p] = -2
+                    break
     return steps
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def logit(chance: cython.double) -> cython.double:
     return log(chance) - log1p(-chance)
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def step_from(
     start: cython.longlong[::1],
     which: cython.longlong[::1],
@@ -711,6 +745,8 @@ def step_from(
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def is_in_bowl(
     f: cython.double[:, ::1],
     p: cython.Py_ssize_t,

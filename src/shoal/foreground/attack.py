@@ -39,9 +39,9 @@ from shoal.core.parameters import (
     from_file,
     values,
 )
-from shoal.core.progress import following
 from shoal.core.release import Published
 from shoal.core.shapes import Model
+from shoal.core.threads import each_of
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
 from shoal.foreground.expectation_maximization import Target
@@ -211,7 +211,9 @@ class Foreground(Attack):
         )
         # The rarest values come first, and of the sets the shortest.
         attacked, sets = aims[: chosen.n_values], usable[: chosen.n_sets]
-        views = [self._look_at(scene, sets, values) for values in following(attacked)]
+        # Everybody's relations are the same for all values.
+        _ = scene.relations, scene.exposed.starts
+        views = list(each_of(lambda values: self._look_at(scene, sets, values), attacked))
         views = weigh_together(scene, views)
         judged = Judgement.of(scene, views, self.adversary, float(bound))
         first = published.first_value(buckets.domain.column)

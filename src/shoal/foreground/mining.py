@@ -27,7 +27,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import group
 from shoal.core.errors import ParameterError
-from shoal.core.progress import following
+from shoal.core.threads import each_of
 from shoal.foreground.attribute_sets import AttributeSet
 from shoal.foreground.expectation_maximization import Fit, Likelihood, Target
 from shoal.foreground.law import log_odds
@@ -159,16 +159,18 @@ def _mine(
 ) -> Iterator[_Finding]:
     if policy not in get_args(Policy):
         raise ParameterError(f"policy must be one of {', '.join(get_args(Policy))}.")
-    # [Wong11] Algorithm 1, Step 2: one global distribution per attribute set.
-    for one in following(sets):
+
+    def look_at(one: AttributeSet) -> _Finding:
         fixed = np.full(one.n_classes, np.nan)
         # Section 4.2 assumes a "uniform distribution" if the sample is too small.
         if one.has_rare and policy != "pool":
             fixed[-1] = target.rate if policy == "prior" else 0.5
         if prior is None:
-            yield _mine_set(target, one, fixed)
-        else:
-            yield _mine_with_prior(target, one, fixed, prior)
+            return _mine_set(target, one, fixed)
+        return _mine_with_prior(target, one, fixed, prior)
+
+    # [Wong11] Algorithm 1, Step 2: one global distribution per attribute set.
+    yield from each_of(look_at, sets)
 
 
 def _mine_with_prior(target: Target, one: AttributeSet, fixed: Floats, prior: Floats) -> _Finding:
