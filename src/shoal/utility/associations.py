@@ -44,6 +44,8 @@ _SCALE = 232_792_560
 It is a multiple of every number up to 22, so that ties in buckets of up to 22 rows stay ties.
 """
 _MOST_CELLS = 2_000_000
+_MOST_SHARES = 4 * _MOST_CELLS
+"""The most shares of the values of a column in its labels, which are held in full."""
 
 _Rule = tuple[tuple[tuple[str, Label], ...], Label]
 
@@ -78,8 +80,8 @@ class Associations(Measure):
     of the confidence that the release gives to a rule of the table, as the mean over rules; it is 1
     for a rule whose people the release does not expect at all. *False positives* and *false
     negatives* are the rules that are found only in the release or only in the table, as shares of
-    the true rules. Sets of columns with too many combinations of values are left out on both sides;
-    their number is reported.
+    the true rules. Sets of columns with too many combinations of values, or of the release's labels
+    for them, are left out on both sides; their number is reported.
 
     Examples
     --------
@@ -125,7 +127,7 @@ class Associations(Measure):
         about = self.about or sensitive_of(published)[0]
         confirm_attributes([about], estimated.attributes)
         least = least_count(self.min_support, truth.n_rows)
-        kept, n_left_out = _column_sets(truth, estimated.attributes, about, self.max_len)
+        kept, n_left_out = _column_sets(estimated, about, self.max_len)
         tables = [_Tables.of(estimated, [*names, about]) for names in kept]
         rows = [_compare(tables, least, bound) for bound in self.convictions]
         headline = dict(zip(_FIGURES, rows[0], strict=True)) | {"column sets left out": n_left_out}
@@ -159,19 +161,33 @@ _FIGURES = (
 
 
 def _column_sets(
-    truth: Cells, attributes: Sequence[str], about: str, max_len: int
+    estimated: Estimated, about: str, max_len: int
 ) -> tuple[list[tuple[str, ...]], int]:
-    """Return the sets of columns that rules may name, and the number of sets that are too large."""
-    names = [name for name in truth.columns if name in attributes and name != about]
+    """Return the sets of columns that rules may name, and the number of sets that are too large.
+
+    Where labels overlap, as those of Mondrian do, a column may have more labels than values.
+    """
+    names = [name for name in estimated.attributes if name != about]
+    n_codes = {
+        name: max(estimated.shares[name].n_values, estimated.shares[name].n_labels)
+        for name in (*names, about)
+    }
     sets = [
         chosen
         for length in range(1, min(max_len, len(names)) + 1)
         for chosen in itertools.combinations(names, length)
     ]
+    too_long = [
+        name
+        for name in n_codes
+        for shares in [estimated.shares[name]]
+        if not shares.is_identity and shares.n_labels * shares.n_values > _MOST_SHARES
+    ]
     kept = [
         chosen
         for chosen in sets
-        if math.prod(truth.domain(name).size for name in (*chosen, about)) <= _MOST_CELLS
+        if math.prod(n_codes[name] for name in (*chosen, about)) <= _MOST_CELLS
+        if not set(too_long) & {*chosen, about}
     ]
     return kept, len(sets) - len(kept)
 

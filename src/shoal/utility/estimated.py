@@ -47,6 +47,11 @@ class Grouping:
     group: Codes
     n_groups: int
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether every value is a group of its own, in their order."""
+        return np.array_equal(self.group, np.arange(self.n_groups))
+
     @classmethod
     def of_values(cls, domain: Domain, counts: Floats, n_most: int) -> Grouping:
         """Keep values as they are if they are few; otherwise put them into `n_most` groups.
@@ -144,6 +149,16 @@ class Shares:
             return None
         order, _ = self._by_label
         return self.value[order] if (self.share == 1).all() else None
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether the labels are the values themselves, in their order."""
+        only = self.only_value
+        return (
+            self.n_labels == self.n_values
+            and only is not None
+            and bool((only == np.arange(self.n_values)).all())
+        )
 
     @cached_property
     def _runs(self) -> tuple[Codes, Codes] | None:
@@ -297,13 +312,16 @@ class Estimated:
         linked = self.linked(attributes)
         kinds = {}
         for name in attributes:
+            if self.shares[name].is_identity and groupings[name].is_identity:
+                continue
             by_group = self.shares[name].by_group(groupings[name])
             # Labels with the same shares of groups are merged, which makes the table smaller.
             kinds[name] = np.unique(by_group, axis=0, return_inverse=True)
-        columns = tuple(_recoded(column, kinds) for column in linked.columns)
+        columns = tuple(_recoded(column, attributes, kinds) for column in linked.columns)
         table, _ = expected_table(Linked(columns, linked.sizes), attributes, {})
         for axis, name in enumerate(attributes):
-            table = np.moveaxis(np.tensordot(table, kinds[name][0], axes=(axis, 0)), -1, axis)
+            if name in kinds:
+                table = np.moveaxis(np.tensordot(table, kinds[name][0], axes=(axis, 0)), -1, axis)
         return table
 
     def true_table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Floats:
@@ -349,13 +367,16 @@ def _without_repeats(columns: Sequence[LinkedColumn]) -> list[LinkedColumn]:
     return kept
 
 
-def _recoded(column: LinkedColumn, kinds: Mapping[str, tuple[Floats, Integers]]) -> LinkedColumn:
-    """Keep the attributes of `kinds`, with their labels replaced by kinds of labels."""
-    names = [name for name in column.attributes if name in kinds]
-    domains = tuple(
-        NumberedDomain(name, np.arange(len(kinds[name][0]), dtype=np.int64)) for name in names
-    )
-    codes = np.empty((len(column.count), len(names)), dtype=np.int64)
-    for place, name in enumerate(names):
-        codes[:, place] = kinds[name][1].reshape(-1)[column.code_of(name)]
-    return LinkedColumn(domains, column.bucket, codes, column.count)
+def _recoded(
+    column: LinkedColumn,
+    attributes: Sequence[str],
+    kinds: Mapping[str, tuple[Floats, Integers]],
+) -> LinkedColumn:
+    """Keep some attributes; labels of those of `kinds` are replaced by kinds of labels."""
+    kept = column.keep([name for name in column.attributes if name in attributes])
+    domains, codes = list(kept.domains), kept.codes.copy()
+    for place, name in enumerate(kept.attributes):
+        if name in kinds:
+            domains[place] = NumberedDomain(name, np.arange(len(kinds[name][0]), dtype=np.int64))
+            codes[:, place] = kinds[name][1].reshape(-1)[codes[:, place]]
+    return LinkedColumn(tuple(domains), kept.bucket, codes, kept.count)

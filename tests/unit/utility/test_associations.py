@@ -17,7 +17,9 @@ from small_releases import (
 )
 
 from shoal.core.errors import ParameterError
+from shoal.core.manifest import Meaning
 from shoal.measures import Associations
+from shoal.utility import associations
 
 COLUMNS = ["age", "job", "disease"]
 ROWS = [
@@ -158,3 +160,35 @@ def test_column_sets_with_too_many_combinations_are_left_out_and_counted(monkeyp
     # Of four ages, three jobs and four diseases, only pairs are few enough.
     assert headline["column sets left out"] == 1
     assert headline["rules of the table"] > 0
+
+
+def overlapping(n_values):
+    """Generalize most ages to intervals that overlap."""
+    rows = [(place, "baker", f"ill {place % 3}") for place in range(n_values)]
+    meanings = {
+        f"{place}..{place + 2}": Meaning((str(place), str(place + 2)))
+        for place in range(n_values)
+        if place % 3
+    }
+    labels = [(f"{age}..{age + 2}" if age % 3 else str(age), job, ill) for age, job, ill in rows]
+    return generalized(COLUMNS, labels, {"age": meanings}), cells_of(COLUMNS, rows)
+
+
+def test_a_column_with_too_many_labels_is_left_out_of_rules_and_not_the_measure():
+    published, truth = overlapping(3000)
+    found = mine(convictions=["1.1"]).run(published, truth).headline
+    # Age alone, and with the job; the job alone stays.
+    assert found["column sets left out"] == 2
+    published, truth = overlapping(300)
+    assert mine().run(published, truth).headline["column sets left out"] == 0
+
+
+def test_labels_count_where_they_outnumber_values(monkeypatch):
+    ages = ["20", "20..30", "30", "40", "20..60", "60"]
+    labels = [(age, *row[1:]) for age, row in zip(ages, ROWS, strict=True)]
+    meanings = {"age": {"20..30": Meaning(("20", "30")), "20..60": Meaning(("20", "60"))}}
+    published = generalized(COLUMNS, labels, meanings)
+    # Six labels of four ages, by three jobs and four diseases: 72 cells where values make 48.
+    for most, n_left_out in ((72, 0), (71, 1), (48, 1)):
+        monkeypatch.setattr(associations, "_MOST_CELLS", most)
+        assert mine().run(published, TRUTH).headline["column sets left out"] == n_left_out
