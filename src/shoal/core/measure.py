@@ -64,11 +64,6 @@ class Measure(Declared, ABC):
     example: ClassVar[Mapping[str, object]] = {}
     """Parameters that suit any release, for tests that find every measure."""
 
-    @classmethod
-    def is_installed(cls) -> bool:
-        """Return whether the libraries that it needs beyond the base install are there."""
-        return True
-
     def fits(self, published: Published) -> bool:
         """Return whether the measure makes sense on a release."""
         return published.manifest.shape.model in self.reads

@@ -6,6 +6,9 @@ some of what the label stands for. The intersection of the words of an entry's l
 few instructions for all queries together. The plain twin is ``answer_plainly`` in
 ``tests/property/test_query_answers.py``; ``tests/unit/utility/test_queries.py`` derives answers
 from all linkings.
+
+`add_tables` adds up the expected rows of every pair of labels of two attributes, for all features
+of a column at once; its plain twin is ``plain_tables`` in ``tests/property/test_learners.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ try:
 except ModuleNotFoundError:
     from shoal.core import plain_cython as cython
 
-__all__ = ["Adder"]
+__all__ = ["Adder", "add_tables"]
 
 
 @cython.cclass
@@ -252,3 +255,33 @@ class Adder:
                 out[q, column + k] += expected * (of_bucket[b, k] / self.sizes[b])
             for i in range(n_columns):
                 self.part[i, q, 0] = 0.0
+
+
+def add_tables(
+    codes: cython.const[cython.longlong][::1, :],
+    attributes: cython.const[cython.longlong][::1],
+    first: cython.const[cython.longlong][::1],
+    bucket: cython.const[cython.longlong][::1],
+    weight: cython.const[cython.double][::1],
+    starts: cython.const[cython.longlong][::1],
+    label: cython.const[cython.longlong][::1],
+    share: cython.const[cython.double][::1],
+    out: cython.double[:, ::1],
+) -> None:
+    """Add the rows of each entry of a column to the tables of its attributes and the target.
+
+    Entry e has the labels ``codes[e]`` and ``weight[e]`` rows, which its bucket b divides among the
+    target's ``label[t]`` by ``share[t]``, where t is from ``starts[b]`` to ``starts[b + 1]``. Line
+    ``first[j] + c`` of ``out`` is about label c of attribute number ``attributes[j]``.
+    """
+    e: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    t: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    for e in range(weight.shape[0]):
+        if weight[e] == 0:
+            continue
+        for j in range(attributes.shape[0]):
+            row = first[j] + codes[e, attributes[j]]
+            for t in range(starts[bucket[e]], starts[bucket[e] + 1]):
+                out[row, label[t]] += weight[e] * share[t]

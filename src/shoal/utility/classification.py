@@ -17,13 +17,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from importlib.util import find_spec
+from functools import cache, cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Floats
+from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import Cells
 from shoal.core.declared import declared
 from shoal.core.display import Section, percent
@@ -32,14 +31,8 @@ from shoal.core.measure import Fold, FoldedMeasure, Measured
 from shoal.core.parameters import Converted, OptionalTexts, texts
 from shoal.utility.estimated import Estimated, sensitive_of
 from shoal.utility.estimates import mean_interval
-from shoal.utility.expected_tree import (
-    LEARNERS,
-    Tables,
-    grow_tree,
-    learn_rows,
-    predict_by_tables,
-    rows_of_leaf,
-)
+from shoal.utility.expected_tree import Tables, grow_tree, predict_by_tables
+from shoal.utility.learners import LEARNERS, Examples, learn, rows_of_leaf
 from shoal.utility.linked import confirm_attributes
 
 _MOST_CLASSES = 20
@@ -84,17 +77,12 @@ class Classification(FoldedMeasure):
         may_be_empty=True,
     )
     models: Converted[Sequence[str], tuple[str, ...]] = texts(
-        "The models: scikit-learn's decision tree, naive Bayes and gradient boosting.",
+        "The models: decision tree, naive Bayes and gradient boosting, as those of scikit-learn.",
         among=_MODELS,
         default=_MODELS,
     )
 
     example: ClassVar[Mapping[str, object]] = {"models": ("tree", "bayes")}
-
-    @classmethod
-    def is_installed(cls) -> bool:
-        """Return whether scikit-learn, which provides the models, is installed."""
-        return find_spec("sklearn") is not None
 
     def judge(self, folds: Sequence[Fold]) -> Measured:
         """Train on the release of each fold, and test on the rows that it leaves out.
@@ -102,13 +90,8 @@ class Classification(FoldedMeasure):
         Raises
         ------
         ParameterError
-            If a target is not in the release, or scikit-learn is not installed.
+            If a target is not in the release.
         """
-        if not self.is_installed():
-            raise ParameterError(
-                "Classification needs the extra 'learn'.",
-                hint="pip install 'shoal-privacy[learn]'",
-            )
         if not folds:
             raise ParameterError("Classification needs at least one fold.")
         outcomes: dict[str, list[Floats]] = {}
@@ -145,12 +128,13 @@ class Classification(FoldedMeasure):
 class _Trial:
     """A fold with the rows that models are trained and tested on, as codes of the table's values.
 
-    Equal rows of `test` are there once; those of `drawn` and `train` are repeated.
+    Equal rows of `train` and `test` are there once; those of `drawn` are repeated.
     """
 
     estimated: Estimated
     drawn: Codes  # The rows of the release, linked at random.
-    train: Codes  # The original rows that the release was made from.
+    train: Codes  # The original rows that the release was made from, and their counts.
+    counts: Counts
     test: Codes  # The rows held out.
     expected: Tables  # Expected tables of the release.
     true: Tables  # Tables of the training rows.
@@ -158,12 +142,11 @@ class _Trial:
     @classmethod
     def of(cls, fold: Fold, generator: np.random.Generator) -> _Trial:
         estimated = Estimated(fold.published, fold.train)
-        train = _columns(fold.train, estimated.attributes)
-        repeated = np.repeat(train, fold.train.counts, axis=0)
         return cls(
             estimated,
             estimated.sample(generator),
-            repeated[np.lexsort(repeated.T[::-1])],
+            _columns(fold.train, estimated.attributes),
+            fold.train.counts,
             _columns(fold.test, estimated.attributes),
             Tables.of_release(estimated),
             Tables.of_table(fold.train, estimated.attributes),
@@ -178,18 +161,23 @@ class _Trial:
         shown, classes = self.test[:, others], self.test[:, place]
         found = {}
 
-        def learned(model: str, rows: Codes) -> Floats:
-            predict = learn_rows(model, domains, rows[:, others], rows[:, place])
-            return _right(predict(shown), classes)
+        @cache
+        def examples(is_table: bool) -> Examples:
+            rows = self.train if is_table else self.drawn
+            counts = self.counts if is_table else np.ones(len(rows), dtype=np.int64)
+            return Examples.of_rows(domains, rows[:, others], rows[:, place], counts)
+
+        def learned(model: str, is_table: bool) -> Floats:
+            return _right(learn(model, examples(is_table))(shown), classes)
 
         for model in models:
-            found[_name(target, model, _DRAWN)] = learned(model, self.drawn)
+            found[_name(target, model, _DRAWN)] = learned(model, False)
             found[_name(target, model, "table")] = self._of_table(
-                target, model, partial(learned, model, self.train)
+                target, model, partial(learned, model, True)
             )
         features = [names[at] for at in others]
         if "tree" in models and features:
-            least = rows_of_leaf(len(self.train))
+            least = rows_of_leaf(int(self.counts.sum()))
 
             def grown(tables: Tables) -> Floats:
                 tree = grow_tree(tables, features, target, least)
@@ -220,7 +208,7 @@ class _Trial:
             (name, str(truth.domain(name).type), truth.domain(name).labels()) for name in names
         ]
         digest = hashlib.sha256(repr(domains).encode())
-        for rows in (self.train, self.test):
+        for rows in (self.train, self.counts, self.test):
             digest.update(repr(rows.shape).encode())
             digest.update(np.ascontiguousarray(rows).tobytes())
         return digest.digest()

@@ -4,9 +4,9 @@ To split a node, a tree needs only the number of rows of every value and class a
 reach the node. A release allows an exact expectation of that table, even if columns are not linked
 and labels stand for several values. The tree is grown best split first.
 
-The other models that are trained on a release follow. Scikit-learn's models learn from rows, so
-columns are first linked at random and labels replaced by values. Naive Bayes needs only the
-expected number of rows of every value and class, so nothing is drawn.
+Naive Bayes as well needs only the expected number of rows of every value and class. Other models
+learn from rows, so columns are first linked at random and labels replaced by values
+(`shoal.utility.learners`).
 
 References
 ----------
@@ -16,24 +16,21 @@ References
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from shoal.core.arrays import Codes, Flags, Floats
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
+from shoal.utility._kernels import add_tables
 from shoal.utility.estimated import Estimated, Shares
+from shoal.utility.learners import DIGITS, SMOOTHING
 from shoal.utility.linked import Linked, LinkedColumn
 
 _MOST_LEAVES = 32
-_DIGITS = 9
-"""Gains are rounded to so many digits, so that ties are the same on every machine."""
 _Asked = tuple[int, tuple[str, ...]]
 """A column, by its place, and those of its attributes whose conditions apply."""
 
@@ -69,22 +66,10 @@ class Tables:
         return cls(Linked.of_columns([column]), shares, domains)
 
     @cached_property
-    def matrices(self) -> Mapping[str, tuple[Any, Any]]:
-        """The shares of each attribute: one row per value, and one row per label."""
-        return {name: (one.matrix.T.tocsr(), one.matrix) for name, one in self.shares.items()}
-
-    @cached_property
-    def by_label_order(self) -> Mapping[str, tuple[Codes, Codes]]:
-        """The entries of each attribute's column sorted by label, and where each label begins.
-
-        Conditions change the weights of entries, never the set of entries, so this is computed
-        once.
-        """
-        found = {}
-        for name, shares in self.shares.items():
-            code = self.linked.columns[self.linked.place_of[name]].code_of(name)
-            found[name] = np.argsort(code, kind="stable"), _starts(code, shares.n_labels)
-        return found
+    def each_entry(self) -> tuple[tuple[Codes, Codes], ...]:
+        """Every entry as a bucket of its own, by column, and where each begins."""
+        numbers = [np.arange(len(column.count) + 1) for column in self.linked.columns]
+        return tuple((number[:-1], number) for number in numbers)
 
     @cached_property
     def starts_of_buckets(self) -> tuple[Codes, ...]:
@@ -122,59 +107,89 @@ class Conditioned:
         self.path = path
         self._weights: dict[_Asked, Floats] = {}
         self._met: dict[_Asked, Floats] = {}
-        self._targets: dict[tuple[str, _Asked, tuple[_Asked, ...]], Any] = {}
+        self._by_label: dict[tuple[str, str], Floats] = {}
 
     def expected(self, feature: str, target: str) -> Floats:
         """Return the expected rows of every pair of values of two attributes, one per axis."""
-        tables, path = self.tables, self.path
-        by_label = self._by_label(feature, target)
-        table = tables.matrices[feature][0] @ by_label @ tables.matrices[target][1]
-        dense: Floats = np.asarray(table.todense(), dtype=np.float64)
-        for axis, name in enumerate((feature, target)):
-            if name in path:
-                dense *= path[name][:, np.newaxis] if axis == 0 else path[name]
-        return dense
+        by_label = self._by_label.pop((feature, target), None)
+        if by_label is None:
+            self._add_tables(feature, target)
+            by_label = self._by_label.pop((feature, target))
+        table = self._of_values(feature, by_label)
+        return np.ascontiguousarray(self._of_values(target, np.ascontiguousarray(table.T)).T)
 
-    def _by_label(self, feature: str, target: str) -> Any:
-        """Return the expected rows of every label of two attributes."""
+    def _of_values(self, name: str, by_label: Floats) -> Floats:
+        """Divide the rows of each label of an attribute among its values that are not ruled out."""
+        shares = self.tables.shares[name]
+        if shares.is_identity:
+            table = by_label
+        else:
+            table = np.asarray(shares.matrix.T @ by_label, dtype=np.float64)
+        if name in self.path:
+            table = table * self.path[name][:, np.newaxis]
+        return table
+
+    def _add_tables(self, feature: str, target: str) -> None:
+        """Count the rows of every label of a feature and the target.
+
+        Features of the same column under the same conditions are counted in one pass.
+        """
         tables, linked = self.tables, self.tables.linked
         one, other = (linked.place_of[name] for name in (feature, target))
-        # A condition on one of the two attributes applies to the values of the table's axis.
-        asked = [
-            (
-                at,
-                tuple(
-                    n for n in column.attributes if n in self.path and n not in (feature, target)
-                ),
-            )
-            for at, column in enumerate(linked.columns)
+        column = linked.columns[one]
+        own = self._asked(one, feature, target)
+        alike = [
+            name
+            for name in column.attributes
+            if name != target and name in tables.shares
+            if self._asked(one, name, target) == own
         ]
         # A column without a condition is met by all rows.
-        elsewhere = tuple(each for each in asked if each[0] not in (one, other) and each[1])
-        n_labels = tables.shares[feature].n_labels, tables.shares[target].n_labels
-        order, starts = tables.by_label_order[feature]
-        first = linked.columns[one]
-        if one == other:
-            weight = self._weight(asked[one]) * self._factor(elsewhere)[first.bucket]
-            code = first.code_of(target)
-            return csr_array((weight[order], code[order], starts), shape=n_labels)
-        weight = self._weight(asked[one])
-        features = csr_array(
-            (weight[order], first.bucket[order], starts), shape=(n_labels[0], linked.n_buckets)
+        elsewhere = tuple(
+            asked
+            for at in range(len(linked.columns))
+            if at not in (one, other)
+            for asked in [self._asked(at, feature, target)]
+            if asked[1]
         )
-        key = target, asked[other], elsewhere
-        if key not in self._targets:
-            self._targets[key] = self._targets_by_bucket(*key)
-        return features @ self._targets[key]
+        weight = self._weight(own)
+        if one == other:
+            weight = weight * self._factor(elsewhere)[column.bucket] if elsewhere else weight
+            bucket, starts = tables.each_entry[one]
+            label, share = column.code_of(target), np.ones(len(weight))
+        else:
+            bucket, starts = column.bucket, tables.starts_of_buckets[other]
+            label, share = self._shares_by_bucket(target, other, elsewhere)
+        sizes = [tables.shares[name].n_labels for name in alike]
+        first = np.cumsum([0, *sizes])
+        out = np.zeros((int(first[-1]), tables.shares[target].n_labels))
+        places = np.array([column.attributes.index(name) for name in alike], dtype=np.int64)
+        add_tables(column.codes, places, first[:-1], bucket, weight, starts, label, share, out)
+        for name, begin, size in zip(alike, first.tolist(), sizes, strict=False):
+            self._by_label[name, target] = out[begin : begin + size]
 
-    def _targets_by_bucket(self, target: str, asked: _Asked, elsewhere: tuple[_Asked, ...]) -> Any:
-        """Return each bucket's share of rows of every label of the target."""
-        linked, place = self.tables.linked, asked[0]
+    def _asked(self, place: int, feature: str, target: str) -> _Asked:
+        """Return the conditions that apply to the entries of a column.
+
+        One on the feature or the target applies to the values of the table's axis, unless every
+        label stands for one value, which is the same then.
+        """
+        return place, tuple(
+            name
+            for name in self.tables.linked.columns[place].attributes
+            if name in self.path
+            and (name not in (feature, target) or self.tables.shares[name].is_identity)
+        )
+
+    def _shares_by_bucket(
+        self, target: str, place: int, elsewhere: tuple[_Asked, ...]
+    ) -> tuple[Codes, Floats]:
+        """Return each entry's label of the target, and its share of the rows of its bucket."""
+        linked = self.tables.linked
         column = linked.columns[place]
-        weight = self._weight(asked) * (self._factor(elsewhere) / linked.sizes)[column.bucket]
-        starts = self.tables.starts_of_buckets[place]
-        shape = linked.n_buckets, self.tables.shares[target].n_labels
-        return csr_array((weight, column.code_of(target), starts), shape=shape)
+        asked = self._asked(place, target, target)
+        share = self._weight(asked) * (self._factor(elsewhere) / linked.sizes)[column.bucket]
+        return column.code_of(target), share
 
     def _weight(self, asked: _Asked) -> Floats:
         """Return the expected number of rows of each entry of a column that meet conditions."""
@@ -278,7 +293,7 @@ def _node(
     for feature in features:
         table = reaching.expected(feature, target)
         if label < 0 and table.sum() > 0:
-            label = int(table.sum(axis=0).round(_DIGITS).argmax())
+            label = int(table.sum(axis=0).round(DIGITS).argmax())
         split = _best_split(table, tables.domains[feature], feature, least)
         if split is not None and (best is None or split.gain > best.gain):
             best = split
@@ -295,11 +310,11 @@ def _best_split(table: Floats, domain: Domain, feature: str, least: float) -> _S
     right = whole - left
     sizes = left.sum(axis=1), right.sum(axis=1)
     # Rounding must not decide whether a leaf is large enough.
-    is_allowed = (sizes[0] > least - 10**-_DIGITS) & (sizes[1] > least - 10**-_DIGITS)
+    is_allowed = (sizes[0] > least - 10**-DIGITS) & (sizes[1] > least - 10**-DIGITS)
     if not is_allowed.any():
         return None
     gain = _purity(left, sizes[0]) + _purity(right, sizes[1]) - _purity(whole, whole.sum())
-    gain = np.where(is_allowed, gain, 0.0).round(_DIGITS)
+    gain = np.where(is_allowed, gain, 0.0).round(DIGITS)
     place = int(gain.argmax())
     if gain[place] <= 0:
         return None
@@ -313,124 +328,11 @@ def _purity(classes: Floats, n_rows: Floats) -> Floats:
 
     The larger it is, the smaller is the Gini index of [Breiman84].
     """
-    purity: Floats = (classes**2).sum(axis=-1) / np.maximum(n_rows, 10**-_DIGITS)
+    purity: Floats = (classes**2).sum(axis=-1) / np.maximum(n_rows, 10**-DIGITS)
     return purity
 
 
-# --- learners -------------------------------------------------------------------------------------
-
-
-Predictor = Callable[[Codes], Codes]
-"""Returns the class of each row of features."""
-
-_MOST_TREES, _FEWEST_ROUNDS, _MOST_ROUNDS = 180, 12, 30
-_LEAVES, _RATE, _SHRINKAGE = 15, 0.25, 10.0
-"""Parameters of boosting. Few rounds of small trees learn as much as many rounds of large ones if
-the learning rate is higher and leaves with few rows of a class are shrunk."""
-_MOST_SHOWN = 64
-"""Up to this many values of an unordered column become one feature each."""
-_MOST_CATEGORIES = 255
-_FEWEST_ROWS = 20
-"""The fewest rows of a leaf; smaller leaves fit noise."""
-_SMOOTHING = 1.0
-_SEED = 0
-
-
-def learn_rows(kind: str, domains: Sequence[Domain], rows: Codes, classes: Codes) -> Predictor:
-    """Train a model, one of `LEARNERS`, on the features and the class of each row.
-
-    Returns a function that predicts the class of rows: always the most frequent class if there is
-    no feature, and -1 if there are no rows to learn from.
-    """
-    seen, times = np.unique(classes, return_counts=True)
-    if len(seen) < 2 or not domains:
-        only = int(seen[times.argmax()]) if len(seen) else -1
-        return lambda features: np.full(len(features), only, dtype=np.int64)
-    model, show = LEARNERS[kind](domains, len(rows), len(seen))
-    with _one_thread(), warnings.catch_warnings():
-        # A small table may have as many classes as rows.
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        model.fit(show(rows), classes)
-
-    def predict(features: Codes) -> Codes:
-        with _one_thread():
-            return np.asarray(model.predict(show(features)), dtype=np.int64)
-
-    return predict
-
-
-def rows_of_leaf(n_rows: int) -> int:
-    """Return the fewest rows of a leaf of a tree; a small table has smaller leaves.
-
-    Examples
-    --------
-    >>> rows_of_leaf(10_000), rows_of_leaf(100), rows_of_leaf(3)
-    (20, 5, 1)
-    """
-    return min(_FEWEST_ROWS, max(1, n_rows // _FEWEST_ROWS))
-
-
-def _tree(domains: Sequence[Domain], n_rows: int, _: int) -> tuple[Any, Callable[[Codes], Any]]:
-    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - an extra
-
-    return (
-        DecisionTreeClassifier(min_samples_leaf=rows_of_leaf(n_rows), random_state=_SEED),
-        lambda rows: _shown_to_trees(domains, rows),
-    )
-
-
-def _bayes(domains: Sequence[Domain], _: int, __: int) -> tuple[Any, Callable[[Codes], Any]]:
-    from sklearn.naive_bayes import CategoricalNB  # noqa: PLC0415 - an extra
-
-    sizes = [max(domain.size, 1) for domain in domains]
-    return CategoricalNB(alpha=_SMOOTHING, min_categories=sizes), lambda rows: rows
-
-
-def _boosting(
-    domains: Sequence[Domain], _: int, n_classes: int
-) -> tuple[Any, Callable[[Codes], Any]]:
-    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - an extra
-
-    n_rounds = _MOST_TREES // (1 if n_classes == 2 else n_classes)
-    model = HistGradientBoostingClassifier(
-        max_iter=min(max(n_rounds, _FEWEST_ROUNDS), _MOST_ROUNDS),
-        max_leaf_nodes=_LEAVES,
-        learning_rate=_RATE,
-        l2_regularization=_SHRINKAGE,
-        categorical_features=[
-            not domain.type.has_order and domain.size <= _MOST_CATEGORIES for domain in domains
-        ],
-        early_stopping=False,
-        random_state=_SEED,
-    )
-    return model, lambda rows: rows.astype(np.float64)
-
-
-LEARNERS: Mapping[str, Callable[..., tuple[Any, Callable[[Codes], Any]]]] = {
-    "tree": _tree,
-    "bayes": _bayes,
-    "boosting": _boosting,
-}
-"""The models by name. Each returns a scikit-learn model and the function that encodes its rows."""
-
-
-def _shown_to_trees(domains: Sequence[Domain], rows: Codes) -> Floats:
-    """Encode ordered columns by their codes, and unordered ones with few values as indicators."""
-    parts = []
-    for place, domain in enumerate(domains):
-        codes = rows[:, place]
-        if domain.type.has_order or domain.size > _MOST_SHOWN:
-            parts.append(codes[:, np.newaxis].astype(np.float64))
-        else:
-            parts.append((codes[:, np.newaxis] == np.arange(domain.size)).astype(np.float64))
-    return np.concatenate([*parts, np.zeros((len(rows), 1))], axis=1)
-
-
-def _one_thread() -> Any:
-    """Limit scikit-learn to one thread: sums then have one order, and results are reproducible."""
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - it comes with scikit-learn
-
-    return threadpool_limits(limits=1)
+# --- naive Bayes ----------------------------------------------------------------------------------
 
 
 def predict_by_tables(
@@ -444,7 +346,7 @@ def predict_by_tables(
         score = np.repeat(np.log(expected)[np.newaxis], len(rows), axis=0)
     for place, name in enumerate(features):
         tables = Tables.of_release(estimated, [name, target])
-        table = tables.expected(name, target, {}) + _SMOOTHING
+        table = tables.expected(name, target, {}) + SMOOTHING
         score += np.log(table / table.sum(axis=0))[rows[:, place]]
     # Classes that differ only by rounding are tied; the first one wins.
-    return np.asarray(score.round(_DIGITS).argmax(axis=1), dtype=np.int64)
+    return np.asarray(score.round(DIGITS).argmax(axis=1), dtype=np.int64)

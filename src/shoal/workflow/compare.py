@@ -40,7 +40,6 @@ from shoal.workflow.compare_trial import (
 from shoal.workflow.comparison import Comparison
 from shoal.workflow.config import Configuration
 from shoal.workflow.make import ConfiguredAttack
-from shoal.workflow.measure import measures_not_installed
 from shoal.workflow.rerun import schema_of_rows
 
 RECOMMENDED = "shoal.recommended.toml"
@@ -216,7 +215,6 @@ def compare_stated(
         },
         sampled=(rows.n_rows, table.n_rows) if is_sampled else None,
         left_out=left_out or {},
-        not_installed=measures_not_installed() if measures is None else (),
     )
 
 

@@ -52,8 +52,6 @@ class Choice:
     not_held_out: tuple[str, ...]
     # The rows that methods were tried on, and those of the table; None if on all of them.
     sampled: tuple[int, int] | None
-    # Measures that were not taken because a library is missing.
-    not_installed: tuple[str, ...] = ()
 
 
 def reasons_for(
@@ -162,11 +160,6 @@ def _about_what_was_tried(choice: Choice) -> tuple[str, ...]:
         said.append(
             "Some methods could not publish a part of the table, so no row was held out and their "
             f"accuracies cannot be compared: {', '.join(choice.not_held_out)}."
-        )
-    if choice.not_installed:
-        said.append(
-            "Not measured, because scikit-learn is not installed: "
-            f"{', '.join(choice.not_installed)}. Install the extra `learn`."
         )
     return tuple(said)
 

@@ -57,8 +57,6 @@ class Comparison(Tabular):
     sampled: tuple[int, int] | None = None
     # Methods that were not tried at all, each with the reason.
     left_out: Mapping[str, str] = field(default_factory=dict)
-    # Measures that were not taken because a library is missing.
-    not_installed: tuple[str, ...] = ()
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -259,7 +257,6 @@ class Comparison(Tabular):
             is_about_values=self._is_about_values,
             not_held_out=self.not_held_out,
             sampled=self.sampled,
-            not_installed=self.not_installed,
         )
         if self._chosen is None:
             return why_none(choice)
@@ -322,7 +319,6 @@ class Comparison(Tabular):
             "left_out": dict(self.left_out),
             "refused": self.refused.to_dict()["rows"],
             "frontier": [point.name for point in self.frontier],
-            "not_installed": list(self.not_installed),
             "sampled": None if self.sampled is None else list(self.sampled),
             "recommended": self.recommended,
             "reasons": list(self.reasons),

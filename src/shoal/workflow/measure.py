@@ -119,13 +119,7 @@ def _measure(
 def measures_that_apply(published: Published) -> list[Measure]:
     """Return every measure that makes sense on a release, with default parameters."""
     known: list[Measure] = [getattr(all_measures, name)() for name in all_measures.__all__]
-    return [one for one in known if one.fits(published) and one.is_installed()]
-
-
-def measures_not_installed() -> tuple[str, ...]:
-    """Return the names of the measures that lack a library."""
-    known = ((name, getattr(all_measures, name)) for name in all_measures.__all__)
-    return tuple(snake_case(name) for name, one in known if not one.is_installed())
+    return [one for one in known if one.fits(published)]
 
 
 def default_measures(published: Published) -> list[Measure]:

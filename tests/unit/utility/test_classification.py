@@ -19,7 +19,8 @@ from shoal.measures import Classification
 from shoal.utility import classification
 from shoal.utility.classification import paired_difference
 from shoal.utility.estimated import Estimated, Grouping
-from shoal.utility.expected_tree import Tables, learn_rows, predict_by_tables
+from shoal.utility.expected_tree import Tables, predict_by_tables
+from shoal.utility.learners import Examples, learn
 
 COLUMNS = ["age", "job", "disease"]
 GENERATOR = np.random.default_rng(11)
@@ -246,13 +247,14 @@ def test_naive_bayes_from_tables_of_a_whole_table_is_that_of_its_rows(pairs):
         assert predicted == scores.index(max(scores))
 
 
-@pytest.mark.parametrize("kind", ["tree", "bayes", "boosting"])
-def test_one_class_and_no_rows_leave_nothing_to_learn(kind):
-    domains = TRUTH.domains[:2]
-    one = learn_rows(kind, domains, np.zeros((3, 2), dtype=np.int64), np.array([1, 1, 1]))
-    assert one(np.zeros((2, 2), dtype=np.int64)).tolist() == [1, 1]
-    none = learn_rows(kind, domains, np.zeros((0, 2), dtype=np.int64), np.array([], dtype=np.int64))
-    assert none(np.zeros((2, 2), dtype=np.int64)).tolist() == [-1, -1]
+@pytest.mark.parametrize("model", ["tree", "bayes", "boosting"])
+def test_one_class_and_no_rows_leave_nothing_to_learn(model):
+    domains, three = TRUTH.domains[:2], np.ones(3, dtype=np.int64)
+    rows = np.zeros((3, 2), dtype=np.int64)
+    one = learn(model, Examples.of_rows(domains, rows, three, three))
+    assert one(rows[:2]).tolist() == [1, 1]
+    none = learn(model, Examples.of_rows(domains, rows[:0], three[:0], three[:0]))
+    assert none(rows[:2]).tolist() == [-1, -1]
 
 
 def test_a_release_of_cells_without_any_row_is_still_measured():
@@ -266,9 +268,9 @@ def test_a_release_of_cells_without_any_row_is_still_measured():
 def test_models_of_the_table_are_trained_once_for_all_releases(monkeypatch):
     known, counted = {}, []
     monkeypatch.setattr(classification, "_known", known)
-    real = classification.learn_rows
+    real = classification.learn
     monkeypatch.setattr(
-        classification, "learn_rows", lambda *given: counted.append(given[0]) or real(*given)
+        classification, "learn", lambda *given: counted.append(given[0]) or real(*given)
     )
     coarse = bucketized(COLUMNS, ROWS, [place // 40 for place in range(len(ROWS))])
     first = ALL.run(coarse, TRUTH)

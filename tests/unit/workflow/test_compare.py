@@ -633,16 +633,6 @@ def test_a_method_whose_parts_cannot_be_published_is_not_compared_by_accuracy():
     assert "no row was held out" in " ".join(found.reasons)
 
 
-def test_what_is_not_measured_for_want_of_a_library_is_said(table, monkeypatch):
-    monkeypatch.setattr(shoal.measures.Classification, "is_installed", classmethod(lambda _: False))
-    found = shoal.compare(table, METHODS[:1], ATTACKS[:1], workers=1)
-    assert found.not_installed == ("classification",)
-    assert any("Not measured, because scikit-learn is not" in reason for reason in found.reasons)
-    assert all(one["measure"] != "classification" for one in found.tried["anatomy ell=2"].measures)
-    asked = shoal.compare(table, METHODS[:1], ATTACKS[:1], MEASURES[:1], workers=1)
-    assert asked.not_installed == ()
-
-
 def test_without_a_sensitive_column_the_risk_is_to_be_found():
     columns = {"a": [i % 4 for i in range(40)], "b": [i % 5 for i in range(40)]}
     table = shoal.read(columns, shoal.Schema(quasi=["a", "b"]))
