@@ -41,12 +41,12 @@ def test_an_error_is_raised_where_the_result_is_taken_and_nothing_new_begins():
     def fail_at_one(number):
         begun.append(number)
         if number == 1:
-            raise ValueError
+            raise ValueError("one")
         return number
 
     found = each_of(fail_at_one, range(100), n_threads=2)
     assert next(found) == 0
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="one"):
         next(found)
     assert len(begun) < 100
 
