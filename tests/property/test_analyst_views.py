@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
 from fractions import Fraction
@@ -17,6 +18,7 @@ from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.utility.views import ColumnTable, count_query, expected_view, sum_query, views_text
 
+ENGINES = ["duckdb", "postgres"]
 TEXTS = ['a"b', "it's", "ü"]
 # Names that a careless query would trip over.
 NAMES = ["age", "Weight", "rows", 'say "so"', "n"]
@@ -123,7 +125,7 @@ def check(release, chosen, execute, mark):
     execute(views_text(tables))
     # `Weight` is taken, by an attribute that differs in case only.
     asked = 'SELECT coalesce(sum("weight_"), 0), sum("weight_" * age) FROM expected'
-    counted, total = execute(f"{asked} WHERE {condition}")
+    ((counted, total),) = execute(f"{asked} WHERE {condition}")
     estimate = analyst.count(where)
     assert counted == pytest.approx(estimate.value, abs=1e-9)
     assert (total or 0) == pytest.approx(analyst.sum("age", where).value, abs=1e-9)
@@ -132,40 +134,45 @@ def check(release, chosen, execute, mark):
         for table in tables
     }
     given = {name: text for name, text in by_table.items() if text}
-    expected, error = execute(count_query(tables, given))
+    ((expected, error),) = execute(count_query(tables, given))
     assert expected == pytest.approx(estimate.value, abs=1e-9)
     assert error == pytest.approx(estimate.standard_error, abs=1e-7)
     estimate = analyst.sum("age", where)
-    expected, error = execute(sum_query(tables, "age", given))
+    ((expected, error),) = execute(sum_query(tables, "age", given))
     assert expected == pytest.approx(estimate.value, abs=1e-9)
     assert error == pytest.approx(estimate.standard_error, abs=1e-7)
 
 
-@settings(max_examples=60)
-@given(releases(), conditions())
-def test_duckdb_gives_what_python_gives(release, chosen):
-    with duckdb.connect() as connection:
-
-        def execute(statement, values=()):
-            found = connection.execute(statement, list(values))
-            return found.fetchone() if found.description else None
-
-        check(release, chosen, execute, "?")
-
-
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(releases(), conditions())
-def test_postgres_gives_what_python_gives(postgres_server, release, chosen):
+@contextlib.contextmanager
+def connected(engine, request):
+    """Yield a function that executes a statement and returns all rows, and its parameter mark."""
+    if engine == "duckdb":
+        with duckdb.connect() as connection:
+            yield executor(connection, "?"), "?"
+        return
     import psycopg
 
-    with psycopg.connect(postgres_server.address()) as connection:
-
-        def execute(statement, values=()):
-            found = connection.execute(statement, list(values) or None)
-            return found.fetchone() if found.description else None
-
-        check(release, chosen, execute, "%s")
+    address = request.getfixturevalue("postgres_server").address()
+    with psycopg.connect(address) as connection:
+        yield executor(connection, "%s"), "%s"
         connection.rollback()
+
+
+def executor(connection, mark):
+    def execute(statement, values=()):
+        # Without parameters, Psycopg leaves percent signs alone.
+        found = connection.execute(statement, list(values) or None)
+        return found.fetchall() if found.description else None
+
+    return execute
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(release=releases(), chosen=conditions())
+def test_the_sql_gives_what_python_gives(request, engine, release, chosen):
+    with connected(engine, request) as (execute, mark):
+        check(release, chosen, execute, mark)
 
 
 def test_a_view_of_some_columns_answers_queries_about_them():
@@ -198,38 +205,71 @@ def test_tables_and_attributes_that_are_not_there_are_refused():
         expected_view(ring)
 
 
-@settings(max_examples=40)
-@given(
-    st.lists(st.tuples(*[st.sampled_from(["x", "y", None])] * 4), min_size=1, max_size=5),
-    st.sampled_from([[[0, 1], [1, 2], [3]], [[0, 1], [1, 2], [2, 3]], [[0], [1, 3], [3, 2]]]),
+SHARING = ["a", "n", "rows", "d"]
+SHARED_ROWS = st.lists(
+    st.tuples(*[st.sampled_from(["x", "y", None])] * len(SHARING)), min_size=1, max_size=5
 )
-def test_columns_that_share_some_attributes_have_the_weights_of_all_linkings(rows, layout):
-    names = ["a", "n", "rows", "d"]
-    tables = tables_of([[names[place] for place in places] for places in layout])
-    with duckdb.connect() as connection:
-        for table, places in zip(tables, layout, strict=True):
-            kinds = ", ".join(f"{quoted(name)} VARCHAR" for name in table.attributes)
-            connection.execute(
-                f'CREATE TABLE {table.name} (bucket BIGINT, {kinds}, "count" BIGINT)'
-            )
-            for entry, count in Counter(tuple(row[at] for at in places) for row in rows).items():
-                marks = ", ".join("?" * (len(entry) + 2))
-                connection.execute(f"INSERT INTO {table.name} VALUES ({marks})", [1, *entry, count])
-        connection.execute(expected_view(tables))
-        listed = ", ".join(map(quoted, names))
-        found = connection.execute(
-            f'SELECT {listed}, sum("weight") FROM expected GROUP BY {listed}'
-        ).fetchall()
+
+
+def load_sharing(execute, mark, rows, layout):
+    """Make tables of one bucket, of columns that may share attributes, and describe them."""
+    tables = tables_of([[SHARING[place] for place in places] for places in layout])
+    for table, places in zip(tables, layout, strict=True):
+        kinds = ", ".join(f"{quoted(name)} VARCHAR" for name in table.attributes)
+        execute(f'CREATE TEMPORARY TABLE {table.name} (bucket BIGINT, {kinds}, "count" BIGINT)')
+        for entry, count in Counter(tuple(row[at] for at in places) for row in rows).items():
+            marks = ", ".join([mark] * (len(entry) + 2))
+            execute(f"INSERT INTO {table.name} VALUES ({marks})", [1, *entry, count])
+    return tables
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=SHARED_ROWS,
+    layout=st.sampled_from(
+        [[[0, 1], [1, 2], [3]], [[0, 1], [1, 2], [2, 3]], [[0], [1, 3], [3, 2]]]
+    ),
+)
+def test_columns_that_share_some_attributes_have_the_weights_of_all_linkings(
+    request, engine, rows, layout
+):
+    with connected(engine, request) as (execute, mark):
+        tables = load_sharing(execute, mark, rows, layout)
+        execute(expected_view(tables).replace("OR REPLACE VIEW", "TEMPORARY VIEW"))
+        listed = ", ".join(map(quoted, SHARING))
+        found = execute(f'SELECT {listed}, sum("weight") FROM expected GROUP BY {listed}')
     expected = mean_over_linkings(rows, layout)
     assert {entry[:-1]: entry[-1] for entry in found} == pytest.approx(
         {entry: float(mean) for entry, mean in expected.items()}
     )
 
 
-def mean_over_linkings(rows, layout):
-    """Return how often each combination occurs, on average over all linkings that agree."""
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(*[st.sampled_from(["x", None])] * 4), min_size=1, max_size=4),
+    named=st.sets(st.integers(1, 3), min_size=1),
+)
+def test_counts_of_columns_that_share_an_attribute_are_those_of_all_linkings(
+    request, engine, rows, named
+):
+    layout = [[0, 1], [0, 2], [0, 3]]
+    conditions = {f"column_{at}": f"{quoted(SHARING[at])} = 'x'" for at in sorted(named)}
+    with connected(engine, request) as (execute, mark):
+        tables = load_sharing(execute, mark, rows, layout)
+        ((expected, error),) = execute(count_query(tables, conditions))
+    counts = [
+        sum(all(row[at] == "x" for at in named) for row in linked)
+        for linked in all_linkings(rows, layout)
+    ]
+    assert expected == pytest.approx(np.mean(counts))
+    assert error == pytest.approx(np.std(counts), abs=1e-9)
+
+
+def all_linkings(rows, layout):
+    """Yield the rows of every linking of columns that agree where they share attributes."""
     columns = [[{at: row[at] for at in places} for row in rows] for places in layout]
-    total, n_linkings = Counter(), 0
     for orders in itertools.product(*map(itertools.permutations, columns[1:])):
         linked = [{} for _ in rows]
         agree = True
@@ -238,6 +278,13 @@ def mean_over_linkings(rows, layout):
                 agree = agree and all(row.get(at, value) == value for at, value in entry.items())
                 row.update(entry)
         if agree:
-            n_linkings += 1
-            total.update(tuple(row[at] for at in range(4)) for row in linked)
+            yield linked
+
+
+def mean_over_linkings(rows, layout):
+    """Return how often each combination occurs, on average over all linkings."""
+    total, n_linkings = Counter(), 0
+    for linked in all_linkings(rows, layout):
+        n_linkings += 1
+        total.update(tuple(row[at] for at in range(len(SHARING))) for row in linked)
     return {entry: Fraction(count, n_linkings) for entry, count in total.items()}

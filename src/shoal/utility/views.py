@@ -158,11 +158,20 @@ def _joins(link: Link, owner: Mapping[str, int]) -> list[str]:
     joins = []
     for name in (f"held_{at}", f"sizes_{at}")[: 1 + bool(link.separator)]:
         agree = [
-            f" AND {name}.{shared} IS NOT DISTINCT FROM held_{at_owner}.{shared}"
-            for shared, at_owner in ((quoted(one), owner[one]) for one in link.separator)
+            _agrees(f"{name}.{quoted(one)}", f"held_{owner[one]}.{quoted(one)}")
+            for one in link.separator
         ]
         joins.append(f"JOIN {name} ON {name}.{bucket} = sizes.{bucket}{''.join(agree)}")
     return joins
+
+
+def _agrees(one: str, other: str) -> str:
+    """Write the condition of a join that two columns agree; missing values do.
+
+    An array equals another whose missing elements are at the same places, on DuckDB and on
+    Postgres. Postgres cannot hash IS NOT DISTINCT FROM: it would compare all pairs of a bucket.
+    """
+    return f" AND ARRAY[{one}] = ARRAY[{other}]"
 
 
 def expected_views(tables: Sequence[ColumnTable], prefix: str = "") -> dict[str, str]:
@@ -404,8 +413,7 @@ def _moments_query(parts: Sequence[str], n_shared: int) -> str:
     joins = []
     for at in numbers[1:]:
         agree = "".join(
-            f" AND met_{at}.key_{key} IS NOT DISTINCT FROM met_1.key_{key}"
-            for key in range(1, n_shared + 1)
+            _agrees(f"met_{at}.key_{key}", f"met_1.key_{key}") for key in range(1, n_shared + 1)
         )
         joins.append(f"  JOIN met_{at} ON met_{at}.{bucket} = met_1.{bucket}{agree}")
     mean = " * ".join(["n", *(f"m{at}" for at in numbers)])
