@@ -212,7 +212,8 @@ def _register_compare(app: typer.Typer) -> None:
             typer.Option(
                 metavar="NUMBER",
                 min=1,
-                help="The number of processes that work at once. Default: one per core.",
+                help="The number of processes that work at once. Default: one per core, or one for "
+                "a table of at most 2,000 rows.",
             ),
         ] = None,
         attack_work: AttackWork = None,

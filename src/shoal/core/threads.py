@@ -2,7 +2,7 @@
 
 Results come in the order of the items and do not depend on the number of threads, so functions must
 not share anything that they change. There are never more threads than cores that the process may
-use, and none inside of each other.
+use, or than its share of them if it works beside others, and none inside of each other.
 """
 
 from __future__ import annotations
@@ -22,13 +22,36 @@ Result = TypeVar("Result")
 _AHEAD = 2
 """How many results per thread may wait to be taken: they need memory."""
 _here = threading.local()
+_sharing: list[Callable[[], int]] = []
+"""If this process works beside others: returns the number of processes that are at work."""
 
 
 def n_cores() -> int:
     """Return the number of cores that this process may use."""
+    share = core_share()
+    return _n_all() if share is None else share
+
+
+def _n_all() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def core_share() -> int | None:
+    """Return the cores for each of the processes at work, at least 1; None if there are no others.
+
+    The share grows as the other processes end.
+    """
+    return max(1, _n_all() // max(1, _sharing[-1]())) if _sharing else None
+
+
+def share_cores(n_processes: Callable[[], int]) -> None:
+    """Share the cores with other processes from now on.
+
+    `n_processes` returns how many of them are at work, this one included.
+    """
+    _sharing.append(n_processes)
 
 
 def each_of(

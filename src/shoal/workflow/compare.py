@@ -21,6 +21,7 @@ from shoal.core.registry import snake_case
 from shoal.core.schema import Schema
 from shoal.core.secret import Secret
 from shoal.core.table import MOST_ROWS
+from shoal.core.threads import n_cores
 from shoal.engines.sql.table import EngineTable
 from shoal.workflow.anonymize import check_fits
 from shoal.workflow.compare_methods import (
@@ -46,6 +47,8 @@ RECOMMENDED = "shoal.recommended.toml"
 """The configuration file of the recommended method, in the folder of the one compared."""
 _HEADER = "# Written by a comparison of methods; this one is recommended.\n"
 _MOST_DRAWN = MOST_ROWS * 99 // 100
+_FEW_ROWS = 2_000
+"""So many rows are compared in one process: others would take as long to start and stage them."""
 
 Sections = Mapping[str, Mapping[str, object]]
 """The sections of a configuration file, by name."""
@@ -86,7 +89,8 @@ def compare(
         about that many are drawn at random, and the reasons say so. Default: a million.
     workers
         The number of processes; with 1, everything runs in this process. Scripts that use more call
-        this under ``if __name__ == "__main__":``. Default: the number of cores.
+        this under ``if __name__ == "__main__":``. Default: the number of cores; 1 for a table of at
+        most 2,000 rows, which takes no longer than starting processes.
     progress
         Called with the name of each step. Default: nothing is reported.
     resume
@@ -177,7 +181,7 @@ def compare_stated(
     most = None if max_risk is None else exact("max_risk", max_risk)
     if most is not None and not 0 <= most <= 1:
         raise ParameterError("max_risk must be from 0 to 1.")
-    n_workers = whole("workers", os.cpu_count() or 1 if workers is None else workers, least=1)
+    n_workers = whole("workers", _usual_workers(table) if workers is None else workers, least=1)
     n_most = min(whole("max_rows", max_rows, least=1), MOST_ROWS)
     # Sampling returns about that many rows, and must not return more than `Rows` may hold.
     n_drawn = n_most if table.n_rows <= n_most else min(n_most, _MOST_DRAWN)
@@ -216,6 +220,10 @@ def compare_stated(
         sampled=(rows.n_rows, table.n_rows) if is_sampled else None,
         left_out=left_out or {},
     )
+
+
+def _usual_workers(table: EngineTable) -> int:
+    return 1 if table.n_rows <= _FEW_ROWS else n_cores()
 
 
 def _configuration(sections: Sections, tried: TrialResult) -> str:

@@ -229,7 +229,7 @@ def pair_outcomes(packed: Mapping[str, Mapping[str, Any]]) -> Section:
 
 def _packed(numbers: Floats) -> str:
     whole = np.rint(numbers).astype("<u4")
-    return base64.b64encode(zlib.compress(whole.tobytes(), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(whole.tobytes())).decode("ascii")
 
 
 def _unpacked(text: str) -> Floats:

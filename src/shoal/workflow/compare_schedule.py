@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from ctypes import c_int
 from multiprocessing.connection import Connection
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.util import Finalize
@@ -24,6 +25,7 @@ from shoal.core.documents import read_whole_text, write_whole
 from shoal.core.errors import EngineError, ParameterError
 from shoal.core.method import Method
 from shoal.core.progress import Progress, tell_share
+from shoal.core.threads import share_cores
 from shoal.engines.sql.table import EngineTable
 from shoal.workflow.compare_trial import TrialResult, TrialSetup, staged_table, try_on
 
@@ -103,11 +105,13 @@ def _in_processes(
     context = multiprocessing.get_context("spawn")
     reader, writer = context.Pipe(duplex=False)
     steps = context.SimpleQueue()
+    n_processes = min(workers, len(methods))
+    n_at_work = context.RawValue("i", n_processes)
     pool = ProcessPoolExecutor(
-        min(workers, len(methods)),
+        n_processes,
         mp_context=context,
         initializer=_start,
-        initargs=(trying, reader, steps),
+        initargs=(trying, reader, steps, n_at_work),
     )
     try:
         with _one_thread_each():
@@ -117,6 +121,8 @@ def _in_processes(
         waiting: set[Future[str]] = set(futures)
         while waiting:
             done, waiting = wait(waiting, timeout=_MOMENT, return_when=FIRST_COMPLETED)
+            # Those that are still at work share the cores of those that have nothing left to do.
+            n_at_work.value = min(n_processes, max(len(waiting), 1))
             while not steps.empty():
                 progress(steps.get())
             for future in sorted(done, key=list(futures).index):
@@ -158,8 +164,9 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(trying: TrialSetup, stop: Connection, steps: SimpleQueue[str]) -> None:
+def _start(trying: TrialSetup, stop: Connection, steps: SimpleQueue[str], n_at_work: c_int) -> None:
     """Initialize a worker: the process that started it stops it, not the keyboard."""
+    share_cores(lambda: n_at_work.value)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(stop,), daemon=True).start()
     _shared.append((trying, steps))

@@ -5,8 +5,10 @@ import time
 
 import pytest
 
+from shoal.core import threads
 from shoal.core.progress import watching
-from shoal.core.threads import each_of
+from shoal.core.threads import core_share, each_of, n_cores, share_cores
+from shoal.engines.duckdb.engine import DuckDB
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5, 50])
@@ -63,3 +65,28 @@ def test_the_share_that_is_done_is_told_from_the_calling_thread():
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert len(shares) > 1
+
+
+def test_processes_share_the_cores_of_which_at_least_one_is_for_each(monkeypatch):
+    monkeypatch.setattr(threads, "_sharing", [])
+    monkeypatch.setattr(threads, "_n_all", lambda: 8)
+    assert core_share() is None
+    assert n_cores() == 8
+    at_work = 3
+    share_cores(lambda: at_work)
+    assert core_share() == n_cores() == 2
+    at_work = 20
+    assert n_cores() == 1
+    at_work = 1
+    assert n_cores() == 8
+
+
+def test_duckdb_uses_no_more_threads_than_the_share_of_its_process(monkeypatch):
+    monkeypatch.setattr(threads, "_sharing", [lambda: 1])
+    monkeypatch.setattr(threads, "_n_all", lambda: 3)
+    engine = DuckDB()
+    try:
+        found = engine.rows("SELECT current_setting('threads') AS n_threads")
+        assert found["n_threads"].tolist() == [3]
+    finally:
+        engine.close()

@@ -24,6 +24,7 @@ from shoal.core.calibration import Calibration, Estimate
 from shoal.core.registry import names, snake_case
 from shoal.report.risk_picture import Point
 from shoal.utility.classification import paired_difference
+from shoal.workflow import compare as compare_module
 from shoal.workflow import compare_schedule, compare_trial, rerun
 from shoal.workflow.anonymize import check_fits
 from shoal.workflow.compare import RECOMMENDED, compare_as_configured
@@ -88,9 +89,29 @@ def test_a_method_that_cannot_be_tried_is_told_with_the_reason(found):
     assert label not in [row[0] for row in found.table.rows]
 
 
-def test_processes_find_the_same_as_this_one(table, found):
-    again = shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=2)
+@pytest.mark.parametrize("workers", [2, 5])
+def test_processes_find_the_same_as_this_one(table, found, workers):
+    again = shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=workers)
     assert again.to_dict() == found.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("n_few", "workers", "expected"), [(200, None, 1), (199, None, 7), (200, 3, 3)]
+)
+def test_few_rows_are_compared_in_one_process_unless_more_are_asked_for(
+    table, found, monkeypatch, n_few, workers, expected
+):
+    asked = []
+
+    def instead(*_, workers, **__):
+        asked.append(workers)
+        return found.tried
+
+    monkeypatch.setattr(compare_module, "try_all", instead)
+    monkeypatch.setattr(compare_module, "n_cores", lambda: 7)
+    monkeypatch.setattr(compare_module, "_FEW_ROWS", n_few)
+    shoal.compare(table, METHODS, ATTACKS, MEASURES, workers=workers)
+    assert asked == [expected]
 
 
 def test_methods_that_share_staged_parts_have_the_figures_of_methods_tried_alone(monkeypatch):

@@ -21,6 +21,7 @@ import duckdb
 
 from shoal.core.errors import DataError, EngineError, SchemaError
 from shoal.core.log import internal_log
+from shoal.core.threads import core_share
 from shoal.engines.engine import SEE_LOG
 from shoal.engines.files import literal, quoted
 
@@ -99,6 +100,9 @@ def connect(directory: Path, memory: int | None) -> duckdb.DuckDBPyConnection:
     }
     if memory is not None:
         config["memory_limit"] = f"{memory}B"
+    n_threads = core_share()
+    if n_threads is not None:
+        config["threads"] = n_threads
     connection = duckdb.connect(":memory:", config=config)
     for setting, value in _SETTINGS.items():
         connection.execute(f"SET {setting} = {value}")
