@@ -7,6 +7,7 @@ iterate the paper's equations (`expectation_maximization`) in fractions or forty
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations
@@ -24,6 +25,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.kernels import load_plain
 from shoal.core.release import People
 from shoal.foreground import law as law_module
+from shoal.foreground import mining
 from shoal.foreground._kernels import weigh_each
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.additive_problem import AdditiveProblem
@@ -553,6 +555,27 @@ def test_p_of_everybody_is_the_largest_over_sets_of_the_worlds_of_their_bucket(
     assert np.allclose(found.p[entry], expected, atol=1e-9)
     for number in set(found.by[found.by >= 0].tolist()):
         assert number < len(sets)
+
+
+def test_of_sets_that_tell_the_same_but_for_rounding_the_first_counts(monkeypatch):
+    sex, disease = Domain.of_texts("sex", ["F", "M"]), DISEASES
+    again = Domain.of_texts("again", ["F", "M"])
+    codes, bucket = np.array([0, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
+    rows = np.column_stack([codes, codes])
+    exposed = Exposed.of_rows([sex, again], rows, bucket, np.array([1, 0, 1, 0, 0, 0]), disease)
+    sets, target = usable_sets(exposed.looks, 3), Target.of(exposed, [1])
+    mine_sets = mining._mine
+    for shaken in (1e-13, -1e-13):
+
+        def shaking(*args, by=shaken):
+            for number, found in enumerate(mine_sets(*args)):
+                yield replace(found, p=found.p + number * by)
+
+        monkeypatch.setattr(mining, "_mine", shaking)
+        found, distributions = expose(target, sets)
+        assert len(distributions) == 3
+        assert set(found.by.tolist()) <= {-1, 0}
+        assert 0 in found.by
 
 
 @USUAL

@@ -38,6 +38,9 @@ from shoal.locating.exposed import Exposed
 _ON_RIDGE = 0.01
 """How far beliefs may be off if a maximum is on a ridge, along which the likelihood is flat."""
 
+_TIED = 1e-7
+"""Attribute sets whose beliefs differ by no more are tied, and the first of them counts."""
+
 Policy = Literal["pool", "prior", "half"]
 """The probability of signatures with too few rows: one that they share, estimated with the others
 (`pool`); that of the whole table (`prior`); or one half (`half`)."""
@@ -102,8 +105,8 @@ class GlobalDistribution:
 class Exposure:
     """p(t:x) of everybody in a release, one number per entry.
 
-    `by` is the attribute set with the probability `p`; -1 if there is none. `at_most` is an upper
-    limit of p(t:x) over the sets by which the rows of the entry's bucket differ, allowing for
+    `by` is the first attribute set with the probability `p`; -1 if there is none. `at_most` is an
+    upper limit of p(t:x) over the sets by which the rows of the entry's bucket differ, allowing for
     numerical error; 0 if they differ by none. By other sets p(t:x) is the share of the bucket,
     whatever is mined. `worst` is the largest p(t:x) by a single solution whose log-likelihood is
     within 2 of the highest.
@@ -233,7 +236,7 @@ def expose(
         p[entry] = -1.0
     distributions = []
     for number, found in enumerate(_mine(target, sets, policy, prior)):
-        by[entry[found.p > p[entry]]] = number
+        by[entry[found.p > p[entry] + _TIED]] = number
         p[entry] = np.maximum(p[entry], found.p)
         # On a ridge, another search may end a little farther along.
         high = found.p + (0.0 if found.distribution.fit.is_certain else _ON_RIDGE)

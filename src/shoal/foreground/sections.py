@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ _N_GROUPS = 15
 _N_BANDS = 10
 _FEWEST = 20
 """A subgroup of fewer people says little about its rate."""
+_DIGITS = 7
+"""Effects whose weights are the same to so many digits are listed by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +264,7 @@ class Judgement:
                     )
                     for code in np.flatnonzero(people >= _FEWEST).tolist()
                 )
-        rows.sort(key=lambda row: (-abs(np.log(row[2])) * row[3] ** 0.5, row[0], str(row[1])))
+        rows.sort(key=_weight_of_effect)
         columns = ("column", "label", "factor of the odds", "people", "value")
         return Section("what counts most in the additive model", columns, tuple(rows[:_N_WORST]))
 
@@ -296,6 +299,13 @@ class Judgement:
     def _name(self, view: SuspectedValue) -> str:
         domain = self.scene.exposed.buckets.domain
         return " or ".join(_shown(domain.text(code)) for code in view.values)
+
+
+def _weight_of_effect(row: tuple[str, str | None, float, int, str]) -> tuple[object, ...]:
+    """Return the sort key of an effect: the heaviest first, and by name if they are alike."""
+    column, label, factor, people, value = row
+    weight = round(abs(math.log(factor)) * math.sqrt(people), _DIGITS)
+    return (-weight, column, str(label), value)
 
 
 def _shown(text: str | None) -> str:
