@@ -38,6 +38,8 @@ BELIEFS_BY_SUBGROUP = "beliefs by single values"
 """The titles if an attack has no limit: nobody can then be said to be at risk, or not to be."""
 
 _N_SHOWN = 15
+_DIGITS = 7
+"""Beliefs that are the same to so many digits are tied: rounding must not decide their order."""
 
 
 def risk_sections(found: Findings, people: Attacked) -> tuple[Section, ...]:
@@ -86,7 +88,7 @@ def _without_columns(found: Findings, people: Attacked) -> tuple[Section, ...]:
 
 def _by_bucket(found: Findings, bucket: Codes) -> Section:
     people, at_risk, mean, worst = _counted(found, bucket, int(bucket.max(initial=-1)) + 1)
-    order = np.lexsort((-worst, -at_risk))
+    order = np.lexsort((-people, -worst.round(_DIGITS), -at_risk))
     order = order[people[order] > 0][:_N_SHOWN]
     # The attack's numbers of buckets are in no file, so only sizes are shown.
     rows = [
@@ -119,7 +121,7 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
         there = np.flatnonzero(people)
         columns.append((domain.column, _explained(found, people, mean)))
         share = at_risk[there] / people[there]
-        order = there[np.lexsort((-people[there], -worst[there], -share))][:_N_SHOWN]
+        order = there[np.lexsort((-people[there], -worst[there].round(_DIGITS), -share))][:_N_SHOWN]
         groups += [
             (
                 domain.column,
@@ -131,7 +133,7 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
             )
             for code in order.tolist()
         ]
-    groups.sort(key=lambda row: (-row[4], -row[5], -row[2]))
+    groups.sort(key=lambda row: (-row[4], -round(row[5], _DIGITS), -row[2]))
     columns.sort(key=_explained_of, reverse=True)
     names = ("column", "value", "people", "at risk", "share at risk", "mean posterior")
     shown = groups[:_N_SHOWN]
@@ -147,7 +149,7 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
 def _explained_of(row: Sequence[object]) -> float:
     explained = row[1]
     assert isinstance(explained, float)
-    return explained
+    return round(explained, _DIGITS)
 
 
 def _counted(found: Findings, group: Codes, n_groups: int) -> tuple[Counts, Counts, Floats, Floats]:
