@@ -258,7 +258,7 @@ def test_climbs_in_the_kernel_are_those_step_by_step(kernels, judge, numbers):
     for end, _, _ in expected:
         assert np.abs(ends - end).max(axis=1).min() < 1e-6
     # Near the end, rounding decides whether a stride leads down.
-    assert search.n_steps == pytest.approx(sum(n for _, _, n in expected), rel=0.1)
+    assert search.n_steps == pytest.approx(sum(n for _, _, n in expected), rel=0.3)
 
 
 def climb_plainly(search, f):

@@ -35,39 +35,104 @@ __all__ = ["climb", "curve", "expect", "weigh_each"]
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def fill_terms(
+    n_copies: cython.longlong,
+    width: cython.Py_ssize_t,
+    hit: cython.double,
+    miss: cython.double,
+    terms: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Write the probabilities that 0, 1, ... of equal rows count; return how many were written.
+
+    That is 0 if the first of them underflows.
+    """
+    j: cython.Py_ssize_t
+    last: cython.Py_ssize_t = min(width, n_copies)
+    none: cython.double = miss**n_copies
+    ratio: cython.double
+
+    if not none > 1e-250:
+        return 0
+    ratio = hit / miss
+    terms[0] = none
+    for j in range(last):
+        terms[j + 1] = terms[j] * ((n_copies - j) * ratio / (j + 1))
+    return last + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def add_rows(
-    table: cython.double[::1],
+    law: cython.double[::1],
     at: cython.Py_ssize_t,
+    most: cython.Py_ssize_t,
+    to: cython.Py_ssize_t,
     width: cython.Py_ssize_t,
     hit: cython.double,
     miss: cython.double,
     n_copies: cython.longlong,
     terms: cython.double[::1],
-) -> cython.void:
-    """Add equal rows to a table of the probabilities that 0, 1, ... of the rows so far count."""
+) -> cython.Py_ssize_t:
+    """Write the law of some rows and `n_copies` equal ones besides; return how many may count.
+
+    A law is the probabilities that 0, 1, ... rows count, up to `width`. That of the first rows,
+    of which `most` may count, begins in `law` at `at`; that of all rows is written from `to`.
+    """
     i: cython.longlong
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    none: cython.double = 0.0
-    ways: cython.double
+    n_terms: cython.Py_ssize_t = 0
+    new: cython.Py_ssize_t = width if n_copies >= width - most else most + n_copies
+    factor: cython.double
 
-    if n_copies > width:
-        none = miss**n_copies
-    # Many rows are added at once, by binomial terms; the first must not underflow.
-    if none > 1e-250:
-        terms[0] = none
-        for j in range(width):
-            terms[j + 1] = terms[j] * (n_copies - j) / (j + 1) * hit / miss
-        for j in range(width, -1, -1):
-            ways = 0.0
-            for k in range(j + 1):
-                ways += terms[k] * table[at + j - k]
-            table[at + j] = ways
-        return
-    for i in range(n_copies):
-        for j in range(width, 0, -1):
-            table[at + j] = table[at + j] * miss + table[at + j - 1] * hit
-        table[at] = table[at] * miss
+    # Many rows are added at once, by binomial terms.
+    if n_copies > 3:
+        n_terms = fill_terms(n_copies, width, hit, miss, terms)
+    if n_terms == 0:
+        for j in range(most + 1):
+            law[to + j] = law[at + j]
+        for j in range(most + 1, new + 1):
+            law[to + j] = 0.0
+        for i in range(n_copies):
+            for j in range(min(new, most + i + 1), 0, -1):
+                law[to + j] = law[to + j] * miss + law[to + j - 1] * hit
+            law[to] = law[to] * miss
+        return new
+    for j in range(new + 1):
+        law[to + j] = 0.0
+    # Inner loops are the longer ones, and none of their steps waits for another.
+    if n_terms <= most + 1:
+        for k in range(n_terms):
+            factor = terms[k]
+            for j in range(min(most, new - k) + 1):
+                law[to + k + j] += factor * law[at + j]
+    else:
+        for k in range(most + 1):
+            factor = law[at + k]
+            for j in range(min(n_terms - 1, new - k) + 1):
+                law[to + k + j] += factor * terms[j]
+    return new
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def meet(
+    law: cython.double[::1],
+    at: cython.Py_ssize_t,
+    most: cython.Py_ssize_t,
+    other: cython.double[::1],
+    other_at: cython.Py_ssize_t,
+    other_most: cython.Py_ssize_t,
+    total: cython.Py_ssize_t,
+) -> cython.double:
+    """Return the probability that `total` rows count of those of two laws; see `add_rows`."""
+    j: cython.Py_ssize_t
+    found: cython.double = 0.0
+    for j in range(max(0, total - other_most), min(total, most) + 1):
+        found += law[at + j] * other[other_at + total - j]
+    return found
 
 
 def expect(
@@ -81,8 +146,8 @@ def expect(
     height: cython.double[::1],
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> None:
     """Sum, at each point, the expected carriers of each class over all buckets.
 
@@ -92,10 +157,10 @@ def expect(
     worlds: minus infinity if a bucket is impossible. The invariant of a bucket is that its expected
     carriers sum to `n_carrying`; the plain twin is `law.condition`, for one point at a time.
 
-    Work space, here and below: `many` and the ten rows of `room` have a number per class of a
-    bucket, and at least 64; `table` has two rows with a number for each number of rows that may
-    count, and `suffix` one row with as many numbers per class. If they are too short for a bucket,
-    its worlds are summed by the integral.
+    Work space, here and below: `many` and the twelve rows of `room` have a number per class of a
+    bucket, and at least 64; `terms` has a number for each number of rows that may count, and `laws`
+    as many for each class and two more. If they are too short for a bucket, its worlds are summed
+    by the integral.
     """
     p: cython.Py_ssize_t
     row: cython.Py_ssize_t
@@ -104,7 +169,7 @@ def expect(
             row = p if multiplicity.shape[0] > 1 else 0
             height[p] = expect_at(
                 start, which, count, n_carrying, multiplicity[row], odds, expected, p, many, room,
-                table, suffix,
+                terms, laws,
             )  # fmt: skip
 
 
@@ -122,8 +187,8 @@ def expect_at(
     p: cython.Py_ssize_t,
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> cython.double:
     """Sum the expected carriers at one point; return the height."""
     b: cython.Py_ssize_t
@@ -175,7 +240,7 @@ def expect_at(
         if n_able < n:
             height = -INFINITY
             continue
-        height += weight * weigh(k, n, n_able, many, room, table, suffix)
+        height += weight * weigh(k, n, n_able, many, room, terms, laws)
         k = 0
         for e in range(start[b], start[b + 1]):
             if odds[p, which[e]] > 0:
@@ -193,8 +258,8 @@ def weigh_each(
     log_weight: cython.double[::1],
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> None:
     """Condition the rows of each bucket on how many of them carry a value.
 
@@ -217,7 +282,7 @@ def weigh_each(
                 many[i] = count[first + i]
                 room[0, i] = odds[first + i]
                 n_able += count[first + i]
-            log_weight[b] = weigh(n_kinds, n_carrying[b], n_able, many, room, table, suffix)
+            log_weight[b] = weigh(n_kinds, n_carrying[b], n_able, many, room, terms, laws)
             for i in range(n_kinds):
                 share[first + i] = room[1, i]
 
@@ -231,8 +296,8 @@ def weigh(
     n_able: cython.longlong,
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> cython.double:
     """Weigh the worlds of one bucket; return the logarithm of the sum of their weights.
 
@@ -285,13 +350,15 @@ def weigh(
         room[3, i] = 1 / (1 + small) if scaled < 1 else small / (1 + small)
         variance += many[i] * room[2, i] * room[3, i]
     found += log(product)
-    # What the tables cost, in steps per class; a class of the integral costs about 60.
-    steps = min(n_able * rarer, n_kinds * rarer * rarer / 2)
-    if (variance >= 25 and steps > 60.0 * n_kinds) or (
-        (n_kinds + 1) * (rarer + 1) > suffix.shape[0] or rarer >= table.shape[1]
+    # What the tables cost, in steps; the integral costs as much as a few hundred.
+    steps = 5 * rarer
+    if n_kinds > 2:
+        steps = min(n_able * rarer, n_kinds * rarer * rarer / 2)
+    if (variance >= 4 and steps > 200 + 4.0 * n_kinds) or (
+        (n_kinds + 3) * (rarer + 1) > laws.shape[0] or rarer >= terms.shape[0]
     ):
         return log(integrate(n_kinds, n, variance, many, room)) + found - n * shift
-    return log(add_up(n_kinds, n, n_able, many, room, table, suffix)) + found - n * shift
+    return log(add_up(n_kinds, n, n_able, many, room, terms, laws)) + found - n * shift
 
 
 @cython.cfunc
@@ -303,8 +370,8 @@ def add_up(
     n_able: cython.longlong,
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> cython.double:
     """Find the shares of the rows of a bucket by tables; return their weight.
 
@@ -313,44 +380,59 @@ def add_up(
     the value.
     """
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     # The tables count the rarer of carriers and others.
     counts_carriers: cython.bint = 2 * n <= n_able
     width: cython.Py_ssize_t = n if counts_carriers else n_able - n
     stride: cython.Py_ssize_t = width + 1
     target: cython.Py_ssize_t = width - 1 if counts_carriers else width
-    prefix: cython.double[::1] = table[0]
-    terms: cython.double[::1] = table[1]
     hit: cython.Py_ssize_t = 2 if counts_carriers else 3
     miss: cython.Py_ssize_t = 3 if counts_carriers else 2
+    last: cython.Py_ssize_t = n_kinds - 1
+    # Laws: of the rows after each class, of the rows before it, and of these but one of its own.
+    before: cython.Py_ssize_t = (n_kinds + 1) * stride
+    but_one: cython.Py_ssize_t = before + stride
+    n_terms: cython.Py_ssize_t
+    # How many rows of a law may count.
+    most: cython.Py_ssize_t = 0
+    most_before: cython.Py_ssize_t = 0
+    n_after: cython.longlong = n_able
     ways: cython.double
-    total: cython.double
+    total: cython.double = 1.0
 
-    at = n_kinds * stride
-    for j in range(stride):
-        suffix[at + j] = 0.0
-        prefix[j] = 0.0
-    suffix[at] = 1.0
-    prefix[0] = 1.0
-    for i in range(n_kinds - 1, -1, -1):
-        at = i * stride
-        for j in range(stride):
-            suffix[at + j] = suffix[at + stride + j]
-        add_rows(suffix, at, width, room[hit, i], room[miss, i], many[i], terms)
-    total = suffix[width]
+    laws[n_kinds * stride] = 1.0
+    laws[before] = 1.0
+    for i in range(last, 0, -1):
+        most = add_rows(
+            laws, (i + 1) * stride, most, i * stride, width, room[hit, i], room[miss, i], many[i],
+            terms,
+        )  # fmt: skip
     for i in range(n_kinds):
         room[1, i] = 0.0
+        n_after -= many[i]
         # `curve` takes away a row, which may have been the only one.
-        if many[i] == 0:
-            continue
-        add_rows(prefix, 0, width, room[hit, i], room[miss, i], many[i] - 1, terms)
-        at = (i + 1) * stride
-        ways = 0.0
-        for j in range(target + 1):
-            ways += prefix[j] * suffix[at + target - j]
-        room[1, i] = room[2, i] * ways / total
-        add_rows(prefix, 0, width, room[hit, i], room[miss, i], 1, terms)
+        if many[i] > 0 or i == 0:
+            ways = 0.0
+            n_terms = 0
+            if i == last:
+                # Of the law of all rows but one, a single number counts.
+                n_terms = fill_terms(many[i] - 1, width, room[hit, i], room[miss, i], terms)
+                if n_terms > 0:
+                    ways = meet(terms, 0, n_terms - 1, laws, before, most_before, target)
+            if n_terms == 0 and many[i] > 0:
+                most = add_rows(
+                    laws, before, most_before, but_one, width, room[hit, i], room[miss, i],
+                    many[i] - 1, terms,
+                )  # fmt: skip
+                ways = meet(
+                    laws, but_one, most, laws, (i + 1) * stride, min(width, n_after), target
+                )
+                if i < last:
+                    most_before = add_rows(
+                        laws, but_one, most, before, width, room[hit, i], room[miss, i], 1, terms
+                    )
+            if i == 0:
+                total = meet(laws, before, most_before, laws, stride, min(width, n_after), width)
+            room[1, i] = room[2, i] * ways / total
     return total
 
 
@@ -369,17 +451,24 @@ def integrate(
     The weight is the mean, over evenly spaced points on the unit circle, of the product of
     `lack + carry * e^(i angle)` over all rows, turned back by n times the angle. By Bernstein's
     inequality the sum of the carriers deviates from n by as much as there are points with
-    probability e**-45 at most, so they do not confuse n with another sum. The plain twin is in the
+    probability e**-40 at most, so they do not confuse n with another sum. The plain twin is in the
     property tests: the same sum by numpy.
     """
     i: cython.Py_ssize_t
     s: cython.Py_ssize_t
-    step: cython.Py_ssize_t
     n_used: cython.Py_ssize_t = 0
     copies: cython.longlong
-    n_points: cython.double = ceil(15.0 + sqrt(225.0 + 90.0 * variance))
-    angle: cython.double
-    sine_of_half: cython.double
+    n_points: cython.double = ceil(40.0 / 3 + sqrt(1600.0 / 9 + 80.0 * variance))
+    # Half an angle, and n times it, are advanced by turning them.
+    step: cython.double = 3.141592653589793 / n_points
+    cosine_of_step: cython.double = cos(step)
+    sine_of_step: cython.double = sin(step)
+    cosine_of_turn: cython.double = cos(2 * step * n)
+    sine_of_turn: cython.double = -sin(2 * step * n)
+    cosine_of_half: cython.double = 1.0
+    sine_of_half: cython.double = 0.0
+    turned: cython.double = 1.0
+    turned_sine: cython.double = 0.0
     carry: cython.double
     spread: cython.double
     kept: cython.double
@@ -390,45 +479,47 @@ def integrate(
     sine: cython.double[::1] = room[7]
     whole: cython.double[::1] = room[8]
     whole_turned: cython.double[::1] = room[9]
-    # A power of the factor of a class.
-    power: cython.double
-    power_turned: cython.double
+    # A power of the factor of a class, at each point.
+    power: cython.double[::1] = room[10]
+    power_turned: cython.double[::1] = room[11]
 
-    for step in range(1, cython.cast(cython.Py_ssize_t, n_points / 2) + 1):
-        angle = 2 * 3.141592653589793 * step / n_points
-        sine_of_half = sin(angle / 2)
-        drop[n_used] = 2 * sine_of_half * sine_of_half
-        # Beyond this angle the product is below e**-45.
-        if variance * drop[n_used] > 50.0:
+    for s in range(cython.cast(cython.Py_ssize_t, n_points / 2)):
+        kept = cosine_of_half * cosine_of_step - sine_of_half * sine_of_step
+        sine_of_half = sine_of_half * cosine_of_step + cosine_of_half * sine_of_step
+        cosine_of_half = kept
+        drop[s] = 2 * sine_of_half * sine_of_half
+        # Beyond this angle the product is below e**-40.
+        if variance * drop[s] > 42.0:
             break
-        sine[n_used] = sin(angle)
-        whole[n_used] = cos(angle * n)
-        whole_turned[n_used] = -sin(angle * n)
+        sine[s] = 2 * sine_of_half * cosine_of_half
+        kept = turned * cosine_of_turn - turned_sine * sine_of_turn
+        turned_sine = turned_sine * cosine_of_turn + turned * sine_of_turn
+        turned = kept
+        whole[s] = turned
+        whole_turned[s] = turned_sine
         n_used += 1
     for i in range(n_kinds):
         carry = room[2, i]
-        if many[i] == 1:
-            for s in range(n_used):
-                power = 1 - carry * drop[s]
-                power_turned = carry * sine[s]
-                kept = whole[s] * power - whole_turned[s] * power_turned
-                whole_turned[s] = whole[s] * power_turned + whole_turned[s] * power
-                whole[s] = kept
+        copies = many[i]
+        if copies == 1:
+            multiply(n_used, whole, whole_turned, drop, sine, carry)
             continue
         for s in range(n_used):
-            power = 1 - carry * drop[s]
-            power_turned = carry * sine[s]
-            copies = many[i]
-            # The power by squaring, since a class may have thousands of rows.
-            while copies > 0:
-                if copies % 2 == 1:
-                    kept = whole[s] * power - whole_turned[s] * power_turned
-                    whole_turned[s] = whole[s] * power_turned + whole_turned[s] * power
+            power[s] = 1 - carry * drop[s]
+            power_turned[s] = carry * sine[s]
+        # The power by squaring, since a class may have thousands of rows.
+        while copies > 0:
+            if copies % 2 == 1:
+                for s in range(n_used):
+                    kept = whole[s] * power[s] - whole_turned[s] * power_turned[s]
+                    whole_turned[s] = whole[s] * power_turned[s] + whole_turned[s] * power[s]
                     whole[s] = kept
-                copies = copies // 2
-                kept = power * power - power_turned * power_turned
-                power_turned = 2 * power * power_turned
-                power = kept
+            copies = copies // 2
+            if copies > 0:
+                for s in range(n_used):
+                    kept = power[s] * power[s] - power_turned[s] * power_turned[s]
+                    power_turned[s] = 2 * power[s] * power_turned[s]
+                    power[s] = kept
     for s in range(n_used):
         # The half of the circle below 0 mirrors the half above; its end belongs to both.
         if 2 * (s + 1) != n_points:
@@ -439,17 +530,45 @@ def integrate(
         kept = whole[s] * (1 - drop[s]) - whole_turned[s] * sine[s]
         whole_turned[s] = whole[s] * sine[s] + whole_turned[s] * (1 - drop[s])
         whole[s] = kept
+    for s in range(n_used):
+        # What the loop over the classes multiplies by the carriers of a class.
+        whole_turned[s] = whole_turned[s] * sine[s] - whole[s] * drop[s]
     for i in range(n_kinds):
         carry = room[2, i]
         spread = 2 * carry * room[3, i]
+        # Without a row of the class: the product divided by its factor, whose squared length is
+        # computed without cancellation.
+        for s in range(n_used):
+            power[s] = (whole[s] + carry * whole_turned[s]) / max(1 - spread * drop[s], 1e-300)
         others = 1.0
         for s in range(n_used):
-            # Without a row of the class: the product divided by its factor, whose squared length
-            # is computed without cancellation.
-            kept = whole[s] * (1 - carry * drop[s]) + whole_turned[s] * carry * sine[s]
-            others += kept / max(1 - spread * drop[s], 1e-300)
+            others += power[s]
         room[1, i] = min(max(carry * others / mass, 0.0), 1.0)
     return mass / n_points
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def multiply(
+    n_points: cython.Py_ssize_t,
+    whole: cython.double[::1],
+    whole_turned: cython.double[::1],
+    drop: cython.double[::1],
+    sine: cython.double[::1],
+    carry: cython.double,
+) -> cython.void:
+    """Multiply products by the factor of one row, at each point; see `integrate`."""
+    s: cython.Py_ssize_t
+    power: cython.double
+    power_turned: cython.double
+    kept: cython.double
+    for s in range(n_points):
+        power = 1 - carry * drop[s]
+        power_turned = carry * sine[s]
+        kept = whole[s] * power - whole_turned[s] * power_turned
+        whole_turned[s] = whole[s] * power_turned + whole_turned[s] * power
+        whole[s] = kept
 
 
 @cython.cfunc
@@ -520,8 +639,8 @@ def curve(
     pairs: cython.double[:, ::1],
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> None:
     """Add up, over all buckets, how the carriers of two classes depend on each other.
 
@@ -556,7 +675,7 @@ def curve(
             n_able = 0
             for i in range(k):
                 n_able += many[i]
-            weigh(k, n, n_able, many, room, table, suffix)
+            weigh(k, n, n_able, many, room, terms, laws)
             for i in range(k):
                 room[5, i] = many[i] * room[1, i]
             for i in range(k):
@@ -567,7 +686,7 @@ def curve(
                 if n > 1:
                     # The others of the bucket, if one row of this class carries the value.
                     many[i] -= 1
-                    weigh(k, n - 1, n_able - 1, many, room, table, suffix)
+                    weigh(k, n - 1, n_able - 1, many, room, terms, laws)
                     for j in range(k):
                         pairs[which[e], which[first + j]] += mean * many[j] * room[1, j]
                     many[i] += 1
@@ -599,8 +718,8 @@ def climb(
     scratch: cython.double[:, :, ::1],
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> int:
     """Climb from the points `f` whose `end` is -1; return the number of steps.
 
@@ -654,14 +773,14 @@ def climb(
                     above = step_from(
                         start, which, count, n_carrying, multiplicity, pure, constant, n_rows,
                         is_free, settled, limits[4], ahead, 0, following, p, odds, expected, many,
-                        room, table, suffix,
+                        room, terms, laws,
                     )  # fmt: skip
                     steps += 1
                     if length > 1 and above < height[p]:
                         above = step_from(
                             start, which, count, n_carrying, multiplicity, pure, constant,
                             n_rows, is_free, settled, limits[4], f, p, following, p, odds, expected,
-                            many, room, table, suffix,
+                            many, room, terms, laws,
                         )  # fmt: skip
                         steps += 1
                         stride[p] = 1.0
@@ -720,8 +839,8 @@ def step_from(
     expected: cython.double[:, ::1],
     many: cython.longlong[::1],
     room: cython.double[:, ::1],
-    table: cython.double[:, ::1],
-    suffix: cython.double[::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
 ) -> cython.double:
     """Take one step from a point, within the bounds; return the log-likelihood of the point."""
     c: cython.Py_ssize_t
@@ -731,7 +850,7 @@ def step_from(
     for c in range(n_rows.shape[0]):
         odds[0, c] = point[p, c] / (1 - point[p, c])
     height = constant + expect_at(
-        start, which, count, n_carrying, multiplicity, odds, expected, 0, many, room, table, suffix
+        start, which, count, n_carrying, multiplicity, odds, expected, 0, many, room, terms, laws
     )
     for c in range(n_rows.shape[0]):
         height += n_rows[c] * log1p(-point[p, c])

@@ -196,7 +196,7 @@ def room_for(start: Integers, rarer: Integers) -> Room:
     width = min(max(int(rarer.max(initial=0)) + 1, 1), _WIDEST)
     return (
         np.empty(n_classes, dtype=np.int64),
-        np.empty((10, max(n_classes, _POINTS))),
-        np.empty((2, width)),
-        np.empty(min(width * n_classes, _MOST_CELLS)),
+        np.empty((12, max(n_classes, _POINTS))),
+        np.empty(width),
+        np.empty(min(width * (n_classes + 2), _MOST_CELLS)),
     )
