@@ -31,6 +31,7 @@ from shoal.core.exact import Number, as_text, exact
 from shoal.core.measure import Measure, Measured
 from shoal.core.parameters import Converted, amount, parameter, whole_number
 from shoal.core.release import Published
+from shoal.core.sharing import once
 from shoal.core.tree import Label
 from shoal.injector.association_rules import PositiveRule
 from shoal.injector.statistics import least_count, mine_positive
@@ -206,10 +207,15 @@ class _Tables:
             for name in names
             for size in [estimated.truth.domain(name).size]
         }
-        return cls(estimated.truth.select(names), estimated.table(names, groupings))
+        truth = estimated.truth
+        selected = once((truth,), ("columns", *names), lambda: truth.select(names))
+        return cls(selected, estimated.table(names, groupings))
 
-    def true_rules(self, least: int, bound: Fraction) -> Iterator[PositiveRule]:
-        return self._rules(self.truth, least, bound)
+    def true_rules(self, least: int, bound: Fraction) -> list[PositiveRule]:
+        """Mine the table; the rules are the same for all of its releases."""
+        return once(
+            (self.truth,), (least, bound), lambda: list(self._rules(self.truth, least, bound))
+        )
 
     def found_rules(self, least: int, bound: Fraction) -> Iterator[PositiveRule]:
         """Mine the expected table."""

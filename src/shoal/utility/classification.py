@@ -14,10 +14,9 @@ training on a release and testing on original rows.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +28,7 @@ from shoal.core.display import Section, percent
 from shoal.core.errors import ParameterError
 from shoal.core.measure import Fold, FoldedMeasure, Measured
 from shoal.core.parameters import Converted, OptionalTexts, texts
+from shoal.core.sharing import once
 from shoal.utility.estimated import Estimated, sensitive_of
 from shoal.utility.estimates import mean_interval
 from shoal.utility.expected_tree import Tables, grow_tree, predict_by_tables
@@ -42,9 +42,6 @@ _DRAWN = "linked at random"
 _MODELS = tuple(LEARNERS)
 ROWS = "rows"
 """The outcome that holds the number of rows that each entry of the other outcomes stands for."""
-_MOST_KNOWN = 256
-_known: dict[bytes, Floats] = {}
-"""Outcomes of models of the table: every method that is compared is judged on the same folds."""
 
 
 @declared
@@ -131,6 +128,7 @@ class _Trial:
     Equal rows of `train` and `test` are there once; those of `drawn` are repeated.
     """
 
+    fold: Fold
     estimated: Estimated
     drawn: Codes  # The rows of the release, linked at random.
     train: Codes  # The original rows that the release was made from, and their counts.
@@ -143,6 +141,7 @@ class _Trial:
     def of(cls, fold: Fold, generator: np.random.Generator) -> _Trial:
         estimated = Estimated(fold.published, fold.train)
         return cls(
+            fold,
             estimated,
             estimated.sample(generator),
             _columns(fold.train, estimated.attributes),
@@ -167,14 +166,16 @@ class _Trial:
             counts = self.counts if is_table else np.ones(len(rows), dtype=np.int64)
             return Examples.of_rows(domains, rows[:, others], rows[:, place], counts)
 
+        def of_table(model: str, compute: Callable[[], Floats]) -> Floats:
+            """Return the outcome of a model of the table, which is the same for all releases."""
+            return once((self.fold.train, self.fold.test), (names, target, model), compute)
+
         def learned(model: str, is_table: bool) -> Floats:
             return _right(learn(model, examples(is_table))(shown), classes)
 
         for model in models:
             found[_name(target, model, _DRAWN)] = learned(model, False)
-            found[_name(target, model, "table")] = self._of_table(
-                target, model, partial(learned, model, True)
-            )
+            found[_name(target, model, "table")] = of_table(model, partial(learned, model, True))
         features = [names[at] for at in others]
         if "tree" in models and features:
             least = rows_of_leaf(int(self.counts.sum()))
@@ -184,34 +185,11 @@ class _Trial:
                 return _right(tree.predict(shown), classes)
 
             found[_name(target, "tree", _EXPECTED)] = grown(self.expected)
-            found[_name(target, "tree", _TRUE)] = self._of_table(
-                target, _TRUE, lambda: grown(self.true)
-            )
+            found[_name(target, "tree", _TRUE)] = of_table(_TRUE, lambda: grown(self.true))
         if "bayes" in models:
             predicted = predict_by_tables(self.estimated, features, target, shown)
             found[_name(target, "bayes", _EXPECTED)] = _right(predicted, classes)
         return found
-
-    def _of_table(self, target: str, model: str, compute: Callable[[], Floats]) -> Floats:
-        """Return the outcome of a model of the table, computed once for all releases."""
-        key = hashlib.sha256(self._digest + repr((target, model)).encode()).digest()
-        if key not in _known:
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[key] = compute()
-        return _known[key]
-
-    @cached_property
-    def _digest(self) -> bytes:
-        truth, names = self.estimated.truth, self.estimated.attributes
-        domains = [
-            (name, str(truth.domain(name).type), truth.domain(name).labels()) for name in names
-        ]
-        digest = hashlib.sha256(repr(domains).encode())
-        for rows in (self.train, self.counts, self.test):
-            digest.update(repr(rows.shape).encode())
-            digest.update(np.ascontiguousarray(rows).tobytes())
-        return digest.digest()
 
 
 def _columns(cells: Cells, names: Sequence[str]) -> Codes:

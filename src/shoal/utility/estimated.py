@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain, Role
 from shoal.core.errors import ParameterError
 from shoal.core.manifest import Meaning
 from shoal.core.release import Published
+from shoal.core.sharing import once
 from shoal.core.table import HIDDEN, Rows
 from shoal.locating.location import labels_of_values, named_pairs
 from shoal.utility.estimates import expected_table
@@ -326,6 +327,11 @@ class Estimated:
 
     def true_table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Floats:
         """Count the table's rows of every combination of groups of values."""
+        chosen = tuple(groupings[name] for name in attributes)
+        count = partial(self._true_table, attributes, groupings)
+        return once((self.truth, *chosen), ("table", *attributes), count)
+
+    def _true_table(self, attributes: Sequence[str], groupings: Mapping[str, Grouping]) -> Floats:
         key = np.zeros(self.truth.n_cells, dtype=np.int64)
         shape = tuple(groupings[name].n_groups for name in attributes)
         for name, size in zip(attributes, shape, strict=True):

@@ -35,6 +35,7 @@ from shoal.core.domain import Domain
 from shoal.core.measure import Measure, Measured
 from shoal.core.parameters import whole_number
 from shoal.core.release import Published
+from shoal.core.sharing import once
 from shoal.utility.estimated import Estimated, Grouping, Shares
 
 _ROUNDING = 1e-12
@@ -128,9 +129,12 @@ class Loss(Measure):
         )
 
     def _grouping(self, truth: Cells, name: str) -> Grouping:
-        domain = truth.domain(name)
-        counts = np.bincount(truth.column(name), truth.counts, domain.size)
-        return Grouping.of_values(domain, counts.astype(np.float64), self.groups)
+        def grouped() -> Grouping:
+            domain = truth.domain(name)
+            counts = np.bincount(truth.column(name), truth.counts, domain.size)
+            return Grouping.of_values(domain, counts.astype(np.float64), self.groups)
+
+        return once((truth,), ("groups", name, self.groups), grouped)
 
 
 # --- distances ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from shoal.core.errors import ParameterError
 from shoal.core.measure import Measure, Measured
 from shoal.core.parameters import Exact, OptionalTexts, exact_number, texts, whole_number
 from shoal.core.release import Published
+from shoal.core.sharing import once
 from shoal.utility.answers import Worth, answer, answer_truly
 from shoal.utility.estimated import Estimated, sensitive_of
 from shoal.utility.estimates import mean_interval, median_interval
@@ -94,10 +95,15 @@ class Queries(Measure):
         """
         self.confirm_fits(published)
         estimated = Estimated(published, truth)
-        workloads = self.workloads(estimated)
         names = self._numeric(estimated)
-        worths = [worth for name in names for worth in _worths(estimated.truth.domain(name))]
-        true = answer_truly(estimated.truth, workloads, worths)
+        worths = [worth for name in names for worth in _worths(truth.domain(name))]
+
+        def drawn() -> tuple[list[Workload], Floats]:
+            workloads = self.workloads(estimated)
+            return workloads, answer_truly(truth, workloads, worths)
+
+        asked = self, estimated.attributes, sensitive_of(published), names
+        workloads, true = once((truth,), asked, drawn)
         found = answer(estimated, workloads, worths)
         counts, *answers = map(_Answers, true.T, found.T)
         errors = counts.errors

@@ -33,6 +33,7 @@ from shoal.core.registry import snake_case
 from shoal.core.release import Published
 from shoal.core.schema import Schema
 from shoal.core.shapes import Model
+from shoal.core.sharing import sharing
 from shoal.core.table import Rows
 from shoal.core.version import __version__
 from shoal.engines.sql.table import EngineTable
@@ -140,12 +141,12 @@ class TrialResult:
 
 @contextlib.contextmanager
 def staged_table(trying: TrialSetup) -> Iterator[EngineTable]:
-    """Stage the table again, and keep the parts that measures and attacks publish.
+    """Stage the table again; keep its parts that are published, and what follows from it alone.
 
     All methods that a process tries share them.
     """
     rows, schema = trying.rows, trying.schema
-    with table_of_rows(rows, slice(None), schema) as table, shared_parts(table):
+    with table_of_rows(rows, slice(None), schema) as table, shared_parts(table), sharing():
         yield table
 
 

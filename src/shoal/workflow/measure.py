@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from shoal import measures as all_measures
+from shoal.core.arrays import Codes
 from shoal.core.cells import Cells
 from shoal.core.display import Section, Tabular
 from shoal.core.errors import DataError, InfeasibleError, ParameterError, SchemaError
@@ -16,7 +18,8 @@ from shoal.core.measure import Fold, FoldedMeasure, Measure, Measured, draw_fold
 from shoal.core.progress import Progress, silent
 from shoal.core.registry import snake_case
 from shoal.core.release import Published
-from shoal.core.table import MOST_ROWS, Table
+from shoal.core.sharing import once
+from shoal.core.table import MOST_ROWS, Rows, Table
 from shoal.engines.sql.table import EngineTable
 from shoal.release.opened import Making, Release, opened
 from shoal.workflow.rerun import publish_part
@@ -179,6 +182,15 @@ def _published_folds(making: Making, one: FoldedMeasure) -> list[Fold]:
     table: EngineTable = making.table
     method = making.method.settled(making.plan.notes)
     rows = table.row_codes(MOST_ROWS)
+    counted = once((rows,), (one.folds, one.seed), partial(_counted_folds, rows, one))
+    return [
+        Fold(publish_part(making, rows, members, method), train, test)
+        for members, train, test in counted
+    ]
+
+
+def _counted_folds(rows: Rows, one: FoldedMeasure) -> list[tuple[Codes, Cells, Cells]]:
+    """Return for each fold the rows outside of it, their counts, and the counts of its own rows."""
     fold = draw_folds(rows.n_rows, one.folds, one.seed)
     found = []
     for number in range(one.folds):
@@ -187,5 +199,5 @@ def _published_folds(making: Making, one: FoldedMeasure) -> list[Fold]:
             Cells.of_rows(rows.domains, rows.codes[chosen].astype(np.int64))
             for chosen in (members, np.flatnonzero(fold == number))
         )
-        found.append(Fold(publish_part(making, rows, members, method), train, test))
+        found.append((members, train, test))
     return found

@@ -41,6 +41,7 @@ from shoal.core.private_cells import PrivateCells
 from shoal.core.release import People, Published
 from shoal.core.schema import ColumnDeclaration, Schema
 from shoal.core.secret import Secret
+from shoal.core.sharing import once
 from shoal.core.sliced import Sliced, SlicedColumn
 from shoal.core.table import MOST_ROWS, Rows, Table
 from shoal.engines.duckdb.engine import DuckDB
@@ -312,7 +313,8 @@ def run_trials(release: Release, plan: TrialPlan) -> Trials:
         return replace(counted, left_out="buckets were merged after the method")
     if not making.table.schema.quasi:
         return replace(counted, left_out="nothing is known of people")
-    rows = making.table.sampled_codes(plan.max_rows, making.secret.derive("held-out rows"))
+    table, n_most, key = making.table, plan.max_rows, making.secret.derive("held-out rows")
+    rows = once((table,), (n_most, key), lambda: table.sampled_codes(n_most, key))
     n_members = round(plan.split * rows.n_rows)
     if not 0 < n_members < rows.n_rows:
         return replace(counted, left_out=f"{rows.n_rows} rows cannot be parted")

@@ -15,6 +15,7 @@ from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
 from shoal.core.manifest import Meaning
 from shoal.core.measure import Fold, draw_folds
+from shoal.core.sharing import sharing
 from shoal.measures import Classification
 from shoal.utility import classification
 from shoal.utility.classification import paired_difference
@@ -265,46 +266,50 @@ def test_a_release_of_cells_without_any_row_is_still_measured():
     assert measured.headline["accuracy"] == measured.headline["accuracy of the table"] == 0
 
 
-def test_models_of_the_table_are_trained_once_for_all_releases(monkeypatch):
-    known, counted = {}, []
-    monkeypatch.setattr(classification, "_known", known)
+@pytest.fixture
+def learned(monkeypatch):
+    """The number of rows that each model was trained on."""
+    found = []
     real = classification.learn
-    monkeypatch.setattr(
-        classification, "learn", lambda *given: counted.append(given[0]) or real(*given)
-    )
+
+    def learning(model, examples):
+        found.append(examples.n_rows)
+        return real(model, examples)
+
+    monkeypatch.setattr(classification, "learn", learning)
+    return found
+
+
+def test_models_of_the_table_are_trained_once_for_all_releases(learned):
     coarse = bucketized(COLUMNS, ROWS, [place // 40 for place in range(len(ROWS))])
-    first = ALL.run(coarse, TRUTH)
-    assert len(counted) == 2 * 2 * 3
-    again = ALL.run(coarse, TRUTH)
-    ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH)
-    assert len(counted) == 2 * 2 * 3 + 2 * 2 * 3
-    known.clear()
-    for measured in (again, ALL.run(coarse, TRUTH)):
-        assert measured.to_dict() == first.to_dict()
+    alone = ALL.run(coarse, TRUTH)
+    # Two targets and three models, of the release and of the table.
+    assert len(learned) == 2 * 2 * 3
+    with sharing():
+        first = ALL.run(coarse, TRUTH)
+        assert len(learned) == 2 * (2 * 2 * 3)
+        again = ALL.run(coarse, TRUTH)
+        other = ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH)
+        assert len(learned) == 2 * (2 * 2 * 3) + 2 * (2 * 3)
+    for measured in (first, again):
+        assert measured.to_dict() == alone.to_dict()
+    assert other.to_dict() == ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH).to_dict()
 
 
-def test_models_of_another_table_are_others(monkeypatch):
-    known = {}
-    monkeypatch.setattr(classification, "_known", known)
-    fewer, renamed = (
-        ROWS[:-1],
-        [(age, "x" if job == "nurse" else job, ill) for age, job, ill in ROWS],
-    )
-    n_known = []
-    for rows in (ROWS, fewer, renamed):
-        ALL.run(bucketized(COLUMNS, rows, range(1, len(rows) + 1)), cells_of(COLUMNS, rows))
-        n_known.append(len(known))
-    assert n_known == [8, 16, 24]
+def test_models_of_another_table_are_others(learned):
+    with sharing():
+        for rows in (ROWS, ROWS[:-1], ROWS):
+            ALL.run(bucketized(COLUMNS, rows, range(1, len(rows) + 1)), cells_of(COLUMNS, rows))
+    assert len(learned) == 3 * (2 * 2 * 3)
+    assert learned.count(len(ROWS) - 1) == 2 * 2 * 3
 
 
-def test_models_of_the_table_do_not_depend_on_the_order_of_sliced_columns(monkeypatch):
-    known = {}
-    monkeypatch.setattr(classification, "_known", known)
-    first = ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH)
-    n_known = len(known)
+def test_models_of_the_table_do_not_depend_on_the_order_of_sliced_columns(learned):
     columns = [["job", "disease"], ["age"]]
-    second = ALL.run(sliced(COLUMNS, ROWS, EACH, columns, "disease"), TRUTH)
-    assert len(known) == n_known
+    with sharing():
+        first = ALL.run(bucketized(COLUMNS, ROWS, EACH), TRUTH)
+        second = ALL.run(sliced(COLUMNS, ROWS, EACH, columns, "disease"), TRUTH)
+    assert len(learned) == 2 * 2 * 3 + 2 * 3
     assert second.to_dict() == first.to_dict()
 
 

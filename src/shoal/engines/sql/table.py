@@ -9,7 +9,7 @@ only the key is staged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from shoal.core.errors import DataError, ParameterError
 from shoal.core.levels import Level
 from shoal.core.private_cells import PrivateCells
 from shoal.core.schema import ColumnDeclaration, Schema
+from shoal.core.sharing import once
 from shoal.core.table import Rows
 from shoal.core.tree import Tree
 from shoal.engines.engine import N_HASHES, Columns, Engine, Scan
@@ -131,7 +132,8 @@ class EngineTable(Displayed):
         known = self._domains | ({} if self.parts is None else {PART: self.parts})
         domains = tuple(known[column] for column in columns)
         if names and self._n_rows <= FEW_ROWS and self.engine.publisher is self.engine:
-            return self._counts_of_few(names, domains)
+            count = partial(self._counts_of_few, names, domains)
+            return once((self, self.parts), ("counts", *names), count)
         listed = ", ".join(dict.fromkeys(names))
         counted = f"SELECT {listed}{', ' if names else ''}count(*) AS n FROM coded"
         fetched = self.engine.arrays(
@@ -171,7 +173,7 @@ class EngineTable(Displayed):
                 f"is done in memory, for at most {cap}, whichever engine holds the table.",
                 hint="publish a sample of the rows, or parts of the table one by one.",
             )
-        return self._fetch_codes("coded")
+        return once((self,), "row codes", lambda: self._fetch_codes("coded"))
 
     def codes_of_rows(self, keys: Texts) -> Rows:
         """Return the codes of all coded columns for some rows, in the order of their keys."""
