@@ -21,7 +21,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import InfeasibleError
 from shoal.core.release import People
 from shoal.datasets import census
-from shoal.membership.attack import tell_apart
+from shoal.membership.fits import tell_apart
 
 _FRESH = 1_000_000
 """The seeds of fresh people begin here."""

@@ -2,8 +2,9 @@
 
 ``python benchmarks/stages.py ROWS [--method anatomy] [--memory 4GB] [--work 60s]`` publishes from a
 CSV file within a memory limit, and prints one line per stage: CPU seconds of all threads, elapsed
-seconds, and the most memory in megabytes. On systems other than Linux the memory is the most so
-far. ``--profile STAGE`` also prints where the Python of one stage spends its time.
+seconds, and the most memory in megabytes. Each line is also printed to stderr when its stage ends.
+On systems other than Linux the memory is the most so far. ``--profile STAGE`` also prints where the
+Python of one stage spends its time, and ``--source`` names a census that was written before.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import cProfile
 import pstats
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -50,6 +52,7 @@ class Stages:
         cpu, wall = time.process_time(), time.perf_counter()
         if self._stage:
             self.lines.append((self._stage, cpu - self._cpu, wall - self._wall, _peak()))
+            print(*self._row(*self.lines[-1]), sep="\t", file=sys.stderr, flush=True)
             if self._stage == self.profiled:
                 self.profile.disable()
         if _PEAK.exists():
@@ -61,10 +64,13 @@ class Stages:
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the lines as texts, with the sum at the end."""
-        for stage, cpu, wall, peak in self.lines:
-            yield stage, f"{cpu:.1f}", f"{wall:.1f}", f"{peak:,.0f}"
+        for line in self.lines:
+            yield self._row(*line)
         _, cpu, wall, peak = zip(*self.lines, strict=True)
-        yield "all", f"{sum(cpu):.1f}", f"{sum(wall):.1f}", f"{max(peak):,.0f}"
+        yield self._row("all", sum(cpu), sum(wall), max(peak))
+
+    def _row(self, stage: str, cpu: float, wall: float, peak: float) -> tuple[str, str, str, str]:
+        return stage, f"{cpu:.1f}", f"{wall:.1f}", f"{peak:,.0f}"
 
 
 def _peak() -> float:
@@ -81,12 +87,14 @@ def main() -> None:
     parser.add_argument("--method", choices=METHODS, default="anatomy")
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--work", default="60s")
+    parser.add_argument("--source", type=Path, help="the census as CSV, if it is there already")
     parser.add_argument("--profile", default="", metavar="STAGE")
     given = parser.parse_args()
     stages = Stages(given.profile)
     with tempfile.TemporaryDirectory(prefix="shoal-stages-") as folder:
-        source = Path(folder, "census.csv")
-        write_in_a_process(given.rows, source)
+        source = given.source or Path(folder, "census.csv")
+        if given.source is None:
+            write_in_a_process(given.rows, source)
         published = shoal.publish(
             source,
             schema=shoal.datasets.census(rows=1).schema,
@@ -104,7 +112,9 @@ def main() -> None:
     console = Console()
     console.print(table)
     for judged in published.judgements:
-        console.print(f"{judged.attack}: {judged.line}", *judged.remarks, highlight=False)
+        console.print(
+            f"{judged.attack}: {judged.line}", *judged.remarks, highlight=False, markup=False
+        )
     if given.profile:
         pstats.Stats(stages.profile).sort_stats("tottime").print_stats(25)
 

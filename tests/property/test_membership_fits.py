@@ -17,7 +17,7 @@ from shoal.core.manifest import Manifest, Meaning
 from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced
-from shoal.membership.attack import find_presence, fit_people, tell_apart
+from shoal.membership.fits import find_presence, fit_people, tell_apart
 from shoal.slicing import matches as sliced_matches
 from shoal.slicing.membership import find_sliced_presence, fit_sliced, tell_apart_sliced
 

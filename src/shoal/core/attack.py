@@ -23,6 +23,7 @@ from shoal.core.cells import Buckets
 from shoal.core.declared import Declared, declared
 from shoal.core.findings import Findings, Risk
 from shoal.core.method import Algorithm
+from shoal.core.progress import Work
 from shoal.core.release import People, Published
 from shoal.core.shapes import Model
 from shoal.core.table import Rows
@@ -115,8 +116,9 @@ class Experiment:
     """The abilities of an adversary who knows the algorithm: she can publish tables of her own."""
 
     # Takes a table (codes without `HIDDEN`, and a mark for every private cell) and returns the
-    # codes that the publisher would release, `HIDDEN` for suppressed cells.
-    publish: Callable[[Small, Flags], Small]
+    # codes that the publisher would release, `HIDDEN` for suppressed cells. It spends steps of the
+    # work, and raises `TooMuchWork` if there are too few.
+    publish: Callable[[Small, Flags, Work], Small]
     # For each column the share of private cells, which she is assumed to know.
     shares: Floats
 

@@ -23,10 +23,11 @@ UNITS_PER_SECOND = 100_000_000
 """Units in a CPU second; decision 0015 has the measurement."""
 DEFAULT_ATTACK_WORK = 60 * UNITS_PER_SECOND
 """The default of ``[attacks] work``: about a minute for each attack."""
+MOST_WORK = 10**18
+"""The most work that can be allowed; nobody can do as much."""
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?)\s*(s|min|h)?\s*")
-_MOST = 10**18
 
 
 def read_work(given: object) -> int:
@@ -44,7 +45,7 @@ def read_work(given: object) -> int:
     elif isinstance(given, int | float) and not isinstance(given, bool):
         units = float(given)
     # Written so that NaN is refused too.
-    if units is None or not 1 <= units <= _MOST:
+    if units is None or not 1 <= units <= MOST_WORK:
         raise ParameterError(
             "An amount of work must be a number of units, or of seconds, minutes or hours, and at "
             "least one unit.",

@@ -37,7 +37,7 @@ from shoal.locating.random_worlds import Places
 _MOST_WORLDS = 200_000
 """The largest number of worlds that are enumerated."""
 _A_TIME = 1 << 14
-_N_CHAINS = 8
+_N_CHAINS, MOST_STEPS = 8, 20_000
 _N_BURNT = 4
 """The first `1 / _N_BURNT` of every chain is not counted."""
 _NO_VARIANCE = 1e-12
@@ -83,9 +83,9 @@ def mask_credibility(
     sizes: Counts,
     m: int,
     prior: Fraction = Fraction(1, 2),
+    n_steps: int = MOST_STEPS,
     *,
     needs_enough: bool = True,
-    n_steps: int = 20_000,
     seed: int = 0,
 ) -> Credibility:
     """Compute the belief that a person of a bucket has a protected value.
@@ -333,7 +333,7 @@ class MaskRelease:
     """A release of MASK, its promise, and the largest belief that is allowed.
 
     `held` is the number of rows of each bucket that show a protected value. If `needs_enough`,
-    nothing is published when there are too few buckets to lend a share.
+    nothing is published when there are too few buckets to lend a share. Chains have `n_steps`.
     """
 
     buckets: Buckets
@@ -341,6 +341,7 @@ class MaskRelease:
     held: Counts
     limit: Fraction
     needs_enough: bool
+    n_steps: int = MOST_STEPS
 
     @classmethod
     def of(
@@ -354,10 +355,9 @@ class MaskRelease:
 
     def believe(self, prior: Fraction) -> tuple[Credibility, Floats]:
         """Return the credibility of each bucket, and the posterior: the share if it is unknown."""
-        found = mask_credibility(
-            self.held, self.buckets.sizes, self.claim.m, prior, needs_enough=self.needs_enough
-        )
-        return found, np.where(found.is_said, found.estimate, self.held / self.buckets.sizes)
+        held, sizes, m, enough = self.held, self.buckets.sizes, self.claim.m, self.needs_enough
+        found = mask_credibility(held, sizes, m, prior, self.n_steps, needs_enough=enough)
+        return found, np.where(found.is_said, found.estimate, held / sizes)
 
     def is_above(self, posterior: Floats) -> Flags:
         """Return which beliefs are more than is allowed."""

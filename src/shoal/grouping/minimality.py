@@ -25,6 +25,7 @@ import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.attack import Attack, Need, View
+from shoal.core.budget import most_within
 from shoal.core.cells import Buckets, total_by
 from shoal.core.declared import declared
 from shoal.core.display import Section
@@ -35,13 +36,19 @@ from shoal.core.method import Algorithm
 from shoal.core.parameters import OptionalExact, exact_number, whole_number
 from shoal.core.release import People, Published
 from shoal.core.shapes import Model
-from shoal.grouping.mask_worlds import EVEN, MaskRelease
+from shoal.grouping.mask_worlds import EVEN, MOST_STEPS, MaskRelease
 from shoal.grouping.minimality_worlds import Credibilities, Crowd, credibilities
 from shoal.locating.location import matching_buckets
 from shoal.locating.random_worlds import Claim, Places, claims_of, limit_text
 
 _N_WORST = 10
 _MOST_ENTRIES = 50_000_000
+# Units (`shoal.core.budget`), measured with Mondrian on the census of 2,000 to 32,000 people:
+# drawing and publishing a table, per person and per kind of people and value; and a step of all
+# chains, whatever the number of people, because buckets that are alike count together.
+_TABLE_PER_PERSON, _TABLE_PER_ENTRY = 60, 1
+_STEP = 10_000
+_FEWEST_STEPS = 1000
 
 
 @declared
@@ -101,7 +108,7 @@ class Minimality(Attack):
     )
     n_tables: int = whole_number(
         "For other releases, the largest number of tables that are published again; with more "
-        "candidates, the answer is an estimate.",
+        "candidates, the answer is an estimate. If the attack may do less work, they are fewer.",
         default=2000,
         least=1,
     )
@@ -135,10 +142,14 @@ class Minimality(Attack):
             return self._replay(view)
         limit = claim.posterior_bound if self.limit is None else self.limit
         needs_enough = published.manifest.parameters.get("lenders") != "any"
+        n_steps = most_within(view.work, lambda n: n * _STEP, MOST_STEPS, least=_FEWEST_STEPS)
         masked = MaskRelease.of(buckets, claim, limit, needs_enough=needs_enough)
         prior = EVEN if self.rate is None else self.rate
         places = Places.of_people(published, people)
-        return masked.findings(self.knows, places, people, prior)
+        found = replace(masked, n_steps=n_steps).findings(self.knows, places, people, prior)
+        is_cut = n_steps < MOST_STEPS and not found.headline["exact"]
+        said = f"chains had {n_steps} of {MOST_STEPS} steps"
+        return replace(found, cut_short=said if is_cut else "")
 
     def _replay(self, view: View) -> Findings:
         """Attack everybody by running the algorithm on the adversary's own tables."""
@@ -156,15 +167,27 @@ class Minimality(Attack):
         def publish(table: Counts) -> Codes | None:
             return algorithm.buckets(table, buckets.domain)
 
-        found = credibilities(crowd, publish, self.n_tables)
+        n_tables = most_within(view.work, lambda n: n * _cost_of_table(crowd), self.n_tables)
+        found = credibilities(crowd, publish, n_tables)
         claims = claims_of(published.manifest.guarantees, self.limit)
-        return replace(_findings(self.knows, crowd, buckets, found, claims), is_apart=True)
+        is_cut = n_tables < self.n_tables and not found.is_exact
+        return replace(
+            _findings(self.knows, crowd, buckets, found, claims),
+            is_apart=True,
+            cut_short=f"{n_tables} of {self.n_tables} tables were published" if is_cut else "",
+        )
 
 
 def _mask_claim(published: Published) -> MConfidentiality | None:
     """Return the promise of a release of MASK; None for other releases."""
     stated = (one for one in published.manifest.guarantees if isinstance(one, MConfidentiality))
     return next(stated, None)
+
+
+def _cost_of_table(crowd: Crowd) -> int:
+    """Return the units that publishing one more table takes."""
+    n_people, n_entries = int(crowd.counts.sum()), int(crowd.n_kinds * crowd.values.shape[1])
+    return _TABLE_PER_PERSON * n_people + _TABLE_PER_ENTRY * n_entries
 
 
 def _crowd(published: Published, buckets: Buckets, algorithm: Algorithm) -> Crowd:

@@ -23,12 +23,13 @@ import numpy as np
 
 from shoal.core.arrays import Codes, Flags, Small
 from shoal.core.attack import Experiment
+from shoal.core.budget import most_within
 from shoal.core.declared import changed, declared
 from shoal.core.errors import ParameterError, suggestion
 from shoal.core.findings import Guesses, Risk
 from shoal.core.manifest import Manifest
 from shoal.core.parameters import OptionalExact, OptionalTexts, exact_number, texts, whole_number
-from shoal.core.progress import following
+from shoal.core.progress import TooMuchWork, Work, following
 from shoal.core.table import HIDDEN, Rows
 from shoal.hiding.attack_rules import CellAttack, assumed_protection
 from shoal.hiding.boosted_trees import (
@@ -47,6 +48,13 @@ _FEWEST_COMPLETE = 500
 _MOST_SIMULATED = 150_000
 """The rows that she publishes, over all draws, unless that would be too few draws."""
 _FEWEST_DRAWS, _MOST_DRAWS = 3, 20
+# Units (`shoal.core.budget`), measured with random tables of 2 to 40 values and 5 to 20 columns,
+# which take a third to all of it: a model, each cell that it is learned from, and each guess.
+_MODEL, _PER_CELL, _PER_GUESS = 4_000_000, 2000, 500
+_STEPS_PER_UNIT = 4
+"""Steps of the publisher's search (`shoal.hiding.row_sets`) in a unit, hiding included."""
+_FEWEST_LEARNED = 1000
+"""A model is learned from at least so many cells, whatever they cost."""
 _LEAST_SHARE = 0.1
 """The least private share of the target. Much more would mislead her: few rules are right about
 many cells by chance, and the rules that are right about a few cells are those that betray them.
@@ -133,15 +141,18 @@ class Learned(CellAttack):
         """Return the minimum belief with which the adversary counts as knowing a cell."""
         return assumed_protection(manifest).delta if self.delta is None else self.delta
 
-    def guess(
+    def guess_within(
         self,
+        units: int,
         rows: Rows,
         manifest: Manifest,  # noqa: ARG002 - she has no use for it
         experiment: Experiment | None = None,
-    ) -> Mapping[str, Guesses]:
+    ) -> tuple[Mapping[str, Guesses], str]:
         """Fill in the suppressed cells of the target.
 
-        Returns the guesses of `naive`; with an experiment also those of `blind` and `aware`.
+        Returns the guesses of `naive`; with an experiment also those of `blind` and `aware`. If
+        that is too much work, models are learned from fewer cells, and less is published in the
+        experiment; both are said.
 
         Raises
         ------
@@ -152,19 +163,28 @@ class Learned(CellAttack):
         found: dict[str, list[Guesses]] = {name: [] for name in names}
         targets = self._places(rows)
         trials: dict[int, _Trial] = {}
-        n_most = min(self.max_rows, MOST_CELLS)
+        wanted, is_simulated = min(self.max_rows, MOST_CELLS), True
         # Half of the work is publishing, the other half is learning.
+        n_most = _most_learned(units // 2, wanted, rows, targets, len(names))
+        n_known = 0
         for half in following(("publish", "learn")):
             if half == "publish" and experiment is not None:
-                trials = _publish_repeatedly(rows, targets, experiment, n_most)
+                work = Work(units // 2 * _STEPS_PER_UNIT)
+                trials, is_simulated = _publish_repeatedly(rows, targets, experiment, n_most, work)
             for target in following(targets) if half == "learn" else ():
                 lessons = {"naive": _visible_lesson(rows, target)}
                 if target in trials:
                     trial = trials[target]
                     lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
+                n_known = max(n_known, *(len(lesson.value) for lesson in lessons.values()))
                 for name, lesson in lessons.items():
                     found[name].append(_fill_in(rows, target, lesson.sampled(n_most)))
-        return {name: Guesses.join(parts) for name, parts in found.items()}
+        said = []
+        if n_most < min(wanted, n_known):
+            said.append(f"models were learned from at most {n_most} cells")
+        if not is_simulated:
+            said.append("the publisher was not simulated as often as needed")
+        return {name: Guesses.join(parts) for name, parts in found.items()}, " and ".join(said)
 
     def _places(self, rows: Rows) -> list[int]:
         """Return the places of the columns attacked."""
@@ -178,6 +198,19 @@ class Learned(CellAttack):
                 hint=suggestion(lacking[0], rows.columns, "its columns are"),
             )
         return [rows.columns.index(column) for column in self.target]
+
+
+def _most_learned(
+    units: int, wanted: int, rows: Rows, targets: Sequence[int], n_adversaries: int
+) -> int:
+    """Return the most cells that all models can be learned from within some work."""
+    n_models = n_adversaries * len(targets)
+    n_guessed = n_adversaries * int(np.count_nonzero(rows.is_hidden[:, list(targets)]))
+
+    def cost(n_cells: int) -> int:
+        return n_models * (_MODEL + _PER_CELL * n_cells) + _PER_GUESS * n_guessed
+
+    return most_within(units, cost, wanted, least=min(_FEWEST_LEARNED, wanted))
 
 
 # --- the cells that are learned from --------------------------------------------------------------
@@ -222,29 +255,31 @@ class _Trial:
 
 
 def _publish_repeatedly(
-    rows: Rows, targets: Sequence[int], experiment: Experiment, n_enough: int
-) -> dict[int, _Trial]:
+    rows: Rows, targets: Sequence[int], experiment: Experiment, n_enough: int, work: Work
+) -> tuple[dict[int, _Trial], bool]:
     """Draw private cells in tables of her own and publish them, until there are enough of them.
 
-    The targets share a table, and what is published of it, if enough rows are complete.
+    The targets share a table, and what is published of it, if enough rows are complete. Also return
+    whether there was enough work for that.
     """
     n_complete = int(np.count_nonzero(~rows.is_hidden.any(axis=1)))
     sets = [targets] if n_complete >= _FEWEST_COMPLETE else [[target] for target in targets]
-    return {
-        target: trial
-        for together in following(sets)
-        if together
-        for target, trial in _publish_own_table(rows, together, experiment, n_enough).items()
-    }
+    found: dict[int, _Trial] = {}
+    is_whole = True
+    for together in following([one for one in sets if one]):
+        trials, is_done = _publish_own_table(rows, together, experiment, n_enough, work)
+        found |= trials
+        is_whole &= is_done
+    return found, is_whole
 
 
 def _publish_own_table(
-    rows: Rows, targets: Sequence[int], experiment: Experiment, n_enough: int
-) -> dict[int, _Trial]:
+    rows: Rows, targets: Sequence[int], experiment: Experiment, n_enough: int, work: Work
+) -> tuple[dict[int, _Trial], bool]:
     """Publish one table of her own, each time with other cells of the targets private.
 
     A cell is private a second time only after all others of its column were, so that she learns
-    from as many different rows as she can.
+    from as many different rows as she can. She stops early if there is no work left.
     """
     generator = np.random.default_rng(SEED)
     codes, is_unknown = _own_table(rows, targets[0], generator)
@@ -255,19 +290,24 @@ def _publish_own_table(
     found = {target: [_Trial(codes[:0], value[:0, target], is_unknown[:0])] for target in targets}
     n_draws = min(max(_MOST_SIMULATED // max(n_rows, 1), _FEWEST_DRAWS), _MOST_DRAWS)
     n_cells = dict.fromkeys(targets, 0)
+    is_whole = True
     for _ in following(range(n_draws if n_rows else 0)):
         marks = generator.random((n_rows, n_columns)) < experiment.shares
         for target, turn in turns.items():
             # A fixed number, so that there are some in the smallest table.
             marks[:, target] = turn.marks(generator)
-        is_blank = experiment.publish(codes.copy(), marks.copy()) == HIDDEN
+        try:
+            is_blank = experiment.publish(codes.copy(), marks.copy(), work) == HIDDEN
+        except TooMuchWork:
+            is_whole = False
+            break
         for target in targets:
             taken = marks[:, target]
             found[target].append(_Trial(known[taken], value[taken, target], is_blank[taken]))
             n_cells[target] += int(taken.sum())
         if min(n_cells.values()) >= n_enough:
             break
-    return {target: _Trial.join(parts) for target, parts in found.items()}
+    return {target: _Trial.join(parts) for target, parts in found.items()}, is_whole
 
 
 def _n_private(experiment: Experiment, target: int, n_rows: int) -> int:

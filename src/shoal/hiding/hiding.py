@@ -182,9 +182,11 @@ def hide(
             "Shrinking is not possible in mode oblivious, nor after a single pass.",
             hint="leave shrink out, or set it to False.",
         )
-    work = _Work(HiddenTable(codes, state), delta, gamma, chosen, single_pass=single_pass)
-    blanked_for = work.run(blank_per_round, shrink)
-    return work.finish(chosen, blanked_for)
+    table, most = HiddenTable(codes, state), Work(MOST_STEPS)
+    hiding = _Work(table, delta, gamma, chosen, most, single_pass=single_pass)
+    with refuse_more_steps(_FEWER):
+        blanked_for = hiding.run(blank_per_round, shrink)
+    return hiding.finish(chosen, blanked_for)
 
 
 def hidden_state(
@@ -195,19 +197,23 @@ def hidden_state(
     gamma: Number = 1,
     mode: str = Mode.PUBLIC,
     shrink: bool | None = None,
+    work: Work,
 ) -> Bytes:
     """Return the state of each cell in the end, as `hide` does, without an account of the rules.
+
+    Raises `TooMuchWork` if the search for rules takes more steps than `work` allows.
 
     Examples
     --------
     >>> codes = np.array([[0, 1], [0, 1], [0, 1], [1, 0]])
     >>> state = np.array([[0, 0], [0, 0], [0, 1], [0, 0]])
-    >>> hidden_state(codes, state, delta=0.8, gamma=2).tolist()
+    >>> hidden_state(codes, state, delta=0.8, gamma=2, work=Work()).tolist()
     [[0, 0], [0, 0], [2, 1], [0, 0]]
     """
-    work = _Work(HiddenTable(codes, state), delta, gamma, _read_mode(mode), single_pass=False)
-    work.run(1, shrink)
-    return work.state
+    table = HiddenTable(codes, state)
+    hiding = _Work(table, delta, gamma, _read_mode(mode), work, single_pass=False)
+    hiding.run(1, shrink)
+    return hiding.state
 
 
 def _read_mode(mode: str) -> Mode:
@@ -224,7 +230,14 @@ class _Work:
     """A table while cells of it are blanked and restored."""
 
     def __init__(
-        self, table: HiddenTable, delta: Number, gamma: Number, mode: Mode, *, single_pass: bool
+        self,
+        table: HiddenTable,
+        delta: Number,
+        gamma: Number,
+        mode: Mode,
+        work: Work,
+        *,
+        single_pass: bool,
     ) -> None:
         limits = Limits.of(delta, gamma, table.n_rows, use_hidden=mode is Mode.PAPER)
         self.table = table
@@ -235,7 +248,7 @@ class _Work:
         self.packed = pack(table, limits)
         # The packed codes at first: only cells that are visible there may be blanked.
         self.shown = self.packed.code.copy()
-        self.search = RowSetSearch(self.packed, limits, Work(MOST_STEPS))
+        self.search = RowSetSearch(self.packed, limits, work)
         self.is_condensed = False
         self.found: list[PackedRules] = []
         self.cells: Codes = np.empty(0, dtype=np.int64)
@@ -302,7 +315,7 @@ class _Work:
     def mine(self, search: Callable[[], RowSets]) -> PackedRules:
         """List the rules of all antecedents, or one per set of rows if too many are alike."""
         n_most = most_rules(self.packed.n_columns)
-        with refuse_more_rules(self.packed.n_columns, _FEWER), refuse_more_steps(_FEWER):
+        with refuse_more_rules(self.packed.n_columns, _FEWER):
             sets = search()
         if not self.is_condensed:
             try:

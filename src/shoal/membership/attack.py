@@ -29,25 +29,22 @@ import numpy as np
 
 from shoal.core.arrays import Counts, Flags, Floats
 from shoal.core.attack import HELD_OUT_TEST, Attack, Need, Trial, TrialPlan, Trials, View
-from shoal.core.cells import Cells, total_by
+from shoal.core.cells import total_by
 from shoal.core.declared import declared
-from shoal.core.display import Section
+from shoal.core.display import Section, number
 from shoal.core.errors import InfeasibleError
 from shoal.core.exact import as_text
 from shoal.core.findings import Findings, Risk
 from shoal.core.parameters import Exact, OptionalExact, exact_number, flag, whole_number
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced
-from shoal.locating.location import match_lines, matching_buckets
 from shoal.locating.separation import Separation
+from shoal.membership.fits import fit_people, tell_apart
+from shoal.membership.pieces import plan_within
 from shoal.slicing.fake_tuples import ValuesByBucket, count_fakes
 from shoal.slicing.membership import (
-    Fits,
     Telling,
-    find_sliced_presence,
     fit_sliced,
-    tell_apart_by,
-    tell_apart_sliced,
 )
 
 _BANDS = (0, 1, 2, 3, 5, 10, 100)
@@ -72,11 +69,12 @@ class Membership(Attack):
 
     The test needs the table and the method, so it is run when a release is made, and left out if
     only published files are available, or if the method refuses a part of the table. The part is
-    drawn from the release's secret. It is published with the same parameters; a frequency or a
-    bucket size weighs more there, because it has fewer rows. The upper end of the area's interval
-    is judged, because another half would have resulted in another area. The interval is that of
-    DeLong on the logit scale (`shoal.locating.separation`); the better of two adversaries is chosen
-    after the fact, which raises the area and therefore errs on the safe side.
+    drawn from the release's secret, with fewer rows if the attack may do little work. It is
+    published with the same parameters; a frequency or a bucket size weighs more there, because it
+    has fewer rows. The upper end of the area's interval is judged, because another half would have
+    resulted in another area. The interval is that of DeLong on the logit scale
+    (`shoal.locating.separation`); the better of two adversaries is chosen after the fact, which
+    raises the area and therefore errs on the safe side.
 
     A person's posterior is the belief that they are in the table, for an adversary who considered
     it as likely as not, after she saw whether they match.
@@ -139,14 +137,16 @@ class Membership(Attack):
     def run(self, view: View) -> Findings:
         """Attack the people, and report how well members were told from others in trials."""
         published, people = view.published, view.people
-        trials = view.trials(TrialPlan(self.split, self.max_rows, self.compare, self.max_steps))
+        wanted = TrialPlan(self.split, self.max_rows, self.compare, self.max_steps)
+        plan = plan_within(view.work, wanted, published.lines.n_rows)
+        trials = view.trials(plan)
         tests = [_Test.of(trial) for trial in trials.trials]
         first = tests[0].telling.worse if tests and tests[0].telling else None
         is_matching = _is_matching(published, people)
         is_too_much = bool(
             first is not None and self.limit is not None and first.high > float(self.limit)
         )
-        fakes, by_buckets = self._fakes(published, trials)
+        fakes, by_buckets = _fakes(published, trials, plan.max_steps)
         return Findings(
             attack="membership",
             knows=self.knows,
@@ -166,37 +166,57 @@ class Membership(Attack):
                 *([tests[0].section] if first is not None else []),
                 *by_buckets,
             ),
-            figure=_figure(first, self.limit) if first else _not_tested(trials, tests),
+            figure=(
+                _figure(first, self.limit, published.lines.n_rows)
+                if first
+                else _not_tested(trials, tests)
+            ),
+            cut_short=_cut_short(wanted, plan, published, fakes),
             is_apart=not trials.are_done,
         )
 
-    def _fakes(
-        self, published: Published, trials: Trials
-    ) -> tuple[dict[str, object], tuple[Section, ...]]:
-        """Return figures and sections about fake tuples, if the release is sliced."""
-        sliced = published.sliced
-        if sliced is None:
-            return {}, ()
-        if trials.originals is not None and trials.fakes is not None:
-            n_originals, n_fakes = sum(trials.originals.values()), sum(trials.fakes.values())
-            figures: dict[str, object] = {"tuples of the table": n_originals}
-            return figures | {"fake tuples": n_fakes}, (
-                _matches_section(trials.originals, trials.fakes),
-            )
-        reason = trials.not_counted
-        if reason is None and sliced.layout.is_overlapping:
-            reason = "not counted: columns share attributes"
-        if reason is not None:
-            return {"fake tuples": reason}, ()
-        try:
-            matching = _count_matching(sliced, self.max_steps)
-        except InfeasibleError as error:
-            return {"fake tuples": f"not counted: {error.fact}"}, ()
-        # The table has at most one tuple per row.
-        return {
-            "tuples that match a bucket": matching,
-            "fake tuples at least": max(matching - sliced.n_rows, 0),
-        }, ()
+
+def _fakes(
+    published: Published, trials: Trials, max_steps: int
+) -> tuple[dict[str, object], tuple[Section, ...]]:
+    """Return figures and sections about fake tuples, if the release is sliced."""
+    sliced = published.sliced
+    if sliced is None:
+        return {}, ()
+    if trials.originals is not None and trials.fakes is not None:
+        n_originals, n_fakes = sum(trials.originals.values()), sum(trials.fakes.values())
+        figures: dict[str, object] = {"tuples of the table": n_originals}
+        return figures | {"fake tuples": n_fakes}, (
+            _matches_section(trials.originals, trials.fakes),
+        )
+    reason = trials.not_counted
+    if reason is None and sliced.layout.is_overlapping:
+        reason = "not counted: columns share attributes"
+    if reason is not None:
+        return {"fake tuples": reason}, ()
+    try:
+        matching = _count_matching(sliced, max_steps)
+    except InfeasibleError as error:
+        return {"fake tuples": f"not counted: {error.fact}"}, ()
+    # The table has at most one tuple per row.
+    return {
+        "tuples that match a bucket": matching,
+        "fake tuples at least": max(matching - sliced.n_rows, 0),
+    }, ()
+
+
+def _cut_short(
+    wanted: TrialPlan, plan: TrialPlan, published: Published, fakes: Mapping[str, object]
+) -> str:
+    """Describe what the budget of work left out; empty if nothing was."""
+    said = []
+    if wanted.compare and not plan.compare:
+        said.append("the test was not repeated with rows grouped otherwise")
+    sliced = published.sliced
+    is_counted = isinstance(fakes.get("fake tuples", 0), int)
+    if plan.max_steps < wanted.max_steps and not is_counted and sliced is not None:
+        said.append("fake tuples were not counted")
+    return " and ".join(said)
 
 
 def _is_matching(published: Published, people: People) -> Flags:
@@ -284,10 +304,13 @@ def _reason(trials: Trials, tests: list[_Test]) -> str | None:
     return tests[0].trial.refusal if tests else trials.left_out
 
 
-def _figure(separation: Separation, limit: Fraction | None) -> str:
-    """Return the area with its interval, and its meaning."""
+def _figure(separation: Separation, limit: Fraction | None, n_rows: int) -> str:
+    """Return the area with its interval and its meaning, and how many people were tested."""
     said = f"AUC {separation.auc:.2f} ({separation.low:.2f} to {separation.high:.2f})"
     said += f": {_meaning(separation)}"
+    n_tested = separation.members.n_people + separation.others.n_people
+    if n_tested < n_rows:
+        said += f", by a test with {number(n_tested)} of {number(n_rows)} people"
     return said if limit is not None else f"{said}; no limit is set"
 
 
@@ -378,64 +401,3 @@ def _count_matching(sliced: Sliced, max_steps: int) -> int:
     ]
     nobody = np.empty((0, len(columns)), dtype=np.int64)
     return count_fakes(columns, nobody, max_steps=max_steps).n_fakes
-
-
-# --- how well people fit a release ----------------------------------------------------------------
-#
-# The more rows of the release are like a person, the more likely one of them is theirs. If columns
-# are not linked, that is the mean number of such rows over all linkings, |B| f(t, B) of a bucket B
-# [Slicing, Section 3]; otherwise, the rows that show what the person would be published as. An
-# adversary with a list of all people who may be in the table knows more: the rows of a line belong
-# to the listed people whom it admits, so the chance of each is the number of rows divided by these
-# people [Nergiz07].
-
-
-def fit_people(published: Published, people: People) -> Fits:
-    """Return how well people fit a release of any shape.
-
-    People are found by their known values, even if their bucket is given; a column that they lack
-    is one that the adversary does not know.
-    """
-    if published.sliced is not None:
-        return fit_sliced(published.sliced, people.quasi, published.meanings)
-    found = matching_buckets(published, People(people.quasi))
-    classes, _ = published.looks
-    n_lines = np.diff(match_lines(classes, published.meanings, people.quasi).start)
-    return Fits(found.n_buckets_of, found.totals / np.maximum(n_lines, 1))
-
-
-def find_presence(published: Published, people: People) -> Floats:
-    """Return how many rows of a release belong to each person, if all belong to these people.
-
-    `people` are all who may be in the table, found by their known values. The result has one entry
-    per cell, for each of the people in it.
-    """
-    if published.sliced is not None:
-        return find_sliced_presence(published.sliced, people.quasi, published.meanings)
-    classes, _ = published.looks
-    matches = match_lines(classes, published.meanings, people.quasi)
-    # If several lines may be a person's, exactly one is.
-    share = 1 / np.diff(matches.start)[matches.person]
-    n_fitting = np.bincount(
-        matches.line, share * people.counts[matches.person], minlength=classes.n_cells
-    )
-    chance = share * classes.counts[matches.line] / n_fitting[matches.line]
-    presence: Floats = np.zeros(people.quasi.n_cells)
-    np.add.at(presence, matches.person, chance)
-    return presence
-
-
-def tell_apart(published: Published, members: People, others: People) -> Telling:
-    """Measure how well a release tells the people in it from others.
-
-    `members` are in its table and `others` are not; both have the same known columns and codes.
-    """
-    if published.sliced is not None:
-        labels = published.meanings
-        return tell_apart_sliced(published.sliced, members.quasi, others.quasi, labels)
-
-    def score(everybody: Cells) -> tuple[Floats, Floats]:
-        people = People(everybody)
-        return fit_people(published, people).n_rows, find_presence(published, people)
-
-    return tell_apart_by(members.quasi, others.quasi, score)

@@ -8,7 +8,7 @@ is there, or none, or the new one (see `shoal.release.placing`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from shoal.core.findings import Findings, about_everybody
 from shoal.core.manifest import FORMATS, LABELS_IN_PARQUET
 from shoal.core.measure import Measured
 from shoal.core.private_cells import HiddenCells
+from shoal.core.progress import Progress, silent
 from shoal.engines.files import digest
 from shoal.engines.sql.staged_files import StagedFiles
 from shoal.release.documents import (
@@ -33,7 +34,7 @@ from shoal.release.documents import (
 from shoal.release.labels import version_for, write_labels
 from shoal.release.opened import PLACEMENT, Making, Release, forget_counts, open_release, path_of
 from shoal.release.people import TUPLES
-from shoal.release.people_at_risk import AtRisk, people_at_risk, write_risk
+from shoal.release.people_at_risk import people_at_risk, write_risk
 from shoal.release.placing import Place, claimed
 from shoal.release.record import NO_AUDIT, RECORD, Audit, record_of
 from shoal.release.scanning import LeakScan
@@ -75,40 +76,49 @@ def seal(
     audit: Audit = NO_AUDIT,
     *,
     confirm: Callable[[Mapping[str, str]], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> Release:
     """Write the two folders of a release into a place that this process holds.
 
     The release is still with its maker; `ending` is the format of the data files. `confirm` is
     called with the SHA-256 of every public file before anything is moved into place; if it raises,
-    nothing is left behind. Returns the sealed release, with its folders and final manifest.
+    nothing is left behind. `progress` is called with the name of each step. Returns the sealed
+    release, with its folders and final manifest.
     """
     making = release.making
     if making is None:
         raise ParameterError(
             "An opened release is written already.", hint="copy its folder instead."
         )
+    progress("write")
     counted = count_for_documents(release, ending)
     # The written files are counted again; there may be no memory for both counts.
     forget_counts(release)
     with place.new_folders() as (new_public, new_internal):
         sealed = _write_internal(release, making, new_internal, ending)
-        sealed = _write_public(sealed, making, new_public, ending, counted, audit)
+        sealed = _write_data(sealed, making, new_public, ending, audit)
+        progress("make the documents")
+        sealed = _write_documents(sealed, making, new_public, counted, audit)
         # Data files may be large: they were hashed for the manifest.
         files = {**sealed.manifest.files, MANIFEST: digest(new_public / MANIFEST)}
         _write_text(new_internal / RECORD, record_of(sealed, making, ending, files, audit))
-        risks = _examine(sealed, making, new_public, new_internal, audit.findings)
+        progress("verify what was written")
+        written = _examine(sealed, making, new_public, new_internal)
+        progress("write who is at risk")
+        risks = people_at_risk(written, audit.findings)
+        write_risk(written, new_internal, audit.findings)
+        forget_counts(written)
         _write_text(new_internal / REPORT, steward_report(sealed, making, risks, audit))
         confirm(files)
+        progress("seal")
         for path in (*new_public.rglob("*"), *new_internal.rglob("*"), new_public, new_internal):
             sync(path)
         place.move_in()
     return replace(sealed, folder=place.folder, internal=place.internal)
 
 
-def _examine(
-    release: Release, making: Making, folder: Path, internal: Path, findings: Sequence[Findings]
-) -> dict[str, AtRisk]:
-    """Verify the written files, and write who is at risk."""
+def _examine(release: Release, making: Making, folder: Path, internal: Path) -> Release:
+    """Open the release as it was written, and verify it."""
     # Raises an OSError if the folder vanished meanwhile.
     (folder / MANIFEST).stat()
     # Within the memory of the engine that wrote it.
@@ -123,10 +133,7 @@ def _examine(
             "The written files fail the check of their own guarantee; nothing was sealed.",
             hint="; ".join(verification.problems),
         )
-    risks = people_at_risk(written, findings)
-    write_risk(written, internal, findings)
-    forget_counts(written)
-    return risks
+    return written
 
 
 def _write_internal(release: Release, making: Making, folder: Path, ending: str) -> Release:
@@ -150,15 +157,10 @@ def _write_internal(release: Release, making: Making, folder: Path, ending: str)
     return replace(release, manifest=replace(manifest, witnesses={**manifest.witnesses, **sealed}))
 
 
-def _write_public(
-    release: Release,
-    making: Making,
-    folder: Path,
-    ending: str,
-    counted: Counted,
-    audit: Audit,
+def _write_data(
+    release: Release, making: Making, folder: Path, ending: str, audit: Audit
 ) -> Release:
-    """Write the public files; return the release with their digests in its manifest."""
+    """Write the data files; return the release as its documents state it."""
     files = release.files
     for name in release.names:
         written = files.written_query(name, release.manifest, ending)
@@ -171,14 +173,21 @@ def _write_public(
         documents=DOCUMENTS_VERSION,
         remarks=making.plan.remarks,
     )
-    stated = replace(release, manifest=manifest)
-    scan = LeakScan(stated, making, counted.values, audit.findings)
-    for name, text in public_documents(stated, making, counted, scan).items():
+    return replace(release, manifest=manifest)
+
+
+def _write_documents(
+    release: Release, making: Making, folder: Path, counted: Counted, audit: Audit
+) -> Release:
+    """Write all other public files; return the release with all digests in its manifest."""
+    manifest = release.manifest
+    scan = LeakScan(release, making, counted.values, audit.findings)
+    for name, text in public_documents(release, making, counted, scan).items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write_text(folder / name, text)
     if manifest.version == LABELS_IN_PARQUET:
         scan.refuse_labels(manifest)
-        write_labels(files.engine, release.meanings, folder / manifest.labels_file)
+        write_labels(release.files.engine, release.meanings, folder / manifest.labels_file)
     stated = replace(release, manifest=replace(manifest, files=digests_of(folder)))
     text = manifest_text(stated, scan)
     _write_text(folder / MANIFEST, text)

@@ -22,6 +22,7 @@ from shoal.core.display import Section
 from shoal.core.findings import CellGuesses, Findings, Guesses
 from shoal.core.manifest import Manifest
 from shoal.core.private_cells import HiddenCells
+from shoal.core.progress import Work
 from shoal.core.release import Published
 from shoal.core.table import HIDDEN, Rows
 from shoal.hiding.attack_rules import protection_of
@@ -205,7 +206,7 @@ def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
     share = Fraction(gamma, len(truth.codes)) if isinstance(gamma, int) else gamma
     shrink = manifest.parameters.get("shrink")
 
-    def publish(codes: Small, private: Flags) -> Small:
+    def publish(codes: Small, private: Flags, work: Work) -> Small:
         state = hidden_state(
             codes,
             np.where(private, PRIVATE, VISIBLE),
@@ -213,6 +214,7 @@ def _experiment(manifest: Manifest, truth: Uncovered) -> Experiment | None:
             gamma=min(share, Fraction(1)),
             mode=claim.mode,
             shrink=bool(shrink),
+            work=work,
         )
         shown: Small = np.where(state == VISIBLE, codes, HIDDEN).astype(np.int32)
         return shown

@@ -195,13 +195,12 @@ def publish(
         chosen = task.measures or default_measures(release.published)
         measured = measure(release, *chosen, progress=progress).measured if chosen else ()
         beside = _unsafe_beside(task.earlier, earlier_releases(place, scan))
-        progress("write and seal")
         verdicts = {judgement.attack: str(judgement.outcome) for judgement in judgements}
         warned = gate_warnings(judgements)
         audit = Audit(
             about_everybody(report), measured, accepted, GateRecord(verdicts, task.not_run, warned)
         )
-        sealed = seal(release, held, ending, audit)
+        sealed = seal(release, held, ending, audit, progress=progress)
     return Publication(
         folder=place,
         internal=internal_folder(place),
@@ -226,8 +225,7 @@ def produce(configuration: Configuration, *, progress: Progress = silent) -> Pub
         _anonymized(task, progress) as (release, scan),
     ):
         beside = _unsafe_beside(task.earlier, earlier_releases(place, scan))
-        progress("write")
-        sealed = seal(release, held, task.format)
+        sealed = seal(release, held, task.format, progress=progress)
     return Publication(
         folder=place,
         internal=internal_folder(place),

@@ -13,6 +13,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
 from shoal.core.manifest import Manifest
+from shoal.core.progress import TooMuchWork, Work
 from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.core.table import HIDDEN, Rows
@@ -62,14 +63,14 @@ def share_right(guesses, codes):
     return float((codes[guesses.row, guesses.column] == guesses.value).mean())
 
 
-def betraying(codes, marks):
+def betraying(codes, marks, _=None):
     """Blank b where a is private and is not its first value: what is hidden chooses."""
     released = np.where(marks, HIDDEN, codes)
     released[marks[:, 0] & (codes[:, 0] > 0), 1] = HIDDEN
     return released.astype(np.int32)
 
 
-def oblivious(codes, marks):
+def oblivious(codes, marks, _=None):
     """Blank b wherever a is private."""
     released = np.where(marks, HIDDEN, codes)
     released[marks[:, 0], 1] = HIDDEN
@@ -152,7 +153,7 @@ class Watched:
     def __init__(self):
         self.asked = []
 
-    def __call__(self, codes, marks):
+    def __call__(self, codes, marks, _):
         assert codes.dtype == np.int32
         assert marks.dtype == bool
         self.asked.append((codes.copy(), marks.copy()))
@@ -200,6 +201,29 @@ def test_publishing_ends_when_there_are_enough_cells():
     assert found["naive"].reasons[0].startswith("learned from 2000 cells")
 
 
+def test_publishing_ends_when_there_is_no_work_left():
+    codes = draw(3, 3)
+    rows, marks = rows_of(codes, mark(codes, 0)), mark(codes, 0)
+
+    def publish(codes, marks, work):
+        work.spend(1000)
+        return oblivious(codes, marks, work)
+
+    experiment = Experiment(publish, marks.mean(axis=0))
+    trials, is_whole = learned._publish_repeatedly(rows, [0], experiment, 20_000, Work())
+    assert is_whole
+    for n_draws in (0, 1, 3):
+        work = Work(1000 * n_draws + 1)
+        some, is_whole = learned._publish_repeatedly(rows, [0], experiment, 20_000, work)
+        assert not is_whole
+        # The first draws are the same, whatever comes after them.
+        n_cells = len(some[0].value)
+        assert n_cells == n_draws * len(trials[0].value) // 20
+        assert np.array_equal(some[0].blank, trials[0].blank[:n_cells])
+    with pytest.raises(TooMuchWork):
+        publish(codes, marks, Work(999))
+
+
 def test_where_few_rows_are_complete_other_cells_are_drawn_and_not_learned_from():
     codes = draw(2, 2, 3, n_rows=1000)
     codes[:, 0] = codes[:, 1]
@@ -208,7 +232,9 @@ def test_where_few_rows_are_complete_other_cells_are_drawn_and_not_learned_from(
     marks[5:, 2] = True
     rows = rows_of(codes, marks)
     publisher = Watched()
-    trial = learned._publish_repeatedly(rows, [0], Experiment(publisher, np.zeros(3)), 20_000)[0]
+    trial = learned._publish_repeatedly(
+        rows, [0], Experiment(publisher, np.zeros(3)), 20_000, Work()
+    )[0][0]
     asked, _ = publisher.asked[0]
     shows = ~marks[:, 0]
     assert len(asked) == shows.sum()
@@ -229,7 +255,7 @@ def test_large_tables_are_published_in_part(monkeypatch):
     codes = draw(3, 3)
     publisher = Watched()
     experiment = Experiment(publisher, np.zeros(2))
-    learned._publish_repeatedly(rows_of(codes, mark(codes, 0)), [0], experiment, 20_000)
+    learned._publish_repeatedly(rows_of(codes, mark(codes, 0)), [0], experiment, 20_000, Work())
     assert [len(asked) for asked, _ in publisher.asked] == [700] * 3
 
 
@@ -237,8 +263,8 @@ def test_targets_share_tables_in_which_cells_are_private_in_turn():
     codes = draw(3, 3, 3, n_rows=6_000)
     publisher = Watched()
     experiment = Experiment(publisher, np.array([0.0, 0.3, 0.02]))
-    trials = learned._publish_repeatedly(
-        rows_of(codes, np.zeros(codes.shape, dtype=bool)), [0, 1], experiment, 20_000
+    trials, _ = learned._publish_repeatedly(
+        rows_of(codes, np.zeros(codes.shape, dtype=bool)), [0, 1], experiment, 20_000, Work()
     )
     private = np.array([marks for _, marks in publisher.asked])
     assert len(private) == 20
@@ -336,7 +362,7 @@ def test_of_a_single_column_the_majority_is_learned():
     codes = draw(3, n_rows=400)
     rows = rows_of(codes, mark(codes, 0))
     found = Learned().guess(
-        rows, MANIFEST, Experiment(lambda c, m: np.where(m, HIDDEN, c), np.zeros(1))
+        rows, MANIFEST, Experiment(lambda c, m, _: np.where(m, HIDDEN, c), np.zeros(1))
     )
     for guesses in found.values():
         assert set(guesses.value.tolist()) == {0}

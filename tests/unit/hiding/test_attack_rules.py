@@ -179,14 +179,14 @@ def test_only_so_many_rules_are_worded_the_most_believed_first(monkeypatch):
 
 @pytest.mark.parametrize("n_columns", [1, 2, 10, 14])
 def test_on_tables_of_few_columns_antecedents_may_name_all(n_columns):
-    assert rules._longest(n_columns) == n_columns
+    assert rules._longest(n_columns, rules._MOST_SETS) == n_columns
 
 
 @pytest.mark.parametrize("n_columns", [15, 20, 60, 20_000])
 def test_on_wide_tables_there_are_only_so_many_sets_of_columns(n_columns):
     from math import comb
 
-    longest = rules._longest(n_columns)
+    longest = rules._longest(n_columns, rules._MOST_SETS)
     n_sets = [
         sum(comb(n_columns, size) for size in range(1, most + 1)) for most in (longest, longest + 1)
     ]

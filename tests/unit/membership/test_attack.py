@@ -126,7 +126,7 @@ def test_the_line_is_the_area_with_its_interval_and_what_it_means():
 )
 def test_what_an_area_means_goes_by_its_whole_interval(auc, low, high, meaning):
     rate = MatchRate(1, 2)
-    assert meaning in membership._figure(Separation(auc, low, high, rate, rate), None)
+    assert meaning in membership._figure(Separation(auc, low, high, rate, rate), None, 2)
 
 
 def test_what_was_not_tried_is_not_judged():
