@@ -140,11 +140,14 @@ def rewritten_digest(
     """Return the SHA-256 of a data file written again from its own content.
 
     `name` has no extension. The order of lines follows from the manifest and the label meanings.
+    Lines that are in this order already are not sorted, which for a large file takes longest.
     """
     directory = PrivateDirectory()
     path = directory.path / f"{name}.{manifest.format}"
     try:
-        write_again(files, name, manifest, meanings, path)
+        order = _Order(files, name, manifest, meanings)
+        # Without sorting, the parts of a Parquet file would depend on the number of threads.
+        order.write(path, is_sorted=manifest.format == "csv" and order.is_kept())
         return digest(path)
     finally:
         directory.remove()
@@ -154,13 +157,7 @@ def write_again(
     files: PublishedFiles, name: str, manifest: Manifest, meanings: Meanings, path: Path
 ) -> None:
     """Write a data file again, from its own content, to a path."""
-    order = _Order(files, name, manifest, meanings)
-    keys = ", ".join(f"{key} NULLS LAST" for key in order.keys)
-    listed = ", ".join(f"f.{files.engine.quote(column)}" for column in files.columns(name))
-    query = f"SELECT {listed} FROM ({files.queries[name]}) f{order.joins} ORDER BY {keys}"
-    files.engine.write(query, path, manifest.format)
-    for table in order.tables:
-        files.engine.drop(table)
+    _Order(files, name, manifest, meanings).write(path, is_sorted=False)
 
 
 class _Order:
@@ -171,12 +168,15 @@ class _Order:
     ) -> None:
         self._files, self._name = files, name
         self._manifest, self._meanings = manifest, meanings
-        self.keys: list[str] = []
-        self.joins = ""
-        self.tables: list[str] = []
+        self._keys: list[str] = []
+        self._joins = ""
+        # A text file is parsed once. Of a staged table the engine also knows the number of lines,
+        # and joins it so that their order remains.
+        self._tables = ["again"]
+        files.engine.stage("again", f"SELECT * FROM ({files.queries[name]}) f")
         held = files.columns(name)
         if manifest.data_file(name).has_bucket:
-            self.keys.append(files.engine.cast(self._quoted(BUCKET), "BIGINT"))
+            self._keys.append(files.engine.cast(self._quoted(BUCKET), "BIGINT"))
         stated = {column.name: column for column in manifest.columns}
         coded = [one for one in held if one in stated and stated[one].role is not Role.INSENSITIVE]
         carried = [one for one in held if one in stated and one not in coded]
@@ -184,7 +184,30 @@ class _Order:
             self._add_coded(place, stated[one])
         kinds = files.engine.types_of(files.queries[name]) if carried else {}
         texts = [carried_text(files.engine, self._quoted(one), kinds[one]) for one in carried]
-        self.keys += [*texts, *map(self._quoted, carried)]
+        self._keys += [*texts, *map(self._quoted, carried)]
+
+    def is_kept(self) -> bool:
+        """Return whether the lines of the file are in this order, each compared with the next."""
+        terms = ", ".join(f"{key}, 'ASC NULLS LAST'" for key in self._keys)
+        key = f"SELECT create_sort_key({terms}) AS k FROM {self._lines}"
+        pairs = f"SELECT k, lag(k) OVER () AS before FROM ({key}) s"
+        found = self._files.engine.rows(f"SELECT count(*) AS n FROM ({pairs}) p WHERE k < before")
+        return int(found["n"][0]) == 0
+
+    def write(self, path: Path, *, is_sorted: bool) -> None:
+        """Write the lines in this order, in which they may be already, and drop what was staged."""
+        engine, columns = self._files.engine, self._files.columns(self._name)
+        listed = ", ".join(map(self._quoted, columns))
+        keys = ", ".join(f"{key} NULLS LAST" for key in self._keys)
+        sorted_lines = f"{self._lines} ORDER BY {keys}"
+        query = f"SELECT {listed} FROM {'again f' if is_sorted else sorted_lines}"
+        engine.write(query, path, self._manifest.format)
+        for table in self._tables:
+            engine.drop(table)
+
+    @property
+    def _lines(self) -> str:
+        return f"again f{self._joins}"
 
     def _quoted(self, column: str) -> str:
         return f"f.{self._files.engine.quote(column)}"
@@ -193,20 +216,18 @@ class _Order:
         """Add a column to the sort keys: as text, or by the rank of its text."""
         text = self._files.text_of(self._name, column.name, "f.")
         if self._is_sorted_as_text(column):
-            self.keys.append(text)
+            self._keys.append(text)
             return
         engine, table = self._files.engine, f"order_of_{place}"
-        found = engine.rows(
-            f"SELECT DISTINCT {text} AS v FROM ({self._files.queries[self._name]}) f"
-        )
+        found = engine.rows(f"SELECT DISTINCT {text} AS v FROM again f")
         texts = [one for one in texts_of(found["v"]) if one is not None]
         engine.push(
             table,
             {"v": text_array(texts), "place": np.array(self._places(column, texts), np.int64)},
         )
-        self.keys.append(f"o{place}.place")
-        self.joins += f" LEFT JOIN {table} o{place} ON o{place}.v = {text}"
-        self.tables.append(table)
+        self._keys.append(f"o{place}.place")
+        self._joins += f" LEFT JOIN {table} o{place} ON o{place}.v = {text}"
+        self._tables.append(table)
 
     def _is_sorted_as_text(self, column: PublishedColumn) -> bool:
         if self._manifest.shape.hides_cells:

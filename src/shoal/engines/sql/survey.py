@@ -332,17 +332,18 @@ def texts_in_source(
     if not columns or not texts:
         return frozenset()
     engine.push(_ASKED, {"v": text_array(sorted(texts))})
-    found: set[str] = set()
+    wanted, found = frozenset(texts), set[str | None]()
     try:
         with scan.unchanged():
             for column in columns:
                 text = f"trim({engine.text(engine.quote(column), scan.types[column])})"
-                held = (
-                    f"SELECT {text} AS v FROM {scan.relation} "
-                    f"UNION ALL SELECT lower({text}) AS v FROM {scan.relation}"
+                held = f"SELECT {text} AS v, lower({text}) AS w FROM {scan.relation}"
+                asked = f"(SELECT a.v FROM {_ASKED} a)"
+                matching = engine.rows(
+                    f"SELECT DISTINCT h.v AS v, h.w AS w FROM ({held}) h "
+                    f"WHERE h.v IN {asked} OR h.w IN {asked}"
                 )
-                query = f"SELECT a.v AS v FROM {_ASKED} a WHERE a.v IN (SELECT h.v FROM ({held}) h)"
-                found |= {text for text in texts_of(engine.rows(query)["v"]) if text is not None}
+                found |= {*texts_of(matching["v"]), *texts_of(matching["w"])} & wanted
     except DataError:
         raise DataError(
             f"The table {scan.name} changed before its release was written, so public files cannot "
@@ -351,4 +352,4 @@ def texts_in_source(
         ) from None
     finally:
         engine.drop(_ASKED)
-    return frozenset(found)
+    return frozenset(text for text in wanted if text in found)
