@@ -44,8 +44,9 @@ class Rivals(CellAttack):
     def threshold(self, manifest):  # noqa: ARG002
         return Fraction(4, 5)
 
-    def guess(self, rows, manifest, experiment=None):  # noqa: ARG002
-        return {name: self._guesses(n_sure, n_right) for name, n_sure, n_right in self.success}
+    def guess_within(self, units, rows, manifest, experiment=None):  # noqa: ARG002
+        guesses = {name: self._guesses(n_sure, n_right) for name, n_sure, n_right in self.success}
+        return guesses, ""
 
     def _guesses(self, n_sure, n_right):
         row = np.arange(N_PRIVATE)
