@@ -315,7 +315,7 @@ def test_the_text_of_a_double_is_that_of_the_engine(bits, scaled):
     numbers = [struct.unpack("<d", struct.pack("<Q", one))[0] for one in bits]
     numbers = np.array([one for one in numbers if one == one] + scaled)
     found = code_frame({"v": numbers}, ["v"]).coded["v"]
-    own = [found.texts[place] for place in found.place[found.codes].tolist()]
+    own = [found.texts[place] for place in found.codes.tolist()]
     engine = DuckDB()
     try:
         engine.push("given", {"place": np.arange(len(numbers)), "v": numbers})

@@ -65,16 +65,14 @@ class CodedTexts:
     Examples
     --------
     >>> found = CodedTexts.of_labels(["b", "a", "b", "c"], np.array([0, 2, -1, 1]), may_lack=True)
-    >>> found.texts, found.place[found.codes].tolist()
+    >>> found.texts, found.codes.tolist()
     (['b', 'a', None], [0, 0, 2, 1])
     """
 
     # The distinct texts, each of which occurs; None is the missing value.
     texts: list[str | None]
-    # The code of every row; -1, if it occurs, is the missing value.
-    codes: npt.NDArray[Any]
-    # For each code the place of its text, and at the end, where numpy looks up -1, that of None.
-    place: Codes
+    # For each row, the place of its text.
+    codes: Codes
 
     @classmethod
     def of_labels(
@@ -82,7 +80,8 @@ class CodedTexts:
     ) -> CodedTexts:
         """Return a column whose codes number labels, of which some may be equal.
 
-        `may_lack` says that some may not occur, as in a category.
+        The code of a missing value is -1. `may_lack` says that some labels may not occur, as in a
+        category.
         """
         has_missing = bool(codes.min() < 0)
         is_used = np.ones(len(labels) + 1, dtype=bool)
@@ -90,11 +89,14 @@ class CodedTexts:
         if may_lack:
             is_used[:-1] = np.bincount(codes[codes >= 0], minlength=len(labels)) > 0
         places: dict[str | None, int] = {}
-        place = np.zeros(len(is_used), dtype=np.int64)
+        place = np.zeros(len(is_used), dtype=smallest_type(len(is_used)))
         for code in np.flatnonzero(is_used).tolist():
             label = labels[code] if code < len(labels) else None
             place[code] = places.setdefault(label, len(places))
-        return cls(list(places), codes, place)
+        if has_missing or len(places) < len(labels):
+            # numpy looks up -1 at the end, which is where the missing value is.
+            return cls(list(places), place[codes])
+        return cls(list(places), codes.astype(place.dtype, copy=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,25 +116,25 @@ class Frame:
 
     def count(self, manifest: Manifest, file: DataFile) -> LineCounts:
         """Count the distinct lines by some columns."""
-        columns = [self._coded(manifest, column) for column in file.columns]
-        n_rows = len(columns[0][1])
-        sizes = [domain.size for domain, _ in columns]
-        start, line = group([codes for _, codes in columns], sizes, n_rows)
-        n = np.bincount(line, minlength=len(start))
-        return LineCounts(None, [(domain, codes[start]) for domain, codes in columns], n)
+        coded = [self.coded[column] for column in file.columns]
+        n_rows = len(coded[0].codes)
+        start, line = group([one.codes for one in coded], [len(one.texts) for one in coded], n_rows)
+        # A line is decoded once, however many rows it stands for.
+        columns = [self._decoded(manifest, column, start) for column in file.columns]
+        return LineCounts(None, columns, np.bincount(line, minlength=len(start)))
 
     def lines(self, manifest: Manifest, file: DataFile) -> list[CodedColumn]:
         """Return the columns line by line."""
-        return [self._coded(manifest, column) for column in file.columns]
+        return [self._decoded(manifest, column, slice(None)) for column in file.columns]
 
     def check_linking(self, linking: DataFile, files: Sequence[DataFile]) -> None:
         """Do nothing: a frame is one file."""
 
-    def _coded(self, manifest: Manifest, column: str) -> CodedColumn:
+    def _decoded(self, manifest: Manifest, column: str, rows: Codes | slice) -> CodedColumn:
+        """Return the domain of a column, and the codes of some rows in it."""
         coded = self.coded[column]
-        domain, codes = domain_of(manifest, column, coded.texts)
-        # numpy looks up -1 at the end, which is where the missing value is.
-        return domain, codes[coded.place].astype(smallest_type(domain.size))[coded.codes]
+        domain, code = domain_of(manifest, column, coded.texts)
+        return domain, code.astype(smallest_type(domain.size))[coded.codes[rows]]
 
 
 def code_frame(source: Any, wanted: Sequence[str], limits: Limits = DEFAULT_LIMITS) -> Frame | None:
@@ -291,7 +293,7 @@ def _numbered_buffers(array: Any) -> CodedTexts:
     )
     n_rows, skipped = len(array), array.offset
     # The buffers of a part of an array are those of the whole.
-    offsets = ends.view(kind)[skipped : skipped + n_rows + 1].astype(np.int64)
+    offsets = ends.view(kind)[skipped : skipped + n_rows + 1].astype(np.int64, copy=False)
     codes, first = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int64)
     valid = valid if array.null_count else valid[:0]
     n_texts = number_texts(offsets, data, valid, skipped, _SEED, codes, first)
