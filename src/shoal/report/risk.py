@@ -16,13 +16,13 @@ fit add up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import Buckets, Cells, group, smallest_type
 from shoal.core.display import Section
 from shoal.core.errors import ParameterError
@@ -115,11 +115,13 @@ def _without(
 def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
     columns: list[tuple[object, ...]] = []
     groups: list[tuple[str, str | None, int, int, float, float]] = []
+    overall, variation = _variation(found)
     for domain in quasi.domains:
         counted = _counted(found, quasi.column(domain.column), domain.size)
         people, at_risk, mean, worst = counted
         there = np.flatnonzero(people)
-        columns.append((domain.column, _explained(found, people, mean)))
+        between = float(people @ (mean - overall) ** 2)
+        columns.append((domain.column, min(between / variation, 1.0) if variation else 0.0))
         share = at_risk[there] / people[there]
         order = there[np.lexsort((-people[there], -worst[there].round(_DIGITS), -share))][:_N_SHOWN]
         groups += [
@@ -163,14 +165,13 @@ def _counted(found: Findings, group: Codes, n_groups: int) -> tuple[Counts, Coun
     return people, at_risk, total / np.maximum(people, 1), worst
 
 
-def _explained(found: Findings, people: Counts, mean: Floats) -> float:
-    """Return the part of the variance of posteriors that lies between groups."""
+def _variation(found: Findings) -> tuple[float, float]:
+    """Return the mean posterior, and the sum of the squared deviations from it."""
     n_people = max(int(found.counts.sum()), 1)
     overall = float(found.counts @ found.posterior) / n_people
     total = float(found.counts @ (found.posterior - overall) ** 2)
-    between = float(people @ (mean - overall) ** 2)
     # Rounding leaves a little variance even if there is none.
-    return min(between / total, 1.0) if total > 1e-12 * n_people else 0.0
+    return overall, total if total > 1e-12 * n_people else 0.0
 
 
 # --- which columns contribute ---------------------------------------------------------------------
@@ -197,25 +198,28 @@ class Attacked:
 
     @cached_property
     def looks(self) -> tuple[Codes, Codes]:
-        """The first entry of each combination, and the combination of each entry."""
-        return self._grouped(self.quasi.columns)
-
-    @cached_property
-    def alike(self) -> dict[str, Codes]:
-        """For each column, the number of the group that agrees with an entry in all others.
+        """The first entry of each combination, and the combination of each entry.
 
         Attacks on the same people share it: there may be as many entries as people.
         """
+        codes = {name: self.quasi.column(name) for name in self.quasi.columns}
+        return self._grouped(codes, self.quasi.n_cells)
+
+    @cached_property
+    def alike(self) -> dict[str, Codes]:
+        """For each column, the number of the group of combinations that agree in all others."""
+        first, _ = self.looks
+        codes = {name: self.quasi.column(name)[first] for name in self.quasi.columns}
         numbered = {}
-        for column in self.quasi.columns:
-            first, number = self._grouped([one for one in self.quasi.columns if one != column])
-            numbered[column] = number.astype(smallest_type(len(first)))
+        for column in codes:
+            others = {name: held for name, held in codes.items() if name != column}
+            start, number = self._grouped(others, len(first))
+            numbered[column] = number.astype(smallest_type(len(start)))
         return numbered
 
-    def _grouped(self, columns: Sequence[str]) -> tuple[Codes, Codes]:
-        codes = [self.quasi.column(name) for name in columns]
-        sizes = [self.quasi.domain(name).size for name in columns]
-        return group(codes, sizes, self.quasi.n_cells)
+    def _grouped(self, codes: Mapping[str, Codes], n_entries: int) -> tuple[Codes, Codes]:
+        sizes = [self.quasi.domain(name).size for name in codes]
+        return group(list(codes.values()), sizes, n_entries)
 
     @cached_property
     def shares(self) -> tuple[Codes, Codes, Floats] | None:
@@ -257,11 +261,13 @@ def contributions(found: Findings, people: Attacked) -> dict[str, tuple[int, int
     limit = _limit(found)
     if limit is None or not np.array_equal(found.breached, found.posterior > limit):
         return {}
-    believed = _linked if is_linking else _shared if _goes_by_bucket(found, people) else _inferred
+    first, look = people.looks
+    at_risk = np.bincount(look, found.counts * found.breached, len(first))
+    beliefs = None if is_linking else _beliefs(found, people)
     told = {}
     for column, alike in people.alike.items():
-        low, high = believed(found, people, alike)
-        told[column] = (_count(found, high[alike] <= limit), _count(found, low[alike] <= limit))
+        low, high = _linked(found, first, alike) if beliefs is None else beliefs.without(alike)
+        told[column] = int(at_risk[high <= limit].sum()), int(at_risk[low <= limit].sum())
     return told
 
 
@@ -286,63 +292,119 @@ def _limit(found: Findings) -> float | None:
         return 1 - _ROUNDING
 
 
-def _count(found: Findings, is_safe: Flags) -> int:
-    return int(found.counts[found.breached & is_safe].sum())
-
-
-def _linked(found: Findings, people: Attacked, alike: Codes) -> tuple[Floats, Floats]:
+def _linked(found: Findings, first: Codes, alike: Codes) -> tuple[Floats, Floats]:
     """Add up the classes that fit: the right line is picked with one over their size."""
-    first, _ = people.looks
     with np.errstate(divide="ignore"):
         size = 1 / found.posterior[first]
-    total = np.bincount(alike[first], size)
-    return 1 / total, 1 / total
+    believed = 1 / np.bincount(alike, size)[alike]
+    return believed, believed
 
 
-def _shared(found: Findings, people: Attacked, alike: Codes) -> tuple[Floats, Floats]:
-    """Return the largest mean share of one value over each group."""
-    assert people.shares is not None
-    entry, value, share = people.shares
-    return _largest_means(found, alike, alike[entry], value, found.counts[entry] * share)
-
-
-def _inferred(found: Findings, people: Attacked, alike: Codes) -> tuple[Floats, Floats]:  # noqa: ARG001
-    """Bound the largest mean belief in one value over each group."""
+def _beliefs(found: Findings, people: Attacked) -> _Beliefs:
+    """Add up beliefs by combination and value, weighted by people."""
+    first, look = people.looks
+    n_looks = len(first)
+    n_people = _total(look, found.counts, n_looks)
+    if _goes_by_bucket(found, people):
+        assert people.shares is not None
+        entry, value, share = people.shares
+        believed = found.counts[entry] * share
+        return _Beliefs(n_people, look[entry], value, believed, believed).summed()
     believed = found.counts * found.posterior
     # The most that she may believe of any other value.
     spare: Floats = np.minimum(believed, found.counts - believed)
-    return _largest_means(found, alike, alike, found.value, believed, spare)
+    settled = believed - spare
+    spare = _total(look, spare, n_looks)
+    return _Beliefs(n_people, look, found.value, believed, settled, spare).summed()
 
 
-def _largest_means(
-    found: Findings,
-    alike: Codes,
-    owner: Codes,
-    value: Codes,
-    believed: Floats,
-    spare: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """Return for each group a lower and an upper bound of the largest mean belief in one value.
+@dataclass(frozen=True, eq=False)
+class _Beliefs:
+    """Beliefs in values by combination, each weighted by the people of whom it is held.
 
-    `alike` is the group of each entry of the findings. `owner`, `value` and `believed` are beliefs
-    weighted by people: the group, the value, and how much. `spare` is what each entry may add to a
-    value that is not its own; None if nothing is open.
+    An entry may be spread over several of the same combination and value.
     """
-    people = np.bincount(alike, found.counts)
-    n_groups, n_values = len(people), int(value.max(initial=0)) + 1
 
-    def largest(numbers: Floats) -> Floats:
-        if n_groups * n_values <= _MOST_ENTRIES:
-            pair = owner * np.int64(n_values) + value
-            sums = np.bincount(pair, numbers, n_groups * n_values)
-            return np.asarray(sums.reshape(n_groups, n_values).max(axis=1))
-        first, pair = group([owner, value], [n_groups, n_values], len(owner))
-        most = np.full(n_groups, -np.inf)
-        np.maximum.at(most, owner[first], np.bincount(pair, numbers))
-        return most
+    # The people of each combination.
+    n_people: Floats
+    # The combination and the value of each entry.
+    look: Codes
+    value: Codes
+    # What is believed, and the part of it that exceeds what people have to spare for any value.
+    believed: Floats
+    settled: Floats
+    # What each combination can spare for any value; None if nothing is open.
+    spare: Floats | None = None
 
-    low = largest(believed) / people
-    if spare is None:
-        return low, low
-    # A value gets what the entries with another most likely value can spare for it.
-    return low, (largest(believed - spare) + np.bincount(alike, spare)) / people
+    def summed(self) -> _Beliefs:
+        """Return them with one entry per combination and value, unless hardly any repeat."""
+        if 2 * len(self.n_people) > len(self.look):
+            return self
+        first, entry = self._pairs(self.look, self.value, len(self.n_people))
+        return replace(
+            self,
+            look=self.look[first],
+            value=self.value[first],
+            believed=_total(entry, self.believed, len(first)),
+            settled=_total(entry, self.settled, len(first)),
+        )
+
+    def without(self, alike: Codes) -> tuple[Floats, Floats]:
+        """Return bounds of the largest mean belief in a value over the group of each combination.
+
+        Most groups of a table of near-unique people are a single combination, for which any column
+        leaves the same bounds.
+        """
+        n_looks = np.bincount(alike)
+        if np.all(n_looks > 1):
+            low, high = self._bounds(alike, len(n_looks))
+            return low[alike], high[alike]
+        is_grouped = n_looks[alike] > 1
+        among = (np.cumsum(is_grouped) - 1)[self.look]
+        kept = is_grouped[self.look]
+        number = (np.cumsum(n_looks > 1) - 1)[alike[is_grouped]]
+        chosen = _Beliefs(
+            self.n_people[is_grouped],
+            among[kept],
+            self.value[kept],
+            self.believed[kept],
+            self.settled[kept],
+            None if self.spare is None else self.spare[is_grouped],
+        )
+        own_low, own_high = self._own
+        low, high = own_low.copy(), own_high.copy()
+        of_group = chosen._bounds(number, int(np.count_nonzero(n_looks > 1)))
+        low[is_grouped], high[is_grouped] = of_group[0][number], of_group[1][number]
+        return low, high
+
+    @cached_property
+    def _own(self) -> tuple[Floats, Floats]:
+        """The bounds of each combination by itself."""
+        return self._bounds(np.arange(len(self.n_people)), len(self.n_people))
+
+    def _bounds(self, alike: Codes, n_groups: int) -> tuple[Floats, Floats]:
+        """Return a lower and an upper bound of the largest mean belief of each group."""
+        n_people = _total(alike, self.n_people, n_groups)
+        owner = alike[self.look]
+        first, pair = self._pairs(owner, self.value, n_groups)
+
+        def largest(numbers: Floats) -> Floats:
+            most = np.full(n_groups, -np.inf)
+            np.maximum.at(most, owner[first], _total(pair, numbers, len(first)))
+            return most
+
+        low = largest(self.believed) / n_people
+        if self.spare is None:
+            return low, low
+        # A value gets what the people with another most likely value can spare for it.
+        spare = _total(alike, self.spare, n_groups)
+        return low, (largest(self.settled) + spare) / n_people
+
+    @staticmethod
+    def _pairs(owner: Codes, value: Codes, n_owners: int) -> tuple[Codes, Codes]:
+        return group([owner, value], [n_owners, int(value.max(initial=0)) + 1], len(owner))
+
+
+def _total(owner: Codes, numbers: Counts | Floats, n_owners: int) -> Floats:
+    """Add up the numbers of each owner."""
+    return np.asarray(np.bincount(owner, numbers, n_owners), dtype=np.float64)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.findings import Findings
-from shoal.report import risk as risk_module
 from shoal.report.risk import Attacked, contributions
 
 DOMAINS = tuple(Domain.of_texts(name, ["a", "b", "c"], has_missing=True) for name in "xyz")
@@ -115,17 +114,6 @@ def test_who_goes_by_buckets_alone_is_followed_exactly(rows, limit):
             alike = [bucket[j] for j in range(len(rows)) if key[j] == key[i]]
             safe += max(sum(law[one][v] for one in alike) / len(alike) for v in range(3)) <= most
         assert told[name] == (safe, safe)
-
-
-def test_groups_are_told_alike_where_there_is_no_room_for_all_values(monkeypatch):
-    rng = np.random.default_rng(4)
-    codes, counts = rng.integers(0, 4, (200, 3)), rng.integers(1, 4, 200)
-    posterior = [Fraction(int(one), 8) for one in rng.integers(1, 9, 200)]
-    found = findings("homogeneity", counts, rng.integers(0, 3, 200), posterior, "1/2")
-    told = contributions(found, Attacked(cells_of(codes, counts)))
-    monkeypatch.setattr(risk_module, "_MOST_ENTRIES", 10)
-    assert contributions(found, Attacked(cells_of(codes, counts))) == told
-    assert any(least < most for least, most in told.values())
 
 
 def test_nothing_is_told_where_more_than_a_belief_decides():
