@@ -142,6 +142,20 @@ def test_pairs_of_many_values_are_counted_as_those_of_few(table):
         assert correlations(cells).matrix.tolist() == in_one_table
 
 
+@settings(max_examples=60)
+@given(tables(), st.sampled_from([2, 6, 20, 128]))
+def test_attributes_in_blocks_are_counted_as_alone(table, side):
+    domains, rows = table
+    cells = Cells.of_rows(domains, np.array(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlation, "_MOST_SIDE", 0)
+        alone = correlations(cells).matrix.tolist()
+        # Blocks may have more cells than there are rows.
+        patch.setattr(correlation, "_ROWS_A_CELL", 1 / 128**2)
+        patch.setattr(correlation, "_MOST_SIDE", side)
+        assert correlations(cells).matrix.tolist() == alone
+
+
 def test_the_order_of_columns_and_rows_changes_nothing():
     generator = np.random.default_rng(5)
     codes = (generator.random((500, 6)) ** 2 * 40).astype(np.int64)
@@ -152,10 +166,11 @@ def test_the_order_of_columns_and_rows_changes_nothing():
     assert turned.matrix.tolist() == found[np.ix_(order, order)].tolist()
 
 
-def test_the_kernel_adds_up_the_same_as_plain_python(monkeypatch):
+@pytest.mark.parametrize("n_rows", [12, 40, 200])
+def test_the_kernels_add_up_the_same_as_plain_python(n_rows, monkeypatch):
     generator = np.random.default_rng(4)
-    codes = generator.integers(0, 5, (40, 3))
-    domains = [NumberedDomain(f"c{place}", np.arange(5)) for place in range(3)]
+    codes = generator.integers(0, [5, 2, 3, 2, 9], (n_rows, 5))
+    domains = [NumberedDomain(f"c{place}", np.arange(9)) for place in range(5)]
     cells = Cells.of_rows(domains, codes)
     found = correlations(cells).matrix.tolist()
     plain = kernels.load_plain("shoal.slicing._correlation_kernels")

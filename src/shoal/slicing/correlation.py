@@ -11,6 +11,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,10 @@ _DECIMALS = 12
 """Correlations are rounded so that equal ones tie, whatever the last bits of their sums."""
 _KEYS_A_ROW = 8
 _FEW_KEYS = 1 << 12
+_MOST_SIDE = 128
+"""The most cells of a block of attributes; their numbers fit into a byte."""
+_ROWS_A_CELL = 3
+"""The fewest rows per pair of cells of two blocks: the counts of these pairs are added up, too."""
 _MOST_EXPONENT = 900
 """Larger numbers are scaled down, because the range of a column could overflow a float."""
 
@@ -249,25 +254,105 @@ def _phi_squared(values: Small, totals: Sequence[Floats], weights: Counts) -> Fl
     add nothing. `values` has a line per attribute, and `totals` the number of people with each of
     its values.
     """
-    n_attributes, n_rows = values.shape
     sizes = np.array([len(one) for one in totals], dtype=np.int64)
+    sums = _sums(values, sizes, totals, weights[:0] if np.all(weights == 1) else weights)
+    fewest = np.minimum(sizes[:, np.newaxis], sizes)
+    found = np.round((sums + sums.T - 1) / np.maximum(fewest - 1, 1), _DECIMALS)
+    # An attribute with one value is correlated with nothing.
+    matrix: Floats = np.where(fewest > 1, np.clip(found, 0, 1), 0)
+    np.fill_diagonal(matrix, sizes > 1)
+    return matrix
+
+
+def _sums(values: Small, sizes: Counts, totals: Sequence[Floats], weights: Counts) -> Floats:
+    """Return ``sum n_ij^2 / (n_i n_j)`` of every pair, on one side of the diagonal.
+
+    Attributes with few values are counted in blocks, several pairs in one pass over the rows.
+    """
+    n_attributes, n_rows = values.shape
+    side = min(math.isqrt(int(n_rows / _ROWS_A_CELL)), _MOST_SIDE)
+    blocks = _blocks(sizes, side)
+    small = np.array([one for block in blocks for one in block], dtype=np.int64)
+    large = np.flatnonzero(sizes > side)
+    in_line = np.concatenate([*totals, np.zeros(1)])
+    starts = (np.cumsum(sizes) - sizes).astype(np.int64)
+    sums = np.zeros((n_attributes, n_attributes))
     most_pairs = max(_KEYS_A_ROW * n_rows, _FEW_KEYS)
     table = np.zeros(max(most_pairs, int(sizes.max(initial=1))), dtype=np.int64)
-    weights = np.ascontiguousarray(weights)
-    in_line = np.concatenate([*totals, np.zeros(1)])
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    matrix = np.zeros((n_attributes, n_attributes))
-    for first in range(n_attributes):
-        matrix[first, first] = sizes[first] > 1
+    for place, first in enumerate(large.tolist()):
+        others = np.concatenate([large[place + 1 :], small])
         order = np.argsort(values[first], kind="stable").astype(np.int32)
-        sums = np.zeros(n_attributes)
+        found = np.zeros(len(others))
         _correlation_kernels.add_up_contingency(
-            first, values, sizes, weights, starts, in_line, order, most_pairs, table, sums
+            first, others, values, sizes, weights, starts, in_line, order, most_pairs, table, found
         )
-        later = slice(first + 1, None)
-        fewest = np.minimum(sizes[first], sizes[later])
-        found = np.round((sums[later] - 1) / np.maximum(fewest - 1, 1), _DECIMALS)
-        # An attribute with one value is correlated with nothing.
-        matrix[first, later] = np.where(fewest > 1, np.clip(found, 0, 1), 0)
-        matrix[later, first] = matrix[first, later]
-    return matrix
+        sums[first, others] = found
+    if blocks:
+        found = _sums_of_blocks(values, sizes, blocks, side, weights, starts, in_line)
+        sums[np.ix_(small, small)] = found
+    return sums
+
+
+def _blocks(sizes: Counts, side: int) -> list[list[int]]:
+    """Put the attributes with up to `side` values into blocks with up to `side` cells."""
+    blocks: list[list[int]] = []
+    left: list[int] = []
+    for one in np.argsort(-sizes, kind="stable").tolist():
+        size = max(int(sizes[one]), 1)
+        if size > side:
+            continue
+        for place, room in enumerate(left):
+            if size <= room:
+                blocks[place].append(one)
+                left[place] //= size
+                break
+        else:
+            blocks.append([one])
+            left.append(side // size)
+    return blocks
+
+
+def _sums_of_blocks(
+    values: Small,
+    sizes: Counts,
+    blocks: Sequence[Sequence[int]],
+    side: int,
+    weights: Counts,
+    starts: Codes,
+    in_line: Floats,
+) -> Floats:
+    """Return the sum of every pair of the attributes of blocks, in the order of the blocks."""
+    small = np.concatenate([np.array(block) for block in blocks])
+    codes = np.zeros((len(blocks), values.shape[1]), dtype=np.uint8)
+    n_cells = np.ones(len(blocks), dtype=np.int64)
+    digits = np.zeros((len(small), side), dtype=np.uint8)
+    place = 0
+    for number, block in enumerate(blocks):
+        for one in block:
+            codes[number] *= sizes[one].astype(np.uint8)
+            codes[number] += values[one].astype(np.uint8)
+        n_left = n_cells[number] = sizes[block].prod()
+        for one in block:
+            n_left //= sizes[one]
+            digits[place, : n_cells[number]] = np.arange(n_cells[number]) // n_left % sizes[one]
+            place += 1
+    begins = np.cumsum([0, *map(len, blocks)]).astype(np.int64)
+    table, part, pair = (np.zeros(side * side, dtype=np.int64) for _ in range(3))
+    sums = np.zeros((len(small), len(small)))
+    for first in range(len(blocks)):
+        _correlation_kernels.add_up_blocks(
+            first,
+            codes,
+            n_cells,
+            begins,
+            digits,
+            sizes[small],
+            weights,
+            starts[small],
+            in_line,
+            table,
+            part,
+            pair,
+            sums,
+        )
+    return sums

@@ -258,10 +258,11 @@ def is_postcode_like(values: Values) -> bool:
         return False
     if values.type is ColumnType.INTEGER and not has_postcode_name(values.column):
         return False
-    length = len(values.texts[0])
-    if not 3 <= length <= 12 or any(len(text) != length for text in values.texts):
+    texts = values.texts.tolist()
+    length = len(texts[0])
+    if not 3 <= length <= 12 or set(map(len, texts)) != {length}:
         return False
-    return all(map(_CODE.fullmatch, values.texts))
+    return all(map(_CODE.fullmatch, texts))
 
 
 def _is_numbering(values: Values) -> bool:
