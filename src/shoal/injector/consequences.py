@@ -178,13 +178,15 @@ def forbidden_marks(
     [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
     """
     n_named = (nodes != NO_NODE).sum(axis=1)
-    marks = np.zeros((len(codes), n_values), dtype=bool)
-    marks[:, value[n_named == 0]] = True
+    # There may be thousands of values, so marks are joined as bits.
+    octets = np.zeros((len(codes), -(-n_values // 8)), dtype=np.uint8)
     for column, extent in enumerate(extents):
         is_single = (n_named == 1) & (nodes[:, column] != NO_NODE)
         if is_single.any():
             by_code = _marks_by_code(nodes[is_single, column], value[is_single], extent, n_values)
-            marks |= by_code[codes[:, column]]
+            octets |= np.packbits(by_code, axis=1)[codes[:, column]]
+    marks: Flags = np.unpackbits(octets, axis=1, count=n_values).view(bool)
+    marks[:, value[n_named == 0]] = True
     if (n_named > 1).any():
         _mark_long(nodes[n_named > 1], value[n_named > 1], extents, codes, marks)
     return marks
