@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import fdtri
 
 from shoal.calibration import _kernels
-from shoal.calibration.calibrate import calibrate
+from shoal.calibration.calibrate import calibrate, upper_quantile
 from shoal.calibration.checked_beliefs import CheckedBeliefs
 from shoal.core.calibration import Suspicion, Suspicions, raised_limit, share_interval
 from shoal.core.kernels import load_plain
@@ -227,3 +228,9 @@ def test_systems_are_solved_as_numpy_solves_them(kernels, size, seed, is_sparse)
 def test_a_matrix_that_is_not_positive_definite_has_no_factor():
     assert not _linear_kernels.factorize(np.array([[1.0, 2.0], [2.0, 1.0]]))
     assert not _linear_kernels.factorize(np.array([[0.0]]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(degrees=st.integers(1, 200_000), level=st.floats(1e-6, 0.999))
+def test_quantiles_are_those_of_scipy(degrees, level):
+    assert np.isclose(upper_quantile(degrees, level), fdtri(1, degrees, 1 - level), rtol=1e-7)

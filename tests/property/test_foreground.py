@@ -24,6 +24,7 @@ from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.kernels import load_plain
 from shoal.core.release import People
+from shoal.foreground import _kernels as kernels_module
 from shoal.foreground import law as law_module
 from shoal.foreground import mining
 from shoal.foreground._kernels import weigh_each
@@ -218,13 +219,29 @@ def wide_buckets(draw):
     return count, f, round(mean)
 
 
+@FEW
+@given(
+    drawn=st.lists(
+        st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 5)), max_size=5
+    )
+)
+@pytest.mark.parametrize("kernels", ["compiled", "plain"])
+def test_ways_are_binomial_coefficients(kernels, drawn):
+    module = load_plain("shoal.foreground._kernels") if kernels == "plain" else kernels_module
+    buckets = [(max(n, k), min(n, k), times) for n, k, times in drawn]
+    columns = np.array(buckets, dtype=np.int64).reshape(-1, 3).T
+    found = module.count_ways(*(np.ascontiguousarray(one) for one in columns))
+    assert isclose(found, sum(t * log(comb(n, k)) for n, k, t in buckets), abs_tol=1e-9)
+
+
 def integrated(count, odds, n):
     """Return the shares and the logarithm of the weight of one bucket, by the integral."""
     start = np.array([0, len(count)])
     share, log_weight = np.empty(len(count)), np.empty(1)
     # Tables without room leave nothing but the integral.
     room = room_for(start, np.zeros(1, dtype=np.int64))
-    weigh_each(start, count, np.array([n]), odds, share, log_weight, *room[:3], np.empty(1))
+    which = np.arange(len(count))
+    weigh_each(start, which, count, np.array([n]), odds, share, log_weight, *room[:3], np.empty(1))
     return share, float(log_weight[0])
 
 

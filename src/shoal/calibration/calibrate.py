@@ -23,12 +23,12 @@ each by the upper end of what the truth leaves open; the larger of both counts i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import fdtri
 
 from shoal.calibration.checked_beliefs import CheckedBeliefs
 from shoal.calibration.table_law import TableLaw, blocks_of
@@ -202,7 +202,7 @@ class _Slope:
         return 2 * worse * self.deflation
 
     def quantile(self, level: float) -> float:
-        return float(fdtri(1, max(self.n_buckets - 1, 1), 1 - level))
+        return upper_quantile(max(self.n_buckets - 1, 1), level)
 
     def differs_from(self, slope: float, level: float) -> bool:
         return self.statistic(slope) > self.quantile(level)
@@ -215,6 +215,56 @@ class _Slope:
         low = 0.0 if excess(0.0) <= 0 else _crossing(excess, 0.0, self.value)
         high = _STEEPEST if excess(_STEEPEST) <= 0 else _crossing(excess, self.value, _STEEPEST)
         return Estimate(self.value, low, high)
+
+
+@lru_cache(maxsize=256)
+def upper_quantile(degrees: int, level: float) -> float:
+    """Return the number that F(1, degrees) exceeds with probability `level`.
+
+    Examples
+    --------
+    >>> round(upper_quantile(10, 0.05), 4), round(upper_quantile(1_000_000, 0.05), 4)
+    (4.9646, 3.8415)
+    """
+    # The upper tail at x is the regularized incomplete beta function at degrees / (degrees + x).
+    low, high = 0.0, 1.0
+    while _incomplete_beta(degrees / 2, degrees / (degrees + high)) > level:
+        low, high = high, 2 * high
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if _incomplete_beta(degrees / 2, degrees / (degrees + middle)) > level:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _incomplete_beta(a: float, x: float) -> float:
+    """Return the regularized incomplete beta function I_x(a, 1/2), by its continued fraction."""
+    if x in (0.0, 1.0):
+        return x
+    logs = math.lgamma(a + 0.5) - math.lgamma(a) - math.lgamma(0.5)
+    front = math.exp(logs + a * math.log(x) + 0.5 * math.log1p(-x))
+    # It converges fast below this point, and beyond it the function of 1 - x does.
+    if x < (a + 1) / (a + 2.5):
+        return front * _fraction(a, 0.5, x) / a
+    return 1 - front * _fraction(0.5, a, 1 - x) / 0.5
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
+    ratio = 1 / (1 - (a + b) * x / (a + 1))
+    found, last = ratio, 1.0
+    for m in range(1, 10_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        before = found
+        for factor in (even, odd):
+            ratio, last = 1 / (1 + factor * ratio), 1 + factor / last
+            found *= ratio * last
+        if abs(found - before) <= 1e-16 * abs(found):
+            break
+    return found
 
 
 def _root(score: Callable[[float], float]) -> float:

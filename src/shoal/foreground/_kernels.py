@@ -29,7 +29,7 @@ else:
 
     INFINITY = inf
 
-__all__ = ["climb", "curve", "expect", "weigh_each"]
+__all__ = ["climb", "count_ways", "curve", "expect", "weigh_each"]
 
 
 @cython.cfunc
@@ -251,6 +251,7 @@ def expect_at(
 
 def weigh_each(
     start: cython.longlong[::1],
+    which: cython.longlong[::1],
     count: cython.longlong[::1],
     n_carrying: cython.longlong[::1],
     odds: cython.double[::1],
@@ -263,28 +264,65 @@ def weigh_each(
 ) -> None:
     """Condition the rows of each bucket on how many of them carry a value.
 
-    Entry e is `count[e]` rows with the positive, finite `odds[e]`: `share[e]` receives the
-    probability that one of them carries the value, and `log_weight` the logarithm of the weight of
-    all worlds of each bucket. No bucket has more carriers than rows. The invariant is that
-    `count * share` sums to `n_carrying` in every bucket; the plain twin is `law.weigh_worlds`.
+    Entry e is `count[e]` rows of a class with the `odds[which[e]]`, from 0 to infinity: `share[e]`
+    receives the probability that one of them carries the value; 0 if the bucket is impossible.
+    `log_weight` receives the logarithm of the weight of all worlds of each bucket, leaving out rows
+    with infinite odds; minus infinity if the bucket is impossible. The invariant is that
+    `count * share` sums to `n_carrying` in every possible bucket; the plain twin is
+    `law.weigh_worlds`.
     """
     b: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    n_kinds: cython.Py_ssize_t
-    n_able: cython.longlong
+    e: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    left: cython.longlong
+    n_open: cython.longlong
+    one: cython.double
+    is_possible: cython.bint
     with cython.nogil:
         for b in range(n_carrying.shape[0]):
-            first = start[b]
-            n_kinds = start[b + 1] - first
-            n_able = 0
-            for i in range(n_kinds):
-                many[i] = count[first + i]
-                room[0, i] = odds[first + i]
-                n_able += count[first + i]
-            log_weight[b] = weigh(n_kinds, n_carrying[b], n_able, many, room, terms, laws)
-            for i in range(n_kinds):
-                share[first + i] = room[1, i]
+            k = 0
+            n_open = 0
+            left = n_carrying[b]
+            for e in range(start[b], start[b + 1]):
+                one = odds[which[e]]
+                if one == INFINITY:
+                    left -= count[e]
+                elif one > 0:
+                    many[k] = count[e]
+                    room[0, k] = one
+                    n_open += count[e]
+                    k += 1
+            is_possible = 0 <= left <= n_open
+            log_weight[b] = -INFINITY
+            if is_possible:
+                log_weight[b] = weigh(k, left, n_open, many, room, terms, laws)
+            k = 0
+            for e in range(start[b], start[b + 1]):
+                one = odds[which[e]]
+                share[e] = 1.0 if is_possible and one == INFINITY else 0.0
+                if one > 0 and one != INFINITY:
+                    if is_possible:
+                        share[e] = room[1, k]
+                    k += 1
+
+
+def count_ways(
+    n_rows: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+) -> float:
+    """Return the sum, over buckets, of the logarithm of the number of choices of their carriers.
+
+    The plain twin is `math.comb`.
+    """
+    b: cython.Py_ssize_t
+    found: cython.double = 0.0
+    ways: cython.double
+    with cython.nogil:
+        for b in range(n_rows.shape[0]):
+            ways = lgamma(n_rows[b] + 1.0) - lgamma(n_carrying[b] + 1.0)
+            found += multiplicity[b] * (ways - lgamma(n_rows[b] - n_carrying[b] + 1.0))
+    return found
 
 
 @cython.cfunc
@@ -314,6 +352,7 @@ def weigh(
     variance: cython.double = 0.0
     rarer: cython.double = min(n, n_able - n)
     steps: cython.double
+    most: cython.double = 0.0
 
     if n == 0 or n == n_able:
         for i in range(n_kinds):
@@ -324,9 +363,17 @@ def weigh(
     if n == 1:
         for i in range(n_kinds):
             found += many[i] * room[0, i]
+            most = max(most, room[0, i])
+        if 1e-290 < found < 1e290:
+            most = 1.0
+        else:
+            # The largest odds count as 1, so that sums neither overflow nor lose digits.
+            found = 0.0
+            for i in range(n_kinds):
+                found += many[i] * (room[0, i] / most)
         for i in range(n_kinds):
-            room[1, i] = room[0, i] / found
-        return log(found)
+            room[1, i] = room[0, i] / most / found
+        return log(found) + log(most)
     if n_kinds == 1:
         room[1, 0] = cython.cast(cython.double, n) / n_able
         found = lgamma(n_able + 1.0) - lgamma(n + 1.0) - lgamma(n_able - n + 1.0)

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
-from shoal.foreground._kernels import curve, expect
+from shoal.foreground._kernels import count_ways, curve, expect
 from shoal.foreground.law import Room, condition, odds_of, room_for, weigh_worlds
 from shoal.foreground.shapes import Shapes
 from shoal.locating.exposed import Exposed
@@ -94,9 +94,7 @@ class Likelihood:
     @cached_property
     def room(self) -> Room:
         """Work space for the kernels."""
-        shapes = self.shapes
-        n_rows = np.bincount(shapes.shape, shapes.count, shapes.n_shapes).astype(np.int64)
-        return room_for(shapes.start, np.minimum(shapes.n_carrying, n_rows - shapes.n_carrying))
+        return room_for(self.shapes.start, self.shapes.rarer)
 
     def step(self, f: Floats) -> tuple[Floats, float]:
         """Return the expected share of carriers of each class, and the log-likelihood of `f`.
@@ -177,8 +175,6 @@ class Mixed:
     @classmethod
     def of(cls, shapes: Shapes, n_classes: int) -> Mixed:
         """Take out the buckets of one class."""
-        from scipy.special import gammaln  # noqa: PLC0415 - it takes long to import
-
         length = np.diff(shapes.start)
         is_pure = length == 1
         own = np.flatnonzero(is_pure)
@@ -187,9 +183,8 @@ class Mixed:
         if np.any(n > size):
             return cls.whole(shapes, n_classes)
         pure = np.bincount(shapes.which[entry], shapes.multiplicity[own] * n, n_classes)
-        ways = gammaln(size + 1.0) - gammaln(n + 1.0) - gammaln(size - n + 1.0)
         kept, _ = shapes.take(np.flatnonzero(~is_pure))
-        constant = float((shapes.multiplicity[own] * ways).sum())
+        constant = count_ways(size, n, shapes.multiplicity[own])
         return cls(_arrays(kept), pure.astype(np.float64), constant)
 
     @classmethod

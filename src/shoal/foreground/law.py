@@ -25,7 +25,7 @@ from math import prod
 
 import numpy as np
 
-from shoal.core.arrays import Counts, Flags, Floats, Integers
+from shoal.core.arrays import Counts, Floats, Integers
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import whole
 from shoal.foreground._kernels import weigh_each
@@ -113,74 +113,18 @@ def condition(shapes: Shapes, odds: Floats) -> tuple[Floats, Floats]:
     over all worlds, of the product of the odds of the carriers, leaving out rows with infinite
     odds; minus infinity if the bucket is impossible.
     """
-    own = odds[shapes.which]
-    is_sure = np.isinf(own)
-    is_open = (own > 0) & ~is_sure
-    n_open = _add_up(np.where(is_open, shapes.count, 0), shapes)
-    left = shapes.n_carrying - _add_up(np.where(is_sure, shapes.count, 0), shapes)
-    is_possible = (left >= 0) & (left <= n_open)
-    share = np.where(is_sure & is_possible[shapes.shape], 1.0, 0.0)
-    log = np.where(is_possible, 0.0, -np.inf)
-    _condition_all(shapes, own, is_open, is_possible & (left == n_open), share, log)
-    _condition_one(shapes, own, is_open, is_possible & (left == 1) & (n_open > 1), share, log)
-    several = np.flatnonzero(is_possible & (left > 1) & (left < n_open))
-    if len(several):
-        _condition_several(shapes, own, is_open, several, left, share, log)
+    share, log = np.empty(len(shapes.which)), np.empty(shapes.n_shapes)
+    weigh_each(
+        shapes.start,
+        shapes.which,
+        shapes.count,
+        shapes.n_carrying,
+        odds,
+        share,
+        log,
+        *room_for(shapes.start, shapes.rarer),
+    )
     return share, log
-
-
-def _add_up(numbers: Integers, shapes: Shapes) -> Integers:
-    return np.bincount(shapes.shape, numbers, shapes.n_shapes).astype(np.int64)
-
-
-def _condition_all(
-    shapes: Shapes, own: Floats, is_open: Flags, chosen: Flags, share: Floats, log: Floats
-) -> None:
-    """Handle buckets in which every row that can carry the value does."""
-    here = is_open & chosen[shapes.shape]
-    share[here] = 1.0
-    terms = shapes.count[here] * np.log(own[here])
-    log += np.bincount(shapes.shape[here], terms, shapes.n_shapes)
-
-
-def _condition_one(
-    shapes: Shapes, own: Floats, is_open: Flags, chosen: Flags, share: Floats, log: Floats
-) -> None:
-    """Handle buckets with one carrier: each row carries the value in proportion to its odds."""
-    here = np.flatnonzero(is_open & chosen[shapes.shape])
-    if not len(here):
-        return
-    shape = shapes.shape[here]
-    most = np.zeros(shapes.n_shapes)
-    np.maximum.at(most, shape, own[here])
-    relative = own[here] / most[shape]
-    total = np.bincount(shape, shapes.count[here] * relative, shapes.n_shapes)
-    share[here] = relative / total[shape]
-    log[chosen] = np.log(total[chosen]) + np.log(most[chosen])
-
-
-def _condition_several(
-    shapes: Shapes,
-    own: Floats,
-    is_open: Flags,
-    chosen: Integers,
-    left: Integers,
-    share: Floats,
-    log: Floats,
-) -> None:
-    """Handle buckets with several carriers in which other rows could be carriers as well."""
-    is_chosen = np.zeros(shapes.n_shapes, dtype=bool)
-    is_chosen[chosen] = True
-    here = np.flatnonzero(is_open & is_chosen[shapes.shape])
-    shape = np.searchsorted(chosen, shapes.shape[here])
-    start = np.searchsorted(shape, np.arange(len(chosen) + 1)).astype(np.int64)
-    count, n_carrying = shapes.count[here], np.ascontiguousarray(left[chosen])
-    found, logs = np.empty(len(here)), np.empty(len(chosen))
-    n_rows = np.add.reduceat(count, start[:-1])
-    room = room_for(start, np.minimum(n_carrying, n_rows - n_carrying))
-    weigh_each(start, count, n_carrying, own[here], found, logs, *room)
-    share[here] = found
-    log[chosen] = logs
 
 
 _POINTS = 64

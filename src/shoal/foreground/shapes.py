@@ -74,6 +74,12 @@ class Shapes:
         """The shape that each entry belongs to."""
         return np.repeat(np.arange(self.n_shapes), np.diff(self.start))
 
+    @cached_property
+    def rarer(self) -> Counts:
+        """The number of rows of each shape that carry the value, or lack it, if these are fewer."""
+        n_rows = np.bincount(self.shape, self.count, self.n_shapes).astype(np.int64)
+        return np.minimum(self.n_carrying, n_rows - self.n_carrying)
+
     def take(self, chosen: Codes) -> tuple[Shapes, Codes]:
         """Return some of the shapes, and the former place of each of their entries."""
         length = np.diff(self.start)[chosen]
