@@ -34,7 +34,7 @@ from shoal.foreground.attribute_sets import profiles, sample_size, usable_sets
 from shoal.foreground.effects import relate
 from shoal.foreground.expectation_maximization import Likelihood, Target, expectation_maximization
 from shoal.foreground.law import condition, odds_of, posterior, room_for, weigh_worlds
-from shoal.foreground.mining import expose, expose_by, mine
+from shoal.foreground.mining import compositions, expose, expose_by, mine
 from shoal.foreground.optimization import information
 from shoal.foreground.scoring import score_beliefs
 from shoal.foreground.shapes import Shapes
@@ -157,8 +157,9 @@ def test_all_buckets_at_once_are_as_one_by_one(drawn, f):
         if expected is None:
             assert logs[shape] == -np.inf
             continue
-        place = shapes.entry_of(np.full(len(rows), shape), np.array(rows), 4)
-        for one, other in zip(share[place].tolist(), expected, strict=True):
+        of_class = np.zeros(4)
+        of_class[shapes.which[shapes.shape == shape]] = share[shapes.shape == shape]
+        for one, other in zip(of_class[rows].tolist(), expected, strict=True):
             assert isclose(one, other, rel_tol=1e-12, abs_tol=1e-290)
         lacking = [1 - Fraction(one) for one in f[rows].tolist() if one < 1]
         for one in lacking:
@@ -593,6 +594,23 @@ def test_of_sets_that_tell_the_same_but_for_rounding_the_first_counts(monkeypatc
         assert len(distributions) == 3
         assert set(found.by.tolist()) <= {-1, 0}
         assert 0 in found.by
+
+
+@USUAL
+@given(release=releases(), least=st.integers(1, 6))
+def test_what_buckets_consist_of_may_be_known_beforehand(release, least):
+    exposed, _ = exposed_of(release)
+    sets = usable_sets(exposed.looks, least)
+    made = compositions(exposed, sets)
+    for code in range(3):
+        target = Target.of(exposed, [code])
+        known, distributions = expose(target, sets, made=made)
+        alone, others = expose(target, sets)
+        for name in ("p", "worst", "at_most"):
+            assert np.allclose(getattr(known, name), getattr(alone, name), rtol=1e-9, atol=1e-12)
+        for one, other in zip(distributions, others, strict=True):
+            assert np.allclose(one.f, other.f, rtol=1e-9, atol=1e-12)
+            assert isclose(one.delta, other.delta, rel_tol=1e-9, abs_tol=1e-12)
 
 
 @USUAL

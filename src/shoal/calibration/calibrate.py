@@ -352,7 +352,8 @@ def _by_law(
         own_look = look[own.cell]
         return own, [own.conditioned(one[own_look]) for one in drawn]
 
-    for own, likely in each_of(likely_of, range(len(suspicions.about))):
+    # The last value, usually the most frequent, takes longest.
+    for own, likely in each_of(likely_of, range(len(suspicions.about))[::-1]):
         marks |= own.flag(np.quantile(likely, sure, axis=0), limit)
         above |= np.stack([own.flag(one, limit) for one in likely])
     return _filled_up(marks, above, kinds.counts, sure_of_number)

@@ -14,7 +14,7 @@ from shoal.foreground._kernels import expect
 from shoal.foreground._linear_kernels import factorize, solve
 from shoal.foreground.effects import Effects, Relation
 from shoal.foreground.expectation_maximization import Likelihood, Mixed, Target
-from shoal.foreground.law import log_odds
+from shoal.foreground.law import condition, log_odds, odds_of
 from shoal.foreground.mining import Exposure
 from shoal.foreground.optimization import Divide, descend, information, is_worthwhile
 
@@ -37,7 +37,8 @@ DivideBy = Callable[[float], Divide]
 class AdditiveProblem:
     """The objective to minimize: the penalty minus the log-likelihood.
 
-    Every distinct row is a class. There may be several sets of parameters, each for some buckets of
+    Every distinct row is a class; `place` is that of each entry of buckets with a carrier in the
+    shapes. There may be several sets of parameters, each for some buckets of
     the release, all fitted at once; parameters and slopes have one row per set. `weights` says how
     often a set counts each bucket with a carrier, and `n_rows` how many rows of each class it
     counts, without excluded ones. `offset` is added to the log odds of a class. `effects` are the
@@ -46,7 +47,7 @@ class AdditiveProblem:
 
     target: Target
     likelihood: Likelihood
-    of_bucket: Codes
+    place: Codes
     class_of_entry: Codes
     n_rows: Floats
     weights: Counts
@@ -61,14 +62,14 @@ class AdditiveProblem:
         looks = target.exposed.looks
         n_looks = looks.n_cells
         which = target.classes(np.arange(n_looks), n_looks)
-        likelihood, of_bucket = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
+        likelihood, place = target.likelihood(which, np.full(n_looks, np.nan), is_shared=False)
         rows = likelihood.n_rows[np.newaxis, :-1].astype(np.float64)
         offset = np.zeros(n_looks)
         if prior is not None:
             offset = log_odds(np.clip(prior, _RARE, 1 - _RARE))
         weights = likelihood.shapes.multiplicity[np.newaxis]
         effects = Effects.of(looks, relations)
-        return cls(target, likelihood, of_bucket, which, rows, weights, effects, offset)
+        return cls(target, likelihood, place, which, rows, weights, effects, offset)
 
     def take(self, is_chosen: Flags) -> AdditiveProblem:
         """Return the problem of some buckets of the release, one set of parameters per row."""
@@ -223,9 +224,8 @@ class AdditiveProblem:
     def expose(self, f: Floats) -> Exposure:
         """Return p(t:x) by probabilities."""
         p = np.zeros(len(self.target.exposed.look))
-        p[self.target.entry] = self.target.posteriors(
-            self.likelihood, self.of_bucket, self.class_of_entry, np.append(f, 0.0)
-        )
+        share, _ = condition(self.likelihood.shapes, odds_of(np.append(f, 0.0)))
+        p[self.target.entry] = share[self.place]
         return Exposure.known(self.target, p)
 
 

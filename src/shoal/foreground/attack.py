@@ -45,11 +45,12 @@ from shoal.core.threads import each_of
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet, sample_size, usable_sets
 from shoal.foreground.expectation_maximization import Target
-from shoal.foreground.mining import Exposure, Policy, expose, expose_by
+from shoal.foreground.mining import Exposure, Policy, compositions, expose, expose_by
 from shoal.foreground.pieces import Pieces, most_sets
 from shoal.foreground.scene import Scene, SuspectedValue, attacked_buckets, claimed, weigh_together
 from shoal.foreground.scoring import Answer
 from shoal.foreground.sections import Judgement
+from shoal.foreground.shapes import Composition
 from shoal.injector.known import Knowledge
 
 Adversary = Literal["logit", "paper"]
@@ -213,8 +214,10 @@ class Foreground(Attack):
         attacked, sets = aims[: chosen.n_values], usable[: chosen.n_sets]
         # Everybody's relations are the same for all values.
         _ = scene.relations, scene.exposed.starts
-        views = list(each_of(lambda values: self._look_at(scene, sets, values), attacked))
-        views = weigh_together(scene, views)
+        made = compositions(scene.exposed, sets)
+        # The most frequent value takes longest, so it is begun first.
+        found = each_of(lambda values: self._look_at(scene, sets, made, values), attacked[::-1])
+        views = weigh_together(scene, list(found)[::-1])
         judged = Judgement.of(scene, views, self.adversary, float(bound))
         first = published.first_value(buckets.domain.column)
         value = np.where(judged.value < 0, judged.value, judged.value + first)
@@ -250,12 +253,16 @@ class Foreground(Attack):
         )
 
     def _look_at(
-        self, scene: Scene, sets: Sequence[AttributeSet], values: tuple[int, ...]
+        self,
+        scene: Scene,
+        sets: Sequence[AttributeSet],
+        made: Sequence[Composition],
+        values: tuple[int, ...],
     ) -> SuspectedValue:
         """Let both adversaries attack some values, which count as one."""
         target = Target.of(scene.exposed, values, scene.forbidden(values))
         prior = scene.prior(values)
-        paper, distributions = expose(target, sets, policy=self.policy, prior=prior)
+        paper, distributions = expose(target, sets, policy=self.policy, prior=prior, made=made)
         model, logit = fit_additive(target, prior=prior, relations=scene.relations)
         bare = Target.of(scene.exposed, values)
         beside: dict[str, Exposure] = {"random worlds": expose_by(bare, 0.5)}
@@ -264,7 +271,7 @@ class Foreground(Attack):
             alone = (
                 fit_additive(bare, relations=scene.relations)[1]
                 if is_logit
-                else expose(bare, sets, policy=self.policy)[0]
+                else expose(bare, sets, policy=self.policy, made=made)[0]
             )
             known = expose_by(target, 0.5 if prior is None else prior)
             beside |= {"foreground": alone, "background": known}

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.foreground._kernels import count_ways, curve, expect
 from shoal.foreground.law import Room, condition, odds_of, room_for, weigh_worlds
-from shoal.foreground.shapes import Shapes
+from shoal.foreground.shapes import Composition, Shapes
 from shoal.locating.exposed import Exposed
 
 _HIGHEST = 1e300
@@ -155,9 +155,10 @@ class Likelihood:
         Only the probabilities that are fixed at 0 are kept; the others are estimated, even if
         fixed.
         """
-        start = np.where(self.fixed == 0, 0.0, 0.5)
-        free = Likelihood(self.shapes, self.n_rows, np.where(self.fixed == 0, 0.0, np.nan))
-        return free.step(start)[0]
+        is_kept = self.fixed == 0
+        start = np.where(is_kept, 0.0, 0.5)
+        expected = self._expect(odds_of(start[np.newaxis]))[0][0]
+        return np.where(is_kept, 0.0, np.minimum(expected / self.n_at_least_one, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,32 +316,30 @@ class Target:
     def likelihood(
         self, class_of_entry: Codes, fixed: Floats, *, is_shared: bool = True
     ) -> tuple[Likelihood, Codes]:
-        """Return the likelihood of the probabilities of classes, and the shape of each bucket.
+        """Return the likelihood of the probabilities of classes, and the place of each of `entry`.
 
-        `fixed` has one probability per class, NaN if it is sought, without that of excluded
-        entries, which the likelihood has in addition. If `is_shared`, buckets of the same shape are
-        combined.
+        Places are those of entries of the shapes. `fixed` has one probability per class, NaN if it
+        is sought, without that of excluded entries, which the likelihood has in addition. If
+        `is_shared`, buckets of the same shape are combined.
         """
         n_classes = len(fixed) + 1
         which, count = class_of_entry[self.entry], self.exposed.count[self.entry]
         carrying = self.n_carrying[self.carrying_buckets]
         if is_shared:
-            shapes, of_bucket = Shapes.of_buckets(self.bucket, which, count, carrying, n_classes)
+            made = Composition.of(self.bucket, which, count, len(carrying), n_classes)
+            shapes, of_bucket = made.shapes(np.arange(len(carrying)), carrying)
+            place = shapes.start[of_bucket[self.bucket]] + made.rank
         else:
-            shapes = Shapes.one_by_one(self.bucket, which, count, carrying, n_classes)
-            of_bucket = np.arange(len(carrying))
+            shapes, place = Shapes.one_by_one(self.bucket, which, count, carrying, n_classes)
         n_rows = np.bincount(class_of_entry, self.exposed.count, n_classes).astype(np.int64)
-        return Likelihood(shapes, n_rows, np.append(fixed, 0.0)), of_bucket
+        return Likelihood(shapes, n_rows, np.append(fixed, 0.0)), place
 
-    def posteriors(
-        self, likelihood: Likelihood, of_bucket: Codes, class_of_entry: Codes, f: Floats
-    ) -> Floats:
-        """Return p(t:x) of the rows of every entry in a bucket with a carrier."""
-        share, _ = condition(likelihood.shapes, odds_of(f))
-        place = likelihood.shapes.entry_of(
-            of_bucket[self.bucket], class_of_entry[self.entry], len(f)
-        )
-        return share[place]
+    def likelihood_in(self, made: Composition, fixed: Floats) -> tuple[Likelihood, Codes]:
+        """Do the same, given what all buckets consist of; nobody is excluded."""
+        carrying = self.n_carrying[self.carrying_buckets]
+        shapes, of_bucket = made.shapes(self.carrying_buckets, carrying)
+        place = shapes.start[of_bucket[self.bucket]] + made.rank[self.entry]
+        return Likelihood(shapes, made.n_rows, np.append(fixed, 0.0)), place
 
     def without_impossible(self, prior: Floats) -> Target:
         """Also exclude rows whose prior probability is 0, except in buckets that contradict it.

@@ -30,8 +30,9 @@ from shoal.core.errors import ParameterError
 from shoal.core.threads import each_of
 from shoal.foreground.attribute_sets import AttributeSet
 from shoal.foreground.expectation_maximization import Fit, Likelihood, Target
-from shoal.foreground.law import log_odds
+from shoal.foreground.law import condition, log_odds, odds_of
 from shoal.foreground.optimization import descend
+from shoal.foreground.shapes import Composition
 from shoal.foreground.solutions import N_RANDOM, WITHIN, numbers_of, solve
 from shoal.locating.exposed import Exposed
 
@@ -158,22 +159,30 @@ class _Finding:
 
 
 def _mine(
-    target: Target, sets: Sequence[AttributeSet], policy: Policy, prior: Floats | None
+    target: Target,
+    sets: Sequence[AttributeSet],
+    policy: Policy,
+    prior: Floats | None,
+    made: Sequence[Composition] | None = None,
 ) -> Iterator[_Finding]:
     if policy not in get_args(Policy):
         raise ParameterError(f"policy must be one of {', '.join(get_args(Policy))}.")
 
-    def look_at(one: AttributeSet) -> _Finding:
+    if made is None or target.is_excluded.any():
+        made = []
+
+    def look_at(number: int) -> _Finding:
+        one = sets[number]
         fixed = np.full(one.n_classes, np.nan)
         # Section 4.2 assumes a "uniform distribution" if the sample is too small.
         if one.has_rare and policy != "pool":
             fixed[-1] = target.rate if policy == "prior" else 0.5
         if prior is None:
-            return _mine_set(target, one, fixed)
+            return _mine_set(target, one, fixed, made[number] if made else None)
         return _mine_with_prior(target, one, fixed, prior)
 
     # [Wong11] Algorithm 1, Step 2: one global distribution per attribute set.
-    yield from each_of(look_at, sets)
+    yield from each_of(look_at, range(len(sets)))
 
 
 def _mine_with_prior(target: Target, one: AttributeSet, fixed: Floats, prior: Floats) -> _Finding:
@@ -185,25 +194,45 @@ def _mine_with_prior(target: Target, one: AttributeSet, fixed: Floats, prior: Fl
     return _Finding(distribution, p, p, np.zeros(len(p), dtype=bool))
 
 
-def _mine_set(target: Target, one: AttributeSet, fixed: Floats) -> _Finding:
-    class_of_entry = target.classes(one.class_of_look, one.n_classes)
-    likelihood, of_bucket = target.likelihood(class_of_entry, fixed)
+def _mine_set(
+    target: Target, one: AttributeSet, fixed: Floats, made: Composition | None
+) -> _Finding:
     exposed = target.exposed
+    if made is None:
+        class_of_entry = target.classes(one.class_of_look, one.n_classes)
+        likelihood, place = target.likelihood(class_of_entry, fixed)
+    else:
+        likelihood, place = target.likelihood_in(made, fixed)
     numbers = numbers_of(exposed.looks, one, exposed.buckets.domain, target.values)
     # Excluded rows have no numbers of their own: their probability is 0.
     found = solve(likelihood, np.concatenate([numbers, np.full((1, N_RANDOM), 0.5)]))
-    p, worst = np.zeros(len(target.entry)), np.zeros(len(target.entry))
+    shapes = likelihood.shapes
+    p, worst = np.zeros((2, len(shapes.which)))
     for f, weight, height in zip(found.maxima, found.weights, found.heights, strict=True):
-        share = target.posteriors(likelihood, of_bucket, class_of_entry, f)
+        share, _ = condition(shapes, odds_of(f))
         p += weight * share
         if height >= found.log_likelihood - WITHIN:
             worst = np.maximum(worst, share)
-    shapes = likelihood.shapes
     n_rows = np.bincount(shapes.shape, shapes.count, shapes.n_shapes)
     is_pure = (np.diff(shapes.start) == 1) | (shapes.n_carrying == n_rows)
-    delta = _delta(exposed, found.f[class_of_entry])
+    delta = made.mean_spread(found.f) if made else _delta(exposed, found.f[class_of_entry])
     distribution = GlobalDistribution(one, found.f[:-1], target.rate, delta, found)
-    return _Finding(distribution, p, worst, is_pure[of_bucket[target.bucket]])
+    return _Finding(distribution, p[place], worst[place], is_pure[shapes.shape][place])
+
+
+def compositions(exposed: Exposed, sets: Sequence[AttributeSet]) -> list[Composition]:
+    """Return what the buckets of a release consist of, by each set.
+
+    `expose` needs it for every value, and finds it out by itself unless it is given.
+    """
+    n_buckets, bucket = exposed.buckets.n_buckets, exposed.bucket.astype(np.int64)
+
+    def compose(one: AttributeSet) -> Composition:
+        which = one.class_of_look[exposed.look].astype(np.int64)
+        # The last class is that of excluded rows, of which there are none.
+        return Composition.of(bucket, which, exposed.count, n_buckets, one.n_classes + 1)
+
+    return list(each_of(compose, sets))
 
 
 def expose(
@@ -212,10 +241,12 @@ def expose(
     *,
     policy: Policy = "pool",
     prior: Floats | None = None,
+    made: Sequence[Composition] | None = None,
 ) -> tuple[Exposure, tuple[GlobalDistribution, ...]]:
     """Return the largest p(t:x) over all sets, and the distribution of each set; see `mine`.
 
-    Without any set, all worlds of a bucket are equally likely.
+    Without any set, all worlds of a bucket are equally likely. `made` are the `compositions`, if
+    they are known.
 
     Examples
     --------
@@ -232,17 +263,19 @@ def expose(
     n_entries, entry = len(target.exposed.look), target.entry
     p, by = expose_by(target, 0.5).p, np.full(n_entries, -1, dtype=np.int64)
     at_most, worst = np.zeros(n_entries), p.copy()
-    if sets:
-        p[entry] = -1.0
     distributions = []
-    for number, found in enumerate(_mine(target, sets, policy, prior)):
-        by[entry[found.p > p[entry] + _TIED]] = number
-        p[entry] = np.maximum(p[entry], found.p)
+    # What is known of `entry` so far.
+    largest = np.full(len(entry), -1.0) if sets else p[entry]
+    number_of, limit, worst_of = by[entry], at_most[entry], worst[entry]
+    for number, found in enumerate(_mine(target, sets, policy, prior, made)):
+        number_of[found.p > largest + _TIED] = number
+        np.maximum(largest, found.p, out=largest)
         # On a ridge, another search may end a little farther along.
         high = found.p + (0.0 if found.distribution.fit.is_certain else _ON_RIDGE)
-        at_most[entry] = np.maximum(at_most[entry], np.where(found.is_pure, 0.0, high))
-        worst[entry] = np.maximum(worst[entry], found.worst)
+        np.maximum(limit, np.where(found.is_pure, 0.0, high), out=limit)
+        np.maximum(worst_of, found.worst, out=worst_of)
         distributions.append(found.distribution)
+    p[entry], by[entry], at_most[entry], worst[entry] = largest, number_of, limit, worst_of
     return Exposure(target, p, by, at_most, worst), tuple(distributions)
 
 
@@ -253,9 +286,9 @@ def expose_by(target: Target, chance_of_look: Floats | float) -> Exposure:
         return_inverse=True,
     )
     class_of_entry = target.classes(which, len(different))
-    likelihood, of_bucket = target.likelihood(class_of_entry, different)
+    likelihood, place = target.likelihood(class_of_entry, different)
     p = np.zeros(len(target.exposed.look))
-    p[target.entry] = target.posteriors(likelihood, of_bucket, class_of_entry, likelihood.fixed)
+    p[target.entry] = condition(likelihood.shapes, odds_of(likelihood.fixed))[0][place]
     return Exposure.known(target, p)
 
 
@@ -334,8 +367,7 @@ def fit_to_prior(
         weights=np.ones(1),
         heights=np.array([height]),
     )
-    kind_of_entry = problem.kind_of_entry
-    return fit, target.posteriors(problem.likelihood, problem.of_bucket, kind_of_entry, f)
+    return fit, condition(problem.likelihood.shapes, odds_of(f))[0][problem.place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,8 +380,7 @@ class _Problem:
     """
 
     likelihood: Likelihood
-    of_bucket: Codes
-    kind_of_entry: Codes
+    place: Codes
     of_kind: Codes
     offset: Floats
     fixed: Floats
@@ -362,13 +393,13 @@ class _Problem:
         sizes = [n_classes, len(different)]
         first, kind = group([class_of_look, level], sizes, len(class_of_look))
         kind_of_entry = target.classes(kind, len(first))
-        likelihood, of_bucket = target.likelihood(kind_of_entry, np.full(len(first), np.nan))
+        likelihood, place = target.likelihood(kind_of_entry, np.full(len(first), np.nan))
         offset = log_odds(different[level[first]])
         n_rows = likelihood.n_rows[:-1].astype(np.float64)
         # The level does not change the law of a bucket; factors should not make up for it.
         offset += _level(offset, n_rows, float(target.n_carrying.sum()))
         of_kind = class_of_look[first]
-        return cls(likelihood, of_bucket, kind_of_entry, of_kind, offset, fixed[of_kind])
+        return cls(likelihood, place, of_kind, offset, fixed[of_kind])
 
     def chances(self, logs: Floats) -> Floats:
         """Return the probability of each kind, given the logarithms of the factors."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts
+from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import group
 
 
@@ -46,23 +46,24 @@ class Shapes:
         Each entry says that `count` rows of a bucket are of class `which`; every bucket has at
         least one row.
         """
-        each = cls.one_by_one(bucket, which, count, n_carrying, n_classes)
-        first, of_bucket = _number_alike(each)
-        multiplicity = np.bincount(of_bucket, minlength=len(first)).astype(np.int64)
-        return replace(each.take(first)[0], multiplicity=multiplicity), of_bucket
+        made = Composition.of(bucket, which, count, len(n_carrying), n_classes)
+        return made.shapes(np.arange(len(n_carrying)), np.asarray(n_carrying, np.int64))
 
     @classmethod
     def one_by_one(
         cls, bucket: Codes, which: Codes, count: Counts, n_carrying: Counts, n_classes: int
-    ) -> Shapes:
-        """Return every bucket as a shape of its own; see `of_buckets`."""
+    ) -> tuple[Shapes, Codes]:
+        """Return every bucket as a shape of its own, and the place of each given entry in them.
+
+        See `of_buckets`.
+        """
         n_buckets = len(n_carrying)
-        first, inverse = group([bucket, which], [n_buckets, n_classes], len(bucket))
-        total = np.bincount(inverse, count, len(first)).astype(np.int64)
+        first, place = group([bucket, which], [n_buckets, n_classes], len(bucket))
+        total = np.bincount(place, count, len(first)).astype(np.int64)
         start = np.searchsorted(bucket[first], np.arange(n_buckets + 1)).astype(np.int64)
         ones = np.ones(n_buckets, dtype=np.int64)
         carrying = np.asarray(n_carrying, dtype=np.int64)
-        return cls(start, np.asarray(which[first], np.int64), total, carrying, ones)
+        return cls(start, np.asarray(which[first], np.int64), total, carrying, ones), place
 
     @property
     def n_shapes(self) -> int:
@@ -78,7 +79,8 @@ class Shapes:
     def rarer(self) -> Counts:
         """The number of rows of each shape that carry the value, or lack it, if these are fewer."""
         n_rows = np.bincount(self.shape, self.count, self.n_shapes).astype(np.int64)
-        return np.minimum(self.n_carrying, n_rows - self.n_carrying)
+        rarer: Counts = np.minimum(self.n_carrying, n_rows - self.n_carrying)
+        return rarer
 
     def take(self, chosen: Codes) -> tuple[Shapes, Codes]:
         """Return some of the shapes, and the former place of each of their entries."""
@@ -94,13 +96,60 @@ class Shapes:
         )
         return kept, place
 
-    def entry_of(self, shape: Codes, which: Codes, n_classes: int) -> Codes:
-        """Return the entry of each class in a shape that contains it."""
-        keys = self.shape * n_classes + self.which
-        return np.searchsorted(keys, shape * n_classes + which).astype(np.int64)
-
     def __repr__(self) -> str:
         return f"Shapes({self.n_shapes} shapes of {int(self.multiplicity.sum())} buckets)"
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """How many rows of which class each bucket has, whoever carries a value.
+
+    Buckets that have the same are of one of the `kinds`, shapes without carriers: `kind` is that of
+    each bucket. `rank` says, for each entry that was given, the place of its class in its bucket.
+    It is the same for all values.
+    """
+
+    kinds: Shapes
+    kind: Codes
+    rank: Codes
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls, bucket: Codes, which: Codes, count: Counts, n_buckets: int, n_classes: int
+    ) -> Composition:
+        """Group buckets by what they consist of; see `Shapes.of_buckets`."""
+        nobody = np.zeros(n_buckets, dtype=np.int64)
+        each, place = Shapes.one_by_one(bucket, which, count, nobody, n_classes)
+        first, kind = _number_alike(each)
+        multiplicity = np.bincount(kind, minlength=len(first)).astype(np.int64)
+        kinds = replace(each.take(first)[0], multiplicity=multiplicity)
+        return cls(kinds, kind, place - each.start[bucket], n_classes)
+
+    @cached_property
+    def n_rows(self) -> Counts:
+        """The number of rows of each class."""
+        kinds = self.kinds
+        each = kinds.count * kinds.multiplicity[kinds.shape]
+        return np.bincount(kinds.which, each, self.n_classes).astype(np.int64)
+
+    def shapes(self, bucket: Codes, n_carrying: Counts) -> tuple[Shapes, Codes]:
+        """Return the shapes of some buckets, given their carriers, and the shape of each."""
+        kind = self.kind[bucket]
+        sizes = [self.kinds.n_shapes, int(n_carrying.max(initial=0)) + 1]
+        first, of_bucket = group([kind, n_carrying], sizes, len(bucket))
+        multiplicity = np.bincount(of_bucket, minlength=len(first)).astype(np.int64)
+        taken, _ = self.kinds.take(kind[first])
+        return replace(taken, n_carrying=n_carrying[first], multiplicity=multiplicity), of_bucket
+
+    def mean_spread(self, f: Floats) -> float:
+        """Return the mean, over buckets, of the largest difference between chances of classes."""
+        kinds = self.kinds
+        if not kinds.n_shapes:
+            return 0.0
+        own, start = f[kinds.which], kinds.start[:-1]
+        spread = np.maximum.reduceat(own, start) - np.minimum.reduceat(own, start)
+        return float((spread * kinds.multiplicity).sum()) / len(self.kind)
 
 
 def _number_alike(each: Shapes) -> tuple[Codes, Codes]:
