@@ -18,7 +18,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -31,12 +31,12 @@ from shoal.foreground.additive import fit_additive
 from shoal.foreground.attribute_sets import AttributeSet
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.law import log_odds
-from shoal.foreground.mining import Exposure, Policy, expose, expose_by
+from shoal.foreground.mining import Exposure, Policy, expose
 from shoal.locating.exposed import Exposed
 
 Aim = tuple[int, ...]
 
-_MARGIN = 1e-6
+MARGIN = 1e-6
 """Beliefs that depend on what was mined must stay this far below 1/r: another computation of the
 same belief may differ in its last digits."""
 _NEVER = 1e-4
@@ -104,7 +104,7 @@ def merge_until_safe(
     >>> merge_until_safe(exposed, [(1,)], Fraction(2), usable_sets(exposed.looks, 3))
     Merger(3 buckets into 1 in 3 rounds, largest belief 0.333)
     """
-    attack = _Attack(tuple(aims), r, tuple(sets), policy, n_least)
+    attack = Attacker(tuple(aims), r, tuple(sets), policy, n_least)
     # If the share in the whole release exceeds 1/r, so does the share in some bucket.
     for aim in aims:
         if int(exposed.n_carrying(aim).sum()) * r > exposed.n_rows:
@@ -113,78 +113,15 @@ def merge_until_safe(
     target = np.arange(exposed.buckets.n_buckets)
     n_rounds = 0
     while True:
-        now = _merged(exposed, target)
+        now = merged_release(exposed, target)
         n_rounds += 1
         judged = attack.judge(now)
         if not judged.fails.any():
             return Merger(target, now, n_rounds, judged.worst, judged.worst_solution)
         if now.buckets.n_buckets == 1:
             raise attack.infeasible(exposed)
-        joined = _join(now, judged, scores, r, _BOLDER ** (n_rounds - 1))
+        joined = join(now, judged, scores, r, _BOLDER ** (n_rounds - 1))
         target = joined[target]
-
-
-def merge_for_every_value(
-    exposed: Exposed,
-    aims: Sequence[Aim],
-    r: Fraction,
-    sets: Sequence[AttributeSet],
-    carriers: Counts,
-    *,
-    policy: Policy = "pool",
-    n_least: int = 1,
-) -> Merger:
-    """Merge buckets until nobody is linked to any of many values with a probability above 1/r.
-
-    Solving the equations of the adversary for every value and attribute set takes seconds, and
-    merging takes many rounds. Most rounds therefore forecast what she will find: she learns about
-    the shares that the table has, `carriers` by aim and distinct row, and her belief about somebody
-    follows from them in one step. Only buckets that withstand the forecast are attacked, value by
-    value, and merged at the first value that somebody is linked to.
-
-    The other parameters are as in `merge_until_safe`. One bucket of all rows says nothing about
-    anybody, so it is no result: `InfeasibleError` then names no r, and the caller looks for one.
-    """
-    attack = _Attack(tuple(aims), r, tuple(sets), policy, n_least)
-    forecast = _Forecast(tuple(aims), r, tuple(sets), policy, n_least, carriers)
-    # Beliefs in frequent values are the highest.
-    order: list[int] = np.argsort(-carriers.sum(axis=1), kind="stable").tolist()
-    target = np.arange(exposed.buckets.n_buckets)
-    n_rounds = 0
-    # If the share in the whole release exceeds 1/r, so does the share in some bucket.
-    if int(carriers.sum(axis=1).max(initial=0)) * r > exposed.n_rows:
-        raise _only_one_bucket(r)
-    scores = np.stack([rank_looks(exposed, aim) for aim in aims]) if aims else np.zeros((1, 0))
-    while True:
-        now = _merged(exposed, target)
-        if n_rounds and now.buckets.n_buckets == 1:
-            raise _only_one_bucket(r)
-        n_rounds += 1
-        judged, own = forecast.judge(now), scores
-        worst = worst_solution = 0.0
-        if not judged.fails.any():
-            for number in order:
-                judged, own = replace(attack, aims=(aims[number],)).judge(now), scores[[number]]
-                worst = max(worst, judged.worst)
-                worst_solution = max(worst_solution, judged.worst_solution)
-                if judged.fails.any():
-                    # It is likely to fail again.
-                    order.remove(number)
-                    order.insert(0, number)
-                    break
-            else:
-                return Merger(target, now, n_rounds, worst, worst_solution)
-        if now.buckets.n_buckets == 1:
-            raise _only_one_bucket(r)
-        target = _join(now, judged, own, r, _BOLDER ** (n_rounds - 1))[target]
-
-
-def _only_one_bucket(r: Fraction) -> InfeasibleError:
-    return InfeasibleError(
-        f"Keeping every belief about every value within 1/r for r = {as_text(r)} would leave one "
-        "bucket of all rows or none, which is of no use.",
-        hint="protect only the values that need it, with value = [...].",
-    )
 
 
 def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
@@ -193,7 +130,7 @@ def rank_looks(exposed: Exposed, aim: Aim) -> Floats:
     return log_odds(np.clip(f, 1e-12, 1 - 1e-12))
 
 
-def _merged(exposed: Exposed, target: Codes) -> Exposed:
+def merged_release(exposed: Exposed, target: Codes) -> Exposed:
     """Return the release with its buckets merged."""
     n_buckets = int(target.max(initial=-1)) + 1
     bucket = target[exposed.bucket]
@@ -205,8 +142,8 @@ def _merged(exposed: Exposed, target: Codes) -> Exposed:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judgement:
-    """The buckets in which the attack finds somebody.
+class Suspects:
+    """The buckets in which somebody is found.
 
     `aim` is the aim that is believed most, `look` the distinct row it is believed about, and
     `excess` that belief as a multiple of 1/r. `carrying` is the number of carriers by aim and
@@ -221,9 +158,28 @@ class _Judgement:
     worst: float
     worst_solution: float
 
+    @classmethod
+    def nobody(cls, fails: Flags, carrying: Counts) -> Suspects:
+        """Return buckets of which some fail for another reason."""
+        zeros = np.zeros(len(fails), dtype=np.int64)
+        return cls(fails, zeros, zeros, np.full(len(fails), -1.0), carrying, 0.0, 0.0)
+
+    def with_others(self, other: Suspects) -> Suspects:
+        """Return what is believed most, by this attack or another."""
+        higher = other.excess > self.excess
+        return Suspects(
+            self.fails | other.fails,
+            np.where(higher, other.aim, self.aim),
+            np.where(higher, other.look, self.look),
+            np.maximum(self.excess, other.excess),
+            self.carrying,
+            max(self.worst, other.worst),
+            max(self.worst_solution, other.worst_solution),
+        )
+
 
 @dataclass(frozen=True, eq=False)
-class _Attack:
+class Attacker:
     """The adversary whom buckets are to withstand; see `merge_until_safe`."""
 
     aims: tuple[Aim, ...]
@@ -232,32 +188,33 @@ class _Attack:
     policy: Policy
     n_least: int
 
-    def judge(self, exposed: Exposed) -> _Judgement:
-        """Attack a release."""
-        sizes = exposed.buckets.sizes
-        n_buckets, r = len(sizes), self.r
-        fails = sizes < self.n_least
-        aim_of, look_of = (np.zeros(n_buckets, dtype=np.int64) for _ in range(2))
-        highest, worst_solution = np.full(n_buckets, -1.0), 0.0
-        carrying = np.zeros((len(self.aims), n_buckets), dtype=np.int64)
-        for number, aim in enumerate(self.aims):
-            target = Target.of(exposed, aim)
-            carrying[number] = target.n_carrying
-            found = self.expose(target)
-            worst_solution = max(worst_solution, float(found.worst.max(initial=0.0)))
-            # The share of a bucket does not depend on what was mined, so it may equal the limit.
-            fails |= target.n_carrying * r.numerator > sizes * r.denominator
-            if r > 1:
-                fails[exposed.bucket[found.at_most > float(1 / r) - _MARGIN]] = True
-            order = np.lexsort((found.p, exposed.bucket))
-            last = order[exposed.starts[1:] - 1]
-            higher = found.p[last] > highest
-            aim_of[higher] = number
-            look_of[higher] = exposed.look[last][higher]
-            highest = np.maximum(highest, found.p[last])
-        worst = float(highest.max(initial=0.0))
-        return _Judgement(
-            fails, aim_of, look_of, highest * float(r), carrying, worst, worst_solution
+    def judge(self, exposed: Exposed) -> Suspects:
+        """Attack a release, aim by aim."""
+        targets = [Target.of(exposed, aim) for aim in self.aims]
+        n_buckets = exposed.buckets.n_buckets
+        carrying = np.array([one.n_carrying for one in targets]).reshape(-1, n_buckets)
+        found = Suspects.nobody(exposed.buckets.sizes < self.n_least, carrying)
+        for number, target in enumerate(targets):
+            found = found.with_others(self.suspects(number, self.expose(target), carrying))
+        return found
+
+    def suspects(self, number: int, found: Exposure, carrying: Counts) -> Suspects:
+        """Return the buckets in which the beliefs about one aim are too strong."""
+        exposed, r = found.target.exposed, self.r
+        # The share of a bucket does not depend on what was mined, so it may equal the limit.
+        fails = carrying[number] * r.numerator > exposed.buckets.sizes * r.denominator
+        if r > 1:
+            fails[exposed.bucket[found.at_most > float(1 / r) - MARGIN]] = True
+        order = np.lexsort((found.p, exposed.bucket))
+        last = order[exposed.starts[1:] - 1]
+        return Suspects(
+            fails,
+            np.full(len(fails), number, dtype=np.int64),
+            exposed.look[last],
+            found.p[last] * float(r),
+            carrying,
+            float(found.p.max(initial=0.0)),
+            float(found.worst.max(initial=0.0)),
         )
 
     def expose(self, target: Target) -> Exposure:
@@ -266,9 +223,9 @@ class _Attack:
 
     def infeasible(self, exposed: Exposed) -> InfeasibleError:
         """Return the error, which names the largest r that one bucket of all rows keeps."""
-        whole = _merged(exposed, np.zeros(exposed.buckets.n_buckets, dtype=np.int64))
+        whole = merged_release(exposed, np.zeros(exposed.buckets.n_buckets, dtype=np.int64))
         worst = self.judge(whole).worst
-        best = max(Fraction(math.floor(_THOUSAND / (worst + 2 * _MARGIN)), _THOUSAND), Fraction(1))
+        best = max(Fraction(math.floor(_THOUSAND / (worst + 2 * MARGIN)), _THOUSAND), Fraction(1))
         return InfeasibleError(
             f"No buckets were found that keep every belief within 1/r for r = {as_text(self.r)}; "
             f"one bucket of all rows gives {worst:.4f}.",
@@ -286,35 +243,7 @@ class _Attack:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Forecast(_Attack):
-    """The same adversary, if she learned from the release the shares that the table has.
-
-    `carriers` is the number of rows with each aim, by distinct row.
-    """
-
-    carriers: Counts
-
-    def expose(self, target: Target) -> Exposure:
-        """Return what the adversary would believe about one aim."""
-        exposed, looks = target.exposed, target.exposed.looks
-        carrying = self.carriers[self.aims.index(target.values)]
-        share = (target.n_carrying / exposed.buckets.sizes)[exposed.bucket]
-        p = share.copy()
-        for one in self.sets:
-            which = one.class_of_look
-            rows = np.bincount(which, looks.counts, one.n_classes)
-            chance = np.bincount(which, carrying, one.n_classes) / rows
-            chances = np.clip(chance, _NEVER, 1 - _NEVER)
-            p = np.maximum(p, expose_by(target, chances[which]).p)
-        # The share of a bucket does not depend on what was learned, and is judged exactly.
-        at_most = np.where(p > share + _MARGIN, p, 0.0)
-        return Exposure(target, p, np.full(len(p), -1, dtype=np.int64), at_most, p)
-
-
-def _join(
-    exposed: Exposed, judged: _Judgement, scores: Floats, r: Fraction, boldness: float
-) -> Codes:
+def join(exposed: Exposed, judged: Suspects, scores: Floats, r: Fraction, boldness: float) -> Codes:
     """Let every failing bucket take in others; return the new number of each bucket."""
     sizes = exposed.buckets.sizes
     taken_by = np.arange(len(sizes))

@@ -35,7 +35,6 @@ from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Buckets, Cells, group
 from shoal.core.declared import declared
 from shoal.core.errors import InfeasibleError
-from shoal.core.exact import as_text, reachable
 from shoal.core.guarantees import FrequencyDiversity, Guarantee
 from shoal.core.method import Method, Problem, confirm_countable, mark_protected
 from shoal.core.parameters import Exact, OptionalValues, exact_number, values
@@ -49,11 +48,11 @@ from shoal.foreground.attribute_sets import (
     sample_size,
     usable_sets,
 )
+from shoal.foreground.every_value import Task, merge_for_every_value
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.merging import (
     Aim,
     Merger,
-    merge_for_every_value,
     merge_until_safe,
     rank_looks,
 )
@@ -61,8 +60,6 @@ from shoal.foreground.mining import Policy
 from shoal.locating.exposed import Exposed
 
 _ROUNDING = 1e-9
-_N_TRIES = 2
-"""How many smaller r are tried if the one that was asked for is infeasible."""
 
 
 @declared
@@ -82,9 +79,10 @@ class ForegroundSafe(Method):
     she is right often enough. If every value is protected, rows are dealt out by value instead. A
     profile with too many carriers for buckets of its own stays whole and takes in others.
 
-    Protecting every value separately takes far more merging than naming some. On small tables with
-    many profiles it would end in one bucket of all rows, which is refused: the error names the best
-    r of a few tries, between 1 and the one that was asked for, with the same random draws.
+    Protecting every value separately takes more merging than naming some. On small tables with many
+    profiles it would end in one bucket of all rows, which is refused, and a search that takes too
+    long is stopped. The error then names the largest r that was reached, with the same random
+    draws, of seven between 1 and the one that was asked for.
 
     If the equations of the adversary have several solutions, she believes the mean over all that
     are reached from a published list of starts, weighted by likelihood. Beliefs that depend on them
@@ -205,39 +203,21 @@ class ForegroundSafe(Method):
     def _merge_for_all(
         self, table: _Table, sets: tuple[AttributeSet, ...], profile: Codes, secret: Secret
     ) -> tuple[Codes, Codes, Merger]:
-        """Do the same if every value is protected; an error names the best r of a few tries."""
+        """Do the same if every value is protected."""
 
-        def merge(r: Fraction) -> tuple[Codes, Codes, Merger]:
-            cell, bucket = table.bucketize(profile, math.ceil(r), r, secret)
-            n_least = min(math.ceil(r), table.cells.n_rows)
-            merged = merge_for_every_value(
-                table.expose(cell, bucket),
-                table.aims,
-                r,
-                sets,
-                table.carriers,
-                policy=self.policy,
-                n_least=n_least,
-            )
-            return cell, bucket, merged
+        def bucketize(r: Fraction) -> tuple[Codes, Codes]:
+            return table.bucketize(profile, math.ceil(r), r, secret)
 
-        try:
-            return merge(self.r)
-        except InfeasibleError as error:
-            refused = error
-        best, limit = Fraction(1), self.r
-        for _ in range(_N_TRIES):
-            r = (best + limit) / 2
-            try:
-                merge(r)
-                best = r
-            except InfeasibleError:
-                limit = r
-        raise InfeasibleError(
-            refused.fact,
-            hint="; or ".join(filter(None, (reachable({"r": best}), refused.hint))),
-            best={"r": as_text(best)},
+        task = Task(
+            begin=lambda r: table.expose(*bucketize(r)),
+            least=lambda r: min(math.ceil(r), table.cells.n_rows),
+            aims=table.aims,
+            sets=sets,
+            carriers=table.carriers,
+            policy=self.policy,
         )
+        merged = merge_for_every_value(task, self.r)
+        return *bucketize(self.r), merged
 
 
 @dataclass(frozen=True, eq=False)

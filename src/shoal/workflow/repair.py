@@ -7,7 +7,7 @@ itself learns as much as people can be linked to a value.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from shoal.beliefs.bound import merge_until
 from shoal.beliefs.informed import prior_beliefs
 from shoal.beliefs.priors import BELIEFS, beliefs_to_json, occupants_of_release
 from shoal.core.adversary_guarantees import BeliefGain, ForegroundSafety, JointSafety
-from shoal.core.arrays import Codes
+from shoal.core.arrays import Codes, Floats
 from shoal.core.errors import ParameterError
 from shoal.core.exact import Number
 from shoal.core.guarantees import BANDWIDTH, Guarantee
@@ -27,6 +27,7 @@ from shoal.core.shapes import Model
 from shoal.engines.sql.apply import merge_buckets
 from shoal.engines.sql.table import EngineTable
 from shoal.foreground.attribute_sets import usable_sets
+from shoal.foreground.every_value import Task, merge_for_every_value
 from shoal.foreground.merging import merge_until_safe
 from shoal.foreground.mining import Policy
 from shoal.locating.exposed import Exposed
@@ -68,8 +69,8 @@ def repair(
     Raises
     ------
     InfeasibleError
-        If even one bucket of all rows reveals more than that; the error names the best that was
-        reached.
+        If even one bucket of all rows reveals more than that, or, for foreground safety without a
+        named value, if nothing else would do; the error names the best that was reached.
     ParameterError
         If neither or both are asked for, or the release has a guarantee that merging may break.
 
@@ -81,7 +82,7 @@ def repair(
     >>> repaired = shoal.repair(release, belief_gain=0.6, bandwidth=1)
     >>> [str(guarantee.name) for guarantee in repaired.manifest.guarantees]
     ['frequency l-diversity', 'bounded belief gain']
-    >>> repaired = shoal.repair(release, foreground={"r": "5/4", "epsilon": 0.3})
+    >>> repaired = shoal.repair(release, foreground={"r": "5/4", "epsilon": 0.25})
     >>> [str(guarantee.name) for guarantee in repaired.manifest.guarantees]
     ['frequency l-diversity', 'foreground safety']
     """
@@ -178,17 +179,30 @@ def _merge_for_foreground(published: Published, guarantee: ForegroundSafety) -> 
     assert published.buckets is not None
     exposed, domain = Exposed.of_published(published), published.buckets.domain
     there = np.unique(published.buckets.value)
-    aims: list[tuple[int, ...]] = [(code,) for code in there.tolist()]
-    if guarantee.value:
-        codes = domain.codes_of(list(guarantee.value))
-        n_strange = int(np.count_nonzero(~np.isin(codes, there)))
-        if n_strange:
-            raise ParameterError(
-                f"value must name values of column {domain.column!r}; of the {len(codes)} given, "
-                f"{n_strange} do not occur.",
-                hint="write them as the table writes them.",
-            )
-        aims = [tuple(codes.tolist())]
     sets = usable_sets(exposed.looks, guarantee.n_enough)
     policy: Policy = guarantee.policy  # type: ignore[assignment]
-    return merge_until_safe(exposed, aims, guarantee.r, sets, policy=policy).target
+    if not guarantee.value:
+        aims = tuple((code,) for code in there.tolist())
+        carriers = _expected_carriers(exposed, aims)
+        task = Task(lambda _: exposed, lambda _: 1, aims, sets, carriers, policy)
+        return merge_for_every_value(task, guarantee.r).target
+    codes = domain.codes_of(list(guarantee.value))
+    n_strange = int(np.count_nonzero(~np.isin(codes, there)))
+    if n_strange:
+        raise ParameterError(
+            f"value must name values of column {domain.column!r}; of the {len(codes)} given, "
+            f"{n_strange} do not occur.",
+            hint="write them as the table writes them.",
+        )
+    named = tuple(codes.tolist())
+    return merge_until_safe(exposed, [named], guarantee.r, sets, policy=policy).target
+
+
+def _expected_carriers(exposed: Exposed, aims: Sequence[tuple[int, ...]]) -> Floats:
+    """Return how many of the rows that look the same carry each aim, by the shares of buckets."""
+    shares = [exposed.n_carrying(aim) / exposed.buckets.sizes for aim in aims]
+    n_looks = exposed.looks.n_cells
+    rows = [
+        np.bincount(exposed.look, exposed.count * one[exposed.bucket], n_looks) for one in shares
+    ]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), n_looks)
