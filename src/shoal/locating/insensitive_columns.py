@@ -69,20 +69,15 @@ class Search:
     n_skipped: int = 0
 
 
-def count_determined(table: CodedColumns, given: Sequence[str], target: str) -> int | None:
-    """Return the number of people whose value in the target follows from the given columns.
+def count_determined(alike: RowGroups, target: str) -> int | None:
+    """Return the number of people whose value in the target follows from the columns of groups.
 
-    The guess is the most frequent value of the target within each combination of the given columns.
-    A combination that only one person has says nothing about others and is ignored. The target is
-    determined if at least half of the people remain, the guess is right for at least 95 % of them,
-    and it is wrong at most half as often as always guessing their most frequent value: otherwise
-    every column would determine a target that is nearly constant. Return None if it is not
-    determined.
+    The guess is the most frequent value of the target within each group; a combination that only
+    one person has says nothing about others, and is in no group. The target is determined if at
+    least half of the people are in groups, the guess is right for at least 95 % of them, and it is
+    wrong at most half as often as always guessing their most frequent value: otherwise every column
+    would determine a target that is nearly constant. Return None if it is not determined.
     """
-    return _count_determined(table.group(given), target)
-
-
-def _count_determined(alike: RowGroups, target: str) -> int | None:
     n_shared = alike.n_shared
     if 2 * n_shared < alike.table.n_people or not n_shared:
         return None
@@ -121,7 +116,7 @@ def find_determining(
         alike = table.group(given)
         for target in aimed:
             budget -= is_pair
-            n_right = _count_determined(alike, target)
+            n_right = count_determined(alike, target)
             if n_right is None:
                 continue
             determining.add((frozenset(given), target))
