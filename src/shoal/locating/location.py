@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats, Words, words_of
+from shoal.core.arrays import Codes, Counts, Floats, Words, words_of
 from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, day_of_date, iso_date
 from shoal.core.manifest import Meaning
@@ -116,7 +116,7 @@ def _unnamed(labels: Sequence[str | None], meanings: _Labels, keys: _Keys) -> li
 
 _WORD = 64
 _CHUNK = 2**25
-"""The number of pairs of a person and a line that are held as bits at a time."""
+"""The number of pairs, as of a person and a line, that are held as marks at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,13 +224,28 @@ def labels_of_values(domain: Domain, meanings: _Labels, values: Domain) -> tuple
 
     Most values have one label; a value that is too rare to be named may have several.
     """
-    ones = np.ones(max(domain.size, values.size), dtype=np.int64)
-    every = np.arange(len(ones))[:, np.newaxis]
-    lines = Cells((domain,), every[: domain.size], ones[: domain.size])
-    people = Cells((values,), every[: values.size], ones[: values.size])
-    column = _Column.of(lines, meanings, people, domain.column)
-    value, label = np.nonzero(column.admits(np.arange(values.size)))
+    labels = domain.labels()
+    bounds = np.array([_interval_of(label, meanings) for label in labels], dtype=np.float64)
+    within = _pairs_within(bounds.reshape(-1, 2), _numbers_of(values))
+    is_open = np.flatnonzero([_is_open(label, meanings) for label in labels])
+    every = np.repeat(np.arange(values.size), len(is_open)), np.tile(is_open, values.size)
+    named = named_pairs(domain, meanings, values)
+    value, label = np.concatenate([named, within, every], axis=1)
+    # A label may admit a value by its interval and by name.
+    value, label = np.divmod(np.unique(value * len(labels) + label), max(len(labels), 1))
     return np.searchsorted(value, np.arange(values.size + 1)).astype(np.int64), label
+
+
+def _pairs_within(bounds: Floats, numbers: Floats) -> tuple[Codes, Codes]:
+    """Return the pairs of a number and an interval that it is in; NaN is in none."""
+    lower, upper = bounds.T
+    # Comparisons with NaN are false: labels without an interval and texts never match here.
+    ranges = np.flatnonzero(lower < upper)
+    order = np.argsort(numbers, kind="stable")[: np.count_nonzero(~np.isnan(numbers))]
+    first = np.searchsorted(numbers[order], lower[ranges])
+    last = np.searchsorted(numbers[order], upper[ranges])
+    interval, place = spread(first, last - first)
+    return order[place], ranges[interval]
 
 
 def spread(start: Codes, length: Counts) -> tuple[Codes, Codes]:
@@ -268,54 +283,66 @@ def chunks(work: Counts, most: int) -> Iterator[slice]:
 class _Column:
     """A column as the people have it and as it is published, and which label admits which value.
 
-    `line` and `person` have the label of each line and the value of each person. A bound or a
-    number that does not exist is NaN. `is_open` marks labels that admit everything. The labels that
-    name value v are `label[start[v]:start[v + 1]]`; if `is_plain`, every label stands for itself
+    `line` and `person` have the label of each line and the value of each person. The labels that
+    admit value v are `label[start[v]:start[v + 1]]`; if `is_plain`, every label stands for itself
     alone, so a value has at most one.
     """
 
     line: Codes
     person: Codes
     n_labels: int
-    lower: Floats
-    upper: Floats
-    numbers: Floats
-    is_open: Flags
     start: Codes
     label: Codes
     is_plain: bool
 
     @classmethod
     def of(cls, lines: Cells, meanings: _Labels, people: Cells, name: str) -> _Column:
-        domain, values = lines.domain(name), people.domain(name)
+        domain = lines.domain(name)
         labels = domain.labels()
-        intervals = [_interval_of(label, meanings) for label in labels]
-        bounds = np.array(intervals, dtype=np.float64).reshape(-1, 2)
-        is_open = np.array([_is_open(label, meanings) for label in labels], dtype=bool)
-        value, named = named_pairs(domain, meanings, values)
         return cls(
-            line=lines.column(name),
-            person=people.column(name),
-            n_labels=len(labels),
-            lower=bounds[:, 0],
-            upper=bounds[:, 1],
-            numbers=_numbers_of(values),
-            is_open=is_open,
-            start=np.searchsorted(value, np.arange(values.size + 1)).astype(np.int64),
-            label=named,
-            is_plain=not is_open.any() and not any(label in meanings for label in labels),
+            lines.column(name),
+            people.column(name),
+            len(labels),
+            *labels_of_values(domain, meanings, people.domain(name)),
+            not any(label in meanings or _is_open(label, meanings) for label in labels),
         )
 
-    def admits(self, values: Codes) -> Flags:
-        """Return, with one row per value, which labels admit it."""
-        admitted = np.repeat(self.is_open[np.newaxis], len(values), axis=0)
-        # Comparisons with NaN are false: labels without an interval and texts never match here.
-        ranges = np.flatnonzero(self.lower < self.upper)
-        numbers = self.numbers[values][:, np.newaxis]
-        admitted[:, ranges] |= (self.lower[ranges] <= numbers) & (numbers < self.upper[ranges])
+    @cached_property
+    def kinds(self) -> tuple[Words, Codes] | None:
+        """The lines that values admit, as bits, for each kind of values; and the kind of each.
+
+        Values that the same labels admit are of one kind. None if there are too many kinds.
+        """
+        n_values = len(self.start) - 1
+        if not 0 < n_values * self.n_labels <= _CHUNK:
+            return None
+        admitted = np.zeros((n_values, self.n_labels), dtype=bool)
+        admitted[np.repeat(np.arange(n_values), np.diff(self.start)), self.label] = True
+        different, kind = np.unique(np.packbits(admitted, axis=1), axis=0, return_inverse=True)
+        if len(different) * len(self.line) > _CHUNK:
+            return None
+        labels = np.unpackbits(different, axis=1, count=self.n_labels).view(bool)
+        return words_of(labels[:, self.line]), kind.reshape(-1)
+
+    @cached_property
+    def lines_by_label(self) -> tuple[Codes, Codes]:
+        """The lines with each label l: `line[start[l]:start[l + 1]]`."""
+        n_lines = np.bincount(self.line, minlength=self.n_labels)
+        return _offsets(n_lines), np.argsort(self.line, kind="stable")
+
+    def lines_of(self, people: slice) -> Words:
+        """Return, with one row per person, the lines that admit the person's value, as bits."""
+        if self.kinds is not None:
+            words, kind = self.kinds
+            return words[kind[self.person[people]]]
+        values, inverse = np.unique(self.person[people], return_inverse=True)
         row, place = spread(self.start[values], self.start[values + 1] - self.start[values])
-        admitted[row, self.label[place]] = True
-        return admitted
+        label = self.label[place]
+        start, lines = self.lines_by_label
+        entry, place = spread(start[label], start[label + 1] - start[label])
+        admitted = np.zeros((len(values), len(self.line)), dtype=bool)
+        admitted[row[entry], lines[place]] = True
+        return words_of(admitted)[inverse]
 
     def translate(self) -> Codes:
         """Return the label of each person in a plain column; -1 for none."""
@@ -327,9 +354,8 @@ class _Column:
 
 def _interval_of(label: str | None, meanings: _Labels) -> tuple[float, float]:
     meaning = None if label is None else meanings.get(label)
-    if meaning is None or meaning.interval is None:
-        return math.nan, math.nan
-    return _number_of(meaning.interval[0]), _number_of(meaning.interval[1])
+    lower, upper = (meaning and meaning.interval) or ("", "")
+    return _number_of(lower), _number_of(upper)
 
 
 def _is_open(label: str | None, meanings: _Labels) -> bool:
@@ -402,8 +428,7 @@ def _admitting_lines(columns: Sequence[_Column], people: slice) -> Words:
     """Return the lines that admit all values of each person, one bit per line."""
     admitting = None
     for column in columns:
-        values, inverse = np.unique(column.person[people], return_inverse=True)
-        words = words_of(column.admits(values)[:, column.line])[inverse]
+        words = column.lines_of(people)
         admitting = words if admitting is None else admitting & words
     assert admitting is not None
     return admitting
