@@ -289,6 +289,33 @@ def climb_plainly(search, f):
     return f, number, n_steps
 
 
+@pytest.mark.parametrize("kernels", ["compiled", "plain"])
+@settings(max_examples=60, deadline=None)
+@given(judge=judges(), numbers=numbers, fixed=st.sampled_from([np.nan, 0.3]))
+def test_a_maximum_that_all_starts_lead_to_is_that_of_a_search_step_by_step(
+    kernels, judge, numbers, fixed
+):
+    likelihood = judge.likelihood()
+    likelihood.fixed[-1] = fixed
+    search = solutions_module._Search.of(likelihood)
+    if not search.is_free.any():
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        if kernels == "plain":
+            plain = load_plain("shoal.foreground._kernels")
+            patch.setattr(solutions_module, "search_alone", plain.search)
+        found = solve(likelihood, numbers)
+        patch.setattr(solutions_module._Search, "alone", lambda *_: None)
+        expected = solve(likelihood, numbers)
+    assert found.n_maxima == expected.n_maxima
+    assert found.is_certain == expected.is_certain
+    assert found.n_starts == expected.n_starts
+    assert np.allclose(found.maxima, expected.maxima, rtol=0, atol=1e-8)
+    assert np.allclose(found.heights, expected.heights, rtol=1e-10, atol=1e-9)
+    assert found.n_at_bound == expected.n_at_bound
+    assert found.n_steps == pytest.approx(expected.n_steps, rel=0.3, abs=20)
+
+
 @FEW
 @given(judge=judges(), numbers=numbers)
 def test_the_kernel_as_plain_python_finds_the_same(judge, numbers):

@@ -29,7 +29,7 @@ else:
 
     INFINITY = inf
 
-__all__ = ["climb", "count_ways", "curve", "expect", "weigh_each"]
+__all__ = ["climb", "count_ways", "curve", "expect", "search", "weigh_each"]
 
 
 @cython.cfunc
@@ -695,6 +695,29 @@ def curve(
     class j, minus the product of the mean numbers of carriers. Buckets that are impossible do not
     count. The plain twin is in the property tests: the difference of two steps.
     """
+    with cython.nogil:
+        curve_at(
+            start, which, count, n_carrying, multiplicity, odds, pairs, many, room, terms, laws
+        )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def curve_at(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    odds: cython.double[::1],
+    pairs: cython.double[:, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
+) -> cython.void:
+    """Do this without Python's lock."""
     b: cython.Py_ssize_t
     e: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -705,38 +728,37 @@ def curve(
     n_able: cython.longlong
     mean: cython.double
 
-    with cython.nogil:
-        for b in range(n_carrying.shape[0]):
-            n = n_carrying[b]
-            first = start[b]
-            k = start[b + 1] - first
-            n_able = 0
-            for i in range(k):
-                e = first + i
-                many[i] = count[e]
-                # A row that cannot carry the value gets negligible odds.
-                room[0, i] = max(odds[which[e]], 1e-280)
-                n_able += count[e] if odds[which[e]] > 0 else 0
-            if n_able < n:
-                continue
-            n_able = 0
-            for i in range(k):
-                n_able += many[i]
-            weigh(k, n, n_able, many, room, terms, laws)
-            for i in range(k):
-                room[5, i] = many[i] * room[1, i]
-            for i in range(k):
-                e = first + i
-                mean = multiplicity[b] * room[5, i]
+    for b in range(n_carrying.shape[0]):
+        n = n_carrying[b]
+        first = start[b]
+        k = start[b + 1] - first
+        n_able = 0
+        for i in range(k):
+            e = first + i
+            many[i] = count[e]
+            # A row that cannot carry the value gets negligible odds.
+            room[0, i] = max(odds[which[e]], 1e-280)
+            n_able += count[e] if odds[which[e]] > 0 else 0
+        if n_able < n:
+            continue
+        n_able = 0
+        for i in range(k):
+            n_able += many[i]
+        weigh(k, n, n_able, many, room, terms, laws)
+        for i in range(k):
+            room[5, i] = many[i] * room[1, i]
+        for i in range(k):
+            e = first + i
+            mean = multiplicity[b] * room[5, i]
+            for j in range(k):
+                pairs[which[e], which[first + j]] -= mean * room[5, j]
+            if n > 1:
+                # The others of the bucket, if one row of this class carries the value.
+                many[i] -= 1
+                weigh(k, n - 1, n_able - 1, many, room, terms, laws)
                 for j in range(k):
-                    pairs[which[e], which[first + j]] -= mean * room[5, j]
-                if n > 1:
-                    # The others of the bucket, if one row of this class carries the value.
-                    many[i] -= 1
-                    weigh(k, n - 1, n_able - 1, many, room, terms, laws)
-                    for j in range(k):
-                        pairs[which[e], which[first + j]] += mean * many[j] * room[1, j]
-                    many[i] += 1
+                    pairs[which[e], which[first + j]] += mean * many[j] * room[1, j]
+                many[i] += 1
 
 
 def climb(
@@ -780,10 +802,60 @@ def climb(
     The invariant is that no step leads down. The plain twin is `climb_plainly` in the property
     tests of solutions. `scratch` has three times one number per class.
     """
-    n_classes: cython.Py_ssize_t = n_rows.shape[0]
     p: cython.Py_ssize_t
+    steps: cython.longlong = 0
+
+    with cython.nogil:
+        for p in range(f.shape[0]):
+            if end[p] == -1:
+                steps += climb_on(
+                    start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+                    settled, limits, span[0], span[1], span[2], f, following, height, stride, end,
+                    p, tops, top_slopes, top_matrices, top_heights, is_reached, scratch, many, room,
+                    terms, laws,
+                )  # fmt: skip
+    return steps
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def climb_on(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    pure: cython.double[::1],
+    constant: cython.double,
+    n_rows: cython.double[::1],
+    is_free: cython.uchar[::1],
+    settled: cython.double[::1],
+    limits: cython.double[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+    final: cython.longlong,
+    f: cython.double[:, ::1],
+    following: cython.double[:, ::1],
+    height: cython.double[::1],
+    stride: cython.double[::1],
+    end: cython.longlong[::1],
+    p: cython.Py_ssize_t,
+    tops: cython.double[:, ::1],
+    top_slopes: cython.double[:, ::1],
+    top_matrices: cython.double[:, :, ::1],
+    top_heights: cython.double[::1],
+    is_reached: cython.uchar[::1],
+    scratch: cython.double[:, :, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
+) -> cython.longlong:
+    """Take some steps from one point; see `climb`."""
+    n_classes: cython.Py_ssize_t = n_rows.shape[0]
     c: cython.Py_ssize_t
-    k: cython.Py_ssize_t
+    k: cython.longlong
     steps: cython.longlong = 0
     most: cython.double
     change: cython.double
@@ -795,64 +867,60 @@ def climb(
     odds: cython.double[:, ::1] = scratch[1]
     expected: cython.double[:, ::1] = scratch[2]
 
-    with cython.nogil:
-        for p in range(f.shape[0]):
-            if end[p] != -1:
-                continue
-            for k in range(span[0], span[1] + 1):
-                if k > 0:
-                    most = 0.0
-                    for c in range(n_classes):
-                        if is_free[c]:
-                            # How far one step goes, in log odds.
-                            change = logit(following[p, c]) - logit(f[p, c])
-                            most = max(most, fabs(change))
-                    length = max(min(stride[p], limits[1] / max(most, limits[2])), 1.0)
-                    for c in range(n_classes):
-                        ahead[0, c] = following[p, c]
-                        if is_free[c] and length > 1:
-                            change = logit(following[p, c]) - logit(f[p, c])
-                            above = 1 / (1 + exp(-logit(f[p, c]) - length * change))
-                            ahead[0, c] = min(max(above, limits[4]), 1 - limits[4])
-                    for c in range(n_classes):
-                        # Kept in case the stride leads down.
-                        f[p, c] = following[p, c]
-                    above = step_from(
-                        start, which, count, n_carrying, multiplicity, pure, constant, n_rows,
-                        is_free, settled, limits[4], ahead, 0, following, p, odds, expected, many,
-                        room, terms, laws,
-                    )  # fmt: skip
-                    steps += 1
-                    if length > 1 and above < height[p]:
-                        above = step_from(
-                            start, which, count, n_carrying, multiplicity, pure, constant,
-                            n_rows, is_free, settled, limits[4], f, p, following, p, odds, expected,
-                            many, room, terms, laws,
-                        )  # fmt: skip
-                        steps += 1
-                        stride[p] = 1.0
-                    else:
-                        for c in range(n_classes):
-                            f[p, c] = ahead[0, c]
-                        stride[p] = min(2 * length, limits[3])
-                    height[p] = above
-                if k == span[2]:
-                    break
-                is_still = True
+    for k in range(first, last + 1):
+        if k > 0:
+            most = 0.0
+            for c in range(n_classes):
+                if is_free[c]:
+                    # How far one step goes, in log odds.
+                    change = logit(following[p, c]) - logit(f[p, c])
+                    most = max(most, fabs(change))
+            length = max(min(stride[p], limits[1] / max(most, limits[2])), 1.0)
+            for c in range(n_classes):
+                ahead[0, c] = following[p, c]
+                if is_free[c] and length > 1:
+                    change = logit(following[p, c]) - logit(f[p, c])
+                    above = 1 / (1 + exp(-logit(f[p, c]) - length * change))
+                    ahead[0, c] = min(max(above, limits[4]), 1 - limits[4])
+            for c in range(n_classes):
+                # Kept in case the stride leads down.
+                f[p, c] = following[p, c]
+            above = step_from(
+                start, which, count, n_carrying, multiplicity, pure, constant, n_rows,
+                is_free, settled, limits[4], ahead, 0, following, p, odds, expected, many,
+                room, terms, laws,
+            )  # fmt: skip
+            steps += 1
+            if length > 1 and above < height[p]:
+                above = step_from(
+                    start, which, count, n_carrying, multiplicity, pure, constant,
+                    n_rows, is_free, settled, limits[4], f, p, following, p, odds, expected,
+                    many, room, terms, laws,
+                )  # fmt: skip
+                steps += 1
+                stride[p] = 1.0
+            else:
                 for c in range(n_classes):
-                    if is_free[c]:
-                        room_left = limits[0] * min(f[p, c], 1 - f[p, c]) + 1e-17
-                        if not fabs(following[p, c] - f[p, c]) <= room_left:
-                            is_still = False
-                            break
-                if is_still:
-                    end[p] = k
+                    f[p, c] = ahead[0, c]
+                stride[p] = min(2 * length, limits[3])
+            height[p] = above
+        if k == final:
+            break
+        is_still = True
+        for c in range(n_classes):
+            if is_free[c]:
+                room_left = limits[0] * min(f[p, c], 1 - f[p, c]) + 1e-17
+                if not fabs(following[p, c] - f[p, c]) <= room_left:
+                    is_still = False
                     break
-                if is_in_bowl(
-                    f, p, height[p], limits, tops, top_slopes, top_matrices, top_heights, is_reached
-                ):
-                    end[p] = -2
-                    break
+        if is_still:
+            end[p] = k
+            break
+        if is_in_bowl(
+            f, p, height[p], limits, tops, top_slopes, top_matrices, top_heights, is_reached
+        ):
+            end[p] = -2
+            break
     return steps
 
 
@@ -945,3 +1013,454 @@ def is_in_bowl(
             is_reached[m] = 1
             found = True
     return found
+
+
+def search(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    pure: cython.double[::1],
+    constant: cython.double,
+    n_rows: cython.double[::1],
+    is_free: cython.uchar[::1],
+    settled: cython.double[::1],
+    limits: cython.double[::1],
+    every: cython.longlong[::1],
+    points: cython.double[:, ::1],
+    found: cython.double[:, ::1],
+    heights: cython.double[::1],
+    rows: cython.double[:, ::1],
+    matrices: cython.double[:, :, ::1],
+    marks: cython.uchar[:, ::1],
+    end: cython.longlong[::1],
+    scratch: cython.double[:, :, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
+) -> int:
+    """Climb from some points to the one maximum that all of them lead to.
+
+    `found` receives the maximum, and where a step leads from there; the first of `heights` its
+    log-likelihood. Returns the number of steps, or -1 if something else is met: another maximum, a
+    ridge, a saddle point, or a climb without an end. Then `shoal.foreground.solutions` searches
+    step by step, which is also the plain twin. `limits` are those of `climb`, followed by `_SLOW`,
+    `_SMALL`, `_DISTINCT` and the constants of `shoal.foreground.optimization`: `_EDGE`, `_AT_EDGE`,
+    `_NEAR_EDGE`, `_STEEP`, `_DEFINITE`, `_LITTLE`, `_LONGEST_NEWTON` and `_EXACT`. `every` has
+    after how many steps Newton's are tried, and later; the most steps; and the most of Newton's.
+
+    Work space: `rows` has 12 rows with a number per class, `matrices` three matrices of classes,
+    `marks` three rows of flags, `heights` four numbers, and `end` one.
+    """
+    n_classes: cython.Py_ssize_t = n_rows.shape[0]
+    s: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    d: cython.Py_ssize_t
+    first: cython.longlong
+    last: cython.longlong
+    steps: cython.longlong = 0
+    # The maximum and the curvature there, as `climb` takes them.
+    tops: cython.double[:, ::1] = rows[10:11]
+    top_slopes: cython.double[:, ::1] = rows[11:12]
+    top_matrices: cython.double[:, :, ::1] = matrices[2:3]
+    f: cython.double[:, ::1] = rows[8:9]
+    following: cython.double[:, ::1] = rows[9:10]
+    height: cython.double[::1] = heights[1:2]
+    stride: cython.double[::1] = heights[2:3]
+    # None is known before the first climb has ended.
+    known: cython.double[::1] = heights[0:0]
+    is_reached: cython.uchar[::1] = marks[2]
+    is_exact: cython.bint
+    is_alone: cython.bint = True
+
+    with cython.nogil:
+        for s in range(points.shape[0]):
+            for c in range(n_classes):
+                f[0, c] = settled[c]
+                if is_free[c]:
+                    f[0, c] = min(max(points[s, c], limits[4]), 1 - limits[4])
+            height[0] = step_from(
+                start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+                settled, limits[4], f, 0, following, 0, scratch[1], scratch[2], many, room, terms,
+                laws,
+            )  # fmt: skip
+            steps += 1
+            stride[0] = 1.0
+            end[0] = -1
+            first = 0
+            while first <= every[2] and end[0] == -1:
+                last = min(first + (every[0] if first < every[1] else every[1]) - 1, every[2])
+                steps += climb_on(
+                    start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+                    settled, limits, first, last, every[2], f, following, height, stride, end, 0,
+                    tops,
+                    top_slopes, top_matrices, known, is_reached, scratch, many, room, terms, laws,
+                )  # fmt: skip
+                first = last + 1
+                if end[0] == -2:
+                    break
+                if end[0] == -1 and (
+                    last >= every[2] or not is_slow(f, following, is_free, limits)
+                ):
+                    continue
+                is_exact = polish(
+                    start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+                    settled, limits, every[3], f, rows, matrices, marks, heights, scratch, many,
+                    room, terms,
+                    laws,
+                )  # fmt: skip
+                if not is_exact and end[0] == -1:
+                    continue
+                is_alone = is_exact
+                end[0] = -2
+                if not is_exact:
+                    break
+                if known.shape[0] == 0:
+                    for c in range(n_classes):
+                        found[0, c] = rows[5, c]
+                        tops[0, c] = rows[0, c]
+                        top_slopes[0, c] = fabs(rows[2, c]) if marks[0, c] else 0.0
+                        for d in range(n_classes):
+                            top_matrices[0, c, d] = matrices[0, c, d]
+                    heights[0] = heights[3]
+                    known = heights[0:1]
+                for c in range(n_classes):
+                    if fabs(rows[5, c] - found[0, c]) > limits[10]:
+                        is_alone = False
+            if end[0] == -1 or not is_alone:
+                is_alone = False
+                break
+        for c in range(n_classes):
+            f[0, c] = found[0, c]
+        heights[0] = step_from(
+            start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free, settled,
+            0.0, f, 0, following, 0, scratch[1], scratch[2], many, room, terms, laws,
+        )  # fmt: skip
+        for c in range(n_classes):
+            found[1, c] = following[0, c]
+    return steps if is_alone else -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_slow(
+    f: cython.double[:, ::1],
+    following: cython.double[:, ::1],
+    is_free: cython.uchar[::1],
+    limits: cython.double[::1],
+) -> cython.bint:
+    """Return whether probabilities hardly change; small ones may still do."""
+    c: cython.Py_ssize_t
+    n_free: cython.Py_ssize_t = 0
+    mean: cython.double = 0.0
+    least: cython.double
+
+    for c in range(is_free.shape[0]):
+        if is_free[c]:
+            mean += f[0, c]
+            n_free += 1
+    mean /= n_free
+    least = limits[9] * min(mean, 1 - mean)
+    for c in range(is_free.shape[0]):
+        if is_free[c]:
+            mean = limits[8] * max(min(f[0, c], 1 - f[0, c]), least)
+            if not fabs(following[0, c] - f[0, c]) <= mean:
+                return False
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def polish(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    pure: cython.double[::1],
+    constant: cython.double,
+    n_rows: cython.double[::1],
+    is_free: cython.uchar[::1],
+    settled: cython.double[::1],
+    limits: cython.double[::1],
+    most_steps: cython.longlong,
+    f: cython.double[:, ::1],
+    rows: cython.double[:, ::1],
+    matrices: cython.double[:, :, ::1],
+    marks: cython.uchar[:, ::1],
+    heights: cython.double[::1],
+    scratch: cython.double[:, :, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
+) -> cython.bint:
+    """Take Newton's steps from a point; return whether they end at a clear maximum.
+
+    Row 5 receives it, and `heights[3]` its log-likelihood; rows 0 and 2 the point, slopes and, in
+    the first of `matrices`, the second derivatives before the last step; `marks[0]` what is held at
+    a bound there. The plain twin is `optimization.refine`.
+    """
+    n_classes: cython.Py_ssize_t = n_rows.shape[0]
+    c: cython.Py_ssize_t
+    number: cython.longlong
+    height: cython.double
+    above: cython.double
+    longest: cython.double
+    farthest: cython.double
+    edge: cython.double = limits[11]
+
+    for c in range(n_classes):
+        rows[3, c] = f[0, c]
+    height = measure(
+        start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+        settled, limits, rows, matrices, marks, scratch, many, room, terms, laws,
+    )  # fmt: skip
+    for number in range(most_steps):
+        if not is_definite(limits, n_rows, rows, matrices, marks):
+            return False
+        find_direction(limits, rows, matrices, marks)
+        longest = 0.0
+        for c in range(n_classes):
+            longest = max(longest, fabs(rows[4, c]))
+        longest = min(1.0, limits[17] / max(longest, limits[17]))
+        farthest = 0.0
+        for c in range(n_classes):
+            rows[3, c] = rows[0, c]
+            if marks[2, c]:
+                rows[3, c] = min(max(rows[0, c] + rows[4, c] * longest, edge), 1 - edge)
+            if marks[0, c]:
+                rows[3, c] = edge if rows[3, c] < 0.5 else 1 - edge
+            farthest = max(farthest, fabs(rows[3, c] - rows[0, c]))
+        above = step_from(
+            start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free, settled,
+            limits[4], rows, 3, rows, 1, scratch[1], scratch[2], many, room, terms, laws,
+        )  # fmt: skip
+        if not above >= height - 1e-9 * (1 + fabs(height) * 1e-3):
+            return False
+        height = above
+        if farthest <= limits[18]:
+            for c in range(n_classes):
+                rows[5, c] = rows[3, c]
+                if is_free[c] and rows[3, c] <= 2 * edge:
+                    rows[5, c] = limits[4]
+                if is_free[c] and 1 - rows[5, c] <= 2 * edge:
+                    rows[5, c] = 1 - limits[4]
+            heights[3] = step_from(
+                start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+                settled, limits[4], rows, 5, rows, 1, scratch[1], scratch[2], many, room, terms,
+                laws,
+            )  # fmt: skip
+            return True
+        height = measure(
+            start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free,
+            settled, limits, rows, matrices, marks, scratch, many, room, terms, laws,
+        )  # fmt: skip
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def measure(
+    start: cython.longlong[::1],
+    which: cython.longlong[::1],
+    count: cython.longlong[::1],
+    n_carrying: cython.longlong[::1],
+    multiplicity: cython.longlong[::1],
+    pure: cython.double[::1],
+    constant: cython.double,
+    n_rows: cython.double[::1],
+    is_free: cython.uchar[::1],
+    settled: cython.double[::1],
+    limits: cython.double[::1],
+    rows: cython.double[:, ::1],
+    matrices: cython.double[:, :, ::1],
+    marks: cython.uchar[:, ::1],
+    scratch: cython.double[:, :, ::1],
+    many: cython.longlong[::1],
+    room: cython.double[:, ::1],
+    terms: cython.double[::1],
+    laws: cython.double[::1],
+) -> cython.double:
+    """Measure slopes and second derivatives at the point in row 3; return its log-likelihood.
+
+    The plain twin is `optimization.Curvature.at`.
+    """
+    n_classes: cython.Py_ssize_t = n_rows.shape[0]
+    c: cython.Py_ssize_t
+    d: cython.Py_ssize_t
+    height: cython.double
+    n: cython.double
+    share: cython.double
+    spread: cython.double
+    edge: cython.double = limits[11]
+    matrix: cython.double[:, ::1] = matrices[0]
+    pairs: cython.double[:, ::1] = matrices[1]
+
+    for c in range(n_classes):
+        rows[0, c] = rows[3, c]
+        if is_free[c]:
+            rows[0, c] = min(max(rows[3, c], edge), 1 - edge)
+    height = step_from(
+        start, which, count, n_carrying, multiplicity, pure, constant, n_rows, is_free, settled,
+        limits[4], rows, 0, rows, 1, scratch[1], scratch[2], many, room, terms, laws,
+    )  # fmt: skip
+    for c in range(n_classes):
+        rows[2, c] = 0.0
+        marks[0, c] = 0
+        marks[1, c] = 0
+        n = max(n_rows[c], 1.0)
+        # What one step leads to.
+        share = min((scratch[2, 0, c] + pure[c]) / n, 1.0)
+        spread = rows[0, c] * (1 - rows[0, c])
+        for d in range(n_classes):
+            pairs[c, d] = 0.0
+        # Differences of large numbers cancel in this form, and not in rounding.
+        pairs[c, c] = n * rows[0, c] * (2 * share - rows[0, c]) - pure[c]
+        if is_free[c]:
+            rows[2, c] = n * (share - rows[0, c]) / spread
+            if rows[3, c] <= limits[13] and rows[2, c] < -limits[14] * n:
+                marks[0, c] = 1
+            elif 1 - rows[3, c] <= limits[13] and rows[2, c] > limits[14] * n:
+                marks[0, c] = 1
+            else:
+                marks[1, c] = 1
+        rows[6, c] = scratch[1, 0, c]
+    curve_at(start, which, count, n_carrying, multiplicity, rows[6], pairs, many, room, terms, laws)
+    for c in range(n_classes):
+        for d in range(n_classes):
+            matrix[c, d] = 0.0
+            if marks[1, c] and marks[1, d]:
+                spread = rows[0, c] * (1 - rows[0, c]) * rows[0, d] * (1 - rows[0, d])
+                matrix[c, d] = -(pairs[c, d] + pairs[d, c]) / 2 / spread
+    return height
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_definite(
+    limits: cython.double[::1],
+    n_rows: cython.double[::1],
+    rows: cython.double[:, ::1],
+    matrices: cython.double[:, :, ::1],
+    marks: cython.uchar[:, ::1],
+) -> cython.bint:
+    """Return whether the likelihood falls clearly in every direction of open classes.
+
+    The plain twin is `optimization.Curvature.is_definite`.
+    """
+    n_classes: cython.Py_ssize_t = n_rows.shape[0]
+    c: cython.Py_ssize_t
+    d: cython.Py_ssize_t
+    i: cython.Py_ssize_t = 0
+    j: cython.Py_ssize_t
+    most: cython.double = 0.0
+    factor: cython.double[:, ::1] = matrices[1]
+
+    for c in range(n_classes):
+        if marks[1, c]:
+            most = max(most, rows[0, c] * (1 - rows[0, c]))
+    for c in range(n_classes):
+        # A probability at a bound would otherwise not count at all.
+        rows[7, c] = max(rows[0, c] * (1 - rows[0, c]), limits[16] * most)
+        rows[7, c] = sqrt(rows[7, c] / max(n_rows[c], 1.0))
+    for c in range(n_classes):
+        if not marks[1, c]:
+            continue
+        j = 0
+        for d in range(n_classes):
+            if marks[1, d]:
+                factor[i, j] = matrices[0, c, d] * rows[7, c] * rows[7, d]
+                j += 1
+        factor[i, i] -= limits[15]
+        i += 1
+    return split(factor, i)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def split(factor: cython.double[:, ::1], size: cython.Py_ssize_t) -> cython.bint:
+    """Replace the upper triangle of a matrix by its Cholesky factor, if it has one."""
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    for k in range(size):
+        if not factor[k, k] > 0.0:
+            return False
+        factor[k, k] = sqrt(factor[k, k])
+        for j in range(k + 1, size):
+            factor[k, j] /= factor[k, k]
+        for i in range(k + 1, size):
+            for j in range(i, size):
+                factor[i, j] -= factor[k, i] * factor[k, j]
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def find_direction(
+    limits: cython.double[::1],
+    rows: cython.double[:, ::1],
+    matrices: cython.double[:, :, ::1],
+    marks: cython.uchar[:, ::1],
+) -> cython.void:
+    """Solve for the step; open classes that it would push beyond a bound stay at the bound.
+
+    Row 4 receives the step, and `marks[2]` the classes that are still open. The plain twin is
+    `optimization._newton_direction`.
+    """
+    n_classes: cython.Py_ssize_t = rows.shape[1]
+    c: cython.Py_ssize_t
+    d: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    is_outward: cython.bint = True
+    factor: cython.double[:, ::1] = matrices[1]
+
+    for c in range(n_classes):
+        marks[2, c] = marks[1, c]
+    while is_outward:
+        is_outward = False
+        size = 0
+        for c in range(n_classes):
+            rows[4, c] = 0.0
+            if not marks[2, c]:
+                continue
+            j = 0
+            for d in range(n_classes):
+                if marks[2, d]:
+                    factor[size, j] = matrices[0, c, d]
+                    j += 1
+            rows[7, size] = rows[2, c]
+            size += 1
+        # The whole matrix is positive definite, and so is every part of it.
+        split(factor, size)
+        for i in range(size):
+            rows[7, i] /= factor[i, i]
+            for j in range(i + 1, size):
+                rows[7, j] -= factor[i, j] * rows[7, i]
+        for i in range(size - 1, -1, -1):
+            for j in range(i + 1, size):
+                rows[7, i] -= factor[i, j] * rows[7, j]
+            rows[7, i] /= factor[i, i]
+        i = 0
+        for c in range(n_classes):
+            if marks[2, c]:
+                rows[4, c] = rows[7, i]
+                i += 1
+        for c in range(n_classes):
+            if marks[2, c] and (
+                (rows[0, c] <= limits[12] and rows[4, c] < 0)
+                or (1 - rows[0, c] <= limits[12] and rows[4, c] > 0)
+            ):
+                marks[2, c] = 0
+                is_outward = True

@@ -172,6 +172,10 @@ _LITTLE = 0.01
 _N_NEWTON = 30
 _LONGEST_NEWTON = 0.05
 _EXACT = 1e-9
+NEWTON = (
+    _N_NEWTON, _EDGE, _AT_EDGE, _NEAR_EDGE, _STEEP, _DEFINITE, _LITTLE, _LONGEST_NEWTON, _EXACT,
+)  # fmt: skip
+"""What the kernel that searches for one maximum has to know of these, in its order."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,9 +33,10 @@ from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.foreground._kernels import climb
+from shoal.foreground._kernels import search as search_alone
 from shoal.foreground.attribute_sets import AttributeSet
 from shoal.foreground.expectation_maximization import TOLERANCE, Fit, Likelihood, Mixed
-from shoal.foreground.optimization import FLOOR, Curvature, Refinement, refine
+from shoal.foreground.optimization import FLOOR, NEWTON, Curvature, Refinement, refine
 
 N_RANDOM = 8
 """The number of pseudo-random starts; SHA-256 yields eight numbers."""
@@ -69,6 +70,8 @@ _LIMITS = np.array(
     [TOLERANCE, _FARTHEST, _TINY, _LONGEST, FLOOR, _BOWL, _AS_PREDICTED, _SAME], dtype=np.float64
 )
 """What the kernel has to know of these, in its order."""
+_ALL_LIMITS = np.array([*_LIMITS, _SLOW, _SMALL, _DISTINCT, *NEWTON[1:]])
+_INTERVALS = np.array([_EVERY, _OFTEN, _MAX_STEPS, NEWTON[0]], dtype=np.int64)
 _GOES_ON, _ARRIVED = -1, -2
 """A climb that has not ended, and one that ended at a known maximum."""
 _MAX_MAXIMA = 200
@@ -148,6 +151,8 @@ def solve(likelihood: Likelihood, numbers: Floats) -> Fit:
     points = np.where(
         search.is_free, starting_points(numbers, likelihood.n_rows, rate), search.settled
     )
+    if (found := search.alone(points)) is not None:
+        return found
     # Most climbs from the other starts end early, in the bowl of the maximum found first.
     search.climb(points[:1])
     search.climb(points[1:])
@@ -209,6 +214,52 @@ class _Search:
         is_free = np.isnan(likelihood.fixed) & (even > 0) & (even < 1)
         settled = np.where(np.isnan(likelihood.fixed), even, likelihood.fixed)
         return cls(likelihood, np.where(settled < 1, settled, 1 - FLOOR), is_free)
+
+    def alone(self, points: Floats) -> Fit | None:
+        """Find the one maximum that all points lead to; None if anything else is met."""
+        mixed, n_classes = self._mixed, len(self.settled)
+        found, heights = np.empty((2, n_classes)), np.empty(4)
+        n_steps = search_alone(
+            *mixed.arrays,
+            mixed.pure,
+            mixed.constant,
+            self.likelihood.n_rows.astype(np.float64),
+            self.is_free.astype(np.uint8),
+            self.settled,
+            _ALL_LIMITS,
+            _INTERVALS,
+            np.ascontiguousarray(points),
+            found,
+            heights,
+            np.empty((12, n_classes)),
+            np.empty((3, n_classes, n_classes)),
+            np.empty((3, n_classes), dtype=np.uint8),
+            np.empty(1, dtype=np.int64),
+            np.empty((3, 1, n_classes)),
+            *self.likelihood.room,
+        )
+        if n_steps < 0:
+            return None
+        f, height = found[0], float(heights[0])
+        return Fit(
+            f=f,
+            log_likelihood=height,
+            n_steps=n_steps,
+            is_converged=True,
+            residual=float(np.abs(found[1] - f)[self.is_free].max(initial=0.0)),
+            is_maximum=True,
+            n_at_bound=self._n_at_bound(f),
+            n_starts=len(points),
+            n_saddles_left=0,
+            is_certain=True,
+            maxima=f[np.newaxis],
+            weights=np.ones(1),
+            heights=heights[:1],
+        )
+
+    def _n_at_bound(self, f: Floats) -> int:
+        is_at_bound = (f <= 1e-8) | (1 - f <= 1e-8)
+        return int(np.count_nonzero(is_at_bound & self.is_free))
 
     def climb(self, points: Floats) -> None:
         """Climb from some points, and keep the maxima that are new."""
@@ -387,7 +438,6 @@ class _Search:
         kept = kept[np.argsort(-weights[kept], kind="stable")]
         best = kept[0]
         moved = np.abs(following[best] - points[best])[self.is_free]
-        low, high = points[best] <= 1e-8, 1 - points[best] <= 1e-8
         return Fit(
             f=points[best],
             log_likelihood=float(heights[best]),
@@ -395,7 +445,7 @@ class _Search:
             is_converged=self.n_cut_short == 0,
             residual=float(moved.max(initial=0.0)),
             is_maximum=True,
-            n_at_bound=int(np.count_nonzero((low | high) & self.is_free)),
+            n_at_bound=self._n_at_bound(points[best]),
             n_starts=max(self.n_starts, 1),
             n_saddles_left=self.n_left,
             is_certain=all(one.is_definite for one in self.maxima),
