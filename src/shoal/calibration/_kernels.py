@@ -49,20 +49,21 @@ def derive(
     weight: cython.double
     height: cython.double = 0.0
 
-    for kind in range(n_kinds):
-        logs = 0.0
-        for i in range(width):
-            logs += parameters[place[kind, i]]
-        logs = min(max(logs, -most), most)
-        power = exp(-fabs(logs))
-        chance = 1.0 / (1.0 + power) if logs > 0 else power / (1.0 + power)
-        height += n_carrying[kind] * logs
-        height -= n_rows[kind] * (log1p(power) + max(logs, 0.0))
-        excess = n_carrying[kind] - n_rows[kind] * chance
-        weight = n_rows[kind] * chance * (1.0 - chance)
-        for i in range(width):
-            row = place[kind, i]
-            slope[row] += excess
-            for j in range(i, width):
-                matrix[row, place[kind, j]] += weight
+    with cython.nogil:
+        for kind in range(n_kinds):
+            logs = 0.0
+            for i in range(width):
+                logs += parameters[place[kind, i]]
+            logs = min(max(logs, -most), most)
+            power = exp(-fabs(logs))
+            chance = 1.0 / (1.0 + power) if logs > 0 else power / (1.0 + power)
+            height += n_carrying[kind] * logs
+            height -= n_rows[kind] * (log1p(power) + max(logs, 0.0))
+            excess = n_carrying[kind] - n_rows[kind] * chance
+            weight = n_rows[kind] * chance * (1.0 - chance)
+            for i in range(width):
+                row = place[kind, i]
+                slope[row] += excess
+                for j in range(i, width):
+                    matrix[row, place[kind, j]] += weight
     return height

@@ -51,6 +51,7 @@ _STEEPEST = 4.0
 _LEVEL = 0.05
 _NEAR = 1e-3
 """The precision of a fitted slope."""
+_MAX_FALSE = 12
 _WIDER = 1.2
 """Laws are drawn this many times as far apart as their posterior says, since the effects they have
 were chosen by the same truth."""
@@ -144,13 +145,18 @@ def _fit_slopes(beliefs: CheckedBeliefs) -> tuple[Estimate, dict[int, Estimate]]
     values = np.unique(aims)
     if len(values) < 2:
         return together.estimate, {}
-    own = {}
-    for aim in values.tolist():
+
+    def fit_alone(aim: int) -> Estimate | None:
+        """Return the slope of a value if it needs its own."""
         alone = informative.take(np.flatnonzero(aims == aim))
-        if alone.count.sum() >= FEWEST_INFORMATIVE:
-            found = _Slope.fit(alone)
-            if found.differs_from(together.value, _LEVEL / len(values)):
-                own[aim] = found.estimate
+        if alone.count.sum() < FEWEST_INFORMATIVE:
+            return None
+        found = _Slope.fit(alone)
+        needs_own = found.differs_from(together.value, _LEVEL / len(values))
+        return found.estimate if needs_own else None
+
+    found = list(each_of(fit_alone, values[::-1].tolist()))[::-1]
+    own = {aim: one for aim, one in zip(values.tolist(), found, strict=True) if one is not None}
     rest = np.flatnonzero(~np.isin(aims, list(own)))
     if not own or not len(rest):
         return together.estimate, own
@@ -226,17 +232,20 @@ def upper_quantile(degrees: int, level: float) -> float:
     >>> round(upper_quantile(10, 0.05), 4), round(upper_quantile(1_000_000, 0.05), 4)
     (4.9646, 3.8415)
     """
-    # The upper tail at x is the regularized incomplete beta function at degrees / (degrees + x).
-    low, high = 0.0, 1.0
-    while _incomplete_beta(degrees / 2, degrees / (degrees + high)) > level:
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        if _incomplete_beta(degrees / 2, degrees / (degrees + middle)) > level:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    half = degrees / 2
+    logs = math.lgamma(half + 0.5) - math.lgamma(half) - math.lgamma(0.5) - math.log(degrees) / 2
+    found = 1.0
+    # Newton's steps never pass the root from the left, since the tail is convex.
+    while (tail := _incomplete_beta(half, degrees / (degrees + found))) <= level:
+        found /= 2
+    for _ in range(200):
+        density = math.exp(logs - (half + 0.5) * math.log1p(found / degrees)) / math.sqrt(found)
+        step = (tail - level) / density
+        found += step
+        if step <= 1e-14 * found:
+            break
+        tail = _incomplete_beta(half, degrees / (degrees + found))
+    return found
 
 
 def _incomplete_beta(a: float, x: float) -> float:
@@ -275,11 +284,34 @@ def _root(score: Callable[[float], float]) -> float:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
-    """Find where a function changes its sign, by bisection."""
-    is_rising = function(high) > 0
+    """Find where a function that rises or falls changes its sign, as bisection finds it.
+
+    Bisection asks for the function at a dozen points. A narrow interval around the root, found by
+    the false position (with the step of Illinois), answers for most of them.
+    """
+    at_low, at_high = function(low), function(high)
+    is_rising = at_high > 0
+    left, right, side = low, high, 0
+    for _ in range(_MAX_FALSE):
+        if right - left <= _NEAR / 100 or at_low == at_high:
+            break
+        middle = (left * at_high - right * at_low) / (at_high - at_low)
+        # Beside the root, so that both ends approach it.
+        margin = _NEAR / 400
+        middle = min(max(middle - side * margin, left + margin), right - margin)
+        at_middle = function(middle)
+        if (at_middle > 0) == is_rising:
+            right, at_high = middle, at_middle
+            at_low = at_low / 2 if side == 1 else at_low
+            side = 1
+        else:
+            left, at_low = middle, at_middle
+            at_high = at_high / 2 if side == -1 else at_high
+            side = -1
     while high - low > _NEAR:
         middle = (low + high) / 2
-        low, high = (low, middle) if (function(middle) > 0) == is_rising else (middle, high)
+        is_left = middle >= right or (middle > left and (function(middle) > 0) == is_rising)
+        low, high = (low, middle) if is_left else (middle, high)
     return (low + high) / 2
 
 

@@ -33,19 +33,22 @@ def factorize(matrix: cython.double[:, ::1]) -> bool:
     j: cython.Py_ssize_t
     pivot: cython.double
     part: cython.double
+    is_definite: cython.bint = True
 
-    for k in range(size):
-        if not matrix[k, k] > 0.0:
-            return False
-        pivot = sqrt(matrix[k, k])
-        for j in range(k, size):
-            matrix[k, j] /= pivot
-        for i in range(k + 1, size):
-            part = matrix[k, i]
-            if part != 0.0:
-                for j in range(i, size):
-                    matrix[i, j] -= part * matrix[k, j]
-    return True
+    with cython.nogil:
+        for k in range(size):
+            if not matrix[k, k] > 0.0:
+                is_definite = False
+                break
+            pivot = sqrt(matrix[k, k])
+            for j in range(k, size):
+                matrix[k, j] /= pivot
+            for i in range(k + 1, size):
+                part = matrix[k, i]
+                if part != 0.0:
+                    for j in range(i, size):
+                        matrix[i, j] -= part * matrix[k, j]
+    return is_definite
 
 
 def solve(factor: cython.double[:, ::1], unknown: cython.double[::1]) -> None:
@@ -55,15 +58,16 @@ def solve(factor: cython.double[:, ::1], unknown: cython.double[::1]) -> None:
     j: cython.Py_ssize_t
     total: cython.double
 
-    for i in range(size):
-        unknown[i] /= factor[i, i]
-        for j in range(i + 1, size):
-            unknown[j] -= factor[i, j] * unknown[i]
-    for i in range(size - 1, -1, -1):
-        total = unknown[i]
-        for j in range(i + 1, size):
-            total -= factor[i, j] * unknown[j]
-        unknown[i] = total / factor[i, i]
+    with cython.nogil:
+        for i in range(size):
+            unknown[i] /= factor[i, i]
+            for j in range(i + 1, size):
+                unknown[j] -= factor[i, j] * unknown[i]
+        for i in range(size - 1, -1, -1):
+            total = unknown[i]
+            for j in range(i + 1, size):
+                total -= factor[i, j] * unknown[j]
+            unknown[i] = total / factor[i, i]
 
 
 def solve_upper(factor: cython.double[:, ::1], unknown: cython.double[:, ::1]) -> None:
@@ -75,14 +79,15 @@ def solve_upper(factor: cython.double[:, ::1], unknown: cython.double[:, ::1]) -
     j: cython.Py_ssize_t
     part: cython.double
 
-    for i in range(size - 1, -1, -1):
-        for k in range(i + 1, size):
-            part = factor[i, k]
-            if part != 0.0:
-                for j in range(n_columns):
-                    unknown[i, j] -= part * unknown[k, j]
-        for j in range(n_columns):
-            unknown[i, j] /= factor[i, i]
+    with cython.nogil:
+        for i in range(size - 1, -1, -1):
+            for k in range(i + 1, size):
+                part = factor[i, k]
+                if part != 0.0:
+                    for j in range(n_columns):
+                        unknown[i, j] -= part * unknown[k, j]
+            for j in range(n_columns):
+                unknown[i, j] /= factor[i, i]
 
 
 def invert_upper(factor: cython.double[:, ::1], inverse: cython.double[:, ::1]) -> None:
@@ -93,12 +98,13 @@ def invert_upper(factor: cython.double[:, ::1], inverse: cython.double[:, ::1]) 
     j: cython.Py_ssize_t
     part: cython.double
 
-    for i in range(size - 1, -1, -1):
-        inverse[i, i] = 1.0
-        for k in range(i + 1, size):
-            part = factor[i, k]
-            if part != 0.0:
-                for j in range(k, size):
-                    inverse[i, j] -= part * inverse[k, j]
-        for j in range(i, size):
-            inverse[i, j] /= factor[i, i]
+    with cython.nogil:
+        for i in range(size - 1, -1, -1):
+            inverse[i, i] = 1.0
+            for k in range(i + 1, size):
+                part = factor[i, k]
+                if part != 0.0:
+                    for j in range(k, size):
+                        inverse[i, j] -= part * inverse[k, j]
+            for j in range(i, size):
+                inverse[i, j] /= factor[i, i]
