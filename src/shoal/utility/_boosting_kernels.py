@@ -40,7 +40,7 @@ class BoostingGrower:
     limits
         The fewest rows of a leaf, the smallest sum of second derivatives of a leaf, what is added
         to that sum, the rows that a value needs to be among those that are sorted, the smallest
-        gain, and the learning rate.
+        gain and difference of ratios, and the learning rate.
     order, spare
         Room for two numbers per distinct row.
     histograms
@@ -219,7 +219,7 @@ class BoostingGrower:
         b: cython.longlong
         for i in range(self.spans[node, 0], self.spans[node, 1]):
             b = self.places[self.order[i], feature] - self.first[feature]
-            if goes_left[node, b >> 6] >> (b & 63) & 1:
+            if goes_left[node, b >> 6] >> cython.cast(cython.int, b & 63) & 1:
                 self.order[n_left] = self.order[i]
                 n_left += 1
             else:
@@ -293,11 +293,15 @@ class BoostingGrower:
                 goes_left[node, i] = 0
             for i in range(self.n_left):
                 b = self.ranked[i if self.step > 0 else n_ranked - 1 - i] - self.first[f]
-                goes_left[node, b >> 6] |= cython.cast(cython.ulonglong, 1) << (b & 63)
+                goes_left[node, b >> 6] |= cython.cast(cython.ulonglong, 1) << cython.cast(
+                    cython.int, b & 63
+                )
             if not self.is_unordered[f]:
                 # A bin that is empty here belongs below the threshold as well.
                 for b in range(self.ranked[self.n_left - 1] - self.first[f]):
-                    goes_left[node, b >> 6] |= cython.cast(cython.ulonglong, 1) << (b & 63)
+                    goes_left[node, b >> 6] |= cython.cast(cython.ulonglong, 1) << cython.cast(
+                        cython.int, b & 63
+                    )
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -330,7 +334,8 @@ class BoostingGrower:
             ):
                 ratio = self.histograms[slot, b, 0] / (self.histograms[slot, b, 1] + self.limits[3])
                 i = n_ranked
-                while i > 0 and self.ratio[i - 1] > ratio:
+                # Ratios that differ only by rounding are tied; the first value comes first.
+                while i > 0 and self.ratio[i - 1] > ratio + self.limits[4]:
                     self.ratio[i] = self.ratio[i - 1]
                     self.ranked[i] = self.ranked[i - 1]
                     i -= 1
@@ -412,6 +417,6 @@ def add_scores(
             if b < 0:
                 is_left = is_unseen_left[node] != 0
             else:
-                is_left = (goes_left[node, b >> 6] >> (b & 63) & 1) != 0
+                is_left = (goes_left[node, b >> 6] >> cython.cast(cython.int, b & 63) & 1) != 0
             node = child[node] + (not is_left)
         scores[row] += value[node]

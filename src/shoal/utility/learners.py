@@ -256,55 +256,68 @@ class _Trees:
         return feature, child, is_unseen_left, goes_left, value
 
 
-def _boosting(examples: Examples) -> Predictor:
-    """Add up small trees, one per class and round; one per round if there are two classes."""
-    weight = total_by(examples.kind, examples.count, len(examples.features)).astype(np.float64)
-    bins = [
-        _Bins.of(domain, examples.features[:, place], weight.astype(np.int64))
-        for place, domain in enumerate(examples.domains)
-    ]
-    first = np.cumsum([0, *(one.size for one in bins)])
-    grower = _grower(examples, bins, first, weight)
-    n_classes = len(examples.classes)
-    n_scores = 1 if n_classes == 2 else n_classes
-    n_rounds = min(max(_MOST_TREES // n_scores, _FEWEST_ROUNDS), _MOST_ROUNDS)
-    trees = _Trees.leaves(n_rounds * n_scores)
-    share = examples.of_class / examples.n_rows
-    # The score of the first of two classes stays 0.
-    base = np.log(share[1:] / share[0]) if n_scores == 1 else np.log(share)
-    scores = np.repeat(base[:, np.newaxis], len(weight), axis=1)
-    held = np.zeros((n_classes, len(weight)))
-    held[examples.label, examples.kind] = examples.count
-    for number in range(n_rounds):
-        likely = _probabilities(scores)
-        slopes = likely * weight - held[-n_scores:]
-        curvatures = likely * (1 - likely) * weight
-        for place in range(n_scores):
-            grower.grow(
-                slopes[place],
-                curvatures[place],
-                *trees.of(number * n_scores + place),
-                scores[place],
-            )
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """Small trees that are added up, one per class and round; one per round if there are two."""
 
-    def predict(rows: Codes) -> Codes:
-        columns = [one.place(rows[:, place]) for place, one in enumerate(bins)]
+    classes: Codes
+    bins: Sequence[_Bins]
+    # The scores before the first tree: one per class, and one in all if there are two.
+    base: Floats
+    trees: _Trees
+
+    @classmethod
+    def fit(cls, examples: Examples) -> Boosted:
+        """Grow trees, each by the derivatives of the loss at the scores so far."""
+        weight = total_by(examples.kind, examples.count, len(examples.features)).astype(np.float64)
+        bins = [
+            _Bins.of(domain, examples.features[:, place], weight.astype(np.int64))
+            for place, domain in enumerate(examples.domains)
+        ]
+        grower = _grower(examples, bins, weight)
+        n_classes = len(examples.classes)
+        n_scores = 1 if n_classes == 2 else n_classes
+        n_rounds = min(max(_MOST_TREES // n_scores, _FEWEST_ROUNDS), _MOST_ROUNDS)
+        trees = _Trees.leaves(n_rounds * n_scores)
+        share = examples.of_class / examples.n_rows
+        # The score of the first of two classes stays 0.
+        base = np.log(share[1:] / share[0]) if n_scores == 1 else np.log(share)
+        scores = np.repeat(base[:, np.newaxis], len(weight), axis=1)
+        held = np.zeros((n_classes, len(weight)))
+        held[examples.label, examples.kind] = examples.count
+        for number in range(n_rounds):
+            likely = _probabilities(scores)
+            slopes = likely * weight - held[-n_scores:]
+            curvatures = likely * (1 - likely) * weight
+            for place in range(n_scores):
+                grower.grow(
+                    slopes[place],
+                    curvatures[place],
+                    *trees.of(number * n_scores + place),
+                    scores[place],
+                )
+        return cls(examples.classes, bins, base, trees)
+
+    def scores(self, rows: Codes) -> Floats:
+        """Return the scores of rows of features, one line per class or one in all."""
+        columns = [one.place(rows[:, place]) for place, one in enumerate(self.bins)]
         binned = np.column_stack(columns).astype(np.int32)
-        found = np.repeat(base[:, np.newaxis], len(rows), axis=1)
-        for tree in range(len(trees.feature)):
-            add_scores(binned, *trees.of(tree), found[tree % n_scores])
-        found = found.round(DIGITS)
-        place = found.argmax(axis=0) if n_scores > 1 else (found[0] > 0).astype(np.int64)
-        likeliest: Codes = examples.classes[place]
+        found = np.repeat(self.base[:, np.newaxis], len(rows), axis=1)
+        for tree in range(len(self.trees.feature)):
+            add_scores(binned, *self.trees.of(tree), found[tree % len(found)])
+        return found
+
+    def predict(self, rows: Codes) -> Codes:
+        """Return the likeliest class of each row of features."""
+        found = self.scores(rows).round(DIGITS)
+        place = found.argmax(axis=0) if len(found) > 1 else (found[0] > 0).astype(np.int64)
+        likeliest: Codes = self.classes[place]
         return likeliest
 
-    return predict
 
-
-def _grower(
-    examples: Examples, bins: Sequence[_Bins], first: Codes, weight: Floats
-) -> BoostingGrower:
+def _grower(examples: Examples, bins: Sequence[_Bins], weight: Floats) -> BoostingGrower:
     """Return what grows trees on the distinct rows."""
+    first = np.cumsum([0, *(one.size for one in bins)])
     places = [
         one.place(examples.features[:, place]) + first[place] for place, one in enumerate(bins)
     ]
@@ -337,6 +350,6 @@ def _probabilities(scores: Floats) -> Floats:
 LEARNERS: Mapping[str, Callable[[Examples], Predictor]] = {
     "tree": _tree,
     "bayes": _bayes,
-    "boosting": _boosting,
+    "boosting": lambda examples: Boosted.fit(examples).predict,
 }
 """The models by name."""
