@@ -28,7 +28,7 @@ from shoal.beliefs.beliefs import Beliefs
 from shoal.beliefs.informed import inform_by, overall_of_release
 from shoal.beliefs.posteriors import Gains, gains, jensen_shannon, posteriors
 from shoal.beliefs.priors import LinePriors, priors_of_lines
-from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats, weighted_sum
 from shoal.core.attack import Attack, Need, Sampling, View
 from shoal.core.calibration import UNITS_TO_COMPARE, Suspicion, Suspicions
 from shoal.core.cells import Buckets, Cells, total_by
@@ -385,10 +385,10 @@ def _headline(
     return {
         "people at risk": int(counts[breached].sum()),
         "worst gain": float(learned.distance.max(initial=0.0)),
-        "mean gain": float(learned.distance @ counts) / n_found,
+        "mean gain": weighted_sum(learned.distance, counts) / n_found,
         "worst posterior": float(learned.posterior.max(initial=0.0)),
-        "mean posterior": float(learned.posterior @ counts) / n_found,
-        "share of exact posteriors": float(learned.is_exact @ counts) / n_found,
+        "mean posterior": weighted_sum(learned.posterior, counts) / n_found,
+        "share of exact posteriors": weighted_sum(learned.is_exact, counts) / n_found,
         "people contradicting what was believed": int(counts[learned.is_contradicted].sum()),
         "people without a prior of their own": int(counts[~found.is_known].sum()),
         "people not found": people.n_people - int(counts.sum()),

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.arrays import Codes, Counts, Floats, weighted_sum
 from shoal.core.attack import Attack, View
 from shoal.core.cells import Buckets
 from shoal.core.declared import declared
@@ -151,8 +151,8 @@ def _headline(belief: Belief, people_at: Counts, n_people: int) -> Mapping[str, 
     return {
         "people at risk": int(people_at[belief.breached].sum()),
         "worst posterior": float(belief.posterior[is_used].max(initial=0.0)),
-        "mean posterior": float(belief.posterior @ people_at) / max(n_found, 1),
-        "mean prior": float(belief.prior @ people_at) / max(n_found, 1),
+        "mean posterior": weighted_sum(belief.posterior, people_at) / max(n_found, 1),
+        "mean prior": weighted_sum(belief.prior, people_at) / max(n_found, 1),
         "people certain": int(people_at[belief.is_certain].sum()),
         "largest gain ratio": float(belief.ratio[is_used].max(initial=0.0)),
         "largest gain difference": float(gains[is_used].max(initial=0.0)),

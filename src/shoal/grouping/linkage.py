@@ -33,7 +33,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats, weighted_sum
 from shoal.core.attack import Attack, Need, View
 from shoal.core.cells import Cells, total_by
 from shoal.core.declared import declared
@@ -360,7 +360,7 @@ def _population_figures(sizes: Counts, population: Counts) -> dict[str, object]:
     k_map = int(held.min()) if len(held) else 0
     return {
         "journalist maximum": 1 / k_map if k_map else 0.0,
-        "marketer": float(_risk(population) @ sizes) / max(int(sizes.sum()), 1),
+        "marketer": weighted_sum(_risk(population), sizes) / max(int(sizes.sum()), 1),
         "k-map": k_map,
         "classes with fewer in the population than records": int((population < sizes).sum()),
     }

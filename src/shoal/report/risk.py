@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.arrays import Codes, Counts, Floats, weighted_sum
 from shoal.core.cells import Buckets, Cells, group, smallest_type
 from shoal.core.display import Section
 from shoal.core.errors import ParameterError
@@ -120,7 +120,7 @@ def _by_value(found: Findings, quasi: Cells) -> tuple[Section, Section]:
         counted = _counted(found, quasi.column(domain.column), domain.size)
         people, at_risk, mean, worst = counted
         there = np.flatnonzero(people)
-        between = float(people @ (mean - overall) ** 2)
+        between = weighted_sum((mean - overall) ** 2, people)
         columns.append((domain.column, min(between / variation, 1.0) if variation else 0.0))
         share = at_risk[there] / people[there]
         order = there[np.lexsort((-people[there], -worst[there].round(_DIGITS), -share))][:_N_SHOWN]
@@ -168,8 +168,8 @@ def _counted(found: Findings, group: Codes, n_groups: int) -> tuple[Counts, Coun
 def _variation(found: Findings) -> tuple[float, float]:
     """Return the mean posterior, and the sum of the squared deviations from it."""
     n_people = max(int(found.counts.sum()), 1)
-    overall = float(found.counts @ found.posterior) / n_people
-    total = float(found.counts @ (found.posterior - overall) ** 2)
+    overall = weighted_sum(found.posterior, found.counts) / n_people
+    total = weighted_sum((found.posterior - overall) ** 2, found.counts)
     # Rounding leaves a little variance even if there is none.
     return overall, total if total > 1e-12 * n_people else 0.0
 

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Floats
+from shoal.core.arrays import Codes, Counts, Floats, weighted_sum
 from shoal.core.cells import Cells
 from shoal.core.declared import declared
 from shoal.core.display import Section, percent
@@ -239,7 +239,7 @@ def paired_difference(one: Measured, other: Measured, name: str) -> tuple[float,
 
 def _difference(one: Floats, other: Floats, weights: Floats) -> tuple[float, float, float]:
     apart = one - other
-    mean = float(apart @ weights) / max(float(weights.sum()), 1.0)
+    mean = weighted_sum(apart, weights) / max(float(weights.sum()), 1.0)
     return (mean, *mean_interval(apart, weights))
 
 
@@ -268,8 +268,8 @@ def _headline(outcomes: Mapping[str, Floats], is_held_out: bool) -> dict[str, ob
     return {
         "accuracy lost": lost,
         "interval of the loss": [low, high],
-        "accuracy": float(by_release @ weights) / n_rows,
-        "accuracy of the table": float(by_table @ weights) / n_rows,
+        "accuracy": weighted_sum(by_release, weights) / n_rows,
+        "accuracy of the table": weighted_sum(by_table, weights) / n_rows,
         "held out": is_held_out,
     }
 
@@ -298,8 +298,8 @@ def _accuracies(outcomes: Mapping[str, Floats]) -> Section:
                     target,
                     model,
                     training,
-                    float(right @ weights) / n_rows,
-                    float(by_table @ weights) / n_rows,
+                    weighted_sum(right, weights) / n_rows,
+                    weighted_sum(by_table, weights) / n_rows,
                     *_difference(by_table, right, weights),
                 )
             )

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats, weighted_sum
 from shoal.core.cells import group, total_by
 from shoal.core.errors import ParameterError
 from shoal.locating.location import spread
@@ -147,8 +147,8 @@ def mean_interval(numbers: Floats, weights: Floats | None = None) -> tuple[float
     n_found = float(weights.sum())
     if n_found == 0:
         return math.nan, math.nan
-    mean = float(numbers @ weights) / n_found
-    squares = float((numbers - mean) ** 2 @ weights)
+    mean = weighted_sum(numbers, weights) / n_found
+    squares = weighted_sum((numbers - mean) ** 2, weights)
     half = _NORMAL_QUANTILE * math.sqrt(squares / max(n_found - 1, 1) / n_found)
     return mean - half, mean + half
 

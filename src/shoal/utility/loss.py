@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.core.arrays import Counts, Flags, Floats
+from shoal.core.arrays import Counts, Flags, Floats, weighted_sum
 from shoal.core.cells import Cells
 from shoal.core.declared import declared
 from shoal.core.display import Section, of_all, percent
@@ -215,12 +215,12 @@ class _Labels:
         n_total = max(truth.n_rows, 1)
         # A row that is left out loses as much as a suppressed cell.
         n_left_out = truth.n_rows - estimated.n_rows
-        loss = n_rows @ np.where(is_open, 1.0, _extents(shares, domain)) + n_left_out
-        entropy = n_rows @ np.where(is_open, most, bits) + n_left_out * most
+        loss = weighted_sum(np.where(is_open, 1.0, _extents(shares, domain)), n_rows) + n_left_out
+        entropy = weighted_sum(np.where(is_open, most, bits), n_rows) + n_left_out * most
         return cls(
             name,
-            float(loss) / n_total,
-            float(entropy) / (n_total * most) if most else 0.0,
+            loss / n_total,
+            entropy / (n_total * most) if most else 0.0,
             int(n_rows @ is_open),
         )
 

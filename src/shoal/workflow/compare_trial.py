@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.core.arrays import weighted_sum
 from shoal.core.attack import HELD_OUT_TEST, Attack, Need
 from shoal.core.budget import DEFAULT_ATTACK_WORK
 from shoal.core.declared import Declared, changed, parameters_of
@@ -273,7 +274,7 @@ def _success(found: Findings, published: Published) -> float:
     """
     n_people = max(found.n_people, 1)
     if not found.is_belief:
-        return float(found.counts @ found.posterior) / n_people
+        return weighted_sum(found.posterior, found.counts) / n_people
     scale, naive = found.calibration, _naive_success(published)
     if scale is None or scale.right is None or scale.baseline is None:
         return naive

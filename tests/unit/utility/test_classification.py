@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 from fractions import Fraction
@@ -344,3 +347,31 @@ def test_tables_of_pairs_are_those_of_all_combinations(drawn):
         for pair in (["age", "job"], ["job", "disease"]):
             found = Tables.of_release(estimated, pair).expected(*pair, {})
             assert found == pytest.approx(estimated.table(pair, groupings))
+
+
+IN_THREADS = """
+import numpy as np
+from shoal.core.measure import Measured
+from shoal.utility.classification import ROWS, paired_difference
+
+generator = np.random.default_rng(1)
+rows = generator.integers(1, 5, 50_000).astype(float)
+one, other = (
+    Measured("classification", {}, outcomes={ROWS: rows, "right": generator.random(50_000)})
+    for _ in range(2)
+)
+print(paired_difference(one, other, "right"))
+"""
+
+
+def test_figures_do_not_depend_on_the_threads_of_the_numerical_library():
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", IN_THREADS],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": number},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for number in ("1", "2")
+    }
+    assert len(found) == 1
