@@ -215,7 +215,8 @@ class _Mixed:
         """Return the belief about the rows of each entry, by the odds of each class and aim."""
         share, logs = np.empty(len(self.which)), np.empty(len(self.aim))
         own = odds[self.which, self.aim_of_entry]
-        weigh_each(self.start, self.count, self.n_carrying, own, share, logs, *self.room)
+        each = np.arange(len(own), dtype=np.int64)
+        weigh_each(self.start, each, self.count, self.n_carrying, own, share, logs, *self.room)
         return share
 
     @property
