@@ -18,7 +18,7 @@ from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced
 from shoal.membership.fits import find_presence, fit_people, tell_apart
-from shoal.slicing import matches as sliced_matches
+from shoal.slicing import held
 from shoal.slicing.membership import find_sliced_presence, fit_sliced, tell_apart_sliced
 
 VALUES = [None, "1", "2", "3", "ä", "x y"]
@@ -199,7 +199,7 @@ def test_people_fit_sliced_rows_as_often_as_linkings_have_them(case):
 @settings(max_examples=200, deadline=None)
 @given(sliced_tables())
 def test_people_are_looked_at_in_parts(case):
-    with patch.object(sliced_matches, "_MOST_PAIRS", 2):
+    with patch.object(held, "_MOST_PAIRS", 2), patch.object(held, "_MOST_PLACES", 0):
         check_sliced(case)
 
 

@@ -21,6 +21,7 @@ from shoal.core.errors import InfeasibleError, ParameterError
 from shoal.core.plan import Plan
 from shoal.core.progress import Work
 from shoal.core.sliced import Layout, Sliced
+from shoal.slicing import held, joining
 from shoal.slicing import partition as partition_module
 from shoal.slicing import plain_partition as plain
 from shoal.slicing import relaxed as relaxed_module
@@ -473,6 +474,20 @@ def as_row(tuples, number, cells):
 @settings(max_examples=600)
 @given(tables(), ells)
 def test_beliefs_are_those_of_the_direct_reading(table, ell):
+    check_beliefs(table, ell)
+
+
+@settings(max_examples=300)
+@given(tables(), ells, st.sampled_from([1, 5]), st.sampled_from([1, 20]))
+def test_beliefs_are_found_in_parts_and_without_tables(table, ell, most_pairs, most_terms):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(held, "_MOST_PAIRS", most_pairs)
+        patch.setattr(held, "_MOST_PLACES", 0)
+        patch.setattr(joining, "_MOST_TERMS", most_terms)
+        check_beliefs(table, ell)
+
+
+def check_beliefs(table, ell):
     random, cells, layout = table
     partition = random_partition(random, cells, layout)
     sliced, buckets = partition.sliced(layout), buckets_of(partition)
@@ -581,6 +596,7 @@ def test_floats_decide_as_fractions_do(table, ell, diversity, most_pairs):
         judged, expected = judged_in_fractions(sliced, cells, ell, diversity, sensitive)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(matching, "_MOST_PAIRS", most_pairs)
+            patch.setattr(matching, "_MOST_PLACES", random.choice([0, 1 << 24]))
             # Where products may have lost their digits, all is left to fractions.
             patch.setattr(matching, "_TINY", random.choice([1e-200, 1e-200, 0.3]))
             found = estimate_shares(sliced, people_of(sliced, cells, sensitive), sensitive)

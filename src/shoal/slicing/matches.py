@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -36,12 +35,10 @@ from shoal.core.sliced import Sliced, SlicedColumn
 from shoal.locating.exposed import Exposed
 from shoal.locating.location import Matches, labels_of_values, match_lines, spread
 from shoal.slicing.beliefs import sliced_beliefs
+from shoal.slicing.held import Held, matched_pairs
 
 Labels = Mapping[str, Mapping[str, Meaning]]
 Term = tuple[Codes, Codes, Floats]
-
-_MOST_PAIRS = 1 << 22
-"""The number of pairs of a person and a bucket that are processed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +129,7 @@ def _match_product(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatch
             divisors.append(_Factor.of(sliced, column, shared, people, labels) if shared else None)
     every = [factor for factor in (*factors, *divisors) if factor is not None]
     first, kind = group(
-        [factor.kind for factor in every], [factor.n_kinds for factor in every], people.n_cells
+        [factor.kind for factor in every], [factor.held.n_kinds for factor in every], people.n_cells
     )
     product = _Product(
         sliced.sizes,
@@ -147,16 +144,13 @@ def _match_product(sliced: Sliced, people: Cells, labels: Labels) -> SlicedMatch
 class _Factor:
     """How many rows of each bucket have a person's values of some attributes.
 
-    People are of one kind if they may be published as the same values. The buckets that hold kind
-    k, and the number of their rows that do, are the entries from `start[k]` to `start[k + 1]`,
-    sorted by bucket.
+    People are of one kind if they may be published as the same values. `count` has the number of
+    rows for each entry of `held`.
     """
 
     kind: Codes
-    start: Codes
-    bucket: Codes
+    held: Held
     count: Floats
-    n_buckets: int
 
     @classmethod
     def of(
@@ -187,43 +181,19 @@ class _Factor:
         count: Floats = np.zeros(len(chosen))
         np.add.at(count, inverse, n_rows)
         start = np.searchsorted(owner[chosen], np.arange(n_kinds + 1)).astype(np.int64)
-        return cls(kind_of_look[look], start, bucket[chosen], count, n_buckets)
-
-    @property
-    def n_kinds(self) -> int:
-        """The number of kinds."""
-        return len(self.start) - 1
+        return cls(kind_of_look[look], Held(start, bucket[chosen], n_buckets), count)
 
     def of_people(self, places: Codes) -> _Factor:
         """Return the factor of some of the people."""
         return replace(self, kind=self.kind[places])
 
-    @property
-    def n_buckets_of(self) -> Counts:
-        """The number of buckets that hold the values of each person."""
-        return np.diff(self.start)[self.kind]
-
-    def entries_of(self, people: Codes) -> tuple[Codes, Codes]:
-        """Return the pairs of a person and a bucket that holds their values."""
-        kind = self.kind[people]
-        source, entry = spread(self.start[kind], self.start[kind + 1] - self.start[kind])
-        return people[source], self.bucket[entry]
-
     def count_of(self, person: Codes, bucket: Codes) -> Floats:
         """Count, for pairs of a person and a bucket, its rows with the person's values."""
-        asked = self.kind[person] * self.n_buckets + bucket
-        place = np.searchsorted(self._pairs, asked)
-        is_held = place < len(self._pairs)
-        is_held[is_held] = self._pairs[place[is_held]] == asked[is_held]
-        count = np.zeros(len(asked))
-        count[is_held] = self.count[place[is_held]]
+        entry = self.held.find(self.kind[person], bucket)
+        count = np.zeros(len(entry))
+        is_held = entry >= 0
+        count[is_held] = self.count[entry[is_held]]
         return count
-
-    @cached_property
-    def _pairs(self) -> Codes:
-        """A number for each pair of a kind and a bucket that holds it, ascending."""
-        owner = np.repeat(np.arange(self.n_kinds), np.diff(self.start))
-        return owner * self.n_buckets + self.bucket
 
 
 def _alike(matches: Matches, n_values: int) -> tuple[Codes, Codes]:
@@ -262,25 +232,17 @@ class _Product:
             bucket = np.tile(np.arange(len(self.sizes)), self.n_people)
             yield person, bucket, self.sizes[bucket].astype(np.float64)
             return
-        n_buckets_of = np.column_stack([factor.n_buckets_of for factor in self.factors])
-        # Only the buckets that hold a person's rarest value can match.
-        rarest = n_buckets_of.argmin(axis=1)
-        for at, factor in enumerate(self.factors):
-            chosen = np.flatnonzero(rarest == at)
-            ends = np.cumsum(n_buckets_of[chosen, at])
-            cuts = np.flatnonzero(np.diff(ends // _MOST_PAIRS)) + 1
-            for part in np.split(chosen, cuts):
-                yield self._matching(*factor.entries_of(part))
+        columns = [factor.held for factor in self.factors]
+        for person, bucket in matched_pairs(columns, [factor.kind for factor in self.factors]):
+            yield self._counted(person, bucket)
 
-    def _matching(self, person: Codes, bucket: Codes) -> Term:
-        """Keep the pairs that match in all columns, with the number of rows like the person."""
+    def _counted(self, person: Codes, bucket: Codes) -> Term:
+        """Return matching pairs with the number of rows like the person."""
         amount = self.sizes[bucket].astype(np.float64)
         for factor, divisor in zip(self.factors, self.divisors, strict=True):
-            count = factor.count_of(person, bucket)
             among = self.sizes[bucket] if divisor is None else divisor.count_of(person, bucket)
-            held = count > 0
-            amount = amount[held] * count[held] / among[held]
-            person, bucket = person[held], bucket[held]
+            amount *= factor.count_of(person, bucket)
+            amount /= among
         return person, bucket, amount
 
 

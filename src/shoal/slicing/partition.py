@@ -38,7 +38,7 @@ from shoal.grouping._partition_kernels import Partitioner
 from shoal.grouping.axes import Axes
 from shoal.grouping.partition import cut_by
 from shoal.slicing._partition_kernels import DiverseSide
-from shoal.slicing.beliefs import Diversity, find_exceeding, largest_belief, sliced_beliefs
+from shoal.slicing.beliefs import Diversity, find_exceeding, largest_belief, summarize_beliefs
 from shoal.slicing.relaxed import RelaxedJudge
 
 
@@ -415,5 +415,5 @@ def reached_ell(sliced: Sliced, cells: Cells, sensitive: str, diversity: Diversi
     """Return the largest l that a sliced release reaches for the rows of a table."""
     tuples = cells.select(sliced.layout.known_for(sensitive))
     if diversity == "distinct":
-        return Fraction(int(sliced_beliefs(sliced, tuples, sensitive).n_values.min()))
+        return Fraction(int(summarize_beliefs(sliced, tuples, sensitive)[1].min()))
     return 1 / largest_belief(sliced, tuples, sensitive)

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import gammaln
 
 from shoal.core.arrays import Codes, Flags, Floats
 from shoal.core.cells import Cells
@@ -166,6 +165,8 @@ def _draws(size: int, marked: int, most: int) -> Floats:
 
 
 def _log_choose(n: int, k: Codes) -> Floats:
+    from scipy.special import gammaln  # noqa: PLC0415 - it takes long to import
+
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 

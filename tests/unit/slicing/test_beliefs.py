@@ -10,7 +10,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.sliced import Layout, Sliced
-from shoal.slicing import beliefs as beliefs_module
+from shoal.slicing import joining
 from shoal.slicing.beliefs import (
     exact_sliced_beliefs,
     find_exceeding,
@@ -49,7 +49,7 @@ def test_beliefs_found_in_parts_are_those_found_at_once(monkeypatch):
     cells, sliced = one_bucket([(0, 0), (0, 1), (1, 0), (1, 1), (1, 1)])
     people = cells.select(["sex"])
     whole = sliced_beliefs(sliced, people)
-    monkeypatch.setattr(beliefs_module, "_MOST_TERMS", 1)
+    monkeypatch.setattr(joining, "_MOST_TERMS", 1)
     parts = sliced_beliefs(sliced, people)
     for name in ("tuple_", "bucket", "value", "amount"):
         assert getattr(parts, name).tolist() == getattr(whole, name).tolist()

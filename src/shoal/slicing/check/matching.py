@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Counts, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import group, total_by
 from shoal.core.progress import TooMuchWork, Work
 from shoal.core.sliced import Sliced, SlicedColumn
@@ -116,6 +117,8 @@ def _that_share(pairs: Codes, bucket: Codes, value: Codes) -> Codes:
 
 _MOST_PAIRS = 1 << 20
 """The number of pairs of a tuple and a bucket that are processed together."""
+_MOST_PLACES = 1 << 24
+"""A table of places has at most this many entries; without one, places are searched."""
 _LOOKUP = 20
 """The approximate number of operations per pair, or per lookup of a value."""
 _TINY = 1e-200
@@ -206,36 +209,51 @@ class _Side:
             n_buckets=sliced.n_buckets,
         )
 
-    @property
+    @cached_property
+    def starts_of_parts(self) -> Codes:
+        """Where the buckets of each part begin in `held`, and where the last ones end."""
+        n_parts = max(int(self.part.max(initial=0)), int(self.held[-1]) // self.n_buckets) + 1
+        return np.searchsorted(self.held, np.arange(n_parts + 1) * self.n_buckets)
+
+    @cached_property
     def n_buckets_of_people(self) -> Counts:
         """For each tuple, the number of buckets that hold its known values of this column."""
-        first = self.part * self.n_buckets
-        return np.searchsorted(self.held, first + self.n_buckets) - np.searchsorted(
-            self.held, first
-        )
+        return np.diff(self.starts_of_parts)[self.part]
+
+    @cached_property
+    def places(self) -> Codes | None:
+        """The place in `held` of each part and bucket, -1 if it is not there; None if too many."""
+        n_pairs = (len(self.starts_of_parts) - 1) * self.n_buckets
+        if n_pairs > _MOST_PLACES:
+            return None
+        places = np.full(n_pairs, -1)
+        places[self.held] = np.arange(len(self.held))
+        return places
 
     def expand(self, rows: Codes) -> tuple[Codes, Codes]:
         """Return tuples, once per bucket that holds their values, and these buckets."""
-        places = np.searchsorted(self.held, self.part[rows] * self.n_buckets)
-        owner, place = _ranges(places, self.n_buckets_of_people[rows])
-        return rows[owner], self.held[place] % self.n_buckets
+        starts = self.starts_of_parts[self.part[rows]]
+        owner, place = _ranges(starts, self.n_buckets_of_people[rows])
+        return rows[owner], (self.held % self.n_buckets)[place]
 
-    def find(self, rows: Codes, bucket: Codes) -> tuple[Flags, Codes]:
-        """Return whether buckets hold the known values of tuples, and where that is counted."""
+    def find(self, rows: Codes, bucket: Codes) -> Codes:
+        """Return where the known values of tuples are counted in buckets; -1 if they are not."""
         asked = self.part[rows] * self.n_buckets + bucket
+        if self.places is not None:
+            return np.asarray(self.places[asked])
         place = np.minimum(np.searchsorted(self.held, asked), len(self.held) - 1)
-        return self.held[place] == asked, place
+        return np.where(self.held[place] == asked, place, -1)
 
 
 def _find(sliced: Sliced, sides: list[_Side], rows: Codes, found: Shares, work: Work) -> None:
     """Compute the shares of some tuples by linking the columns of each bucket that they match."""
     owner, bucket = sides[0].expand(rows)
-    for side in sides:
-        is_there, _ = side.find(owner, bucket)
+    for side in sides[1:]:
+        is_there = side.find(owner, bucket) >= 0
         owner, bucket = owner[is_there], bucket[is_there]
     weight = np.ones(len(owner))
     for side in sides:
-        _, place = side.find(owner, bucket)
+        place = side.find(owner, bucket)
         if side.starts is None:
             weight *= side.count[place] / sliced.sizes[bucket]
         else:

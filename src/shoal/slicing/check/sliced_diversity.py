@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from shoal.core.adversary_guarantees import SlicedDiversity
-from shoal.core.arrays import Codes
+from shoal.core.arrays import Codes, Flags
 from shoal.core.cells import Cells, group, total_by
 from shoal.core.errors import DataError, ParameterError
 from shoal.core.exact import Number, as_text, exact, greatest, is_at_most
@@ -250,7 +250,8 @@ def _by_tuples(
         fails = found.low > limit
         is_open = ~fails & (found.high >= limit)
         near = np.flatnonzero(is_open | (found.high >= found.low.max()))
-        judged = _Lookup.of_release(sliced, sensitive, work).judge(names, people[near])
+        lookup = _Lookup.of_release(sliced, sensitive, work, people[near])
+        judged = lookup.judge(names, people[near])
         shares = [share for share, _ in judged]
         fails[near] = [share * ell > 1 for share in shares]
         reached = 1 / max(shares)
@@ -290,10 +291,16 @@ class _Lookup:
     work: Work
 
     @classmethod
-    def of_release(cls, sliced: Sliced, sensitive: str, work: Work) -> _Lookup:
+    def of_release(
+        cls, sliced: Sliced, sensitive: str, work: Work, people: Codes | None = None
+    ) -> _Lookup:
+        """Make the lookup; only of what `people` could have, if columns share no attributes."""
         layout = sliced.layout
+        columns = sliced.columns
+        if people is not None:
+            columns = _possible(sliced, layout.known_for(sensitive), people)
         sides = tuple(
-            _side(sliced.columns[link.column], layout, sensitive, link.separator)
+            _side(columns[link.column], layout, sensitive, link.separator)
             for link in layout.links()
         )
         return cls(sensitive, sliced.sizes.tolist(), sides, work)
@@ -367,6 +374,37 @@ class _Lookup:
         return side.shared[bucket, _part(values, side.separator)]
 
 
+def _possible(sliced: Sliced, known: Sequence[str], people: Codes) -> tuple[SlicedColumn, ...]:
+    """Keep the entries of each column that agree with some person, in buckets with one in each."""
+    agrees = [_agrees(column, known, people) for column in sliced.columns]
+    is_open = np.ones(sliced.n_buckets, dtype=bool)
+    for column, kept in zip(sliced.columns, agrees, strict=True):
+        is_open &= np.bincount(column.bucket[kept], minlength=sliced.n_buckets) > 0
+    chosen = [
+        np.flatnonzero(kept & is_open[column.bucket])
+        for column, kept in zip(sliced.columns, agrees, strict=True)
+    ]
+    return tuple(
+        SlicedColumn(column.values, column.bucket[at], column.value[at], column.count[at])
+        for column, at in zip(sliced.columns, chosen, strict=True)
+    )
+
+
+def _agrees(column: SlicedColumn, known: Sequence[str], people: Codes) -> Flags:
+    """Return which entries of a column have the known values of one of some people."""
+    names = [name for name in column.attributes if name in known]
+    values = column.values
+    ours = [values.column(name) for name in names]
+    theirs = [people[:, known.index(name)] for name in names]
+    # A value that the release does not have is -1.
+    both = [np.concatenate(pair) + 1 for pair in zip(ours, theirs, strict=True)]
+    sizes = [values.domain(name).size + 1 for name in names]
+    first, number = group(both, sizes, values.n_cells + len(people))
+    is_asked = np.zeros(len(first), dtype=bool)
+    is_asked[number[values.n_cells :]] = True
+    return is_asked[number[: values.n_cells]][column.value]
+
+
 def _side(
     column: SlicedColumn, layout: Layout, sensitive: str, separator: tuple[str, ...]
 ) -> _Side:
@@ -374,12 +412,13 @@ def _side(
     hidden = tuple(name for name in column.attributes if name in layout.hidden_for(sensitive))
     found: dict[Part, dict[int, dict[Part, int]]] = {}
     shared: dict[tuple[int, Part], int] = defaultdict(int)
-    rows = column.values.codes[column.value].tolist()
+    attributes, rows = column.attributes, column.values.codes[column.value].tolist()
     for bucket, row, count in zip(column.bucket.tolist(), rows, column.count.tolist(), strict=True):
-        codes = dict(zip(column.attributes, row, strict=True))
+        codes = dict(zip(attributes, row, strict=True))
         by_hidden = found.setdefault(_part(codes, known), {}).setdefault(bucket, {})
         by_hidden[_part(codes, hidden)] = by_hidden.get(_part(codes, hidden), 0) + count
-        shared[bucket, _part(codes, separator)] += count
+        if separator:
+            shared[bucket, _part(codes, separator)] += count
     return _Side(known, hidden, separator, found, shared)
 
 
