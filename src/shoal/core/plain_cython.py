@@ -30,6 +30,7 @@ __all__ = [
     "const",
     "double",
     "exceptval",
+    "gil",
     "inline",
     "int",
     "longlong",
@@ -113,7 +114,7 @@ class WithoutLock:
         return function
 
 
-nogil = WithoutLock()
+nogil = gil = WithoutLock()
 cfunc = ccall = cclass = inline = _unchanged
 const = Qualifier()
 

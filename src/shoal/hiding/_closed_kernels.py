@@ -99,6 +99,7 @@ class ClosedSearcher:
     closure: cython.int[::1]
     found: cython.longlong[::1]
     n_steps: cython.longlong
+    most_steps: cython.longlong
     charge: object
 
     def __init__(
@@ -179,7 +180,7 @@ class ClosedSearcher:
         i: cython.Py_ssize_t
         self.n_sets = 0
         self.n_rules = 0
-        self.n_steps = 0
+        self.n_steps, self.most_steps = 0, _STEPS
         self.n_held = 0
         for i in range(n_rows):
             self.rows[0, i] = i
@@ -198,7 +199,8 @@ class ClosedSearcher:
     def start(self, n_changed: cython.Py_ssize_t) -> object:
         """Search from the empty antecedent ([Aggarwal06] Fig. 1, lines 1 and 2)."""
         if self.begin_search(n_changed):
-            self.visit(0, -1)
+            with cython.nogil:
+                self.visit(0, -1)
         self.charge(self.n_steps)
         return (
             np.asarray(self.closure)[: self.n_sets * self.n_columns]
@@ -208,6 +210,7 @@ class ClosedSearcher:
         )
 
     @cython.cfunc
+    @cython.nogil
     def visit(self, depth: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Keep the rules of a set of rows, then extend the path by items of every later column.
 
@@ -217,10 +220,11 @@ class ClosedSearcher:
         n_left: cython.Py_ssize_t
         if self.close(depth, last):
             self.n_steps += self.high[depth] - self.low[depth]
-            if self.n_steps >= _STEPS:
-                self.charge(self.n_steps)
-                self.n_steps = 0
-                pause(self.before[depth])
+            if self.n_steps >= self.most_steps:
+                with cython.gil:
+                    self.charge(self.n_steps)
+                    self.n_steps = 0
+                    pause(self.before[depth])
             n_left = self.find_consequents(depth)
             if n_left > 0:
                 for column in range(last + 1, self.n_columns):
@@ -271,6 +275,7 @@ class ClosedSearcher:
         return steps
 
     @cython.cfunc
+    @cython.nogil
     def go_down(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, value: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -284,6 +289,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def go_up(self, column: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Take the last item, of a column, from the path."""
         self.held[column] = -1
@@ -291,6 +297,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def is_extended(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, n_left: cython.Py_ssize_t
     ) -> cython.bint:
@@ -298,6 +305,7 @@ class ClosedSearcher:
         return self.held[column] < 0 and not (n_left == 1 and self.is_left[depth + 1, column])
 
     @cython.cfunc
+    @cython.nogil
     def open(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Take from the closure what was added at a depth."""
         column: cython.Py_ssize_t
@@ -309,6 +317,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def close(self, depth: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.bint:
         """Return whether no earlier path leads to these rows: one with an item that all show."""
         column: cython.Py_ssize_t
@@ -320,6 +329,7 @@ class ClosedSearcher:
         return True
 
     @cython.cfunc
+    @cython.nogil
     def is_shared(self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.bint:
         """Whether all rows show one value in a column."""
         i: cython.Py_ssize_t = self.low[depth]
@@ -332,6 +342,7 @@ class ClosedSearcher:
         return i == self.high[depth]
 
     @cython.cfunc
+    @cython.nogil
     def complete(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Add to the closure what all rows show, if it was not found yet."""
         column: cython.Py_ssize_t
@@ -341,6 +352,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def hold(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, value: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -351,6 +363,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def extend(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, last: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -379,6 +392,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def split(self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.bint:
         """Split rows by the frequent values of a column that rows with private cells show.
 
@@ -426,6 +440,7 @@ class ClosedSearcher:
         return True
 
     @cython.cfunc
+    @cython.nogil
     def split_changed(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -454,6 +469,7 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def find_consequents(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Keep the rules about each possible consequent; return how many stay possible.
 
@@ -492,6 +508,7 @@ class ClosedSearcher:
         return n_left
 
     @cython.cfunc
+    @cython.nogil
     def examine(self, column: cython.Py_ssize_t, depth: cython.Py_ssize_t) -> cython.bint:
         """Keep the rules about a column; return whether fewer rows may have any.
 
@@ -537,6 +554,7 @@ class ClosedSearcher:
         return is_left
 
     @cython.cfunc
+    @cython.nogil
     def add_rule(
         self,
         column: cython.Py_ssize_t,
@@ -547,9 +565,11 @@ class ClosedSearcher:
         """Append a rule of the current set of rows to those found."""
         place: cython.Py_ssize_t = 7 * self.n_rules
         if self.n_rules == self.most_rules:
-            raise OverflowError
+            with cython.gil:
+                raise OverflowError
         if place == self.found.shape[0]:
-            self.found = grown(self.found)
+            with cython.gil:
+                self.found = grown(self.found)
         self.found[place] = self.n_sets
         self.found[place + 1] = column
         self.found[place + 2] = value
@@ -561,11 +581,13 @@ class ClosedSearcher:
         return 0
 
     @cython.cfunc
+    @cython.nogil
     def add_set(self) -> cython.Py_ssize_t:
         """Append the closure of the current set of rows to those found."""
         i: cython.Py_ssize_t
         if (self.n_sets + 1) * self.n_columns > self.closure.shape[0]:
-            self.closure = grown(self.closure)
+            with cython.gil:
+                self.closure = grown(self.closure)
         for i in range(self.n_columns):
             self.closure[self.n_sets * self.n_columns + i] = self.held[i]
         self.n_sets += 1

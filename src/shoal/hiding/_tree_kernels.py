@@ -154,11 +154,12 @@ class Booster:
                 self.score[i, k] = self.prior[k]
         for turn in range(self.n_rounds):
             pause()
-            self._find_probabilities()
-            for k in range(self.n_classes):
-                self._derive(k)
-                self._grow(turn * self.n_classes + k)
-                self._add(k)
+            with cython.nogil:
+                self._find_probabilities()
+                for k in range(self.n_classes):
+                    self._derive(k)
+                    self._grow(turn * self.n_classes + k)
+                    self._add(k)
 
     def add_scores(
         self,
@@ -197,6 +198,7 @@ class Booster:
         return np.asarray(self.prior)
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _find_probabilities(self) -> cython.void:
         i: cython.Py_ssize_t
@@ -215,6 +217,7 @@ class Booster:
                 self.probability[i, k] /= total
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _derive(self, k: cython.Py_ssize_t) -> cython.void:
         """Find the derivatives for a class, and put all cells into one leaf."""
@@ -239,6 +242,7 @@ class Booster:
         self.total[0, 0], self.total[0, 1] = gradients, others
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _grow(self, tree: cython.Py_ssize_t) -> cython.void:
         """Grow a tree; its leaves are in `first`, `last`, and `node_of`."""
@@ -266,6 +270,7 @@ class Booster:
             self.first[leaf] = self.last[leaf] = 0
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _look_at_children(self, left: cython.Py_ssize_t, right: cython.Py_ssize_t) -> cython.void:
         """Find the best splits of two new leaves; `left` still has the histogram of both."""
@@ -290,6 +295,7 @@ class Booster:
         self._choose(right)
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _count(self, leaf: cython.Py_ssize_t) -> cython.void:
         """Sum the derivatives of the cells of a leaf by bin."""
@@ -317,6 +323,7 @@ class Booster:
                 sums[b + 1] += other
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _choose(self, leaf: cython.Py_ssize_t) -> cython.void:
         """Find the split of a leaf with the largest gain; 0 if none gains anything."""
@@ -336,24 +343,28 @@ class Booster:
                 self._try_categories(leaf, f)
 
     @cython.cfunc
+    @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def _gradient(self, leaf: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cython.longlong:
         return self.histogram[leaf, 2 * b]
 
     @cython.cfunc
+    @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def _other(self, leaf: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cython.longlong:
         return self.histogram[leaf, 2 * b + 1]
 
     @cython.cfunc
+    @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def _number(self, leaf: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cython.longlong:
         return self.histogram[leaf, 2 * b + 1] >> 40
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _try_values(self, leaf: cython.Py_ssize_t, f: cython.Py_ssize_t) -> cython.void:
         """Try to split an ordered feature after each value, without hidden cells and with them."""
@@ -385,6 +396,7 @@ class Booster:
             self._try(leaf, f, v + 3, gradient, other)
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _try_categories(self, leaf: cython.Py_ssize_t, f: cython.Py_ssize_t) -> cython.void:
         """Try the bins with enough cells in the order of their mean gradients."""
@@ -412,6 +424,7 @@ class Booster:
             self._try(leaf, f, place + 1, gradient, other)
 
     @cython.cfunc
+    @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def _second(self, other: cython.longlong) -> cython.double:
@@ -419,6 +432,7 @@ class Booster:
         return (other - ((other >> 40) << 40)) / 1048576.0
 
     @cython.cfunc
+    @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def _merit(self, gradient: cython.longlong, other: cython.longlong) -> cython.double:
@@ -426,6 +440,7 @@ class Booster:
         return g * g / (self._second(other) + self.penalty)
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _try(
         self,
@@ -454,6 +469,7 @@ class Booster:
             self.best_left[leaf, self.order[place]] = 1
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _split(self, leaf: cython.Py_ssize_t, right: cython.Py_ssize_t) -> cython.void:
         """Move the cells that go right into a new leaf, both in their order."""
@@ -491,6 +507,7 @@ class Booster:
         self.n_nodes += 2
 
     @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def _add(self, k: cython.Py_ssize_t) -> cython.void:
         """Add the values of the leaves of the tree to the scores of a class."""

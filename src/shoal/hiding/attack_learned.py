@@ -31,6 +31,7 @@ from shoal.core.manifest import Manifest
 from shoal.core.parameters import OptionalExact, OptionalTexts, exact_number, texts, whole_number
 from shoal.core.progress import TooMuchWork, Work, following
 from shoal.core.table import HIDDEN, Rows
+from shoal.core.threads import each_of
 from shoal.hiding.attack_rules import CellAttack, assumed_protection
 from shoal.hiding.boosted_trees import (
     FEWEST_CELLS,
@@ -168,17 +169,22 @@ class Learned(CellAttack):
         n_most = _most_learned(units // 2, wanted, rows, targets, len(names))
         n_known = 0
         for half in following(("publish", "learn")):
-            if half == "publish" and experiment is not None:
-                work = Work(units // 2 * _STEPS_PER_UNIT)
-                trials, is_simulated = _publish_repeatedly(rows, targets, experiment, n_most, work)
-            for target in following(targets) if half == "learn" else ():
-                lessons = {"naive": _visible_lesson(rows, target)}
-                if target in trials:
-                    trial = trials[target]
-                    lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
-                n_known = max(n_known, *(len(lesson.value) for lesson in lessons.values()))
-                for name, lesson in lessons.items():
-                    found[name].append(_fill_in(rows, target, lesson.sampled(n_most)))
+            if half == "publish":
+                if experiment is not None:
+                    work = Work(units // 2 * _STEPS_PER_UNIT)
+                    trials, is_simulated = _publish_repeatedly(
+                        rows, targets, experiment, n_most, work
+                    )
+                continue
+            lessons = [
+                (target, name, lesson)
+                for target in targets
+                for name, lesson in _lessons(rows, target, trials.get(target)).items()
+            ]
+            n_known = max((len(lesson.value) for _, _, lesson in lessons), default=0)
+            learned = each_of(lambda one: _fill_in(rows, one[0], one[2].sampled(n_most)), lessons)
+            for (_, name, _), guesses in zip(lessons, learned, strict=True):
+                found[name].append(guesses)
         said = []
         if n_most < min(wanted, n_known):
             said.append(f"models were learned from at most {n_most} cells")
@@ -214,6 +220,14 @@ def _most_learned(
 
 
 # --- the cells that are learned from --------------------------------------------------------------
+
+
+def _lessons(rows: Rows, target: int, trial: _Trial | None) -> dict[str, Lesson]:
+    """Return what each adversary learns a target from, by name."""
+    lessons = {"naive": _visible_lesson(rows, target)}
+    if trial is not None:
+        lessons |= {"blind": trial.permuted(), "aware": trial.lesson()}
+    return lessons
 
 
 def _visible_lesson(rows: Rows, target: int) -> Lesson:
@@ -290,23 +304,35 @@ def _publish_own_table(
     found = {target: [_Trial(codes[:0], value[:0, target], is_unknown[:0])] for target in targets}
     n_draws = min(max(_MOST_SIMULATED // max(n_rows, 1), _FEWEST_DRAWS), _MOST_DRAWS)
     n_cells = dict.fromkeys(targets, 0)
-    is_whole = True
-    for _ in following(range(n_draws if n_rows else 0)):
+    draws: list[Flags] = []
+    while n_rows and len(draws) < n_draws and min(n_cells.values()) < n_enough:
         marks = generator.random((n_rows, n_columns)) < experiment.shares
         for target, turn in turns.items():
             # A fixed number, so that there are some in the smallest table.
             marks[:, target] = turn.marks(generator)
+            n_cells[target] += int(marks[:, target].sum())
+        draws.append(marks)
+    left, is_whole = work.left, True
+
+    def publish(marks: Flags) -> tuple[Flags, int] | None:
+        """Return the suppressed cells and the steps that it took; None if these are too many."""
+        own = Work(left)
         try:
-            is_blank = experiment.publish(codes.copy(), marks.copy(), work) == HIDDEN
+            shown = experiment.publish(codes.copy(), marks.copy(), own)
         except TooMuchWork:
+            return None
+        return shown == HIDDEN, left - own.left
+
+    for marks, published in zip(draws, each_of(publish, draws), strict=True):
+        # The steps of all draws count in their order, whichever thread took them.
+        if published is None or published[1] > work.left:
             is_whole = False
             break
+        is_blank, n_steps = published
+        work.spend(n_steps)
         for target in targets:
             taken = marks[:, target]
             found[target].append(_Trial(known[taken], value[taken, target], is_blank[taken]))
-            n_cells[target] += int(taken.sum())
-        if min(n_cells.values()) >= n_enough:
-            break
     return {target: _Trial.join(parts) for target, parts in found.items()}, is_whole
 
 
