@@ -58,7 +58,7 @@ _OF_NEGATIVE_RULES = (
     "rules",
     "hierarchy",
 )
-_OF_PRIVATE_CELLS = ("delta", "gamma")
+_OF_PRIVATE_CELLS = ("delta", "gamma", "max_work")
 
 
 def _refuse_others(stated: Collection[str], *, is_private: bool) -> None:
@@ -88,13 +88,14 @@ def _mine_private_cells(
     delta: str | None,
     gamma: str | None,
     max_len: int | None,
+    max_work: int | None,
     show: int,
     out: Path | None,
 ) -> None:
     """Mine rules about private cells, print them and write them to a file."""
     from shoal.workflow import mine as job  # noqa: PLC0415 - help imports no engine
 
-    mining = _mining(configuration, private, delta, gamma, max_len)
+    mining = _mining(configuration, private, delta, gamma, max_len, max_work)
     with output.progress() as progress:
         rules, _ = job.mine_configured(configuration, mining.of, progress=progress)
     sections = job.sections_of_rules(rules, show)
@@ -122,6 +123,7 @@ def _mining(
     delta: str | None,
     gamma: str | None,
     max_len: int | None,
+    max_work: int | None,
 ) -> PrivateMining:
     """Return the mining that the options ask for, otherwise that of the configured method."""
     from shoal.core.private_cells import PrivateCells  # noqa: PLC0415 - help imports no numpy
@@ -139,6 +141,8 @@ def _mining(
         chosen["delta"] = delta
     if gamma is not None:
         chosen["gamma"] = int(gamma) if gamma.isdecimal() else gamma
+    if max_work is not None:
+        chosen["max_work"] = max_work
     return PrivateMining(max_len=max_len, **chosen)
 
 
@@ -232,6 +236,16 @@ def register(app: typer.Typer) -> None:
                 panel=_PRIVATE,
             ),
         ] = None,
+        max_work: Annotated[
+            int | None,
+            typer.Option(
+                metavar="NUMBER",
+                min=0,
+                help="The most cells of the table that the search for these rules looks at. "
+                "Default: 200,000,000,000, some minutes.",
+                rich_help_panel=_PRIVATE,
+            ),
+        ] = None,
         rules: Annotated[
             Path | None,
             option(
@@ -298,6 +312,7 @@ def register(app: typer.Typer) -> None:
                 delta=delta,
                 gamma=gamma,
                 max_len=read_length(max_len if "max_len" in stated else "any"),
+                max_work=max_work,
                 show=show,
                 out=out,
             )

@@ -30,6 +30,7 @@ from shoal.hiding.adversarial_rules import (
     mine_adversarial_rules,
 )
 from shoal.hiding.discretisation import Discretisation, discretise_rows
+from shoal.hiding.rules import MOST_STEPS
 from shoal.injector.fuzzy_mining import Fuzzy
 from shoal.injector.known import Knowledge
 from shoal.injector.miners import (
@@ -259,13 +260,17 @@ class PrivateMining:
     delta: Number = "0.8"
     gamma: Number = "0.001"
     max_len: int | None = None
+    # The most cells of the table that the search looks at.
+    max_work: int = MOST_STEPS
     # The columns that are cut into intervals first.
     discretise: Mapping[str, Discretisation] = field(default_factory=dict)
 
     def of(self, table: Table) -> AdversarialRules:
         """Mine a table for rules about its private cells."""
         mined = _CutTable(table, self) if self.discretise else table
-        return mine_adversarial_rules(mined, self.private, self.delta, self.gamma, self.max_len)
+        return mine_adversarial_rules(
+            mined, self.private, self.delta, self.gamma, self.max_len, max_work=self.max_work
+        )
 
 
 # --- intervals -----------------------------------------------------------------------------------
