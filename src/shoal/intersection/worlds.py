@@ -26,8 +26,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from shoal.core.arrays import Codes, Counts, Flags
 from shoal.core.cells import count_pairs, group, total_by
@@ -176,6 +174,9 @@ class JointWorlds:
 
 def joined(one: Codes, other: Codes, n_nodes: int) -> Codes:
     """Return the connected component of each node of a graph."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - it takes long to import
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     ones = np.ones(len(one), dtype=np.int8)
     graph = coo_array((ones, (one, other)), shape=(n_nodes, n_nodes))
     number: Codes = connected_components(graph, directed=False)[1].astype(np.int64)
@@ -376,6 +377,9 @@ def _left(entry: Codes, total: Counts, bounds: Bounds) -> Counts:
 
 def _meet(transport: _Transport, capacity: Counts) -> tuple[Counts, Flags]:
     """Return a flow that meets supply and demand, and which nodes it serves fully."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - it takes long to import
+    from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
+
     n_nodes = len(transport.supply)
     source, sink = n_nodes, n_nodes + 1
     gives, takes = np.flatnonzero(transport.supply > 0), np.flatnonzero(transport.supply < 0)
@@ -395,6 +399,9 @@ def _meet(transport: _Transport, capacity: Counts) -> tuple[Counts, Flags]:
 
 def _crosses(transport: _Transport, flow: Counts, capacity: Counts) -> Flags:
     """Return which edges join different strongly connected components of the residual graph."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - it takes long to import
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     may_grow, may_shrink = flow < capacity, flow > 0
     tail = np.concatenate([transport.tail[may_grow], transport.head[may_shrink]])
     head = np.concatenate([transport.head[may_grow], transport.tail[may_shrink]])

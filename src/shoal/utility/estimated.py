@@ -19,7 +19,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from shoal.core.arrays import Codes, Floats, Integers
 from shoal.core.cells import Cells, group
@@ -137,6 +136,8 @@ class Shares:
     @cached_property
     def matrix(self) -> Any:
         """The shares as a sparse matrix: one row per label, one column per value."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - it takes long to import
+
         order, starts = self._by_label
         entries = (self.share[order], self.value[order], starts)
         return csr_array(entries, shape=(self.n_labels, self.n_values))

@@ -58,6 +58,7 @@ class PublishedFiles:
         self._queries = dict(queries)
         self._is_on_disk = is_on_disk
         self._first_lines: Codes | None = None
+        self._types_of_query: dict[str, Mapping[str, str]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,10 +72,14 @@ class PublishedFiles:
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the names of the columns of a file."""
-        return tuple(self._nothing(name))
+        return tuple(self._types(name))
 
-    def _nothing(self, name: str) -> dict[str, npt.NDArray[Any]]:
-        return self.engine.rows(f"SELECT * FROM ({self.queries[name]}) f LIMIT 0")
+    def _types(self, name: str) -> Mapping[str, str]:
+        """Return the engine's types of the columns of a file, which are asked for once."""
+        query = self.queries[name]
+        if query not in self._types_of_query:
+            self._types_of_query[query] = self.engine.types_of(query)
+        return self._types_of_query[query]
 
     def typed_query(self, name: str, manifest: Manifest) -> str:
         """Return the query of a file with typed numbers, dates and booleans instead of texts."""
@@ -186,16 +191,24 @@ class PublishedFiles:
         """Refuse a linking that does not link the files beside it."""
         quote = self.engine.quote
         for file in files:
-            listed = ", ".join(map(quote, (BUCKET, *file.columns)))
-            counted = f"SELECT {listed}, count(*) AS n FROM ({self.queries[linking.name]}) f"
-            linked = f"{counted} GROUP BY {listed}"
-            stated = f"SELECT {listed}, {quote(COUNT)} AS n FROM ({self.queries[file.name]}) f"
-            for one, other in ((linked, stated), (stated, linked)):
-                found = self.engine.rows(f"SELECT count(*) AS n FROM ({one} EXCEPT {other}) e")
-                if int(found["n"][0]):
-                    raise DataError(
-                        f"{linking.name} does not link what {file.name} holds.", hint=CHANGED
-                    )
+            # A column of people's could have the name of the count.
+            shown = [(quote(name), f"v{i}") for i, name in enumerate((BUCKET, *file.columns))]
+            listed = ", ".join(short for _, short in shown)
+            renamed = ", ".join(f"{name} AS {short}" for name, short in shown)
+            lines = f"SELECT {renamed} FROM ({self.queries[linking.name]}) f"
+            linked = f"SELECT {listed}, count(*) AS n FROM ({lines}) l GROUP BY {listed}"
+            # The counts are plain positive numbers of distinct values, or `count` refused them.
+            negated = f"-{self.engine.cast(quote(COUNT), 'BIGINT')}"
+            stated = f"SELECT {renamed}, {negated} AS n FROM ({self.queries[file.name]}) f"
+            differing = (
+                f"SELECT 1 FROM ({linked} UNION ALL {stated}) e "
+                f"GROUP BY {listed} HAVING sum(n) <> 0"
+            )
+            found = self.engine.rows(f"SELECT count(*) AS n FROM ({differing}) d")
+            if int(found["n"][0]):
+                raise DataError(
+                    f"{linking.name} does not link what {file.name} holds.", hint=CHANGED
+                )
 
     def count(self, manifest: Manifest, file: DataFile) -> LineCounts:
         """Count the distinct lines of a file by its quasi-identifying and sensitive columns."""
@@ -282,7 +295,8 @@ class PublishedFiles:
         selected = ["row_number() OVER () AS line"] if has_line else []
         for place, column in enumerate(columns):
             selected.append(f"{self.text_of(name, column)} AS v{place}")
-        kinds = self._nothing(name)
+        nothing = f"SELECT * FROM ({self.queries[name]}) f LIMIT 0"
+        kinds = self.engine.rows(nothing) if numbers else {}
         plain = "iuO" if may_be_texts else "iu"
         is_plain = all(kinds[column].dtype.kind in plain for column, _ in numbers)
         for column, short in numbers:
@@ -305,7 +319,7 @@ class PublishedFiles:
     def text_of(self, name: str, column: str, alias: str = "") -> str:
         """Return the canonical text of a column: different values have different texts."""
         quoted = self.engine.quote(column)
-        kind = self.engine.types_of(f"SELECT {quoted} FROM ({self.queries[name]}) f")[column]
+        kind = self._types(name)[column]
         type_of_engine(column, kind)
         return self.engine.text(f"{alias}{quoted}", kind)
 
