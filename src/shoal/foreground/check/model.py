@@ -30,6 +30,41 @@ _MOST_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
+class Held:
+    """The rows of each class in each bucket, whatever the value is.
+
+    Entries are sorted by bucket, the `owner`: `rows` of it are of class `which`. A bucket has
+    `n_own` classes and `sizes` rows, and `only` is one of its classes. `total` is the number of
+    rows of each class.
+    """
+
+    owner: Codes
+    which: Codes
+    rows: Counts
+    n_own: Counts
+    sizes: Counts
+    only: Codes
+    total: Counts
+
+    @classmethod
+    def of(cls, lines: Cells, classes: Codes, n_buckets: int, n_classes: int) -> Held:
+        """Count the published lines, of which the first column is the bucket, by their classes."""
+        pairs, inverse = np.unique(lines.codes[:, 0] * n_classes + classes, return_inverse=True)
+        rows = np.bincount(inverse, lines.counts).astype(np.int64)
+        owner, which = pairs // n_classes, pairs % n_classes
+        n_own = np.bincount(owner, minlength=n_buckets).astype(np.int64)
+        sizes = np.bincount(owner, rows, n_buckets).astype(np.int64)
+        only = np.zeros(n_buckets, dtype=np.int64)
+        only[owner] = which
+        total = np.bincount(classes, lines.counts, n_classes).astype(np.int64)
+        return cls(owner, which, rows, n_own, sizes, only, total)
+
+    def is_told_apart(self, carriers: Counts) -> bool:
+        """Return whether carriers and others share a bucket of several classes."""
+        return bool(((self.n_own > 1) & (carriers > 0) & (carriers < self.sizes)).any())
+
+
+@dataclass(frozen=True, eq=False)
 class Model:
     """The likelihood of the probabilities of one attribute set.
 
@@ -44,17 +79,14 @@ class Model:
     total: float
 
     @classmethod
-    def of(cls, lines: Cells, classes: Codes, carriers: Counts, n_classes: int) -> Model:
+    def of(cls, held: Held, carriers: Counts) -> Model:
         """Find the buckets with rows of several classes; buckets of similar size are kept together.
 
-        `lines` are the published lines, the column of buckets first, and `classes` their classes.
         `carriers` is the number of rows of each bucket that carry the value.
         """
-        pairs, inverse = np.unique(lines.codes[:, 0] * n_classes + classes, return_inverse=True)
-        rows = np.bincount(inverse, lines.counts).astype(np.int64)
-        owner, which = pairs // n_classes, pairs % n_classes
-        n_own = np.bincount(owner, minlength=len(carriers))
-        is_full = carriers == np.bincount(owner, rows, len(carriers))
+        owner, which, rows, n_own = held.owner, held.which, held.rows, held.n_own
+        n_classes = len(held.total)
+        is_full = carriers == held.sizes
         is_mixed = (n_own > 1) & (carriers > 0) & ~is_full
         is_large = carriers > _MANY
         small: list[Mixed] = []
@@ -62,20 +94,17 @@ class Model:
         for n_there, large in np.unique(np.column_stack([n_own, is_large])[is_mixed], axis=0):
             chosen = np.flatnonzero(is_mixed & (n_own == n_there) & (is_large == large))
             entry = np.isin(owner, chosen)
-            held = which[entry].reshape(len(chosen), n_there)
-            kinds = Mixed.of(held, rows[entry].reshape(held.shape), carriers[chosen], chosen)
+            own = which[entry].reshape(len(chosen), n_there)
+            kinds = Mixed.of(own, rows[entry].reshape(own.shape), carriers[chosen], chosen)
             (parts if large else small).append(kinds)
         if small:
             parts.append(Small.of(small, n_classes))
         # Carriers are known in buckets of one class, and in those where every row is a carrier.
         pure = np.flatnonzero((n_own == 1) & (carriers > 0) & ~is_full)
-        only = np.zeros(len(carriers), dtype=np.int64)
-        only[owner] = which
-        known = np.bincount(only[pure], carriers[pure], n_classes).astype(np.float64)
+        known = np.bincount(held.only[pure], carriers[pure], n_classes).astype(np.float64)
         sure = is_full[owner]
         known += np.bincount(which[sure], rows[sure], n_classes)
-        n_rows = np.bincount(classes, lines.counts, n_classes).astype(np.int64)
-        return cls(parts, known, n_rows, float(carriers.sum()))
+        return cls(parts, known, held.total, float(carriers.sum()))
 
     @cached_property
     def n_operations(self) -> int:

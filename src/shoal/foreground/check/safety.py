@@ -28,14 +28,14 @@ from shoal.core.cells import Buckets, Cells, total_by
 from shoal.core.exact import as_text
 from shoal.core.progress import Work
 from shoal.core.verdict import Evidence, Verdict, confirm_occupied
-from shoal.foreground.check.model import Model
+from shoal.foreground.check.model import Held, Model
 from shoal.foreground.check.solutions import seed_numbers, solve
 
 _TIE = 1e-9
 """Beliefs are floats: an excess over 1/r by no more is rounding."""
 _MILLION = 10**6
 _PER_SET = 10**6
-"""The overhead of a set of columns, in operations."""
+"""The overhead of solving the equations of a set of columns, in operations."""
 
 
 def check(guarantee: ForegroundSafety, evidence: Evidence) -> Verdict:
@@ -165,11 +165,14 @@ def _links(
 ) -> _Links:
     """Mine every usable set for every aim; raises `TooMuchWork` if `work` does not suffice."""
     links = _Links.none(buckets.n_buckets)
+    known = [(_carriers(buckets, values), _texts(buckets, values)) for values in aims]
     for one in _usable_sets(lines, n_enough, work):
-        for values in aims:
-            carriers = _carriers(buckets, values)
-            if carriers.any():
-                _mine(links, one, lines, carriers, _texts(buckets, values), policy, work)
+        work.spend(2 * len(lines.counts) + len(known) * buckets.n_buckets)
+        held = Held.of(lines, one.classes, buckets.n_buckets, len(one.signatures))
+        for carriers, texts in known:
+            # Whatever is mined, the belief in a bucket of one class is its share.
+            if held.is_told_apart(carriers):
+                _mine(links, one, held, carriers, texts, policy, work)
     return links
 
 
@@ -180,21 +183,18 @@ def _texts(buckets: Buckets, values: tuple[int, ...]) -> list[str | None]:
 def _mine(
     links: _Links,
     one: _UsableSet,
-    lines: Cells,
+    held: Held,
     carriers: Counts,
     values: list[str | None],
     policy: str,
     work: Work,
 ) -> None:
     """Raise the links of each bucket to what one set says about one aim."""
-    n_classes = len(one.signatures)
-    work.spend(_PER_SET + 2 * len(lines.counts))
-    model = Model.of(lines, one.classes, carriers, n_classes)
-    fixed = np.full(n_classes, np.nan)
+    work.spend(_PER_SET + 2 * len(held.owner))
+    model = Model.of(held, carriers)
+    fixed = np.full(len(one.signatures), np.nan)
     if one.signatures[-1] is None and policy != "pool":
-        fixed[-1] = carriers.sum() / lines.n_rows if policy == "prior" else 0.5
-    if not model.parts:
-        return
+        fixed[-1] = carriers.sum() / held.sizes.sum() if policy == "prior" else 0.5
     found = solve(model, seed_numbers(one.columns, values, one.signatures), fixed, work)
     work.spend(len(found.chances) * model.n_operations)
     logs = np.log(found.chances) - np.log1p(-found.chances)
