@@ -36,7 +36,6 @@ from shoal.core.method import Algorithm
 from shoal.core.parameters import OptionalExact, exact_number, whole_number
 from shoal.core.release import People, Published
 from shoal.core.shapes import Model
-from shoal.grouping.mask_worlds import EVEN, MOST_STEPS, MaskRelease
 from shoal.grouping.minimality_worlds import Credibilities, Crowd, credibilities
 from shoal.locating.location import matching_buckets
 from shoal.locating.random_worlds import Claim, Places, claims_of, limit_text
@@ -136,6 +135,12 @@ class Minimality(Attack):
         and `DataError` if the external table has other people than the release, or labels leave
         open which bucket somebody is in.
         """
+        from shoal.grouping.mask_worlds import (  # noqa: PLC0415 - it takes long to import
+            EVEN,
+            MOST_STEPS,
+            MaskRelease,
+        )
+
         published, people = view.published, view.people
         claim, buckets = _mask_claim(published), published.buckets
         if claim is None or buckets is None:

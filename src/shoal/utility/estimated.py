@@ -39,6 +39,9 @@ from shoal.utility.linked import (
     is_evenly_shared,
 )
 
+_MOST_WEIGHED = 1 << 20
+"""The most numbers that are weighed at once; more are left to a sparse matrix."""
+
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
@@ -186,13 +189,26 @@ class Shares:
         if self.only_value is not None:
             return of_value[self.only_value]
         if self._runs is None or len(self.value) <= self.n_labels + self.n_values:
-            return np.asarray(self.matrix @ of_value, dtype=np.float64)
+            return self._mean_of_few(of_value)
         # Long labels of many values overlap: what is added up once serves all of them.
         low, high = self._runs
         reached = np.zeros((self.n_values + 1, *of_value.shape[1:]))
         np.cumsum(of_value, axis=0, out=reached[1:])
         n_values = np.maximum(high - low, 1).reshape(-1, *(1 for _ in of_value.shape[1:]))
         mean: Floats = (reached[high] - reached[low]) / n_values
+        return mean
+
+    def _mean_of_few(self, of_value: Floats) -> Floats:
+        """Return the mean by going through all entries."""
+        if len(self.value) * (of_value.size // max(len(of_value), 1)) > _MOST_WEIGHED:
+            return np.asarray(self.matrix @ of_value, dtype=np.float64)
+        order, starts = self._by_label
+        share = self.share[order].reshape(-1, *(1 for _ in of_value.shape[1:]))
+        is_named = starts[:-1] < starts[1:]
+        mean = np.zeros((self.n_labels, *of_value.shape[1:]))
+        if is_named.any():
+            weighed = share * of_value[self.value[order]]
+            mean[is_named] = np.add.reduceat(weighed, starts[:-1][is_named], axis=0)
         return mean
 
     def weigh_values(self, of_label: Floats) -> Floats:
