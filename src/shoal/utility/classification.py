@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Floats, weighted_sum
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, group
 from shoal.core.declared import declared
 from shoal.core.display import Section, percent
 from shoal.core.errors import ParameterError
@@ -157,8 +157,16 @@ class _Trial:
         place = names.index(target)
         others = [at for at in range(len(names)) if at != place]
         domains = [self.estimated.truth.domain(names[at]) for at in others]
-        shown, classes = self.test[:, others], self.test[:, place]
+        classes = self.test[:, place]
+        # Rows that differ in the target alone are predicted alike.
+        columns = [self.test[:, at] for at in others]
+        first, kind = group(columns, [max(domain.size, 1) for domain in domains], len(classes))
+        shown = self.test[first][:, others]
         found = {}
+
+        def right(predicted: Codes) -> Floats:
+            is_right: Floats = (predicted[kind] == classes).astype(np.float64)
+            return is_right
 
         @cache
         def examples(is_table: bool) -> Examples:
@@ -171,7 +179,7 @@ class _Trial:
             return once((self.fold.train, self.fold.test), (names, target, model), compute)
 
         def learned(model: str, is_table: bool) -> Floats:
-            return _right(learn(model, examples(is_table))(shown), classes)
+            return right(learn(model, examples(is_table))(shown))
 
         for model in models:
             found[_name(target, model, _DRAWN)] = learned(model, False)
@@ -182,23 +190,18 @@ class _Trial:
 
             def grown(tables: Tables) -> Floats:
                 tree = grow_tree(tables, features, target, least)
-                return _right(tree.predict(shown), classes)
+                return right(tree.predict(shown))
 
             found[_name(target, "tree", _EXPECTED)] = grown(self.expected)
             found[_name(target, "tree", _TRUE)] = of_table(_TRUE, lambda: grown(self.true))
         if "bayes" in models:
             predicted = predict_by_tables(self.estimated, features, target, shown)
-            found[_name(target, "bayes", _EXPECTED)] = _right(predicted, classes)
+            found[_name(target, "bayes", _EXPECTED)] = right(predicted)
         return found
 
 
 def _columns(cells: Cells, names: Sequence[str]) -> Codes:
     return cells.codes[:, [cells.columns.index(name) for name in names]].astype(np.int64)
-
-
-def _right(predicted: Codes, classes: Codes) -> Floats:
-    right: Floats = (predicted == classes).astype(np.float64)
-    return right
 
 
 def _name(target: str, model: str, training: str) -> str:

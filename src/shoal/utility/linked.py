@@ -58,7 +58,7 @@ class LinkedColumn:
         values = column.values
         return cls(values.domains, column.bucket, values.codes[column.value], column.count)
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The names of the attributes."""
         return tuple(domain.column for domain in self.domains)
