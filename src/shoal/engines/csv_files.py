@@ -185,6 +185,8 @@ def _decode(path: Path, sample: bytes, encoding: str, *, is_whole: bool) -> str:
 
 def _quotes(text: str, delimiter: str, quote: str) -> bool:
     """Return whether a character encloses whole fields, as a quote does."""
+    if quote not in text:
+        return False
     d, q = re.escape(delimiter), re.escape(quote)
     field = rf"(?m)(?:^|{d}){q}(?:[^{q}\r\n]|{q}{q})*{q}(?:{d}|\r?$)"
     return re.search(field, text) is not None
@@ -204,7 +206,9 @@ def _consistency(text: str, delimiter: str, quote: str) -> tuple[float, int, boo
     if not records:
         return (0.0, 0, False, quote == _QUOTES[0])
     width, n_agreeing = Counter(map(len, records)).most_common(1)[0]
-    n_quoted = sum(any(_is_wrapped(field, other) for field in record) for record in records)
+    n_quoted = 0
+    if other in text:
+        n_quoted = sum(any(_is_wrapped(field, other) for field in record) for record in records)
     is_rid_of_quotes = 2 * n_quoted < len(records)
     agreement = n_agreeing / len(records) if width > 1 else 0.0
     return (agreement, width, is_rid_of_quotes, quote == _QUOTES[0])

@@ -35,8 +35,8 @@ from shoal.engines.sql.line_counts import COUNTERS, CodedColumn, LineCounts, dom
 MOST_CELLS = 1 << 24
 """The most cells (rows times columns) that are coded here; the engine counts larger frames.
 
-Measured with seven columns of texts, CPU seconds here and in the engine: 2,000 rows .005 and .13,
-45,000 rows .02 and .22, 450,000 rows .14 and 1.0, 2 million rows .85 and 3.5, with a peak of 610 MB
+Measured with seven columns of texts, CPU seconds here and in the engine: 2,000 rows .001 and .05,
+45,000 rows .005 and .09, 450,000 rows .03 and .4, 2 million rows .1 and 1.5, with a peak of 610 MB
 and 915 MB. With nearly as many values as rows both take the same. So it is not time that sets the
 limit: 2^24 cells take up to 400 MB, and unlike the engine, this cannot spill to disk.
 """
