@@ -27,6 +27,7 @@ from shoal.core.release import People
 from shoal.foreground import _kernels as kernels_module
 from shoal.foreground import law as law_module
 from shoal.foreground import mining
+from shoal.foreground import shapes as shapes_module
 from shoal.foreground._kernels import weigh_each
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.additive_problem import AdditiveProblem
@@ -131,10 +132,13 @@ def shapes_of(drawn, n_classes=4):
     return Shapes.of_buckets(bucket, which, np.ones_like(which), carrying, n_classes)
 
 
+@pytest.mark.parametrize("most_keys", [2**62, 0])
 @USUAL
 @given(drawn=buckets_of_classes())
-def test_buckets_share_a_shape_where_classes_and_carriers_agree(drawn):
-    shapes, of_bucket = shapes_of(drawn)
+def test_buckets_share_a_shape_where_classes_and_carriers_agree(most_keys, drawn):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shapes_module, "_MOST_KEYS", most_keys)
+        shapes, of_bucket = shapes_of(drawn)
     assert shapes.n_shapes == len({(tuple(rows), n) for rows, n in drawn})
     for place, (rows, n) in enumerate(drawn):
         shape = of_bucket[place]

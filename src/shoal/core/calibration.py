@@ -30,7 +30,7 @@ _NORMAL_QUANTILE = 1.959963984540054
 """The two-sided 95 % quantile."""
 _TAIL = 0.025
 
-UNITS_TO_COMPARE = 600
+UNITS_TO_COMPARE = 60
 """Units of work (`shoal.core.budget`) per person and value for comparing beliefs with the truth,
 without the law of the table."""
 

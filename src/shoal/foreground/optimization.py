@@ -44,7 +44,7 @@ _ENOUGH = 1e-4
 """The fraction of the promised descent that a step must achieve."""
 _MAX_HALVINGS = 40
 _MOST_PARAMETERS = 400
-_MOST_PRODUCTS = 50_000_000
+_MOST_PRODUCTS, _MOST_PRODUCTS_EACH = 50_000_000, 60
 _STEPS_SAVED = 400
 """The matrix may cost about as much as this many passes over the rows."""
 
@@ -130,7 +130,7 @@ def is_worthwhile(shapes: Shapes, place: Codes, n_parameters: int) -> bool:
     if n_parameters > _MOST_PARAMETERS or n_parameters**3 > _STEPS_SAVED * place.size:
         return False
     width = np.minimum(np.diff(shapes.start) * place.shape[1], n_parameters).astype(np.float64)
-    return float((width**2).sum()) <= _MOST_PRODUCTS
+    return float((width**2).sum()) <= max(_MOST_PRODUCTS, _MOST_PRODUCTS_EACH * place.size)
 
 
 def information(shapes: Shapes, place: Codes, f: Floats, n_rows: Floats, size: int) -> Floats:

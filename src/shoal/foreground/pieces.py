@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from shoal.core.budget import most_within
 
-# Units (`shoal.core.budget`), measured with the census of 4,000 to 100,000 people by Anatomy and
+# Units (`shoal.core.budget`), measured with the census of 4,000 to 200,000 people by Anatomy and
 # Mondrian (decision 0015): the cost of a value, that of comparing its beliefs with the truth
 # included, and of a set; and what either costs per entry of the release.
-_VALUE, _VALUE_PER_ENTRY = 30_000_000, 4800
-_SET, _SET_PER_ENTRY = 300_000, 20
+_VALUE, _VALUE_PER_ENTRY = 4_000_000, 450
+_SET, _SET_PER_ENTRY = 100_000, 5
 _MOST_SETS = 500
 """The most sets that are assumed before they are counted: with more columns, most are too rare."""
 
@@ -42,9 +42,9 @@ class Pieces:
         --------
         >>> Pieces(15, 127).within(6_000_000_000, 30_000, 7)
         Pieces(n_values=15, n_sets=127)
-        >>> Pieces(15, 127).within(3_000_000_000, 30_000, 7)
-        Pieces(n_values=15, n_sets=28)
-        >>> Pieces(15, 127).within(1_000_000_000, 30_000, 7)
+        >>> Pieces(15, 127).within(500_000_000, 30_000, 7)
+        Pieces(n_values=15, n_sets=63)
+        >>> Pieces(15, 127).within(100_000_000, 30_000, 7)
         Pieces(n_values=5, n_sets=7)
         """
         if not self.n_values:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import group
+
+_MOST_KEYS = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,7 @@ class Shapes:
     >>> shapes, of_bucket = Shapes.of_buckets(bucket, which, np.array([1, 1, 1, 1, 2]),
     ...                                       np.array([1, 1, 1]), 2)
     >>> shapes, of_bucket.tolist()
-    (Shapes(2 shapes of 3 buckets), [1, 1, 0])
+    (Shapes(2 shapes of 3 buckets), [0, 0, 1])
     """
 
     start: Codes
@@ -154,6 +157,20 @@ class Composition:
 
 def _number_alike(each: Shapes) -> tuple[Codes, Codes]:
     """Number buckets so that those with the same entries and carriers have the same number."""
+    most_of = np.zeros(int(each.which.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(most_of, each.which, each.count)
+    digits = [*(most_of + 1).tolist(), int(each.n_carrying.max(initial=0)) + 1]
+    n_keys = prod(digits)
+    if n_keys <= _MOST_KEYS and each.n_shapes:
+        # The rows of each class are the digits of a number.
+        place = np.cumprod([1, *digits[:-1]])
+        key = np.add.reduceat(each.count * place[each.which], each.start[:-1])
+        return group([key + each.n_carrying * place[-1]], [n_keys], each.n_shapes)
+    return _number_alike_by_rank(each)
+
+
+def _number_alike_by_rank(each: Shapes) -> tuple[Codes, Codes]:
+    """Do the same for many classes, one entry of all buckets after another."""
     length = np.diff(each.start)
     most = [int(numbers.max(initial=0)) + 1 for numbers in (each.n_carrying, length)]
     first, number = group([each.n_carrying, length], most, each.n_shapes)

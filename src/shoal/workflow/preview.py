@@ -382,7 +382,7 @@ def estimate(n_rows: int, n_columns: int, method: str | Method) -> Estimate:
 _ATTACK_SECONDS = {
     "background": (0.05, 1e-5),
     "belief": (0.1, 1e-5),
-    "foreground": (2.5, 2.1e-3),
+    "foreground": (0.6, 7e-5),
     "homogeneity": (0.01, 4e-7),
     "linkage": (0.01, 2.5e-6),
     "membership": (0.2, 2.3e-5),
