@@ -66,11 +66,9 @@ _EVERY, _OFTEN, _SLOW, _SMALL = 8, 64, 5e-3, 0.1
 """Newton's steps are tried every 8 steps, and later every 64, once probabilities change by no more
 than the third, relatively; smaller ones than this fraction of the mean count as that."""
 _SAME = 1e-10
-_LIMITS = np.array(
-    [TOLERANCE, _FARTHEST, _TINY, _LONGEST, FLOOR, _BOWL, _AS_PREDICTED, _SAME], dtype=np.float64
-)
-"""What the kernel has to know of these, in its order."""
-_ALL_LIMITS = np.array([*_LIMITS, _SLOW, _SMALL, _DISTINCT, *NEWTON[1:]])
+_CLIMB = (TOLERANCE, _FARTHEST, _TINY, _LONGEST, FLOOR, _BOWL, _AS_PREDICTED, _SAME)
+_LIMITS = np.array([*_CLIMB, _SLOW, _SMALL, _DISTINCT, *NEWTON[1:]])
+"""What the kernels have to know of these, in their order."""
 _INTERVALS = np.array([_EVERY, _OFTEN, _MAX_STEPS, NEWTON[0]], dtype=np.int64)
 _GOES_ON, _ARRIVED = -1, -2
 """A climb that has not ended, and one that ended at a known maximum."""
@@ -220,13 +218,11 @@ class _Search:
         mixed, n_classes = self._mixed, len(self.settled)
         found, heights = np.empty((2, n_classes)), np.empty(4)
         n_steps = search_alone(
-            *mixed.arrays,
-            mixed.pure,
-            mixed.constant,
+            *(*mixed.arrays, mixed.pure, mixed.constant),
             self.likelihood.n_rows.astype(np.float64),
             self.is_free.astype(np.uint8),
             self.settled,
-            _ALL_LIMITS,
+            _LIMITS,
             _INTERVALS,
             np.ascontiguousarray(points),
             found,
@@ -258,8 +254,7 @@ class _Search:
         )
 
     def _n_at_bound(self, f: Floats) -> int:
-        is_at_bound = (f <= 1e-8) | (1 - f <= 1e-8)
-        return int(np.count_nonzero(is_at_bound & self.is_free))
+        return int(np.count_nonzero(((f <= 1e-8) | (1 - f <= 1e-8)) & self.is_free))
 
     def climb(self, points: Floats) -> None:
         """Climb from some points, and keep the maxima that are new."""
@@ -299,10 +294,9 @@ class _Search:
         return any(np.abs(f - one.f).max() <= _DISTINCT for one in self.maxima)
 
     def _ends_above(self, f: Floats, height: float) -> tuple[bool, list[Floats]]:
-        """Climb from points next to a given one.
+        """Climb from points next to a given one; return whether some climb ended higher.
 
-        Returns whether some climb ended higher, so that the point is not a maximum, and the higher
-        ends that are not known yet.
+        Then the point is not a maximum. Also returns the higher ends that are not known yet.
         """
         free = np.flatnonzero(self.is_free)
         rate = float(np.mean(f[free]))
