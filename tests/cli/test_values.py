@@ -153,3 +153,31 @@ def test_other_delimiters_are_found(run, write_csv, roles, delimiter):
     source.write_text(source.read_text().replace(",", delimiter))
     options = ("-m", "mondrian", "-p", "k=2", "--out", "r")
     assert run("anonymize", source, *roles, *options).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("levels", "n_bounds"),
+    [("quantiles:4", 3), ("intervals:1200,1400", 2), ("{ quantiles = 3, k = 15 }", 2)],
+)
+def test_levels_are_given_as_options(levels, n_bounds, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{20 + i % 5},{1000 + 10 * i}" for i in range(60)]
+    Path("people.csv").write_text("age,income\n" + "\n".join(rows) + "\n")
+    options = ("--quasi", "age", "--sensitive", "income", "--levels", f"income={levels}")
+    result = run("anonymize", "people.csv", *options, "-m", "anatomy", "-p", "ell=2",
+                 "--out", "release")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert len(manifest["levels"]["income"]["intervals"]) == n_bounds
+
+
+def test_every_value_counts_if_an_option_says_so(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{20 + i % 5},{1000 + 10 * i}" for i in range(150)]
+    Path("people.csv").write_text("age,income\n" + "\n".join(rows) + "\n")
+    options = ("--quasi", "age", "--sensitive", "income", "--levels", "income=values")
+    result = run("anonymize", "people.csv", *options, "-m", "anatomy", "-p", "ell=2",
+                 "--out", "release")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert not manifest.get("levels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,7 @@ from shoal.cli.options import (
     read_parameters,
     read_private,
     read_type,
+    read_value,
     source_argument,
     stated_source,
     update_section,
@@ -93,6 +95,16 @@ def _register_anonymize(app: typer.Typer) -> None:
         ] = None,
         type: Types = None,  # noqa: A002 - the name of the option
         hierarchy: Hierarchies = None,
+        levels: Annotated[
+            ColumnNames,
+            _of_columns(
+                "Levels at which a sensitive column is protected and attacked: "
+                "income=quantiles:20, income=intervals:0,10000,20000, job=node_level:1, or "
+                "income=values for every value. Repeat the option for several columns. Default: "
+                "drafted for a column of more than 100 values.",
+                "column=levels",
+            ),
+        ] = None,
         key: Key = None,
         person: Annotated[
             str | None,
@@ -157,6 +169,7 @@ def _register_anonymize(app: typer.Typer) -> None:
             },
             "types": {column: read_type(text) for column, text in read_pairs(type, "--type")},
             "hierarchies": read_hierarchies(hierarchy),
+            "levels": read_levels(levels),
             "release": {
                 "folder": None if out is None else str(out.absolute()),
                 "format": format,
@@ -252,3 +265,26 @@ def _register_compare(app: typer.Typer) -> None:
         output.line(f"The tables and the picture: {folder}")
         if found.configuration is not None:
             output.line(f"The configuration of {found.recommended}: {written}")
+
+
+def read_levels(given: Sequence[str] | None) -> dict[str, object]:
+    """Read the levels of columns, each given as `column=kind:value`, an inline table, or `values`.
+
+    Examples
+    --------
+    >>> read_levels(["income=quantiles:20", "job=node_level:2"])
+    {'income': {'quantiles': 20}, 'job': {'node_level': 2}}
+    >>> read_levels(["income=intervals:0,10000", "age={ quantiles = 5, k = 20 }", "sex=values"])
+    {'income': {'intervals': [0, 10000]}, 'age': {'quantiles': 5, 'k': 20}, 'sex': 'values'}
+    """
+    return {column: _read_level(text) for column, text in read_pairs(given, "--levels")}
+
+
+def _read_level(text: str) -> object:
+    if text.startswith("{"):
+        return read_value(text)
+    kind, _, rest = text.partition(":")
+    if not rest:
+        return text
+    values = [read_value(entry) for entry in read_columns([rest])]
+    return {kind: values if kind == "intervals" or len(values) > 1 else values[0]}

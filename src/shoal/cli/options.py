@@ -326,7 +326,7 @@ def read_parameters(given: Sequence[str] | None, option: str = "-p") -> dict[str
     """
     parameters: dict[str, list[object]] = {}
     for name, text in read_pairs(given, option):
-        parameters.setdefault(name, []).append(_value(text))
+        parameters.setdefault(name, []).append(read_value(text))
     return {name: values[0] if len(values) == 1 else values for name, values in parameters.items()}
 
 
@@ -356,14 +356,14 @@ def read_hierarchy(text: str) -> str | dict[str, Any]:
     ({'width': 5}, {'prefix': [5, 3]}, {'flat': True})
     """
     if text.startswith("{"):
-        inline = _value(text)
+        inline = read_value(text)
         if isinstance(inline, dict):
             return inline
     kind, _, rest = text.partition(":")
     if kind == "flat" and not rest:
         return {"flat": True}
     if kind in _RULES and rest:
-        values = [_value(entry) for entry in read_columns([rest])]
+        values = [read_value(entry) for entry in read_columns([rest])]
         is_single = kind in ("width", "quantiles")
         return {kind: values[0] if is_single and len(values) == 1 else values}
     # Relative to the current folder, not to a configuration.
@@ -409,7 +409,8 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _value(text: str) -> object:
+def read_value(text: str) -> object:
+    """Read a value as in TOML; anything else is text."""
     from shoal.core.documents import parse_toml  # noqa: PLC0415 - help needs none
 
     try:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shoal.core.documents import toml_comment, toml_inline, toml_key, toml_text
 from shoal.core.domain import ColumnType
+from shoal.hierarchies.levels import DRAFTED_QUANTILES, MOST_VALUES
 from shoal.workflow.profile_columns import ColumnProfile, percent
 from shoal.workflow.recognition import Kind
 
@@ -29,6 +30,7 @@ def draft(
         _columns(columns),
         _types(columns),
         _hierarchies(columns),
+        _levels(columns),
         _METHOD,
     ]
     return "\n".join("\n".join(section) + "\n" for section in sections)
@@ -196,6 +198,27 @@ def _hierarchies(columns: Sequence[ColumnProfile]) -> list[str]:
         elif column.type is ColumnType.CATEGORICAL and column.n_distinct > 2:
             path = toml_text(f"hierarchies/{_file_name(column.name)}.csv")
             lines.append(f"# {toml_key(column.name)} = {path}  # value;parent;...;*")
+    return lines
+
+
+def _levels(columns: Sequence[ColumnProfile]) -> list[str]:
+    lines = [
+        "[levels]",
+        f"# If a sensitive column has more than {MOST_VALUES} values, say at which levels it is",
+        "# protected and attacked; what is published stays exact. Without a line, levels are drawn",
+        "# from the table. Keep the lines of sensitive columns only.",
+    ]
+    for column in columns:
+        if column.identity is not None or column.n_distinct <= MOST_VALUES:
+            continue
+        name = toml_key(column.name)
+        if column.type is not None and column.type.is_numeric:
+            levels = f"{{ quantiles = {DRAFTED_QUANTILES} }}"
+            remark = "intervals of about equally many people, or { intervals = [...] }"
+        else:
+            levels = "{ node_level = 1 }"
+            remark = "the nodes above the values of its hierarchy, which it needs"
+        lines.append(f"# {name} = {levels}  # {column.n_distinct} values; {remark}")
     return lines
 
 

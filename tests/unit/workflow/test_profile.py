@@ -299,13 +299,30 @@ def test_a_draft_that_is_decided_can_be_read(tmp_path):
     decided = text.replace("\n    # ", "\n    ").replace("# key = ", "key = ")
     disease = re.search(r'\n    "disease",[^\n]*', decided).group()
     decided = decided.replace(disease, "").replace("sensitive = [", 'sensitive = ["disease"', 1)
-    decided = re.sub(r"\n# (\w+ = \{)", r"\n\1", decided)
+    before, heading, after = decided.partition("[levels]")
+    decided = re.sub(r"\n# (\w+ = \{)", r"\n\1", before) + heading + after
     configuration = load(written(tmp_path / "shoal.toml", decided))
     table = read(configuration.source, configuration.schema())
     kinds = {column: h.kind for column, h in table.schema.hierarchies.items()}
     assert kinds == {"age": "intervals", "zip": "prefix", "born": "dates", "weight": "intervals"}
     assert all(tree.height > 1 for tree in table.trees.values())
     assert table.schema.key == "person_no"
+
+
+def test_a_draft_offers_levels_for_columns_of_many_values(tmp_path):
+    lines = [f"{'ab'[i % 2]},{1000 + 7 * i},place {i % 150}" for i in range(300)]
+    path = written(tmp_path / "people.csv", "sex,income,town\n" + "\n".join(lines) + "\n")
+    text = profile(path).draft(tmp_path)
+    levels = re.search(r"\[levels\]\n(.*?)\n\n", text, re.DOTALL).group(1).splitlines()
+    drafted = [line.lstrip("# ").split("  #")[0] for line in levels if "= {" in line]
+    assert drafted == ["income = { quantiles = 20 }", "town = { node_level = 1 }"]
+    decided = re.sub(r"quasi = \[.*?\n\]", 'quasi = ["sex", "town"]', text, flags=re.DOTALL)
+    decided = decided.replace("sensitive = [", 'sensitive = ["income"', 1)
+    decided = decided.replace("# income = { quantiles", "income = { quantiles")
+    configuration = load(written(tmp_path / "shoal.toml", decided))
+    table = read(configuration.source, configuration.schema())
+    (level,) = table.levels
+    assert (level.column, level.is_drafted, len(level.bounds)) == ("income", False, 19)
 
 
 def test_a_draft_judges_and_bounds_how_frequent_a_value_is_in_a_bucket():
