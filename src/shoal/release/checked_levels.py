@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,8 +19,10 @@ from shoal.core.errors import DataError
 from shoal.core.levelled import published_at_levels
 from shoal.core.levels import Level, LevelDomain, unfit_error
 from shoal.core.release import Published
+from shoal.core.schema import Schema
 from shoal.core.tree import Tree
 from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.levels import levels_of_table
 
 Hierarchies = Callable[[str], Hierarchy | None]
 """Returns the published hierarchy of a column."""
@@ -71,6 +74,30 @@ def tree_above(level: Level, domain: Domain, hierarchies: Hierarchies) -> Tree:
     paths = {path[level.node_level :] for path in _paths(level, hierarchies)}
     known = [path for path in sorted(paths, key=str) if path[0] is not None]
     return Hierarchy.from_rows(known, column=level.column).over(domain)
+
+
+def file_at_levels(
+    published: Published, schema: Schema, hierarchy: Hierarchy | None
+) -> tuple[Published, Tree | None]:
+    """Return the counts of a file with its sensitive column at declared levels, and the hierarchy.
+
+    The file states no levels of its own; quantiles are taken from its values.
+    """
+    buckets = published.buckets
+    if buckets is None:
+        return published, None
+    domain = buckets.domain
+    tree = None if hierarchy is None else hierarchy.over(domain)
+    if domain.column not in schema.levels:
+        return published, tree
+    trees = {} if tree is None else {domain.column: tree}
+    levels = levels_of_table(schema, {domain.column: domain}, lambda _: buckets.totals, trees)
+    stated = replace(published, manifest=replace(published.manifest, levels=levels))
+    found = checked_at_levels(stated, lambda _: hierarchy)
+    if not levels or levels[0].node_level is None or found.buckets is None:
+        # A hierarchy over values says nothing about intervals.
+        return found, None if levels else tree
+    return found, tree_above(levels[0], found.buckets.domain, lambda _: hierarchy)
 
 
 def _paths(level: Level, hierarchies: Hierarchies) -> list[tuple[str | None, ...]]:

@@ -51,6 +51,8 @@ class Claims:
     hierarchy: str | Mapping[str, object] | None = None
     # The sensitive values from lowest to highest.
     order: tuple[str, ...] = ()
+    # The levels at which the sensitive column counts, as in `shoal.Schema`.
+    levels: Mapping[str, object] | None = None
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -125,6 +127,7 @@ class Claims:
             guarantees=guarantees,
             hierarchy=self._hierarchy(),
             order=self.order or None,
+            levels=self.levels,
             memory=memory,
             max_work=max_work,
         )

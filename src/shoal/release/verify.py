@@ -28,7 +28,7 @@ from shoal.engines.limits import engine_memory
 from shoal.engines.sql.domains import infer_type, text_array, texts_of
 from shoal.engines.sql.published_files import PublishedFiles
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.release.checked_levels import checked_at_levels, tree_above
+from shoal.release.checked_levels import checked_at_levels, file_at_levels, tree_above
 from shoal.release.content_faults import content_faults
 from shoal.release.faults import file_faults, form_faults, manifest_faults, written_faults
 from shoal.release.opened import Release, open_release, path_of, read_manifest
@@ -278,6 +278,7 @@ def verify_file(
     guarantees: Sequence[Guarantee],
     hierarchy: Hierarchy | None = None,
     order: Sequence[str] | None = None,
+    levels: Mapping[str, object] | None = None,
     memory: str | None = None,
     max_work: int = DEFAULT_MAX_WORK,
 ) -> Verification:
@@ -287,13 +288,14 @@ def verify_file(
     rows with equal quasi-identifiers are a bucket. A frame of usual size is counted without an
     engine. Guarantees have their plain meaning here: one about protected values that the file
     does not hold is true of it. Hierarchical t-closeness needs the `hierarchy` of the sensitive
-    column; ordered t-closeness needs the `order` of its values unless they are numbers or dates. A
-    guarantee whose check would exceed `max_work` operations, over all guarantees, is *not checked*.
+    column; ordered t-closeness needs the `order` of its values unless they are numbers or dates.
+    With `levels`, as in `shoal.Schema`, guarantees count levels of the sensitive column in place of
+    values. A guarantee whose check would exceed `max_work` operations in all is *not checked*.
     """
     # The schema checks that there are quasi-identifiers, that no column is named twice and that
     # the order is sound.
     types = {} if order is None or sensitive is None else {sensitive: order}
-    schema = Schema(quasi=quasi, sensitive=sensitive, types=types)
+    schema = Schema(quasi=quasi, sensitive=sensitive, types=types, levels=levels)
     if not schema.quasi or not guarantees:
         raise ParameterError(
             "A file is checked for guarantees about quasi-identifiers; "
@@ -366,9 +368,7 @@ def _judge_file(
 ) -> Verification:
     if published.lines.n_rows == 0:
         raise DataError("The file has no rows.")
-    tree = None
-    if hierarchy is not None and published.buckets is not None:
-        tree = hierarchy.over(published.buckets.domain)
+    published, tree = file_at_levels(published, schema, hierarchy)
     found = _judge(published, guarantees, tree, {}, Work(max_work))
     return replace(found, unread=tuple(name for name in columns if name not in schema.coded))
 

@@ -10,11 +10,13 @@ import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shoal.core.adversary_guarantees import MatchingDiversity, SlicedDiversity
 from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.cells import group
 from shoal.core.display import Section
 from shoal.core.findings import Findings, Risk
 from shoal.core.guarantees import DistinctDiversity, Guarantee
@@ -22,6 +24,7 @@ from shoal.core.progress import DEFAULT_MAX_WORK, Work
 from shoal.intersection.beliefs import JointBeliefs, believe_jointly
 from shoal.intersection.worlds import JointWorlds, Partition
 from shoal.locating.random_worlds import Claim, claims_of, limit_text
+from shoal.release.checked_levels import place_values
 from shoal.release.opened import Release, opened
 from shoal.workflow.joint_people import (
     common_sensitive,
@@ -85,6 +88,10 @@ class _Column:
     release_of: tuple[int, ...]
     # The number of releases that contain the people of each cell.
     n_inside: Codes
+    # The levels at which the first release protects the column, and that of each value; without
+    # any, the values themselves.
+    levels: tuple[str | None, ...]
+    level_of: Codes
 
     @classmethod
     def of(cls, name: str, releases: Sequence[Release], found: Sequence[Codes]) -> _Column:
@@ -100,7 +107,46 @@ class _Column:
         inside = np.column_stack([places[:, 0] > 0 for places in found]).sum(axis=1)
         n_inside = np.zeros(len(worlds.counts), dtype=np.int64)
         n_inside[cell] = inside
-        return cls(name, tuple(labels), worlds, tuple(release_of), n_inside)
+        texts = tuple(labels)
+        label_of = _level_of_text(name, releases)
+        counted = [label_of.get(text, text) for text in texts]
+        levels = {one: number for number, one in enumerate(dict.fromkeys(counted))}
+        level_of = np.array([levels[one] for one in counted], dtype=np.int64)
+        return cls(name, texts, worlds, tuple(release_of), n_inside, tuple(levels), level_of)
+
+    @cached_property
+    def suspicion(self) -> tuple[Codes, Codes, Codes]:
+        """A level for a cell: the cell and the level of each, and that of every variable."""
+        worlds = self.worlds
+        own = [worlds.cell, self.level_of[worlds.value]]
+        first, number = group(own, [len(worlds.counts), len(self.levels)], len(worlds.cell))
+        return own[0][first], own[1][first], number
+
+    def by_level(self, beliefs: Floats) -> Floats:
+        """Add up the beliefs in the values of a level; one belief per suspicion."""
+        cell, _, number = self.suspicion
+        return np.bincount(number, beliefs, len(cell)).astype(np.float64)
+
+    def n_left(self, believed: JointBeliefs) -> Codes:
+        """Return for each cell the number of possible levels."""
+        cell, _, number = self.suspicion
+        is_left = np.bincount(number, believed.high > 0, len(cell)) > 0
+        return np.bincount(cell[is_left], minlength=len(self.worlds.counts)).astype(np.int64)
+
+    def is_certain(self, believed: JointBeliefs) -> Flags:
+        """Return whether the people of each cell have the same level in every world."""
+        is_single = (self.n_left(believed) == 1) & ~believed.is_contradicted
+        has_levels = len(self.levels) < len(self.texts)
+        return believed.is_certain | is_single if has_levels else believed.is_certain
+
+    def n_shown(self, partition: int) -> Codes:
+        """Return for each cell how many levels a partition shows in its place; 0 without one."""
+        shown = self.worlds.partitions[partition]
+        level, sizes = self.level_of[shown.value], [len(shown.sizes), len(self.levels)]
+        first, _ = group([shown.place, level], sizes, len(level))
+        n_levels = np.bincount(shown.place[first], minlength=len(shown.sizes))
+        place = self.worlds.places[:, partition]
+        return np.where(place >= 0, n_levels[np.maximum(place, 0)], 0).astype(np.int64)
 
     def alone(self, partition: int) -> Floats:
         """Return for each variable the share of the value that one partition gives by itself."""
@@ -109,6 +155,21 @@ class _Column:
         entry = worlds.sums[partition]
         sizes = shown.sizes[np.maximum(place, 0)]
         return np.where(entry >= 0, shown.count[entry] / sizes, 0.0)
+
+
+def _level_of_text(name: str, releases: Sequence[Release]) -> dict[str | None, str | None]:
+    """Return the level of every published value; empty if the first release has no levels."""
+    level = next((one for one in releases[0].manifest.levels if one.column == name), None)
+    if level is None:
+        return {}
+    found: dict[str | None, str | None] = {}
+    for release in releases:
+        domain = next(one for one in release.published.sensitive if one.column == name)
+        levels = place_values(level, domain, releases[0].hierarchy)
+        labels = levels.labels()
+        places = zip(domain.labels(), levels.level_of.tolist(), strict=True)
+        found |= {text: labels[place] for text, place in places}
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +188,12 @@ class _Judgement:
 def _attack_column(
     column: _Column, releases: Sequence[Release], work: Work, *, is_only: bool
 ) -> Findings:
-    guarantees = releases[0].manifest.guarantees
+    guarantees, stated = releases[0].manifest.guarantees, releases[0].manifest.levels
     believed = believe_jointly(column.worlds, work)
-    belief = _or_alone(column, believed)
+    belief = column.by_level(_or_alone(column, believed))
     claims = claims_of(guarantees, None)
     n_parts = len(column.worlds.partitions)
-    alone = [column.alone(which) for which in range(n_parts)]
+    alone = [column.by_level(column.alone(which)) for which in range(n_parts)]
     judged = _judge(column, belief, claims, alone)
     too_few = _too_few(column, believed, _least_values(guarantees))
     breached = judged.is_learned | too_few
@@ -142,7 +203,7 @@ def _attack_column(
         over_alone |= _judge(column, share, claims, []).is_over
     counts = column.worlds.counts
     n_open = int(counts[~believed.is_exact & ~believed.is_contradicted].sum())
-    n_certain = int(counts[believed.is_certain].sum())
+    n_certain = int(counts[column.is_certain(believed)].sum())
     return Findings(
         attack="intersection" if is_only else f"intersection: {column.name}",
         knows=_KNOWS + _KNOWS_SLICED * any(one.manifest.slices for one in releases),
@@ -167,6 +228,7 @@ def _attack_column(
         sections=(_by_values_left(column, believed, judged),),
         risks=(Risk.LINKABILITY, Risk.INFERENCE),
         cut_short=_cut_short(n_open, int(counts[believed.is_contradicted].sum())),
+        levels=next((one.words for one in stated if one.column == column.name), ""),
         figure=f"{int(counts[breached].sum())} of {int(counts.sum())} people at risk, "
         f"{'at least ' if n_open else ''}{n_certain} certain",
     )
@@ -186,17 +248,20 @@ def _or_alone(column: _Column, believed: JointBeliefs) -> Floats:
 def _judge(
     column: _Column, belief: Floats, claims: Sequence[Claim], alone: Sequence[Floats]
 ) -> _Judgement:
-    """Compare every protected value with its bound; keep the worst one per cell."""
-    worlds = column.worlds
-    n_cells = len(worlds.counts)
+    """Compare every protected value with its bound; keep the worst one per cell.
+
+    `belief`, and what each release gives `alone`, have one entry per suspicion of the column.
+    """
+    cell_of, level_of, _ = column.suspicion
+    n_cells = len(column.worlds.counts)
     value = np.full(n_cells, -1, dtype=np.int64)
     posterior = np.zeros(n_cells)
     is_over, is_learned = np.zeros(n_cells, dtype=bool), np.zeros(n_cells, dtype=bool)
     largest_alone = np.max([np.zeros(len(belief)), *alone], axis=0)
     for claim in claims:
-        protected = np.array([not claim.values or text in claim.values for text in column.texts])
-        chosen = np.flatnonzero(protected[worlds.value])
-        cell, own, known = worlds.cell[chosen], belief[chosen], largest_alone[chosen]
+        protected = np.array([not claim.values or one in claim.values for one in column.levels])
+        chosen = np.flatnonzero(protected[level_of])
+        cell, own, known = cell_of[chosen], belief[chosen], largest_alone[chosen]
         if claim.is_joint:
             # The protected values count as one; each release alone bounds their sum.
             own = np.bincount(cell, own, n_cells).astype(np.float64)[cell]
@@ -208,7 +273,7 @@ def _judge(
         is_learned[cell[over & (own > known * _TIE)]] = True
         np.maximum.at(posterior, cell, own)
         best = own >= posterior[cell]
-        value[cell[best]] = worlds.value[chosen[best]]
+        value[cell[best]] = level_of[chosen[best]]
     return _Judgement(value, posterior, is_over, is_learned)
 
 
@@ -224,20 +289,18 @@ def _least_values(guarantees: Sequence[Guarantee]) -> int:
 
 def _too_few(column: _Column, believed: JointBeliefs, least: int) -> Flags:
     """Mark the cells that keep fewer values than allowed, and than each release leaves them."""
-    worlds = column.worlds
-    too_few = believed.n_left < least
-    for which, partition in enumerate(worlds.partitions):
-        place = worlds.places[:, which]
-        n_values = np.diff(partition.starts)[np.maximum(place, 0)]
-        too_few &= (place < 0) | (believed.n_left < n_values)
+    left = column.n_left(believed)
+    too_few = left < least
+    for which in range(len(column.worlds.partitions)):
+        n_shown = column.n_shown(which)
+        too_few &= (n_shown == 0) | (left < n_shown)
     return too_few
 
 
 def _certain_alone(column: _Column) -> Flags:
     certain = np.zeros(len(column.worlds.counts), dtype=bool)
-    for which, partition in enumerate(column.worlds.partitions):
-        place = column.worlds.places[:, which]
-        certain |= (place >= 0) & (np.diff(partition.starts)[np.maximum(place, 0)] == 1)
+    for which in range(len(column.worlds.partitions)):
+        certain |= column.n_shown(which) == 1
     return certain
 
 
@@ -249,9 +312,9 @@ def _limit(claims: Sequence[Claim], guarantees: Sequence[Guarantee]) -> str:
 
 
 def _codes(column: _Column, release: Release, value: Codes) -> Codes:
-    """Return values by the codes of a release; -1 for those that it does not have."""
-    domain = next(one for one in release.published.sensitive if one.column == column.name)
-    own = domain.codes_of(list(column.texts))
+    """Return levels by the codes of a release; -1 for those that it does not have."""
+    domain = next(one for one in release.levelled.sensitive if one.column == column.name)
+    own = domain.codes_of(list(column.levels))
     return np.where(value >= 0, own[value], -1)
 
 
@@ -284,7 +347,7 @@ def _cut_short(n_open: int, n_contradicted: int) -> str:
 
 def _by_values_left(column: _Column, believed: JointBeliefs, judged: _Judgement) -> Section:
     is_live = ~believed.is_contradicted
-    left = np.minimum(believed.n_left, _MOST_LEFT)
+    left = np.minimum(column.n_left(believed), _MOST_LEFT)
     counts = column.worlds.counts
     rows = []
     for number in np.unique(left[is_live]).tolist():

@@ -216,6 +216,27 @@ def test_ordered_and_hierarchical_distances_on_files_of_other_tools(tmp_path: Pa
     assert found.holds
 
 
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_levels_of_a_file_count_in_the_place_of_its_values(tmp_path: Path, as_frame: bool) -> None:
+    rows = [("a", 1000), ("a", 1001), ("a", 1002), ("b", 1000), ("b", 2500), ("b", 3900)]
+    path = tmp_path / "theirs.csv"
+    path.write_text("zip,salary\n" + "".join(f"{place},{pay}\n" for place, pay in rows))
+    source = {"zip": [one for one, _ in rows], "salary": [one for _, one in rows]}
+    given = source if as_frame else path
+    asked = {"quasi": ["zip"], "sensitive": "salary", "guarantees": [DistinctDiversity(ell=3)]}
+    assert verify_file(given, **asked).holds
+    found = verify_file(given, **asked, levels={"salary": {"intervals": [2000, 3000]}})
+    assert (found.holds, found.verdicts[0].n_failing) == (False, 1)
+    found = verify_file(given, **asked, levels={"salary": {"quantiles": 2, "k": 2}})
+    assert found.verdicts[0].n_failing == 2
+    paths = {(str(pay), f"about {pay // 1000}", "*") for _, pay in rows}
+    tree = shoal.Hierarchy.from_rows(sorted(paths))
+    found = verify_file(given, **asked, levels={"salary": {"node_level": 1}}, hierarchy=tree)
+    assert found.verdicts[0].n_failing == 1
+    with pytest.raises(shoal.errors.SchemaError, match="not sensitive"):
+        verify_file(given, **asked, levels={"zip": {"intervals": [1]}})
+
+
 def test_a_column_that_the_file_lacks_is_named(tmp_path: Path) -> None:
     path = tmp_path / "theirs.csv"
     path.write_text(OTHER_TOOLS)

@@ -311,3 +311,43 @@ def test_findings_are_plain_json(folders):
     stated = json.loads(json.dumps(found.to_dict()))
     assert stated["figures"]["people certain"] == found.headline["people certain"]
     assert not found.sections[0].holds_values
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_count_in_the_place_of_values(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    columns = {
+        "no": [f"p{row}" for row in range(60)],
+        "age": rng.integers(20, 40, 60).tolist(),
+        "pay": (1000 + 100 * rng.integers(0, 40, 60)).tolist(),
+    }
+    bounds = [2000, 3000, 4000]
+    releases = []
+    for number in (1, 2):
+        schema = shoal.Schema(
+            quasi="age", sensitive="pay", key="no", levels={"pay": {"intervals": bounds}}
+        )
+        made = shoal.anonymize(shoal.read(columns, schema), shoal.Anatomy(ell=2), seed=number)
+        releases.append(shoal.open_release(made.write(tmp_path / f"{number}")))
+    found = intersect(releases[0].folder, releases[1].folder)
+    assert found.levels == "pay at 4 levels"
+    placed = job.join_placements(releases[0].files.engine, releases)
+    column = job._Column.of("pay", releases, placed)
+    believed = job.believe_jointly(column.worlds, job.Work())
+    # The plain way: add up what is believed of the numbers of an interval.
+    n_cells = len(column.worlds.counts)
+    sums, left = [{} for _ in range(n_cells)], [set() for _ in range(n_cells)]
+    for which, cell in enumerate(column.worlds.cell.tolist()):
+        pay = int(column.texts[column.worlds.value[which]])
+        level = sum(pay >= bound for bound in bounds)
+        sums[cell][level] = sums[cell].get(level, 0.0) + float(believed.belief[which])
+        if believed.high[which]:
+            left[cell].add(level)
+    assert found.posterior == pytest.approx([max(one.values()) for one in sums])
+    assert column.n_left(believed).tolist() == [len(one) for one in left]
+    is_certain = np.array([len(one) == 1 for one in left])
+    assert found.headline["people certain"] == column.worlds.counts[is_certain].sum()
+    labels = ["below 2000", "2000-2999", "3000-3999", "4000 and above"]
+    texts = releases[0].levelled.sensitive_texts
+    for value, one in zip(found.value.tolist(), sums, strict=True):
+        assert one[labels.index(texts[value])] == pytest.approx(max(one.values()))
