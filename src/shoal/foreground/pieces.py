@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.core.budget import most_within
+from shoal.hierarchies.levels import MOST_VALUES
 
 # Units (`shoal.core.budget`), measured with the census of 4,000 to 200,000 people by Anatomy and
 # Mondrian (decision 0015): the cost of a value, that of comparing its beliefs with the truth
@@ -32,11 +33,15 @@ class Pieces:
 
     def cost(self, n_entries: int) -> int:
         """Return the units that they take on a release with so many entries."""
+        n_values = min(self.n_values, MOST_VALUES)
         by_set = self.n_sets * (_SET + _SET_PER_ENTRY * n_entries)
-        return self.n_values * (_VALUE + _VALUE_PER_ENTRY * n_entries + by_set)
+        return n_values * (_VALUE + _VALUE_PER_ENTRY * n_entries + by_set)
 
     def within(self, units: int, n_entries: int, n_columns: int) -> Pieces:
         """Return the first of these pieces that fit the budget; at least one value.
+
+        No budget pays for more than a hundred values: with so many, the rarest have too few people
+        for anybody to learn from. A column of more should have levels.
 
         Examples
         --------
@@ -50,8 +55,9 @@ class Pieces:
         if not self.n_values:
             return self
         least = min(n_columns, self.n_sets)
-        n_values = most_within(units, lambda n: Pieces(n, least).cost(n_entries), self.n_values)
-        if n_values < self.n_values:
+        most = min(self.n_values, MOST_VALUES)
+        n_values = most_within(units, lambda n: Pieces(n, least).cost(n_entries), most)
+        if n_values < most:
             return Pieces(n_values, least)
         n_sets = most_within(
             units, lambda n: Pieces(n_values, n).cost(n_entries), self.n_sets, least=least

@@ -38,6 +38,7 @@ from shoal.foreground.effects import Relation, relate
 from shoal.foreground.expectation_maximization import Target
 from shoal.foreground.law import log_odds
 from shoal.foreground.mining import Exposure, GlobalDistribution
+from shoal.hierarchies.levels import MOST_VALUES
 from shoal.injector.known import Knowledge
 from shoal.injector.nodes import codes_in
 from shoal.injector.resolving import Setting, resolve
@@ -105,7 +106,9 @@ def claimed(
             aims[tuple(codes.tolist())] = None
         else:
             rarest = codes[np.argsort(buckets.totals[codes], kind="stable")]
-            aims |= dict.fromkeys((code,) for code in rarest.tolist())
+            # Of very many values only the first are attacked: then the most frequent ones.
+            first = rarest if len(rarest) <= MOST_VALUES else rarest[::-1]
+            aims |= dict.fromkeys((code,) for code in first.tolist())
     return list(aims), bound
 
 

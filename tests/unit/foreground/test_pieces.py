@@ -42,6 +42,20 @@ def test_sets_are_bounded_by_the_most_frequent_values():
     assert counted[-1] > counted[0]
 
 
+def test_no_budget_pays_for_a_model_per_distinct_text():
+    texts = [f"job {n}" for n in range(150) for _ in range(n % 7 + 1)]
+    columns = {"sex": ["F", "M"] * (len(texts) // 2), "job": texts}
+    table = shoal.read(columns, shoal.Schema(quasi="sex", sensitive="job"))
+    made = shoal.anonymize(table, shoal.Anatomy(ell=2), seed=1)
+    (found,) = shoal.attack(made, Foreground(epsilon="0.1"), work=10**15)
+    assert found.cut_short == "100 of 150 values were attacked"
+    attack, published = Foreground(), made.levelled
+    aims, _ = attack.aims(published)
+    totals = [int(published.buckets.totals[code]) for (code,) in aims]
+    assert totals == sorted(totals, reverse=True)
+    assert attack.work_of(published, len(texts)) < 10**10
+
+
 @pytest.fixture(scope="module")
 def release():
     table = shoal.read(shoal.datasets.census(rows=600, seed=1))
