@@ -1,7 +1,8 @@
 """From a large CSV file to a sealed release, compared with the bare work in DuckDB.
 
 `shoal publish` is run as a user runs it: it reads, plans, places, verifies, attacks, writes, and
-verifies the written files once more. The bare work reads the file, counts the distinct cells and
+verifies the written files once more. Every attack that applies runs, with the work that it is
+allowed by default. The bare work reads the file, counts the distinct cells and
 writes the columns sorted: no tool that publishes a sorted table can do less.
 """
 
@@ -33,7 +34,8 @@ _METHODS: Mapping[str, Mapping[str, object]] = {
 }
 # The source, the release with its internal folder, and spilled data.
 _BYTES_A_ROW = 600
-_AIM_RATIO = 3
+# Three for anonymizing, and as much for all attacks; `stages.py` shows each by itself.
+_AIM_RATIO = 6
 _AIM_RATIO_ROWS = 10_000_000
 _AIM_GROWTH = 1.2
 _MEMORY = "4GB"

@@ -52,7 +52,7 @@ class Stages:
         cpu, wall = time.process_time(), time.perf_counter()
         if self._stage:
             self.lines.append((self._stage, cpu - self._cpu, wall - self._wall, _peak()))
-            print(*self._row(*self.lines[-1]), sep="\t", file=sys.stderr, flush=True)
+            print(*_row(*self.lines[-1]), sep="\t", file=sys.stderr, flush=True)
             if self._stage == self.profiled:
                 self.profile.disable()
         if _PEAK.exists():
@@ -63,14 +63,26 @@ class Stages:
             self.profile.enable()
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the lines as texts, with the sum at the end."""
+        """Yield the lines as texts, with the sums at the end."""
+        attacks = [line for line in self.lines if _is_of_attacks(line[0])]
         for line in self.lines:
-            yield self._row(*line)
-        _, cpu, wall, peak = zip(*self.lines, strict=True)
-        yield self._row("all", sum(cpu), sum(wall), max(peak))
+            yield _row(*line)
+        yield _row("all attacks", *_together(attacks))
+        yield _row("all others", *_together([line for line in self.lines if line not in attacks]))
+        yield _row("all", *_together(self.lines))
 
-    def _row(self, stage: str, cpu: float, wall: float, peak: float) -> tuple[str, str, str, str]:
-        return stage, f"{cpu:.1f}", f"{wall:.1f}", f"{peak:,.0f}"
+
+def _is_of_attacks(stage: str) -> bool:
+    return stage.startswith("attack: ") or stage == "write who is at risk"
+
+
+def _together(lines: list[tuple[str, float, float, float]]) -> tuple[float, float, float]:
+    _, cpu, wall, peak = zip(*lines, strict=True)
+    return sum(cpu), sum(wall), max(peak)
+
+
+def _row(stage: str, cpu: float, wall: float, peak: float) -> tuple[str, str, str, str]:
+    return stage, f"{cpu:.1f}", f"{wall:.1f}", f"{peak:,.0f}"
 
 
 def _peak() -> float:

@@ -146,8 +146,7 @@ def rewritten_digest(
     path = directory.path / f"{name}.{manifest.format}"
     try:
         order = _Order(files, name, manifest, meanings)
-        # Without sorting, the parts of a Parquet file would depend on the number of threads.
-        order.write(path, is_sorted=manifest.format == "csv" and order.is_kept())
+        order.write(path, is_sorted=order.is_staged and order.is_kept())
         return digest(path)
     finally:
         directory.remove()
@@ -170,12 +169,19 @@ class _Order:
         self._manifest, self._meanings = manifest, meanings
         self._keys: list[str] = []
         self._joins = ""
-        # A text file is parsed once. Of a staged table the engine also knows the number of lines,
-        # and joins it so that their order remains.
-        self._tables = ["again"]
-        files.engine.stage("again", f"SELECT * FROM ({files.queries[name]}) f")
+        self._tables: list[str] = []
+        self._source = f"({files.queries[name]}) f"
         held = files.columns(name)
-        if manifest.data_file(name).has_bucket:
+        has_bucket = manifest.data_file(name).has_bucket
+        # Sorting by a bucket first is as fast as comparing lines; and the parts of a Parquet file
+        # that is not sorted would depend on the number of threads.
+        self.is_staged = manifest.format == "csv" and not has_bucket
+        if self.is_staged:
+            # The text is then parsed only once. Of a staged table the engine also knows the number
+            # of lines, and joins it so that their order remains.
+            files.engine.stage("again", f"SELECT * FROM {self._source}")
+            self._source, self._tables = "again f", ["again"]
+        if has_bucket:
             self._keys.append(files.engine.cast(self._quoted(BUCKET), "BIGINT"))
         stated = {column.name: column for column in manifest.columns}
         coded = [one for one in held if one in stated and stated[one].role is not Role.INSENSITIVE]
@@ -187,7 +193,7 @@ class _Order:
         self._keys += [*texts, *map(self._quoted, carried)]
 
     def is_kept(self) -> bool:
-        """Return whether the lines of the file are in this order, each compared with the next."""
+        """Return whether staged lines are in this order, each compared with the one before."""
         terms = ", ".join(f"{key}, 'ASC NULLS LAST'" for key in self._keys)
         key = f"SELECT create_sort_key({terms}) AS k FROM {self._lines}"
         pairs = f"SELECT k, lag(k) OVER () AS before FROM ({key}) s"
@@ -200,14 +206,14 @@ class _Order:
         listed = ", ".join(map(self._quoted, columns))
         keys = ", ".join(f"{key} NULLS LAST" for key in self._keys)
         sorted_lines = f"{self._lines} ORDER BY {keys}"
-        query = f"SELECT {listed} FROM {'again f' if is_sorted else sorted_lines}"
+        query = f"SELECT {listed} FROM {self._source if is_sorted else sorted_lines}"
         engine.write(query, path, self._manifest.format)
         for table in self._tables:
             engine.drop(table)
 
     @property
     def _lines(self) -> str:
-        return f"again f{self._joins}"
+        return f"{self._source}{self._joins}"
 
     def _quoted(self, column: str) -> str:
         return f"f.{self._files.engine.quote(column)}"
@@ -219,7 +225,7 @@ class _Order:
             self._keys.append(text)
             return
         engine, table = self._files.engine, f"order_of_{place}"
-        found = engine.rows(f"SELECT DISTINCT {text} AS v FROM again f")
+        found = engine.rows(f"SELECT DISTINCT {text} AS v FROM {self._source}")
         texts = [one for one in texts_of(found["v"]) if one is not None]
         engine.push(
             table,
