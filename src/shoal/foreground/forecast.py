@@ -56,6 +56,18 @@ class Inside:
         """The number of rows of each bucket."""
         return np.bincount(self.bucket, self.count, self.n_buckets).astype(np.int64)
 
+    def by_look(self, n_looks: int) -> tuple[Counts, Floats]:
+        """Return the rows that look the same, and their carriers if a bucket's rows are alike.
+
+        Carriers have a row per aim.
+        """
+        rows = np.bincount(self.look, self.count, n_looks).astype(np.int64)
+        share = self.carrying / np.maximum(self.sizes, 1)
+        carriers = np.zeros((len(share), n_looks))
+        for own, one in zip(carriers, share, strict=True):
+            own[:] = np.bincount(self.look, self.count * one[self.bucket], n_looks)
+        return rows, carriers
+
     def take(self, chosen: Codes) -> Inside:
         """Return some of the buckets, in ascending order, numbered anew."""
         number = np.full(self.n_buckets, -1, dtype=np.int64)
@@ -155,8 +167,11 @@ class Forecast:
 
         `whole` are all buckets of the release.
         """
+        if not self.sets:
+            return self
+        rows, carriers = whole.by_look(len(self.sets[0].class_of_look))
         climbed = [
-            _climb(one, whole, chances, n_steps)
+            _climb(_Mixed.of(one, whole), _by_class(one, rows, carriers), chances, n_steps)
             for one, chances in zip(self.sets, self.chances, strict=True)
         ]
         return replace(self, chances=tuple(climbed))
@@ -211,6 +226,13 @@ class _Mixed:
     def aim_of_entry(self) -> Codes:
         return np.repeat(self.aim, np.diff(self.start))
 
+    @property
+    def even_share(self) -> Floats:
+        """For each entry, the share of carriers in its bucket."""
+        rows = np.add.reduceat(self.count, self.start[:-1])
+        share: Floats = np.repeat(self.n_carrying / rows, np.diff(self.start))
+        return share
+
     def shares(self, odds: Floats) -> Floats:
         """Return the belief about the rows of each entry, by the odds of each class and aim."""
         share, logs = np.empty(len(self.which)), np.empty(len(self.aim))
@@ -245,33 +267,32 @@ def _highest(bucket: Codes, share: Floats) -> tuple[Codes, Codes]:
     return bucket[place], place
 
 
-def _climb(one: AttributeSet, whole: Inside, chances: Floats, n_steps: int) -> Floats:
-    """Iterate the equations of one set for all aims, which are classes of their own."""
-    mixed = _Mixed.of(one, whole)
+def _by_class(one: AttributeSet, rows: Counts, carriers: Floats) -> tuple[Counts, Floats]:
+    """Return the rows of each class, and its carriers: a row per class, a column per aim."""
+    which, n_classes = one.class_of_look, one.n_classes
+    own = np.zeros((n_classes, len(carriers)))
+    for number, each in enumerate(carriers):
+        own[:, number] = np.bincount(which, each, n_classes)
+    return np.maximum(np.bincount(which, rows, n_classes).astype(np.int64), 1), own
+
+
+def _climb(mixed: _Mixed, alike: tuple[Counts, Floats], chances: Floats, n_steps: int) -> Floats:
+    """Iterate the equations of one set for all aims, which are classes of their own.
+
+    `alike` are the rows of each class, and its carriers if the rows of a bucket are alike.
+    """
     if not len(mixed.aim):
         return chances
-    n_classes, n_aims = chances.shape
-    rows, known = _certain(one, whole, mixed)
-    which = mixed.which * n_aims + mixed.aim_of_entry
+    (rows, known), (n_classes, n_aims) = alike, chances.shape
+    key = mixed.which * n_aims + mixed.aim_of_entry
+    # In mixed buckets rows are not alike.
+    own = mixed.count * mixed.even_share
+    known = known - np.bincount(key, own, n_classes * n_aims).reshape(n_classes, n_aims)
     once = np.ones((1, len(mixed.aim)), dtype=np.int64)
     expected, height, room = np.empty((1, n_classes * n_aims)), np.empty(1), mixed.room
     for _ in range(n_steps):
         odds = np.ascontiguousarray(odds_of(chances).reshape(1, -1))
-        expect(
-            mixed.start, which, mixed.count, mixed.n_carrying, once, odds, expected, height, *room
-        )
-        share = (expected.reshape(n_classes, n_aims) + known) / rows[:, np.newaxis]
-        chances = np.clip(share, _NEVER, 1 - _NEVER)
+        expect(mixed.start, key, mixed.count, mixed.n_carrying, once, odds, expected, height, *room)
+        found = (expected.reshape(n_classes, n_aims) + known) / rows[:, np.newaxis]
+        chances = np.clip(found, _NEVER, 1 - _NEVER)
     return chances
-
-
-def _certain(one: AttributeSet, whole: Inside, mixed: _Mixed) -> tuple[Counts, Floats]:
-    """Return the rows of each class, and its carriers by aim in all buckets that are not mixed."""
-    which, n_classes = one.class_of_look[whole.look].astype(np.int64), one.n_classes
-    rows = np.bincount(which, whole.count, n_classes).astype(np.int64)
-    # Elsewhere every row is believed by the share of its bucket.
-    share = whole.carrying / np.maximum(whole.sizes, 1)
-    share[mixed.aim, mixed.bucket] = 0.0
-    each = [np.bincount(which, whole.count * own[whole.bucket], n_classes) for own in share]
-    known: Floats = np.array(each, dtype=np.float64).reshape(len(each), n_classes).T
-    return np.maximum(rows, 1), known
