@@ -21,7 +21,8 @@ from shoal.core.attack import View
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
 from shoal.core.guarantees import AlphaK, FrequencyDiversity
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.grouping import column_shares as _column_shares

@@ -14,7 +14,8 @@ from shoal.attacks import Background
 from shoal.core.attack import View
 from shoal.core.cells import Buckets, Cells
 from shoal.core.domain import Domain
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.knowledge import Fact, Knowledge, NegativeRule

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.locating import location
 from shoal.locating.location import labels_of_values, match_lines
 

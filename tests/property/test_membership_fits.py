@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.core.sliced import Layout, Sliced

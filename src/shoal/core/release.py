@@ -17,7 +17,8 @@ from shoal.core.arrays import Codes, Counts, Integers
 from shoal.core.cells import Buckets, Cells, smallest_type, total_by
 from shoal.core.domain import Domain, NumberedDomain
 from shoal.core.errors import SchemaError
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.sliced import Sliced
 from shoal.core.table import Rows, Table
 from shoal.core.tree import Generalization, Tree

@@ -24,7 +24,7 @@ from shoal.core.arrays import Codes, Floats
 from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.tree import Tree
 from shoal.injector.nodes import number_of
 

@@ -30,7 +30,7 @@ from shoal.core.cells import Buckets, Cells, group
 from shoal.core.domain import ColumnType
 from shoal.core.errors import ParameterError
 from shoal.core.guarantees import Guarantee
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.prior_knowledge import BelievedRows, ForbiddenSets
 from shoal.core.release import People, Published, Vocabulary
 from shoal.foreground.additive import AdditiveModel

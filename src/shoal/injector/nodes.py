@@ -21,7 +21,7 @@ from shoal.core.arrays import Flags, Integers
 from shoal.core.domain import ColumnType, Domain, day_of_date, iso_date
 from shoal.core.errors import ParameterError
 from shoal.core.exact import exact
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.tree import Tree
 
 

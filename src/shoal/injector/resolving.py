@@ -29,7 +29,7 @@ from shoal.core.arrays import Codes, Flags, Integers
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.core.release import Published, Vocabulary
 from shoal.core.tree import Tree

@@ -25,7 +25,7 @@ import numpy as np
 from shoal.core.arrays import Codes, Counts, Floats, Words, words_of
 from shoal.core.cells import Cells, group, total_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, day_of_date, iso_date
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 
 _Labels = Mapping[str, Meaning]

@@ -18,7 +18,8 @@ import numpy as np
 from shoal.core.domain import SUPPRESSED, Domain
 from shoal.core.errors import ShoalError
 from shoal.core.guarantees import MConfidentiality
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import Published
 from shoal.core.sliced import Sliced
 from shoal.core.table import Rows

@@ -22,7 +22,8 @@ import numpy as np
 
 from shoal.core.arrays import Codes, Counts
 from shoal.core.domain import Domain, Role
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import Published
 from shoal.core.shapes import BUCKET, COUNT
 from shoal.engines.csv_files import Dialect, csv_relation

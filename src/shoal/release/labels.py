@@ -18,7 +18,8 @@ import numpy as np
 
 from shoal.core.documents import parse_json, read_whole
 from shoal.core.errors import DataError
-from shoal.core.manifest import LABELS_IN_PARQUET, PLAIN_VERSION, Manifest, Meaning
+from shoal.core.manifest import LABELS_IN_PARQUET, PLAIN_VERSION, Manifest
+from shoal.core.meaning import Meaning
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files import digest
 from shoal.engines.private_directory import PrivateDirectory

@@ -15,7 +15,8 @@ from shoal.core.documents import read_whole_text
 from shoal.core.errors import DataError, ParameterError, SchemaError
 from shoal.core.findings import Findings
 from shoal.core.levelled import at_levels
-from shoal.core.manifest import INTERNAL_SUFFIX, About, Manifest, Meaning
+from shoal.core.manifest import INTERNAL_SUFFIX, About, Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.measure import Measured
 from shoal.core.method import Method
 from shoal.core.plan import Plan

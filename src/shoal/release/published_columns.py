@@ -16,7 +16,8 @@ from shoal.core.arrays import Codes, Counts
 from shoal.core.cells import total_by
 from shoal.core.domain import ColumnType, Domain, Role, group_variants, words_of_variants
 from shoal.core.levels import LevelDomain
-from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.method import Method
 from shoal.core.plan import Label, Plan
 from shoal.core.release import Published

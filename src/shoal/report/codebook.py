@@ -17,7 +17,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from shoal.core.display import printable
 from shoal.core.domain import SUPPRESSED, ColumnType, Role
 from shoal.core.levels import Level
-from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.shapes import BUCKET, COUNT
 from shoal.report.markup import inert, markdown_text
 

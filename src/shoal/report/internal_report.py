@@ -13,7 +13,8 @@ from itertools import pairwise
 from shoal.core.calibration import Calibration, Estimate
 from shoal.core.display import Section, chance, number, shown_list
 from shoal.core.findings import Findings
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.measure import Measured
 from shoal.injector.known import Knowledge
 from shoal.report.codebook import TEST_RELEASE, headline

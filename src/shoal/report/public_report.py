@@ -19,7 +19,8 @@ import numpy.typing as npt
 from shoal.core.display import chance
 from shoal.core.findings import Findings, Risk
 from shoal.core.guarantees import KAnonymity
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.report.codebook import (
     ENCODING,
     MOST_LABELS,

@@ -29,7 +29,7 @@ from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import Buckets, Cells, group
 from shoal.core.domain import Domain
 from shoal.core.errors import DataError, ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 from shoal.core.sliced import Sliced, SlicedColumn
 from shoal.locating.exposed import Exposed

@@ -24,7 +24,7 @@ from shoal.core.arrays import Codes, Floats, Integers
 from shoal.core.cells import Cells, group
 from shoal.core.domain import SUPPRESSED, Domain, NumberedDomain, Role
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import Published
 from shoal.core.sharing import once
 from shoal.core.table import HIDDEN, Rows

@@ -13,7 +13,7 @@ from shoal.core.attack import View
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.shapes import Shape
 
 COLUMNS = ["sex", "disease"]

@@ -21,7 +21,8 @@ from shoal.core.guarantees import (
     RecursiveDiversity,
     TCloseness,
 )
-from shoal.core.manifest import FORMAT_VERSION, Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import FORMAT_VERSION, Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 from shoal.core.shapes import BUCKET, Shape
 

@@ -7,7 +7,7 @@ import shoal
 from shoal.attacks import Foreground
 from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.foreground.additive import fit_additive
 from shoal.foreground.effects import UNRELATED, Effects, Relation, relate
 from shoal.foreground.expectation_maximization import Target

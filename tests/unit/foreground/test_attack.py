@@ -12,7 +12,7 @@ from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.errors import ParameterError
 from shoal.core.guarantees import DistinctDiversity, FrequencyDiversity
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import People
 from shoal.core.shapes import Shape
 from shoal.foreground.law import posterior

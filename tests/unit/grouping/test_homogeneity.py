@@ -18,7 +18,7 @@ from shoal.core.guarantees import (
     KAnonymity,
     TCloseness,
 )
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import People
 from shoal.core.shapes import Shape
 

@@ -11,7 +11,7 @@ from shoal.attacks import Linkage
 from shoal.core.attack import View
 from shoal.core.errors import ParameterError
 from shoal.core.guarantees import AlphaK, BucketSize, KAnonymity
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import People
 from shoal.core.shapes import Shape
 from shoal.grouping.column_shares import _count_groups, _group_counter, _sampled_shapley

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import label_node, recode_to_level, round_between
 from shoal.injector.nodes import Node, holds_for_labels

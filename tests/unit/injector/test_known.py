@@ -11,7 +11,7 @@ import shoal
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.prior_knowledge import ForbiddenSets
 from shoal.injector.nodes import Node
 from shoal.injector.resolving import Setting, resolve

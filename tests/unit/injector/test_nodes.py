@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.injector.known import united
 from shoal.injector.nodes import (

@@ -11,7 +11,7 @@ from shoal.attacks import Background
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.release import Vocabulary
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.injector.nodes import Node

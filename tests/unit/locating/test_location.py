@@ -5,7 +5,8 @@ import pytest
 
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import People, Published
 from shoal.core.shapes import Shape
 from shoal.locating import location

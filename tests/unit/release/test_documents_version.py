@@ -10,7 +10,8 @@ import numpy as np
 import shoal
 from shoal.core.domain import ColumnType, Role
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity
-from shoal.core.manifest import About, Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import About, Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.shapes import Shape
 from shoal.release.documents import DOCUMENTS_VERSION, Counted, documents_of
 

@@ -18,7 +18,8 @@ from tampering import reseal, restate, state, stated_in
 import shoal
 from shoal.core.errors import DataError, GuaranteeError
 from shoal.core.guarantees import KAnonymity
-from shoal.core.manifest import LABELS_IN_PARQUET, Manifest, Meaning
+from shoal.core.manifest import LABELS_IN_PARQUET, Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.shapes import Shape
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.release import labels, scanning

@@ -9,7 +9,8 @@ import pytest
 
 from shoal.core.domain import ColumnType, Role
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity
-from shoal.core.manifest import About, Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import About, Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.shapes import Shape
 from shoal.report.codebook import DDI_NAMESPACE, ddi_codebook
 

@@ -14,7 +14,8 @@ from shoal.core.display import Section
 from shoal.core.domain import ColumnType, Domain, Role
 from shoal.core.findings import Findings, Risk
 from shoal.core.guarantees import FrequencyDiversity, KAnonymity, MConfidentiality
-from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.measure import Measured
 from shoal.core.shapes import Shape
 from shoal.knowledge import Knowledge, NegativeRule

@@ -17,7 +17,7 @@ from small_releases import (
 )
 
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.measures import Associations
 from shoal.utility import associations
 

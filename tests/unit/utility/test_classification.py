@@ -16,7 +16,7 @@ from small_releases import HIDE, bucketized, cells_of, generalized, sliced, supp
 
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.core.measure import Fold, draw_folds
 from shoal.core.sharing import sharing
 from shoal.measures import Classification

@@ -21,7 +21,7 @@ from small_releases import (
 )
 
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.measures import Loss
 from shoal.utility.estimated import Estimated, Grouping
 from shoal.utility.loss import cramers_v, divergence, total_variation

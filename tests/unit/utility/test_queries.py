@@ -19,7 +19,7 @@ from small_releases import (
 
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
-from shoal.core.manifest import Meaning
+from shoal.core.meaning import Meaning
 from shoal.measures import Queries
 from shoal.utility.answers import Worth, answer, answer_truly
 from shoal.utility.estimated import Estimated

@@ -13,7 +13,8 @@ from shoal.core.arrays import Codes, Counts
 from shoal.core.cells import Buckets, Cells, group, lexicographic_order, total_by
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain, NumberedDomain, Role
 from shoal.core.errors import DataError
-from shoal.core.manifest import Manifest, Meaning
+from shoal.core.manifest import Manifest
+from shoal.core.meaning import Meaning
 from shoal.core.release import Published
 from shoal.core.shapes import BUCKET, DataFile, Model
 from shoal.core.sliced import Layout, Sliced, SlicedColumn

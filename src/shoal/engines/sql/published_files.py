@@ -17,7 +17,8 @@ from shoal.core.arrays import Codes, Counts
 from shoal.core.cells import smallest_type
 from shoal.core.domain import Domain, Role
 from shoal.core.errors import DataError
-from shoal.core.manifest import FORMATS, Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import FORMATS, Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.release import Company, Published
 from shoal.core.shapes import BUCKET, COUNT, DataFile
 from shoal.core.table import MOST_ROWS

@@ -20,7 +20,8 @@ import numpy as np
 
 from shoal.core.arrays import Small
 from shoal.core.domain import SUPPRESSED, ColumnType, Role
-from shoal.core.manifest import Manifest, Meaning, PublishedColumn
+from shoal.core.manifest import Manifest, PublishedColumn
+from shoal.core.meaning import Meaning
 from shoal.core.plan import Plan, Recode
 from shoal.core.shapes import BUCKET, Shape
 from shoal.engines.engine import Engine
