@@ -98,7 +98,7 @@ def merge_for_every_value(task: Task, r: Fraction) -> Merger:
     except TooMuchWork:
         refused = _stopped(rounds)
     best = _largest_reached(task, r, n_most)
-    reached = reachable({"r": best}) if best > 1 else "no smaller r that was tried can be reached"
+    reached = reachable({"r": best}) or "no smaller r that is of use was reached"
     raise InfeasibleError(refused.fact, hint=f"{reached}; {_INSTEAD}.", best={"r": as_text(best)})
 
 
