@@ -189,7 +189,7 @@ def _quotes(text: str, delimiter: str, quote: str) -> bool:
         return False
     d, q = re.escape(delimiter), re.escape(quote)
     field = rf"(?m)(?:^|{d}){q}(?:[^{q}\r\n]|{q}{q})*{q}(?:{d}|\r?$)"
-    return re.search(field, text) is not None
+    return quote in text and re.search(field, text) is not None
 
 
 def _consistency(text: str, delimiter: str, quote: str) -> tuple[float, int, bool, bool]:

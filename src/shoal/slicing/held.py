@@ -18,7 +18,7 @@ from shoal.locating.location import spread
 
 _MOST_PAIRS = 1 << 22
 """The number of pairs of a person and a bucket that are processed together."""
-_MOST_PLACES = 1 << 24
+_MOST_PLACES = 1 << 22
 """A table of places has at most this many entries; without one, places are searched."""
 
 

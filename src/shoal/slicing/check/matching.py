@@ -117,7 +117,7 @@ def _that_share(pairs: Codes, bucket: Codes, value: Codes) -> Codes:
 
 _MOST_PAIRS = 1 << 20
 """The number of pairs of a tuple and a bucket that are processed together."""
-_MOST_PLACES = 1 << 24
+_MOST_PLACES = 1 << 22
 """A table of places has at most this many entries; without one, places are searched."""
 _LOOKUP = 20
 """The approximate number of operations per pair, or per lookup of a value."""
