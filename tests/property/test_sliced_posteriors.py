@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shoal.core.cells import Cells
 from shoal.core.domain import Domain
 from shoal.core.sliced import Layout, Sliced
-from shoal.slicing.beliefs import sliced_beliefs
+from shoal.slicing.beliefs import share_table, sliced_beliefs
 from shoal.slicing.posteriors import exact_posteriors, is_plain, posterior_of_one
 
 LAYOUTS = {
@@ -46,8 +46,9 @@ def releases(draw):
 def test_the_posterior_is_that_of_all_linkings(drawn):
     sliced, people = drawn
     beliefs = sliced_beliefs(sliced, people, "s")
-    chosen, value, posterior = exact_posteriors(sliced, beliefs, people)
-    plain = is_plain(sliced, beliefs)
+    shares, n_matching = share_table(sliced, people, "s")
+    chosen, value, posterior = exact_posteriors(sliced, people, "s", shares.max(axis=1), n_matching)
+    plain = is_plain(sliced, n_matching)
     assert not plain[chosen].any()
     for number in range(people.n_cells):
         known = dict(zip(people.columns, people.codes[number].tolist(), strict=True))
@@ -73,7 +74,8 @@ def test_a_posterior_may_be_larger_than_p():
     sliced = Sliced.of_pieces(cells, layout, np.arange(4), bucket, cells.counts)
     people = cells.select(["a", "b"])
     beliefs = sliced_beliefs(sliced, people, "s")
-    chosen, value, posterior = exact_posteriors(sliced, beliefs, people)
+    shares, n_matching = share_table(sliced, people, "s")
+    chosen, value, posterior = exact_posteriors(sliced, people, "s", shares.max(axis=1), n_matching)
     expected = posterior_of_one(sliced, {"a": 0, "b": 0}, "s")
     at = int(np.flatnonzero(chosen == 0)[0])
     assert posterior[at] == pytest.approx(float(max(expected.values())))

@@ -29,6 +29,7 @@ from shoal.slicing.beliefs import (
     exact_sliced_beliefs,
     find_exceeding,
     largest_belief,
+    share_table,
     sliced_beliefs,
 )
 from shoal.slicing.check import matching
@@ -504,6 +505,13 @@ def check_beliefs(table, ell):
             largest = [max(p.values(), default=0) for p in direct]
             assert exact.largest.tolist() == largest
             assert rounded.largest.tolist() == pytest.approx([float(p) for p in largest])
+            shares, n_matching = share_table(sliced, tuples, sensitive)
+            assert [
+                {value: pytest.approx(p) for value, p in enumerate(row) if p}
+                for row in shares.tolist()
+            ] == [{value: float(p) for value, p in one.items()} for one in direct]
+            matches = np.bincount(rounded.matches[0], minlength=tuples.n_cells)
+            assert n_matching.tolist() == matches.tolist()
             assert largest_belief(sliced, tuples, sensitive) == max(largest)
             fails = find_exceeding(sliced, tuples, sensitive, ell)
             assert fails.tolist() == [p * ell > 1 for p in largest]

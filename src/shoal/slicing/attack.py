@@ -23,7 +23,7 @@ from shoal.core.adversary_guarantees import SlicedDiversity
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.attack import Attack, Need, Sampling, View
 from shoal.core.calibration import UNITS_TO_COMPARE, Suspicion, Suspicions
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, group
 from shoal.core.declared import declared
 from shoal.core.display import Section
 from shoal.core.errors import ParameterError
@@ -33,7 +33,7 @@ from shoal.core.parameters import OptionalExact, exact_number, whole_number
 from shoal.core.release import People, Published
 from shoal.core.shapes import Model
 from shoal.core.sliced import Sliced
-from shoal.slicing.beliefs import SlicedBeliefs, find_exceeding, sliced_beliefs
+from shoal.slicing.beliefs import are_above, share_table
 from shoal.slicing.matches import expose_sliced, shown_people
 from shoal.slicing.posteriors import exact_posteriors, is_plain
 
@@ -188,31 +188,33 @@ class _Found:
         Returns the belief in each value about each cell: p(t, s), except that the most likely value
         of a cell whose exact posterior was computed has that posterior.
         """
-        beliefs = sliced_beliefs(sliced, known, sensitive)
-        belief, value = _strongest(beliefs)
+        # People of one kind may be in several buckets, which makes no difference here.
+        sizes = [domain.size for domain in known.domains]
+        first, kind = group(list(known.codes.T), sizes, known.n_cells)
+        kinds = Cells(known.domains, known.codes[first], known.counts[first])
+        shares, n_matching = share_table(sliced, kinds, sensitive)
+        belief, value = shares.max(axis=1, initial=0), shares.argmax(axis=1)
+        value[belief == 0] = -1
         # If a tuple matches one bucket, p(t, s) is the posterior already.
-        posterior, is_exact = belief.copy(), is_plain(sliced, beliefs)
-        shares = np.zeros((len(belief), beliefs.domain.size))
-        tuple_, code, share = beliefs.shares
-        shares[tuple_, code] = share.astype(np.float64)
+        posterior, is_exact = belief.copy(), is_plain(sliced, n_matching)
         if most_exact:
             chosen, likely, chance = exact_posteriors(
-                sliced, beliefs, known, most_tuples=most_exact
+                sliced, kinds, sensitive, belief, n_matching, most_tuples=most_exact
             )
             value[chosen], posterior[chosen] = likely, chance
             shares[chosen, likely] = chance
             is_exact[chosen] = True
-        self.is_exact &= is_exact
+        self.is_exact &= is_exact[kind]
         if limit is not None:
-            self.exceeds |= find_exceeding(sliced, known, sensitive, 1 / limit)
-            self.exceeds |= posterior > float(limit) * _TIE
-        self.belief = np.maximum(self.belief, belief)
-        is_larger = posterior > self.posterior
-        self.value[is_larger] = value[is_larger] + sliced.first_sensitive(sensitive)
-        self.posterior = np.maximum(self.posterior, posterior)
-        n_matching = np.bincount(beliefs.matches[0], minlength=len(belief))
-        self.n_matching = np.maximum(self.n_matching, n_matching)
-        return shares
+            exceeds = are_above(sliced, kinds, sensitive, limit, belief)
+            exceeds |= posterior > float(limit) * _TIE
+            self.exceeds |= exceeds[kind]
+        self.belief = np.maximum(self.belief, belief[kind])
+        is_larger = posterior[kind] > self.posterior
+        self.value[is_larger] = value[kind][is_larger] + sliced.first_sensitive(sensitive)
+        self.posterior = np.maximum(self.posterior, posterior[kind])
+        self.n_matching = np.maximum(self.n_matching, n_matching[kind])
+        return shares[kind]
 
     def of_people(self, owner: Codes, n_people: int) -> _Found:
         """Return, for each person, the worst belief over all entries that the person may be."""
@@ -259,17 +261,6 @@ def _suspicions(
     first, group = sliced.first_sensitive(sensitive), exposed.bucket[entry]
     for code in np.flatnonzero(exposed.buckets.totals).tolist():
         yield Suspicion((first + code,), beliefs[:, code], group, exposed.n_carrying([code]))
-
-
-def _strongest(beliefs: SlicedBeliefs) -> tuple[Floats, Codes]:
-    """Return the largest p(t, s) of each tuple and the first value that has it; -1 for none."""
-    owner, code, share = beliefs.shares
-    belief = np.zeros(beliefs.n_tuples)
-    np.maximum.at(belief, owner, share.astype(np.float64))
-    value = np.full(beliefs.n_tuples, beliefs.domain.size, dtype=np.int64)
-    is_largest = share >= belief[owner]
-    np.minimum.at(value, owner[is_largest], code[is_largest])
-    return belief, np.where(belief > 0, value, -1)
 
 
 def _by_matches(found: _Found, counts: Counts) -> Section:

@@ -173,6 +173,34 @@ def summarize_beliefs(sliced: Sliced, tuples: Cells, sensitive: str) -> tuple[Fl
     return largest, n_values
 
 
+def share_table(sliced: Sliced, tuples: Cells, sensitive: str) -> tuple[Floats, Counts]:
+    """Return p(t, s), one row per tuple and one column per value.
+
+    The second result is the number of buckets that each tuple matches. These are the `shares` and
+    the number of `matches` of `sliced_beliefs`, found without keeping all terms.
+    """
+    joining = Joining.of_release(sliced, tuples, sensitive)
+    n_values = sliced.domain(sensitive).size
+    table: Floats = np.zeros((tuples.n_cells, n_values))
+    n_matching = np.zeros(tuples.n_cells, dtype=np.int64)
+    for members, buckets in joining.chunks():
+        if not len(members):
+            continue
+        first, n_members = members[0], int(members[-1] - members[0]) + 1
+        terms = joining.link(members, buckets, np.dtype(np.float64))
+        owner, bucket = terms.tuple_ - first, terms.columns[""]
+        place = owner * n_values + terms.columns[sensitive]
+        amount = np.bincount(place, terms.amount, n_members * n_values).reshape(n_members, -1)
+        total = amount.sum(axis=1, keepdims=True)
+        part = slice(first, first + n_members)
+        np.divide(amount, total, out=table[part], where=total > 0)
+        # Terms are sorted by tuple and bucket.
+        is_first = np.ones(len(owner), dtype=bool)
+        is_first[1:] = (owner[1:] != owner[:-1]) | (bucket[1:] != bucket[:-1])
+        n_matching[part] = np.bincount(owner[is_first], minlength=n_members)
+    return table, n_matching
+
+
 def find_exceeding(
     sliced: Sliced,
     tuples: Cells,
@@ -188,12 +216,22 @@ def find_exceeding(
     largest, n_values = summarize_beliefs(sliced, tuples, sensitive)
     if diversity == "distinct":
         return np.asarray((n_values > 0) & (n_values < math.ceil(ell)))
+    return are_above(sliced, tuples, sensitive, 1 / ell, largest)
+
+
+def are_above(
+    sliced: Sliced, tuples: Cells, sensitive: str, bound: Fraction, largest: Floats
+) -> Flags:
+    """Return, without rounding, which tuples have a p(t, s) above a bound.
+
+    `largest` has the largest p(t, s) of each tuple, rounded.
+    """
     # Floats decide unless they are close to the bound.
-    distance = largest * float(ell) - 1
+    distance = largest / float(bound) - 1
     fails = distance > 0
     close = np.flatnonzero(np.abs(distance) < _CLOSE)
     if close.size:
-        fails[close] = _exact_largest(sliced, tuples, close, sensitive) * ell > 1
+        fails[close] = _exact_largest(sliced, tuples, close, sensitive) > bound
     return np.asarray(fails)
 
 

@@ -19,40 +19,45 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Flags, Floats
+from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.cells import Cells
 from shoal.core.errors import ParameterError
 from shoal.core.sliced import Link, Sliced
-from shoal.slicing.beliefs import SlicedBeliefs
+from shoal.slicing.beliefs import SlicedBeliefs, sliced_beliefs
 
 _MOST_ROWS, _MOST_LINKINGS = 12, 2_000
 """The limits of enumeration, for one tuple."""
 
 
-def is_plain(sliced: Sliced, beliefs: SlicedBeliefs) -> Flags:
-    """Return for which tuples p(t, s) is the posterior: one bucket, no shared attributes."""
-    n_matching = np.bincount(beliefs.matches[0], minlength=beliefs.n_tuples)
+def is_plain(sliced: Sliced, n_matching: Counts) -> Flags:
+    """Return for which tuples p(t, s) is the posterior: one bucket, no shared attributes.
+
+    `n_matching` is the number of buckets that each tuple matches.
+    """
     return np.asarray((n_matching <= 1) & (not sliced.layout.is_overlapping))
 
 
 def exact_posteriors(
     sliced: Sliced,
-    beliefs: SlicedBeliefs,
     tuples: Cells,
+    sensitive: str,
+    largest: Floats,
+    n_matching: Counts,
     *,
     most_tuples: int = 200,
 ) -> tuple[Codes, Codes, Floats]:
     """Compute the posterior of tuples for which p(t, s) is not the posterior.
 
-    The `most_tuples` with the largest p(t, s) are chosen; if columns share attributes, only those
-    with few linkings remain. Returns the chosen tuples, the most likely value of each, and its
-    probability. The tuples are in the release's own codes.
+    `largest` is the largest p(t, s) of each tuple, and `n_matching` the number of buckets that it
+    matches. The `most_tuples` with the largest p(t, s) are chosen; if columns share attributes,
+    only those with few linkings remain. Returns the chosen tuples, the most likely value of each,
+    and its probability. The tuples are in the release's own codes.
 
     Examples
     --------
     >>> from shoal.core.domain import Domain
     >>> from shoal.core.sliced import Layout
-    >>> from shoal.slicing.beliefs import sliced_beliefs
+    >>> from shoal.slicing.beliefs import share_table
     >>> sex = Domain.of_texts("sex", ["F", "M"])
     >>> flu = Domain.of_texts("disease", ["cold", "flu"])
     >>> cells = Cells.of_rows([sex, flu], np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
@@ -60,25 +65,27 @@ def exact_posteriors(
     >>> bucket = np.array([0, 1, 0, 1])
     >>> release = Sliced.of_pieces(cells, layout, np.arange(4), bucket, cells.counts)
     >>> people = cells.select(["sex"])
-    >>> beliefs = sliced_beliefs(release, people)
-    >>> exact_posteriors(release, beliefs, people)[2].tolist()
+    >>> shares, n_matching = share_table(release, people, "disease")
+    >>> exact_posteriors(release, people, "disease", shares.max(axis=1), n_matching)[2].tolist()
     [0.5, 0.5]
     """
-    n_matching = np.bincount(beliefs.matches[0], minlength=tuples.n_cells)
-    open_ones = np.flatnonzero((n_matching > 0) & ~is_plain(sliced, beliefs))
-    order = np.argsort(-beliefs.largest[open_ones].astype(np.float64), kind="stable")
+    open_ones = np.flatnonzero((n_matching > 0) & ~is_plain(sliced, n_matching))
+    order = np.argsort(-largest[open_ones], kind="stable")
     chosen = open_ones[order[:most_tuples]]
+    few = Cells(tuples.domains, tuples.codes[chosen], tuples.counts[chosen])
+    beliefs = sliced_beliefs(sliced, few, sensitive)
     if sliced.layout.is_overlapping:
-        return _by_enumeration(sliced, beliefs, tuples, chosen)
-    return chosen, *_by_draws(sliced, beliefs, tuples, chosen)
+        found, value, posterior = _by_enumeration(sliced, beliefs, few)
+        return chosen[found], value, posterior
+    return chosen, *_by_draws(sliced, beliefs, few)
 
 
 def _by_enumeration(
-    sliced: Sliced, beliefs: SlicedBeliefs, tuples: Cells, chosen: Codes
+    sliced: Sliced, beliefs: SlicedBeliefs, tuples: Cells
 ) -> tuple[Codes, Codes, Floats]:
     owner, bucket, _ = beliefs.matches
     found, best = [], []
-    for number in chosen.tolist():
+    for number in range(tuples.n_cells):
         own = bucket[owner == number]
         if sliced.sizes[own].sum() > _MOST_ROWS:
             continue
@@ -96,12 +103,11 @@ def _by_enumeration(
     return np.array(found, dtype=np.int64), value, posterior
 
 
-def _by_draws(
-    sliced: Sliced, beliefs: SlicedBeliefs, tuples: Cells, chosen: Codes
-) -> tuple[Codes, Floats]:
-    starts = np.searchsorted(beliefs.tuple_, np.arange(beliefs.n_tuples + 1))
-    value, posterior = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen))
-    for place, number in enumerate(chosen.tolist()):
+def _by_draws(sliced: Sliced, beliefs: SlicedBeliefs, tuples: Cells) -> tuple[Codes, Floats]:
+    n_tuples = tuples.n_cells
+    starts = np.searchsorted(beliefs.tuple_, np.arange(n_tuples + 1))
+    value, posterior = np.empty(n_tuples, dtype=np.int64), np.empty(n_tuples)
+    for number in range(n_tuples):
         terms = slice(starts[number], starts[number + 1])
         bucket, own = np.unique(beliefs.bucket[terms], return_inverse=True)
         amount = beliefs.amount[terms].astype(np.float64)
@@ -111,7 +117,7 @@ def _by_draws(
         weight = _weights([_n_rows(size, times) for size, times in zip(sizes, held, strict=True)])
         chance = np.zeros(beliefs.domain.size)
         np.add.at(chance, beliefs.value[terms], share * weight[own])
-        value[place], posterior[place] = chance.argmax(), chance.max()
+        value[number], posterior[number] = chance.argmax(), chance.max()
     return value, np.minimum(posterior, 1.0)
 
 
