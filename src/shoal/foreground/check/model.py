@@ -274,8 +274,12 @@ def _add(one: Floats, other: Floats) -> Floats:
         for number in range(width):
             total[:, number:] += one[:, number : number + 1] * other[:, : width - number]
         return total
-    product = np.fft.rfft(one, 2 * width) * np.fft.rfft(other, 2 * width)
-    found: Floats = np.maximum(np.fft.irfft(product, 2 * width)[:, :width], 0.0)
+    from scipy.fft import next_fast_len  # noqa: PLC0415 - it takes long to import
+
+    # Transforms of a length with a large prime factor take several times as long.
+    length = next_fast_len(2 * width, real=True)
+    product = np.fft.rfft(one, length) * np.fft.rfft(other, length)
+    found: Floats = np.maximum(np.fft.irfft(product, length)[:, :width], 0.0)
     return found
 
 
