@@ -47,7 +47,10 @@ def is_matched_twice(sliced: Sliced, sensitive: str | None) -> bool:
 
 
 def _n_matched_together(sliced: Sliced, sensitive: str | None, work: Work) -> int | None:
-    """Count the pairs of buckets that one combination matches; None if there are too many."""
+    """Count some pairs of buckets that one combination matches; 0 if there is none at all.
+
+    None if there are too many pairs to compare.
+    """
     known = sliced.layout.known_for(sensitive)
     found = [_held(column, known) for column in sliced.columns]
     held = [values for values in found if values is not None]
@@ -58,13 +61,22 @@ def _n_matched_together(sliced: Sliced, sensitive: str | None, work: Work) -> in
     held.sort(key=lambda values: _n_pairs(values[1]))
     if _n_pairs(held[0][1]) > _MOST_BUCKET_PAIRS:
         return None
+    # Among random buckets, some neighbours are matched together: then no others are compared.
+    every = np.arange(sliced.n_buckets)
+    neighbours = _matched(np.stack([every[:-1], every[1:]], axis=1), held, work)
+    if len(neighbours):
+        return len(neighbours)
     work.spend(_n_pairs(held[0][1]))
-    pairs = _pairs(*held[0], sliced.n_buckets)
-    for bucket, value in held[1:]:
-        lengths = np.bincount(bucket, minlength=sliced.n_buckets)
+    return len(_matched(_pairs(*held[0], sliced.n_buckets), held[1:], work))
+
+
+def _matched(pairs: Codes, held: Sequence[tuple[Codes, Codes]], work: Work) -> Codes:
+    """Keep the pairs of buckets that hold a common value in each of some columns."""
+    for bucket, value in held:
+        lengths = np.bincount(bucket)
         work.spend(_LOOKUP * int(lengths[pairs[:, 0]].sum()))
         pairs = _that_share(pairs, bucket, value)
-    return len(pairs)
+    return pairs
 
 
 def _held(column: SlicedColumn, known: Sequence[str]) -> tuple[Codes, Codes] | None:
