@@ -17,9 +17,10 @@ from shoal.hierarchies.levels import MOST_VALUES
 
 # Units (`shoal.core.budget`), measured with the census of 4,000 to 200,000 people by Anatomy and
 # Mondrian (decision 0015): the cost of a value, that of comparing its beliefs with the truth
-# included, and of a set; and what either costs per entry of the release.
+# included, and what it costs per entry of the release. The same for a set, measured with slices,
+# whose buckets are larger.
 _VALUE, _VALUE_PER_ENTRY = 4_000_000, 450
-_SET, _SET_PER_ENTRY = 100_000, 5
+_SET, _SET_PER_ENTRY = 300_000, 15
 _MOST_SETS = 500
 """The most sets that are assumed before they are counted: with more columns, most are too rare."""
 
@@ -48,9 +49,9 @@ class Pieces:
         >>> Pieces(15, 127).within(6_000_000_000, 30_000, 7)
         Pieces(n_values=15, n_sets=127)
         >>> Pieces(15, 127).within(500_000_000, 30_000, 7)
-        Pieces(n_values=15, n_sets=63)
+        Pieces(n_values=15, n_sets=21)
         >>> Pieces(15, 127).within(100_000_000, 30_000, 7)
-        Pieces(n_values=5, n_sets=7)
+        Pieces(n_values=4, n_sets=7)
         """
         if not self.n_values:
             return self
