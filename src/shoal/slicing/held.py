@@ -86,7 +86,7 @@ def matched_pairs(columns: Sequence[Held], kinds: Sequence[Codes]) -> Iterator[t
     >>> other = Held(np.array([0, 2]), np.array([1, 2]), 3)
     >>> for person, bucket in matched_pairs([one, other], [np.array([0, 1]), np.array([0, 0])]):
     ...     print(person.tolist(), bucket.tolist())
-    [1, 0] [1, 2]
+    [0, 1] [2, 1]
     """
     n_buckets_of = np.column_stack(
         [column.n_buckets_of(kind) for column, kind in zip(columns, kinds, strict=True)]
