@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import dblquad
 from scipy.optimize import minimize
 
-from shoal.calibration.table_law import TableLaw, _Data, _Model, blocks_of
+from shoal.calibration.table_law import TableLaw, _Classes, _Data, _Model, blocks_of
 from shoal.core.cells import Cells
 from shoal.core.domain import ColumnType, Domain
 
@@ -82,8 +82,9 @@ def test_the_evidence_is_about_the_integral():
     data = _Data(np.array([40.0, 50.0]), np.array([10.0, 20.0]))
     (block,) = blocks_of(kinds)
     # One effect for each of both values: integrate over the level and their difference.
-    model = _Model(data, (block,), (1.0,), np.zeros(3)).fitted()
-    plain = _Model(data, (), (), np.zeros(1)).fitted()
+    alike = _Classes.alike(data)
+    model = _Model(data, alike.split(data, block, 1), (block,), (1.0,), np.zeros(3)).fitted()
+    plain = _Model(data, alike, (), (), np.zeros(1)).fitted()
 
     def density(difference, level):
         # The sum of both effects goes into the level, which is vague.

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
@@ -188,7 +188,7 @@ class _Slope:
 
     @classmethod
     def fit(cls, beliefs: CheckedBeliefs) -> _Slope:
-        score: Callable[[float], float] = beliefs.total_score
+        score: Callable[[float], float] = cache(beliefs.total_score)
         value = _root(score)
         _, log_likelihood, scores = beliefs.at(value)
         # A bucket is one observation, however many values it has.
@@ -217,7 +217,7 @@ class _Slope:
     def estimate(self) -> Estimate:
         """The slope with its 95 % interval, by the likelihood."""
         allowed = self.quantile(_LEVEL)
-        excess: Callable[[float], float] = lambda slope: self.statistic(slope) - allowed  # noqa: E731
+        excess: Callable[[float], float] = cache(lambda slope: self.statistic(slope) - allowed)
         low = 0.0 if excess(0.0) <= 0 else _crossing(excess, 0.0, self.value)
         high = _STEEPEST if excess(_STEEPEST) <= 0 else _crossing(excess, self.value, _STEEPEST)
         return Estimate(self.value, low, high)

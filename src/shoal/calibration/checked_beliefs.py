@@ -205,17 +205,30 @@ class CheckedBeliefs:
         Also returns, for each pair, the log-likelihood of who has the value, and its derivative by
         the slope.
         """
-        belief = self.beliefs_at(slope)
-        return belief, self.log_likelihoods(slope), self._sum(self._scores(belief))
+        law = self._law(slope)
+        belief = self._beliefs(slope, law[0])
+        return belief, self._log_likelihoods(slope, law[1]), self._sum(self._scores(belief))
 
     def beliefs_at(self, slope: float) -> Floats:
         """Return the beliefs of all entries at a slope."""
+        return self._beliefs(slope, self._law(slope)[0])
+
+    def log_likelihoods(self, slope: float) -> Floats:
+        """Return for each pair the log-likelihood of who has the value, at a slope."""
+        return self._log_likelihoods(slope, self._law(slope)[1])
+
+    def _law(self, slope: float) -> tuple[Floats, Floats]:
+        """Condition odds at a slope on the counts; only pairs with odds have a law."""
+        if not self._has_odds.any():
+            return np.empty(0), np.empty(0)
+        return condition(self._shapes, self._odds(slope))
+
+    def _beliefs(self, slope: float, share: Floats) -> Floats:
         if self._has_odds.all():
-            return condition(self._shapes, self._odds(slope))[0]
+            return share
         belief = np.where(self._has_odds, 0.0, self.belief)
         if self._has_odds.any():
-            shares = condition(self._shapes, self._odds(slope))[0]
-            belief[self._has_odds] = shares[self._has_odds]
+            belief[self._has_odds] = share[self._has_odds]
         soft = self._soft
         logs = slope * self.lift[soft]
         logs += self.base[soft]
@@ -225,13 +238,11 @@ class CheckedBeliefs:
         belief[soft] = 1 / logs
         return belief
 
-    def log_likelihoods(self, slope: float) -> Floats:
-        """Return for each pair the log-likelihood of who has the value, at a slope."""
+    def _log_likelihoods(self, slope: float, weight: Floats) -> Floats:
         found = np.zeros(len(self.bucket))
         if self._has_odds.any():
-            logs = condition(self._shapes, self._odds(slope))[1]
             is_own = self._has_odds[self.start[:-1]]
-            found[is_own] = -logs[is_own]
+            found[is_own] = -weight[is_own]
         terms = np.where(self._has_odds, slope * self.carriers * self._soft_lift, 0.0)
         soft = self._soft
         logs = self.base[soft] + slope * self.lift[soft]

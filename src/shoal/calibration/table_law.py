@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.calibration._kernels import derive
 from shoal.core.arrays import Codes, Counts, Floats
-from shoal.core.cells import Cells
+from shoal.core.cells import Cells, group
 from shoal.foreground._linear_kernels import factorize, invert_upper, solve, solve_upper
 
 _MOST_GROUPS = 8
@@ -38,7 +38,9 @@ _WORTH = {1: 0.7, 2: 1.4}
 _VAGUE = 1e-4
 """The precision of the level, which is hardly constrained."""
 _MAX_STEPS = 40
-_FLAT = 1e-5
+_FLAT, _ROUGHLY_FLAT = 1e-5, 1e-3
+"""Newton's method ends after a step no longer than this; the second is for models whose deviations
+are learned next."""
 _LONGEST_STEP = 4.0
 _MOST_LOG_ODDS = 30.0
 
@@ -65,6 +67,38 @@ class _Data:
 
     n_rows: Floats
     n_carrying: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Kinds of people that the blocks of a model tell apart; all others are counted together.
+
+    `of_kind` is the class of each kind, and `place` has the parameters of each class: the level,
+    and an effect of each block.
+    """
+
+    of_kind: Codes
+    place: Codes
+    n_rows: Floats
+    n_carrying: Floats
+
+    @classmethod
+    def alike(cls, data: _Data) -> _Classes:
+        """Return one class for everybody."""
+        none = np.zeros(len(data.n_rows), dtype=np.int64)
+        return cls(none, none[:1, np.newaxis], *_summed(data, none, 1))
+
+    def split(self, data: _Data, block: Block, start: int) -> _Classes:
+        """Divide the classes by a block, whose effects are the parameters from `start`."""
+        sizes = [len(self.place), block.size]
+        first, of_kind = group([self.of_kind, block.code], sizes, len(self.of_kind))
+        place = np.column_stack([self.place[self.of_kind[first]], start + block.code[first]])
+        return _Classes(of_kind, place, *_summed(data, of_kind, len(first)))
+
+
+def _summed(data: _Data, of_kind: Codes, size: int) -> tuple[Floats, Floats]:
+    n_rows = np.bincount(of_kind, data.n_rows, size).astype(np.float64)
+    return n_rows, np.bincount(of_kind, data.n_carrying, size).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +224,7 @@ class _Model:
     """
 
     data: _Data
+    classes: _Classes
     blocks: tuple[Block, ...]
     deviations: tuple[float, ...]
     parameters: Floats
@@ -202,7 +237,7 @@ class _Model:
         # Half a carrier and half another person more keep the odds finite.
         rate = (data.n_carrying.sum() + 0.5) / (data.n_rows.sum() + 1.0)
         level = np.log(rate) - np.log1p(-rate)
-        return cls(data, (), (), np.array([level])).fitted()
+        return cls(data, _Classes.alike(data), (), (), np.array([level])).fitted()
 
     @property
     def n_effects(self) -> int:
@@ -213,21 +248,12 @@ class _Model:
         ends = 1 + np.cumsum([0, *(block.size for block in self.blocks)])
         return [slice(first, last) for first, last in pairwise(ends.tolist())]
 
-    @cached_property
-    def _place(self) -> Codes:
-        """The parameters of each kind of people: the level, and an effect of each block."""
-        level = np.zeros(len(self.data.n_rows), dtype=np.int64)
-        own = [
-            place.start + block.code for block, place in zip(self.blocks, self.places, strict=True)
-        ]
-        return np.column_stack([level, *own])
-
     def log_odds(self, parameters: Floats) -> Floats:
         """Return the log odds of each kind of person."""
-        logs = np.full(len(self.data.n_rows), parameters[0])
-        for block, place in zip(self.blocks, self.places, strict=True):
-            logs = logs + parameters[place][block.code]
-        return np.asarray(np.clip(logs, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+        logs = np.zeros(len(self.classes.place))
+        for own in self.classes.place.T:
+            logs += parameters[own]
+        return np.asarray(np.clip(logs, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)[self.classes.of_kind])
 
     def draw(self, noise: Floats) -> Floats:
         """Draw log odds of each kind of person, once for each row of independent normal noise."""
@@ -258,13 +284,13 @@ class _Model:
         """Add a block and fit again, including the deviations of all blocks."""
         model: _Model = replace(
             self,
+            classes=self.classes.split(self.data, block, len(self.parameters)),
             blocks=(*self.blocks, block),
             deviations=(*self.deviations, deviation),
             parameters=np.append(self.parameters, np.zeros(block.size)),
-        ).fitted()
-        for _ in range(2):
-            model = replace(model, deviations=model.learned_deviations()).fitted()
-        return model
+        ).fitted(_ROUGHLY_FLAT)
+        model = replace(model, deviations=model.learned_deviations()).fitted(_ROUGHLY_FLAT)
+        return replace(model, deviations=model.learned_deviations()).fitted()
 
     def learned_deviations(self) -> tuple[float, ...]:
         """Return deviations that explain the effects and their uncertainty (one step of EM)."""
@@ -282,39 +308,46 @@ class _Model:
             precision[place] = 1 / deviation**2
         return precision
 
-    def fitted(self) -> _Model:
-        """Return the model at its most likely parameters, by Newton's method."""
+    def fitted(self, flat: float = _FLAT) -> _Model:
+        """Return the model at its most likely parameters, by Newton's method.
+
+        The method ends after a step no longer than `flat`.
+        """
         precision, parameters = self._precision(), self.parameters
         for _ in range(_MAX_STEPS):
-            _, slope, factor = self._derivatives(parameters, precision)
+            height, slope, factor = self._derivatives(parameters, precision)
             factorize(factor)
-            step = slope
+            step = slope.copy()
             solve(factor, step)
             longest = float(np.abs(step).max())
             # Far from the maximum a full step may overshoot.
-            parameters = parameters + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
-            if longest < _FLAT:
+            step *= min(1.0, _LONGEST_STEP / max(longest, 1e-300))
+            parameters = parameters + step
+            # A short step rises by half of what its slope promises, to the third order.
+            likely = height + float((slope * step).sum()) / 2
+            if longest < flat:
                 break
-        likely = self._derivatives(parameters, precision)[0]
-        likely -= float((precision * parameters * parameters).sum()) / 2
+        else:
+            likely = self._derivatives(parameters, precision)[0]
         # Laplace's method: half the log determinants of the prior precision and of the curvature.
         evidence = likely + np.log(precision).sum() / 2 - np.log(np.diag(factor)).sum()
         evidence -= sum(_WORTH[block.order] for block in self.blocks)
         return replace(self, parameters=parameters, factor=factor, evidence=float(evidence))
 
     def _derivatives(self, parameters: Floats, precision: Floats) -> tuple[float, Floats, Floats]:
-        """Return the log-likelihood, and of the log posterior the gradient and the curvature.
+        """Return the log posterior, but for a constant, its gradient and its curvature.
 
         The latter is the upper triangle of minus the second derivatives.
         """
         slope, matrix = np.zeros(len(parameters)), np.diag(precision)
         height = derive(
-            self._place,
-            self.data.n_rows,
-            self.data.n_carrying,
+            self.classes.place,
+            self.classes.n_rows,
+            self.classes.n_carrying,
             parameters,
             _MOST_LOG_ODDS,
             slope,
             matrix,
         )
-        return height, slope - precision * parameters, matrix
+        drawn = precision * parameters
+        return height - float((drawn * parameters).sum()) / 2, slope - drawn, matrix
