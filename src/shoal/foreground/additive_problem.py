@@ -113,16 +113,29 @@ class AdditiveProblem:
 
     def _slopes(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Return the log-likelihood by each set of parameters, and minus its gradient."""
+        latest = self._latest
+        # A fit by the next penalty starts where the last one ended.
+        if not latest or not np.array_equal(latest[0][0], parameters):
+            latest[:] = [(parameters.copy(), self._evaluated(parameters))]
+        return latest[0][1]
+
+    @cached_property
+    def _latest(self) -> list[tuple[Floats, tuple[Floats, Floats]]]:
+        """The last parameters that were asked for, with the answer; nothing before the first."""
+        return []
+
+    def _evaluated(self, parameters: Floats) -> tuple[Floats, Floats]:
         arrays, weights, pure, constant = self._mixed
         n_sets, n_looks = self.n_rows.shape
         # The last class is that of rows that cannot be carriers.
         odds, expected = np.zeros((2, n_sets, n_looks + 1))
         own, heights = np.empty(n_sets), np.empty(n_sets)
         slopes = np.zeros(parameters.shape)
-        place, n_rows = self.effects.place, self.n_rows
-        weigh_rows(place, self.offset, parameters, n_rows, pure, _HUGE, odds, own)
+        codes, of_code = self.effects.codes, self.effects.of_any_code
+        room, n_rows = np.empty((2, len(of_code))), self.n_rows
+        weigh_rows(codes, of_code, self.offset, parameters, n_rows, pure, _HUGE, room, odds, own)
         expect(*arrays, weights, odds, expected, heights, *self.likelihood.room)
-        collect(place, n_rows, odds, expected, pure, slopes)
+        collect(codes, of_code, n_rows, odds, expected, pure, room, slopes)
         return own + heights + constant, slopes
 
     def alike(self) -> Floats:

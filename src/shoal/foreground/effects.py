@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from shoal.core.arrays import Codes, Floats
+from shoal.core.arrays import Codes, Floats, Small
 from shoal.core.cells import Cells
 from shoal.core.domain import SUPPRESSED, ColumnType, Domain
 from shoal.core.errors import ParameterError
@@ -207,8 +208,9 @@ class Effects:
     The first parameter is the level, which nothing ties; the last is always 0 and is used if a
     value has no group. Minus twice the logarithm of the prior is a penalty times `form`. `place`
     has the parameters of each distinct row, besides the level, and `of_code` those of each code of
-    each column. `ridge` is how strongly each parameter is shrunk towards 0; `low`, `high` and
-    `weight` are pairs of neighbours along an order, and how strongly they are tied to each other.
+    each column. `codes` numbers the codes of all columns, and has those of each distinct row.
+    `ridge` is how strongly each parameter is shrunk towards 0; `low`, `high` and `weight` are pairs
+    of neighbours along an order, and how strongly they are tied to each other.
     """
 
     place: Codes
@@ -218,6 +220,7 @@ class Effects:
     high: Codes
     weight: Floats
     of_code: tuple[Codes, ...]
+    codes: Small
 
     @classmethod
     def of(cls, looks: Cells, relations: Sequence[Relation]) -> Effects:
@@ -234,6 +237,7 @@ class Effects:
         n_parameters = laid.n_parameters + 1
         of_code = [np.where(one < 0, n_parameters - 1, one) for one in of_code]
         place = np.column_stack([one[looks.codes[:, column]] for column, one in enumerate(of_code)])
+        n_before = np.cumsum([0, *(len(one) for one in of_code[:-1])])
         return cls(
             place,
             n_parameters,
@@ -242,16 +246,31 @@ class Effects:
             np.concatenate([*laid.high, []]).astype(np.int64),
             np.concatenate([*laid.weight, []]),
             tuple(of_code),
+            np.ascontiguousarray(looks.codes + n_before, dtype=np.int32),
         )
+
+    @cached_property
+    def of_any_code(self) -> Codes:
+        """The parameters of each code of all columns; the last one stands for groups it lacks."""
+        width = max(one.shape[1] for one in self.of_code)
+        found: Codes = np.full(
+            (sum(len(one) for one in self.of_code), width), self.n_parameters - 1, dtype=np.int64
+        )
+        end = 0
+        for own in self.of_code:
+            found[end : end + len(own), : own.shape[1]] = own
+            end += len(own)
+        return found
 
     def totals(self, parameters: Floats) -> Floats:
         """Return the sum of the effects of each distinct row, without the level.
 
         Several sets of parameters may be given as the rows of a matrix, here and in `form`.
         """
-        total: Floats = np.zeros((*parameters.shape[:-1], len(self.place)))
-        for own in self.place.T:
-            total += parameters[..., own]
+        by_code = parameters[..., self.of_any_code].sum(axis=-1)
+        total: Floats = np.zeros((*parameters.shape[:-1], len(self.codes)))
+        for own in self.codes.T:
+            total += by_code[..., own]
         return total
 
     def collect(self, weights: Floats) -> Floats:
