@@ -34,7 +34,15 @@ from shoal.foreground.additive_problem import AdditiveProblem
 from shoal.foreground.attribute_sets import profiles, sample_size, usable_sets
 from shoal.foreground.effects import relate
 from shoal.foreground.expectation_maximization import Likelihood, Target, expectation_maximization
-from shoal.foreground.law import condition, odds_of, posterior, room_for, weigh_worlds
+from shoal.foreground.law import (
+    EXACT,
+    ROUGH,
+    condition,
+    odds_of,
+    posterior,
+    room_for,
+    weigh_worlds,
+)
 from shoal.foreground.mining import compositions, expose, expose_by, mine
 from shoal.foreground.optimization import information
 from shoal.foreground.scoring import score_beliefs
@@ -239,14 +247,15 @@ def test_ways_are_binomial_coefficients(kernels, drawn):
     assert isclose(found, sum(t * log(comb(n, k)) for n, k, t in buckets), abs_tol=1e-9)
 
 
-def integrated(count, odds, n):
+def integrated(count, odds, n, sure=EXACT):
     """Return the shares and the logarithm of the weight of one bucket, by the integral."""
     start = np.array([0, len(count)])
     share, log_weight = np.empty(len(count)), np.empty(1)
     # Tables without room leave nothing but the integral.
     room = room_for(start, np.zeros(1, dtype=np.int64))
     which = np.arange(len(count))
-    weigh_each(start, which, count, np.array([n]), odds, share, log_weight, *room[:3], np.empty(1))
+    own = (start, which, count, np.array([n]), odds, share, log_weight)
+    weigh_each(*own, *room[:3], np.empty(1), sure)
     return share, float(log_weight[0])
 
 
@@ -259,6 +268,15 @@ def test_the_integral_is_what_tables_over_the_rows_give(drawn):
     assert np.allclose(share, expected, rtol=1e-11, atol=0)
     rest = sum(copies * log1p(-one) for copies, one in zip(rows, f, strict=True))
     assert isclose(log_weight, log(chance) - rest, rel_tol=1e-11, abs_tol=1e-11)
+    share, log_weight = integrated(np.array(rows), odds_of(np.array(f)), n, ROUGH)
+    assert np.allclose(share, expected, rtol=1e-6, atol=0)
+    assert isclose(log_weight, log(chance) - rest, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def test_the_integral_holds_if_everybody_is_as_likely_as_not():
+    for n in range(1, 41):
+        share, _ = integrated(np.array([2 * n - 1, 1]), np.ones(2), n)
+        assert np.allclose(share, 0.5, rtol=1e-12)
 
 
 @USUAL

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.core.calibration import Suspicion, Suspicions, share_interval
-from shoal.foreground.law import condition, log_odds
+from shoal.foreground.law import ROUGH, condition, log_odds
 from shoal.foreground.shapes import Shapes
 
 _EXTREME = 12.0
@@ -221,7 +221,7 @@ class CheckedBeliefs:
         """Condition odds at a slope on the counts; only pairs with odds have a law."""
         if not self._has_odds.any():
             return np.empty(0), np.empty(0)
-        return condition(self._shapes, self._odds(slope))
+        return condition(self._shapes, self._odds(slope), ROUGH)
 
     def _beliefs(self, slope: float, share: Floats) -> Floats:
         if self._has_odds.all():
@@ -263,7 +263,7 @@ class CheckedBeliefs:
         most = np.maximum.reduceat(np.where(self.is_hard, -np.inf, log_odds), self.start[:-1])
         lift = np.maximum(log_odds - most[self.pair], -_FARTHEST)
         odds = np.where(self.is_hard, 0.0, np.exp(lift))
-        return condition(self._shapes, odds)[0]
+        return condition(self._shapes, odds, ROUGH)[0]
 
     def _scores(self, belief: Floats) -> Floats:
         return np.asarray((self.carriers - self.count * belief) * self._soft_lift)

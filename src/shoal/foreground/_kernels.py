@@ -148,6 +148,7 @@ def expect(
     room: cython.double[:, ::1],
     terms: cython.double[::1],
     laws: cython.double[::1],
+    sure: cython.double,
 ) -> None:
     """Sum, at each point, the expected carriers of each class over all buckets.
 
@@ -160,7 +161,7 @@ def expect(
     Work space, here and below: `many` and the twelve rows of `room` have a number per class of a
     bucket, and at least 64; `terms` has a number for each number of rows that may count, and `laws`
     as many for each class and two more. If they are too short for a bucket, its worlds are summed
-    by the integral.
+    by the integral, which may be off by a fraction of about e**-`sure`.
     """
     p: cython.Py_ssize_t
     row: cython.Py_ssize_t
@@ -169,7 +170,7 @@ def expect(
             row = p if multiplicity.shape[0] > 1 else 0
             height[p] = expect_at(
                 start, which, count, n_carrying, multiplicity[row], odds, expected, p, many, room,
-                terms, laws, 36.0,
+                terms, laws, sure,
             )  # fmt: skip
 
 
@@ -262,6 +263,7 @@ def weigh_each(
     room: cython.double[:, ::1],
     terms: cython.double[::1],
     laws: cython.double[::1],
+    sure: cython.double,
 ) -> None:
     """Condition the rows of each bucket on how many of them carry a value.
 
@@ -296,7 +298,7 @@ def weigh_each(
             is_possible = 0 <= left <= n_open
             log_weight[b] = -INFINITY
             if is_possible:
-                log_weight[b] = weigh(k, left, n_open, many, room, terms, laws, 36.0)
+                log_weight[b] = weigh(k, left, n_open, many, room, terms, laws, sure)
             k = 0
             for e in range(start[b], start[b + 1]):
                 one = odds[which[e]]
@@ -512,7 +514,10 @@ def integrate(
     s: cython.Py_ssize_t
     n_used: cython.Py_ssize_t = 0
     copies: cython.longlong
-    n_points: cython.double = ceil(sure / 3 + sqrt(sure * sure / 9 + 2 * sure * variance))
+    needed: cython.double = sure / 3 + sqrt(sure * sure / 9 + 2 * sure * variance)
+    # With an odd number no point is opposite the first, where a row with probability 1/2 has a
+    # factor of 0, by which nothing can be divided.
+    n_points: cython.double = 2 * ceil((needed - 1) / 2) + 1
     # Half an angle, and n times it, are advanced by turning them.
     step: cython.double = 3.141592653589793 / n_points
     cosine_of_step: cython.double = cos(step)
@@ -576,10 +581,9 @@ def integrate(
                     power_turned[s] = 2 * power[s] * power_turned[s]
                     power[s] = kept
     for s in range(n_used):
-        # The half of the circle below 0 mirrors the half above; its end belongs to both.
-        if 2 * (s + 1) != n_points:
-            whole[s] = 2 * whole[s]
-            whole_turned[s] = 2 * whole_turned[s]
+        # The half of the circle below 0 mirrors the half above.
+        whole[s] = 2 * whole[s]
+        whole_turned[s] = 2 * whole_turned[s]
         mass += whole[s]
         # With one carrier fewer.
         kept = whole[s] * (1 - drop[s]) - whole_turned[s] * sine[s]

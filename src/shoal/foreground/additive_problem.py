@@ -14,7 +14,7 @@ from shoal.foreground._kernels import expect
 from shoal.foreground._linear_kernels import factorize, solve
 from shoal.foreground.effects import Effects, Relation
 from shoal.foreground.expectation_maximization import Likelihood, Mixed, Target
-from shoal.foreground.law import condition, log_odds, odds_of
+from shoal.foreground.law import EXACT, ROUGH, condition, log_odds, odds_of
 from shoal.foreground.mining import Exposure
 from shoal.foreground.optimization import Divide, descend, information, is_worthwhile
 
@@ -42,7 +42,7 @@ class AdditiveProblem:
     the release, all fitted at once; parameters and slopes have one row per set. `weights` says how
     often a set counts each bucket with a carrier, and `n_rows` how many rows of each class it
     counts, without excluded ones. `offset` is added to the log odds of a class. `effects` are the
-    parameters, and the prior that ties them.
+    parameters, and the prior that ties them. `sure` says how exactly worlds are summed.
     """
 
     target: Target
@@ -53,6 +53,7 @@ class AdditiveProblem:
     weights: Counts
     effects: Effects
     offset: Floats
+    sure: float = EXACT
 
     @classmethod
     def of(
@@ -72,7 +73,10 @@ class AdditiveProblem:
         return cls(target, likelihood, place, which, rows, weights, effects, offset)
 
     def take(self, is_chosen: Flags) -> AdditiveProblem:
-        """Return the problem of some buckets of the release, one set of parameters per row."""
+        """Return the problem of some buckets of the release, one set of parameters per row.
+
+        Its worlds are summed roughly, since it serves to choose a penalty.
+        """
         exposed, n_looks = self.target.exposed, len(self.offset)
         kept = is_chosen[:, exposed.bucket]
         rows = [
@@ -80,7 +84,8 @@ class AdditiveProblem:
             for own in kept
         ]
         weights = is_chosen[:, self.target.carrying_buckets].astype(np.int64)
-        return replace(self, n_rows=np.array(rows, dtype=np.float64), weights=weights)
+        n_rows = np.array(rows, dtype=np.float64)
+        return replace(self, n_rows=n_rows, weights=weights, sure=ROUGH)
 
     @cached_property
     def _mixed(self) -> tuple[tuple[Codes, Codes, Counts, Counts], Counts, Floats, Floats]:
@@ -134,7 +139,7 @@ class AdditiveProblem:
         codes, of_code = self.effects.codes, self.effects.of_any_code
         room, n_rows = np.empty((2, len(of_code))), self.n_rows
         weigh_rows(codes, of_code, self.offset, parameters, n_rows, pure, _HUGE, room, odds, own)
-        expect(*arrays, weights, odds, expected, heights, *self.likelihood.room)
+        expect(*arrays, weights, odds, expected, heights, *self.likelihood.room, self.sure)
         collect(codes, of_code, n_rows, odds, expected, pure, room, slopes)
         return own + heights + constant, slopes
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts, Flags, Floats
 from shoal.foreground._kernels import count_ways, curve, expect
-from shoal.foreground.law import Room, condition, odds_of, room_for, weigh_worlds
+from shoal.foreground.law import EXACT, Room, condition, odds_of, room_for, weigh_worlds
 from shoal.foreground.shapes import Composition, Shapes
 from shoal.locating.exposed import Exposed
 
@@ -124,7 +124,7 @@ class Likelihood:
             mixed = Mixed.whole(self.shapes, len(self.n_rows))
         expected, height = np.empty(odds.shape), np.empty(len(odds))
         weights, points = mixed.arrays[4][np.newaxis], np.ascontiguousarray(odds)
-        expect(*mixed.arrays[:4], weights, points, expected, height, *self.room)
+        expect(*mixed.arrays[:4], weights, points, expected, height, *self.room, EXACT)
         is_pure = mixed.pure > 0
         logs = (mixed.pure[is_pure] * np.log(odds[:, is_pure])).sum(axis=1)
         return expected + mixed.pure, height + mixed.constant + logs
@@ -155,10 +155,14 @@ class Likelihood:
         Only the probabilities that are fixed at 0 are kept; the others are estimated, even if
         fixed.
         """
-        is_kept = self.fixed == 0
-        start = np.where(is_kept, 0.0, 0.5)
-        expected = self._expect(odds_of(start[np.newaxis]))[0][0]
-        return np.where(is_kept, 0.0, np.minimum(expected / self.n_at_least_one, 1.0))
+        shapes, is_able = self.shapes, self.fixed != 0
+        able = np.where(is_able[shapes.which], shapes.count, 0)
+        n_able = np.bincount(shapes.shape, able, shapes.n_shapes)
+        # Rows with equal probabilities share the carriers of their bucket, unless it is impossible.
+        share = np.where(shapes.n_carrying <= n_able, shapes.n_carrying / np.maximum(n_able, 1), 0)
+        each = able * (share * shapes.multiplicity)[shapes.shape]
+        expected = np.bincount(shapes.which, each, len(self.fixed))
+        return np.where(is_able, np.minimum(expected / self.n_at_least_one, 1.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import group
 from shoal.foreground._kernels import expect, weigh_each
 from shoal.foreground.attribute_sets import AttributeSet
-from shoal.foreground.law import odds_of, room_for
+from shoal.foreground.law import EXACT, odds_of, room_for
 from shoal.locating.location import spread
 
 _NEVER = 1e-4
@@ -238,7 +238,9 @@ class _Mixed:
         share, logs = np.empty(len(self.which)), np.empty(len(self.aim))
         own = odds[self.which, self.aim_of_entry]
         each = np.arange(len(own), dtype=np.int64)
-        weigh_each(self.start, each, self.count, self.n_carrying, own, share, logs, *self.room)
+        weigh_each(
+            self.start, each, self.count, self.n_carrying, own, share, logs, *self.room, EXACT
+        )
         return share
 
     @property
@@ -292,7 +294,18 @@ def _climb(mixed: _Mixed, alike: tuple[Counts, Floats], chances: Floats, n_steps
     expected, height, room = np.empty((1, n_classes * n_aims)), np.empty(1), mixed.room
     for _ in range(n_steps):
         odds = np.ascontiguousarray(odds_of(chances).reshape(1, -1))
-        expect(mixed.start, key, mixed.count, mixed.n_carrying, once, odds, expected, height, *room)
+        expect(
+            mixed.start,
+            key,
+            mixed.count,
+            mixed.n_carrying,
+            once,
+            odds,
+            expected,
+            height,
+            *room,
+            EXACT,
+        )
         found = (expected.reshape(n_classes, n_aims) + known) / rows[:, np.newaxis]
         chances = np.clip(found, _NEVER, 1 - _NEVER)
     return chances

@@ -35,6 +35,8 @@ Room = tuple[Counts, Floats, Floats, Floats]
 """The work space of a kernel."""
 _WIDEST, _MOST_CELLS = 1 << 14, 1 << 22
 """The most numbers in the tables of the kernels: wider buckets are summed by the integral."""
+EXACT, ROUGH = 36.0, 20.0
+"""The integral is off by a fraction of about e to minus this: by rounding, or by a billionth."""
 
 
 def weigh_worlds(f: Sequence[float], n: int) -> tuple[list[float], float]:
@@ -104,14 +106,15 @@ def log_odds(f: Floats) -> Floats:
     return logs
 
 
-def condition(shapes: Shapes, odds: Floats) -> tuple[Floats, Floats]:
+def condition(shapes: Shapes, odds: Floats, sure: float = EXACT) -> tuple[Floats, Floats]:
     """Condition the rows of buckets on how many of them carry a value.
 
     `odds` are the odds that a row of each class carries the value, from 0 to infinity. The first
     result has, for each entry of the shapes, the probability that one of its rows carries the
     value; 0 if the bucket is impossible. The second has, for each shape, the logarithm of the sum,
     over all worlds, of the product of the odds of the carriers, leaving out rows with infinite
-    odds; minus infinity if the bucket is impossible.
+    odds; minus infinity if the bucket is impossible. `sure` is `EXACT` or `ROUGH`, for large
+    buckets; default: exact.
     """
     share, log = np.empty(len(shapes.which)), np.empty(shapes.n_shapes)
     weigh_each(
@@ -123,6 +126,7 @@ def condition(shapes: Shapes, odds: Floats) -> tuple[Floats, Floats]:
         share,
         log,
         *room_for(shapes.start, shapes.rarer),
+        sure,
     )
     return share, log
 
