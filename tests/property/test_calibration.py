@@ -202,6 +202,17 @@ def test_derivatives_are_sums_over_kinds_of_people(kernels, drawn):
 
 
 @pytest.mark.parametrize("kernels", ["compiled", "plain"])
+@settings(max_examples=50, deadline=None)
+@given(code=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 10**6))
+def test_weights_are_summed_by_code_as_numpy_sums_them(kernels, code, seed):
+    weights = np.random.default_rng(seed).normal(size=(2, len(code)))
+    totals, code = np.zeros((5, 2)), np.array(code, dtype=np.int64)
+    KERNELS[kernels][0].total(code, *weights, totals)
+    for one, own in zip(weights, totals.T, strict=True):
+        assert np.allclose(own, np.bincount(code, one, 5))
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "plain"])
 @settings(max_examples=100, deadline=None)
 @given(size=st.integers(1, 8), seed=st.integers(0, 10**6), is_sparse=st.booleans())
 def test_systems_are_solved_as_numpy_solves_them(kernels, size, seed, is_sparse):

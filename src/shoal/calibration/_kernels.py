@@ -1,4 +1,4 @@
-"""The derivatives of a logistic regression.
+"""The derivatives of a logistic regression, and sums by code.
 
 Written in Cython's pure Python mode: compiled when the package is built, and otherwise run as plain
 Python. Arrays are contiguous and writable, and allocated by the caller; the plain twin is in the
@@ -17,7 +17,7 @@ if cython.compiled:
 else:
     from math import exp, fabs, log1p
 
-__all__ = ["derive"]
+__all__ = ["derive", "total"]
 
 
 def derive(
@@ -67,3 +67,20 @@ def derive(
                 for j in range(i, width):
                     matrix[row, place[kind, j]] += weight
     return height
+
+
+def total(
+    code: cython.longlong[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    totals: cython.double[:, ::1],
+) -> None:
+    """Add up two weights of kinds of people by their codes.
+
+    `totals` has two numbers per code, which must be 0 before. The plain twin is `numpy.bincount`.
+    """
+    kind: cython.Py_ssize_t
+    with cython.nogil:
+        for kind in range(code.shape[0]):
+            totals[code[kind], 0] += first[kind]
+            totals[code[kind], 1] += second[kind]

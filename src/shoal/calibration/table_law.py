@@ -22,7 +22,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from shoal.calibration._kernels import derive
+from shoal.calibration._kernels import derive, total
 from shoal.core.arrays import Codes, Counts, Floats
 from shoal.core.cells import Cells, group
 from shoal.foreground._linear_kernels import factorize, invert_upper, solve, solve_upper
@@ -56,9 +56,11 @@ class Block:
     size: int
     order: int
 
-    def total(self, weights: Floats) -> Floats:
-        """Sum weights by effect."""
-        return np.bincount(self.code, weights, self.size).astype(np.float64)
+    def totals(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
+        """Sum two weights by effect."""
+        found = np.zeros((self.size, 2))
+        total(self.code, first, second, found)
+        return found[:, 0], found[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +273,7 @@ class _Model:
 
     def gain(self, block: Block) -> tuple[float, float]:
         """Return about how much evidence a block would add, and the best deviation for it."""
-        excess, variance = self._unexplained
-        slope, stiffness = block.total(excess), block.total(variance)
+        slope, stiffness = block.totals(*self._unexplained)
         found = []
         for deviation in _DEVIATIONS:
             precision = 1 / deviation**2
