@@ -226,12 +226,13 @@ def verify_opened(
 def _verify_content(
     release: Release, witnesses: Mapping[str, bytes], max_work: int
 ) -> Verification:
-    published = release.published
-    levelled = checked_at_levels(published, release.hierarchy)
-    faults = content_faults(published, levelled)
     notes: tuple[str, ...] = ()
-    if release.folder is not None and not faults:
-        faults, notes = written_faults(release, release.folder)
+    with release.files.keeper.keeping():
+        published = release.published
+        levelled = checked_at_levels(published, release.hierarchy)
+        faults = content_faults(published, levelled)
+        if release.folder is not None and not faults:
+            faults, notes = written_faults(release, release.folder)
     if faults:
         return _failed(release.manifest, *faults)
     evidence = evidence_of(release, levelled, witnesses)

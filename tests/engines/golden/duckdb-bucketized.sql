@@ -144,31 +144,22 @@ COPY (SELECT p.bucket AS bucket, (SELECT list(v ORDER BY code)
     FROM counts_1_1 p
     ORDER BY p.bucket, p.p4) TO 'FOLDER/.release.new/sensitive.csv' (FORMAT csv, HEADER true);
 
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+
+SELECT count(DISTINCT "wave") AS n
+  FROM (SELECT *
+    FROM (SELECT *
+      FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 10000) f;
+
 SELECT *
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
 
-SELECT *
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
-
-DESCRIBE SELECT "age"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "sex"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "born"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "height"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "age" AS v0, "sex" AS v1, "born" AS v2, "height" AS v3, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b
+CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "age" AS v0, "sex" AS v1, "born" AS v2, "height" AS v3, "wave" AS v4, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
@@ -203,29 +194,40 @@ SELECT v3 AS v
 CREATE OR REPLACE TEMP TABLE seen_3 AS SELECT code, CAST(v AS VARCHAR) AS v
   FROM shoal_source_11;
 
-SELECT coalesce(max(b), 0) AS n
-  FROM file_text;
+SELECT v4 AS v
+  FROM file_text
+  GROUP BY v4;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, c1, c2, c3
-  FROM (SELECT coalesce(d0.code, 23) AS c0, coalesce(d1.code, 2) AS c1, coalesce(d2.code, 9) AS c2, coalesce(d3.code, 11) AS c3, t.b, t.line
+CREATE OR REPLACE TEMP TABLE seen_4 AS SELECT code, CAST(v AS VARCHAR) AS v
+  FROM shoal_source_12;
+
+CREATE OR REPLACE TEMP TABLE kept_0 AS SELECT *
+  FROM (SELECT CAST(coalesce(d0.code, 23) AS TINYINT) AS c0, CAST(coalesce(d1.code, 2) AS TINYINT) AS c1, CAST(coalesce(d2.code, 9) AS TINYINT) AS c2, CAST(coalesce(d3.code, 11) AS TINYINT) AS c3, CAST(coalesce(d4.code, 2) AS TINYINT) AS c4, t.b, t.line
     FROM file_text t
     LEFT JOIN seen_0 d0 ON d0.v = t.v0
     LEFT JOIN seen_1 d1 ON d1.v = t.v1
     LEFT JOIN seen_2 d2 ON d2.v = t.v2
-    LEFT JOIN seen_3 d3 ON d3.v = t.v3) g
+    LEFT JOIN seen_3 d3 ON d3.v = t.v3
+    LEFT JOIN seen_4 d4 ON d4.v = t.v4) g
   ORDER BY line;
 
+SELECT coalesce(max(b), 0) AS n
+  FROM file_text;
+
+SELECT count(*) AS n
+  FROM kept_0;
+
 SELECT b, c0, c1, c2, c3
-  FROM fetched
+  FROM kept_0
   WHERE rowid >= 0 AND rowid < 1048576;
 
 DROP TABLE IF EXISTS file_text;
 
-DESCRIBE SELECT "disease"
+SELECT *
   FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+    FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
 
-CREATE OR REPLACE TEMP TABLE file_text AS SELECT "disease" AS v0, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
+CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "disease" AS v0, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
@@ -233,60 +235,52 @@ SELECT count(*) - count(w) AS n
   FROM file_text;
 
 CREATE OR REPLACE TEMP TABLE seen_0 AS SELECT code, CAST(v AS VARCHAR) AS v
-  FROM shoal_source_12;
+  FROM shoal_source_13;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, w AS n
-  FROM (SELECT coalesce(d0.code, 3) AS c0, t.b, t.w
+CREATE OR REPLACE TEMP TABLE kept_1 AS SELECT *
+  FROM (SELECT CAST(coalesce(d0.code, 3) AS TINYINT) AS c0, t.b, t.w, t.line
     FROM file_text t
     LEFT JOIN seen_0 d0 ON d0.v = t.v0) g
+  ORDER BY line;
+
+CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, w AS n
+  FROM kept_1 g
   ORDER BY b, c0;
 
 SELECT b, c0, n
   FROM fetched
   WHERE rowid >= 0 AND rowid < 1048576;
 
-SELECT DISTINCT f."age" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE order_of_0 AS SELECT CAST(v AS VARCHAR) AS v, place
-  FROM shoal_source_13;
-
-SELECT DISTINCT f."born" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE order_of_2 AS SELECT CAST(v AS VARCHAR) AS v, place
+CREATE OR REPLACE TEMP TABLE sample_lines AS SELECT place, b, CAST(c0 AS VARCHAR) AS c0, CAST(c1 AS VARCHAR) AS c1, CAST(c2 AS VARCHAR) AS c2, CAST(c3 AS VARCHAR) AS c3, CAST(c4 AS VARCHAR) AS c4
   FROM shoal_source_14;
 
-SELECT DISTINCT f."height" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+COPY (SELECT b AS "bucket", c0 AS "age", c1 AS "sex", c2 AS "born", c3 AS "height", c4 AS "wave"
+    FROM sample_lines
+    ORDER BY place) TO 'PRIVATE/sample.csv' (FORMAT csv, HEADER true);
 
-CREATE OR REPLACE TEMP TABLE order_of_3 AS SELECT CAST(v AS VARCHAR) AS v, place
+DROP TABLE IF EXISTS sample_lines;
+
+SELECT b, c0, c1, c2, c3, c4
+  FROM kept_0
+  WHERE rowid >= 0 AND rowid < 262144;
+
+CREATE OR REPLACE TEMP TABLE sample_lines AS SELECT place, b, CAST(c0 AS VARCHAR) AS c0, w
   FROM shoal_source_15;
 
-DESCRIBE SELECT *
-  FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+COPY (SELECT b AS "bucket", c0 AS "disease", w AS "count"
+    FROM sample_lines
+    ORDER BY place) TO 'PRIVATE/sample.csv' (FORMAT csv, HEADER true);
 
-COPY (SELECT f."bucket", f."age", f."sex", f."born", f."height", f."wave"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/quasi.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    LEFT JOIN order_of_0 o0 ON o0.v = f."age"
-    LEFT JOIN order_of_2 o2 ON o2.v = f."born"
-    LEFT JOIN order_of_3 o3 ON o3.v = f."height"
-    ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, o0.place NULLS LAST, f."sex" NULLS LAST, o2.place NULLS LAST, o3.place NULLS LAST, CAST(f."wave" AS VARCHAR) NULLS LAST, f."wave" NULLS LAST) TO 'PRIVATE/quasi.csv' (FORMAT csv, HEADER true);
+SELECT count(*) AS n
+  FROM kept_1;
 
-DROP TABLE IF EXISTS order_of_0;
+SELECT b, c0, w
+  FROM kept_1
+  WHERE rowid >= 0 AND rowid < 262144;
 
-DROP TABLE IF EXISTS order_of_2;
+DROP TABLE IF EXISTS kept_0;
 
-DROP TABLE IF EXISTS order_of_3;
-
-COPY (SELECT f."bucket", f."disease", f."count"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sensitive.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, f."disease" NULLS LAST) TO 'PRIVATE/sensitive.csv' (FORMAT csv, HEADER true);
+DROP TABLE IF EXISTS kept_1;
 
 SELECT c0, c1, c2, c3, c4
   FROM coded;

@@ -143,31 +143,15 @@ COPY (SELECT (SELECT list(v ORDER BY label)
       FROM dictionary_4)[greatest(p.p4 + 1, 0)] AS "disease"
     FROM published_1 p) TO 'FOLDER/.release.new/table.csv' (FORMAT csv, HEADER true);
 
-SELECT *
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
 
-DESCRIBE SELECT "age"
+SELECT count(DISTINCT "wave") AS n
   FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+    FROM (SELECT *
+      FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 10000) f;
 
-DESCRIBE SELECT "sex"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "born"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "height"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "disease"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "age" AS v0, "sex" AS v1, "born" AS v2, "height" AS v3, "disease" AS v4
+CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "age" AS v0, "sex" AS v1, "born" AS v2, "height" AS v3, "disease" AS v4, "wave" AS v5
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
@@ -206,14 +190,26 @@ SELECT v4 AS v
 CREATE OR REPLACE TEMP TABLE seen_4 AS SELECT code, CAST(v AS VARCHAR) AS v
   FROM shoal_source_16;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT c0, c1, c2, c3, c4, count(*) AS n, min(line) AS first
-  FROM (SELECT coalesce(d0.code, 2) AS c0, coalesce(d1.code, 2) AS c1, coalesce(d2.code, 1) AS c2, coalesce(d3.code, 1) AS c3, coalesce(d4.code, 3) AS c4, t.line
+SELECT v5 AS v
+  FROM file_text
+  GROUP BY v5;
+
+CREATE OR REPLACE TEMP TABLE seen_5 AS SELECT code, CAST(v AS VARCHAR) AS v
+  FROM shoal_source_17;
+
+CREATE OR REPLACE TEMP TABLE kept_0 AS SELECT *
+  FROM (SELECT CAST(coalesce(d0.code, 2) AS TINYINT) AS c0, CAST(coalesce(d1.code, 2) AS TINYINT) AS c1, CAST(coalesce(d2.code, 1) AS TINYINT) AS c2, CAST(coalesce(d3.code, 1) AS TINYINT) AS c3, CAST(coalesce(d4.code, 3) AS TINYINT) AS c4, CAST(coalesce(d5.code, 2) AS TINYINT) AS c5, t.line
     FROM file_text t
     LEFT JOIN seen_0 d0 ON d0.v = t.v0
     LEFT JOIN seen_1 d1 ON d1.v = t.v1
     LEFT JOIN seen_2 d2 ON d2.v = t.v2
     LEFT JOIN seen_3 d3 ON d3.v = t.v3
-    LEFT JOIN seen_4 d4 ON d4.v = t.v4) g
+    LEFT JOIN seen_4 d4 ON d4.v = t.v4
+    LEFT JOIN seen_5 d5 ON d5.v = t.v5) g
+  ORDER BY line;
+
+CREATE OR REPLACE TEMP TABLE fetched AS SELECT c0, c1, c2, c3, c4, count(*) AS n, min(line) AS first
+  FROM kept_0 g
   GROUP BY c0, c1, c2, c3, c4
   ORDER BY c0, c1, c2, c3, c4;
 
@@ -223,50 +219,20 @@ SELECT c0, c1, c2, c3, c4, n, first
 
 DROP TABLE IF EXISTS file_text;
 
-SELECT DISTINCT f."age" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE order_of_0 AS SELECT CAST(v AS VARCHAR) AS v, place
-  FROM shoal_source_17;
-
-SELECT DISTINCT f."sex" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE order_of_1 AS SELECT CAST(v AS VARCHAR) AS v, place
+CREATE OR REPLACE TEMP TABLE sample_lines AS SELECT place, CAST(c0 AS VARCHAR) AS c0, CAST(c1 AS VARCHAR) AS c1, CAST(c2 AS VARCHAR) AS c2, CAST(c3 AS VARCHAR) AS c3, CAST(c5 AS VARCHAR) AS c5, CAST(c4 AS VARCHAR) AS c4
   FROM shoal_source_18;
 
-SELECT DISTINCT f."born" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+COPY (SELECT c0 AS "age", c1 AS "sex", c2 AS "born", c3 AS "height", c5 AS "wave", c4 AS "disease"
+    FROM sample_lines
+    ORDER BY place) TO 'PRIVATE/sample.csv' (FORMAT csv, HEADER true);
 
-CREATE OR REPLACE TEMP TABLE order_of_2 AS SELECT CAST(v AS VARCHAR) AS v, place
-  FROM shoal_source_19;
+DROP TABLE IF EXISTS sample_lines;
 
-SELECT DISTINCT f."height" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+SELECT count(*) AS n
+  FROM kept_0;
 
-CREATE OR REPLACE TEMP TABLE order_of_3 AS SELECT CAST(v AS VARCHAR) AS v, place
-  FROM shoal_source_20;
+SELECT c0, c1, c2, c3, c5, c4
+  FROM kept_0
+  WHERE rowid >= 0 AND rowid < 262144;
 
-DESCRIBE SELECT *
-  FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
-
-COPY (SELECT f."age", f."sex", f."born", f."height", f."wave", f."disease"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    LEFT JOIN order_of_0 o0 ON o0.v = f."age"
-    LEFT JOIN order_of_1 o1 ON o1.v = f."sex"
-    LEFT JOIN order_of_2 o2 ON o2.v = f."born"
-    LEFT JOIN order_of_3 o3 ON o3.v = f."height"
-    ORDER BY o0.place NULLS LAST, o1.place NULLS LAST, o2.place NULLS LAST, o3.place NULLS LAST, f."disease" NULLS LAST, CAST(f."wave" AS VARCHAR) NULLS LAST, f."wave" NULLS LAST) TO 'PRIVATE/table.csv' (FORMAT csv, HEADER true);
-
-DROP TABLE IF EXISTS order_of_0;
-
-DROP TABLE IF EXISTS order_of_1;
-
-DROP TABLE IF EXISTS order_of_2;
-
-DROP TABLE IF EXISTS order_of_3;
+DROP TABLE IF EXISTS kept_0;

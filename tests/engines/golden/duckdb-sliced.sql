@@ -212,31 +212,23 @@ COPY (SELECT p.bucket AS bucket, (SELECT list(v ORDER BY code)
     FROM linked_1 p
     ORDER BY p.bucket, p.p0, p.p1, p.p2, p.p3, p.p4) TO 'FOLDER/.release.new/sliced.csv' (FORMAT csv, HEADER true);
 
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
+
 SELECT *
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
 
-SELECT *
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
-
-SELECT *
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
-
-SELECT *
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
-
-DESCRIBE SELECT "age"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "sex"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE file_text AS SELECT "age" AS v0, "sex" AS v1, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
+CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "age" AS v0, "sex" AS v1, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
@@ -260,14 +252,18 @@ SELECT v1 AS v
 CREATE OR REPLACE TEMP TABLE seen_1 AS SELECT code, CAST(v AS VARCHAR) AS v
   FROM shoal_source_8;
 
+CREATE OR REPLACE TEMP TABLE kept_0 AS SELECT *
+  FROM (SELECT CAST(coalesce(d0.code, 23) AS TINYINT) AS c0, CAST(coalesce(d1.code, 2) AS TINYINT) AS c1, t.b, t.w, t.line
+    FROM file_text t
+    LEFT JOIN seen_0 d0 ON d0.v = t.v0
+    LEFT JOIN seen_1 d1 ON d1.v = t.v1) g
+  ORDER BY line;
+
 SELECT coalesce(max(b), 0) AS n
   FROM file_text;
 
 CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, c1, w AS n
-  FROM (SELECT coalesce(d0.code, 23) AS c0, coalesce(d1.code, 2) AS c1, t.b, t.w
-    FROM file_text t
-    LEFT JOIN seen_0 d0 ON d0.v = t.v0
-    LEFT JOIN seen_1 d1 ON d1.v = t.v1) g
+  FROM kept_0 g
   ORDER BY b, c0, c1;
 
 SELECT b, c0, c1, n
@@ -276,15 +272,11 @@ SELECT b, c0, c1, n
 
 DROP TABLE IF EXISTS file_text;
 
-DESCRIBE SELECT "born"
+SELECT *
   FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+    FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
 
-DESCRIBE SELECT "height"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE file_text AS SELECT "born" AS v0, "height" AS v1, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
+CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "born" AS v0, "height" AS v1, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
@@ -294,28 +286,36 @@ CREATE OR REPLACE TEMP TABLE seen_0 AS SELECT code, CAST(v AS VARCHAR) AS v
 CREATE OR REPLACE TEMP TABLE seen_1 AS SELECT code, CAST(v AS VARCHAR) AS v
   FROM shoal_source_10;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, c1, w AS n
-  FROM (SELECT coalesce(d0.code, 9) AS c0, coalesce(d1.code, 11) AS c1, t.b, t.w
+CREATE OR REPLACE TEMP TABLE kept_1 AS SELECT *
+  FROM (SELECT CAST(coalesce(d0.code, 9) AS TINYINT) AS c0, CAST(coalesce(d1.code, 11) AS TINYINT) AS c1, t.b, t.w, t.line
     FROM file_text t
     LEFT JOIN seen_0 d0 ON d0.v = t.v0
     LEFT JOIN seen_1 d1 ON d1.v = t.v1) g
+  ORDER BY line;
+
+CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, c1, w AS n
+  FROM kept_1 g
   ORDER BY b, c0, c1;
 
-DESCRIBE SELECT "disease"
+SELECT *
   FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+    FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
 
-CREATE OR REPLACE TEMP TABLE file_text AS SELECT "disease" AS v0, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
+CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "disease" AS v0, CASE WHEN regexp_full_match("bucket", '[1-9][0-9]{0,17}') THEN CAST("bucket" AS BIGINT) END AS b, CASE WHEN regexp_full_match("count", '[1-9][0-9]{0,17}') THEN CAST("count" AS BIGINT) END AS w
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
 CREATE OR REPLACE TEMP TABLE seen_0 AS SELECT code, CAST(v AS VARCHAR) AS v
   FROM shoal_source_11;
 
-CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, w AS n
-  FROM (SELECT coalesce(d0.code, 3) AS c0, t.b, t.w
+CREATE OR REPLACE TEMP TABLE kept_2 AS SELECT *
+  FROM (SELECT CAST(coalesce(d0.code, 3) AS TINYINT) AS c0, t.b, t.w, t.line
     FROM file_text t
     LEFT JOIN seen_0 d0 ON d0.v = t.v0) g
+  ORDER BY line;
+
+CREATE OR REPLACE TEMP TABLE fetched AS SELECT b, c0, w AS n
+  FROM kept_2 g
   ORDER BY b, c0;
 
 SELECT b, c0, n
@@ -323,105 +323,87 @@ SELECT b, c0, n
   WHERE rowid >= 0 AND rowid < 1048576;
 
 SELECT count(*) AS n
-  FROM (SELECT "bucket", "age", "sex", count(*) AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    GROUP BY "bucket", "age", "sex"
-    EXCEPT SELECT "bucket", "age", "sex", "count" AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) e;
+  FROM (SELECT 1
+    FROM (SELECT v0, v1, v2, count(*) AS n
+      FROM (SELECT "bucket" AS v0, "age" AS v1, "sex" AS v2
+        FROM (SELECT *
+          FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) l
+      GROUP BY v0, v1, v2
+      UNION ALL SELECT "bucket" AS v0, "age" AS v1, "sex" AS v2, -CAST("count" AS BIGINT) AS n
+      FROM (SELECT *
+        FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) e
+    GROUP BY v0, v1, v2
+    HAVING sum(n) <> 0) d;
 
 SELECT count(*) AS n
-  FROM (SELECT "bucket", "age", "sex", "count" AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    EXCEPT SELECT "bucket", "age", "sex", count(*) AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    GROUP BY "bucket", "age", "sex") e;
+  FROM (SELECT 1
+    FROM (SELECT v0, v1, v2, count(*) AS n
+      FROM (SELECT "bucket" AS v0, "born" AS v1, "height" AS v2
+        FROM (SELECT *
+          FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) l
+      GROUP BY v0, v1, v2
+      UNION ALL SELECT "bucket" AS v0, "born" AS v1, "height" AS v2, -CAST("count" AS BIGINT) AS n
+      FROM (SELECT *
+        FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) e
+    GROUP BY v0, v1, v2
+    HAVING sum(n) <> 0) d;
 
 SELECT count(*) AS n
-  FROM (SELECT "bucket", "born", "height", count(*) AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    GROUP BY "bucket", "born", "height"
-    EXCEPT SELECT "bucket", "born", "height", "count" AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) e;
+  FROM (SELECT 1
+    FROM (SELECT v0, v1, count(*) AS n
+      FROM (SELECT "bucket" AS v0, "disease" AS v1
+        FROM (SELECT *
+          FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) l
+      GROUP BY v0, v1
+      UNION ALL SELECT "bucket" AS v0, "disease" AS v1, -CAST("count" AS BIGINT) AS n
+      FROM (SELECT *
+        FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) e
+    GROUP BY v0, v1
+    HAVING sum(n) <> 0) d;
 
-SELECT count(*) AS n
-  FROM (SELECT "bucket", "born", "height", "count" AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    EXCEPT SELECT "bucket", "born", "height", count(*) AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    GROUP BY "bucket", "born", "height") e;
-
-SELECT count(*) AS n
-  FROM (SELECT "bucket", "disease", count(*) AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    GROUP BY "bucket", "disease"
-    EXCEPT SELECT "bucket", "disease", "count" AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f) e;
-
-SELECT count(*) AS n
-  FROM (SELECT "bucket", "disease", "count" AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    EXCEPT SELECT "bucket", "disease", count(*) AS n
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    GROUP BY "bucket", "disease") e;
-
-SELECT DISTINCT f."age" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-CREATE OR REPLACE TEMP TABLE order_of_0 AS SELECT CAST(v AS VARCHAR) AS v, place
+CREATE OR REPLACE TEMP TABLE sample_lines AS SELECT place, b, CAST(c0 AS VARCHAR) AS c0, CAST(c1 AS VARCHAR) AS c1, w
   FROM shoal_source_12;
 
-COPY (SELECT f."bucket", f."age", f."sex", f."count"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_1.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    LEFT JOIN order_of_0 o0 ON o0.v = f."age"
-    ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, o0.place NULLS LAST, f."sex" NULLS LAST) TO 'PRIVATE/column_1.csv' (FORMAT csv, HEADER true);
+COPY (SELECT b AS "bucket", c0 AS "age", c1 AS "sex", w AS "count"
+    FROM sample_lines
+    ORDER BY place) TO 'PRIVATE/sample.csv' (FORMAT csv, HEADER true);
 
-DROP TABLE IF EXISTS order_of_0;
+DROP TABLE IF EXISTS sample_lines;
 
-SELECT DISTINCT f."born" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+SELECT count(*) AS n
+  FROM kept_0;
 
-CREATE OR REPLACE TEMP TABLE order_of_0 AS SELECT CAST(v AS VARCHAR) AS v, place
+SELECT b, c0, c1, w
+  FROM kept_0
+  WHERE rowid >= 0 AND rowid < 262144;
+
+CREATE OR REPLACE TEMP TABLE sample_lines AS SELECT place, b, CAST(c0 AS VARCHAR) AS c0, CAST(c1 AS VARCHAR) AS c1, w
   FROM shoal_source_13;
 
-SELECT DISTINCT f."height" AS v
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+COPY (SELECT b AS "bucket", c0 AS "born", c1 AS "height", w AS "count"
+    FROM sample_lines
+    ORDER BY place) TO 'PRIVATE/sample.csv' (FORMAT csv, HEADER true);
 
-CREATE OR REPLACE TEMP TABLE order_of_1 AS SELECT CAST(v AS VARCHAR) AS v, place
+SELECT count(*) AS n
+  FROM kept_1;
+
+SELECT b, c0, c1, w
+  FROM kept_1
+  WHERE rowid >= 0 AND rowid < 262144;
+
+CREATE OR REPLACE TEMP TABLE sample_lines AS SELECT place, b, CAST(c0 AS VARCHAR) AS c0, w
   FROM shoal_source_14;
 
-COPY (SELECT f."bucket", f."born", f."height", f."count"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_2.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    LEFT JOIN order_of_0 o0 ON o0.v = f."born"
-    LEFT JOIN order_of_1 o1 ON o1.v = f."height"
-    ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, o0.place NULLS LAST, o1.place NULLS LAST) TO 'PRIVATE/column_2.csv' (FORMAT csv, HEADER true);
+COPY (SELECT b AS "bucket", c0 AS "disease", w AS "count"
+    FROM sample_lines
+    ORDER BY place) TO 'PRIVATE/sample.csv' (FORMAT csv, HEADER true);
 
-DROP TABLE IF EXISTS order_of_1;
+SELECT count(*) AS n
+  FROM kept_2;
 
-COPY (SELECT f."bucket", f."disease", f."count"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/column_3.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'disease': 'VARCHAR', 'count': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, f."disease" NULLS LAST) TO 'PRIVATE/column_3.csv' (FORMAT csv, HEADER true);
-
-DESCRIBE SELECT "age"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+SELECT b, c0, w
+  FROM kept_2
+  WHERE rowid >= 0 AND rowid < 262144;
 
 SELECT DISTINCT f."age" AS v
   FROM (SELECT *
@@ -430,14 +412,6 @@ SELECT DISTINCT f."age" AS v
 CREATE OR REPLACE TEMP TABLE order_of_0 AS SELECT CAST(v AS VARCHAR) AS v, place
   FROM shoal_source_15;
 
-DESCRIBE SELECT "sex"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "born"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
 SELECT DISTINCT f."born" AS v
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
@@ -445,20 +419,12 @@ SELECT DISTINCT f."born" AS v
 CREATE OR REPLACE TEMP TABLE order_of_2 AS SELECT CAST(v AS VARCHAR) AS v, place
   FROM shoal_source_16;
 
-DESCRIBE SELECT "height"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
 SELECT DISTINCT f."height" AS v
   FROM (SELECT *
     FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
 CREATE OR REPLACE TEMP TABLE order_of_3 AS SELECT CAST(v AS VARCHAR) AS v, place
   FROM shoal_source_17;
-
-DESCRIBE SELECT "disease"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/sliced.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'bucket': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
 
 COPY (SELECT f."bucket", f."age", f."sex", f."born", f."height", f."disease"
     FROM (SELECT *
@@ -468,9 +434,17 @@ COPY (SELECT f."bucket", f."age", f."sex", f."born", f."height", f."disease"
     LEFT JOIN order_of_3 o3 ON o3.v = f."height"
     ORDER BY CAST(f."bucket" AS BIGINT) NULLS LAST, o0.place NULLS LAST, f."sex" NULLS LAST, o2.place NULLS LAST, o3.place NULLS LAST, f."disease" NULLS LAST) TO 'PRIVATE/sliced.csv' (FORMAT csv, HEADER true);
 
+DROP TABLE IF EXISTS order_of_0;
+
 DROP TABLE IF EXISTS order_of_2;
 
 DROP TABLE IF EXISTS order_of_3;
+
+DROP TABLE IF EXISTS kept_0;
+
+DROP TABLE IF EXISTS kept_1;
+
+DROP TABLE IF EXISTS kept_2;
 
 DESCRIBE SELECT *
   FROM read_parquet(['PRIVATE/columns.parquet'], hive_partitioning = false);

@@ -189,50 +189,27 @@ COPY (SELECT (SELECT list(v ORDER BY code)
 CREATE OR REPLACE TEMP TABLE looked_up AS SELECT CAST(v AS VARCHAR) AS v
   FROM shoal_source_17;
 
-SELECT a.v AS v
-  FROM looked_up a
-  WHERE a.v IN (SELECT h.v
-    FROM (SELECT trim("no") AS v
-      FROM read_csv('FOLDER/people.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'no': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)
-      UNION ALL SELECT lower(trim("no")) AS v
-      FROM read_csv('FOLDER/people.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'no': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) h);
+SELECT DISTINCT h.v AS v, h.w AS w
+  FROM (SELECT trim("no") AS v, lower(trim("no")) AS w
+    FROM read_csv('FOLDER/people.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'no': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) h
+  WHERE h.v IN (SELECT a.v
+    FROM looked_up a) OR h.w IN (SELECT a.v
+    FROM looked_up a);
 
 DROP TABLE IF EXISTS looked_up;
 
 CREATE OR REPLACE TEMP TABLE looked_up AS SELECT CAST(v AS VARCHAR) AS v
   FROM shoal_source_18;
 
-SELECT a.v AS v
-  FROM looked_up a
-  WHERE a.v IN (SELECT h.v
-    FROM (SELECT trim("wave") AS v
-      FROM read_csv('FOLDER/people.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'no': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)
-      UNION ALL SELECT lower(trim("wave")) AS v
-      FROM read_csv('FOLDER/people.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'no': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) h);
+SELECT DISTINCT h.v AS v, h.w AS w
+  FROM (SELECT trim("wave") AS v, lower(trim("wave")) AS w
+    FROM read_csv('FOLDER/people.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'no': 'VARCHAR', 'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'wave': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) h
+  WHERE h.v IN (SELECT a.v
+    FROM looked_up a) OR h.w IN (SELECT a.v
+    FROM looked_up a);
 
-SELECT *
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f LIMIT 0;
-
-DESCRIBE SELECT "age"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "sex"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "born"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "height"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
-
-DESCRIBE SELECT "disease"
-  FROM (SELECT *
-    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+DESCRIBE SELECT *
+  FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000);
 
 CREATE OR REPLACE TEMP TABLE file_text AS SELECT row_number() OVER () AS line, "age" AS v0, "sex" AS v1, "born" AS v2, "height" AS v3, "disease" AS v4
   FROM (SELECT *
@@ -304,10 +281,20 @@ CREATE OR REPLACE TEMP TABLE fetched AS SELECT coalesce(d.code, 4) AS c
 
 DROP TABLE IF EXISTS file_text;
 
+CREATE OR REPLACE TEMP TABLE again AS SELECT *
+  FROM (SELECT *
+    FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f;
+
+SELECT count(*) AS n
+  FROM (SELECT k, lag(k) OVER () AS before
+    FROM (SELECT create_sort_key(f."age", 'ASC NULLS LAST', f."sex", 'ASC NULLS LAST', f."born", 'ASC NULLS LAST', f."height", 'ASC NULLS LAST', f."disease", 'ASC NULLS LAST') AS k
+      FROM again f) s) p
+  WHERE k < before;
+
 COPY (SELECT f."age", f."sex", f."born", f."height", f."disease"
-    FROM (SELECT *
-      FROM read_csv('FOLDER/.release.new/table.csv', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, columns = {'age': 'VARCHAR', 'sex': 'VARCHAR', 'born': 'VARCHAR', 'height': 'VARCHAR', 'disease': 'VARCHAR'}, max_line_size = 16000000, buffer_size = 32000000)) f
-    ORDER BY f."age" NULLS LAST, f."sex" NULLS LAST, f."born" NULLS LAST, f."height" NULLS LAST, f."disease" NULLS LAST) TO 'PRIVATE/table.csv' (FORMAT csv, HEADER true);
+    FROM again f) TO 'PRIVATE/table.csv' (FORMAT csv, HEADER true);
+
+DROP TABLE IF EXISTS again;
 
 DESCRIBE SELECT *
   FROM read_parquet(['FOLDER/.release.internal.new/placement.parquet'], hive_partitioning = false);

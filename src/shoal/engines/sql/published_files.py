@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.core.arrays import Codes, Counts
 from shoal.core.cells import smallest_type
-from shoal.core.domain import Domain, Role
+from shoal.core.domain import ColumnType, Domain, Role
 from shoal.core.errors import DataError
 from shoal.core.manifest import FORMATS, Manifest, PublishedColumn
 from shoal.core.meaning import Meaning
@@ -23,7 +23,14 @@ from shoal.core.release import Company, Published
 from shoal.core.shapes import BUCKET, COUNT, DataFile
 from shoal.core.table import MOST_ROWS
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.sql.domains import SQL_TYPES, text_array, texts_of, type_of_engine
+from shoal.engines.sql.domains import (
+    SQL_TYPES,
+    build_domain,
+    text_array,
+    texts_of,
+    type_of_engine,
+)
+from shoal.engines.sql.kept_lines import LineKeeper, type_of_codes
 from shoal.engines.sql.line_counts import (
     CHANGED,
     COUNTERS,
@@ -60,6 +67,7 @@ class PublishedFiles:
         self._is_on_disk = is_on_disk
         self._first_lines: Codes | None = None
         self._types_of_query: dict[str, Mapping[str, str]] = {}
+        self.keeper = LineKeeper(engine)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -214,35 +222,47 @@ class PublishedFiles:
     def count(self, manifest: Manifest, file: DataFile) -> LineCounts:
         """Count the distinct lines of a file by its quasi-identifying and sensitive columns."""
         name, has_bucket, columns = file.name, file.has_bucket, _coded(manifest, file)
-        # The lines of a file with buckets and counts are of no further use.
-        has_line = self._is_on_disk and not (has_bucket and file.has_count)
+        carried = [column for column in file.columns if column not in columns]
+        is_kept = self._is_kept(manifest, name, carried)
+        has_first = self._is_on_disk and not (has_bucket and file.has_count)
+        # Otherwise the lines of a file with buckets and counts are of no further use.
+        has_line = has_first or is_kept
         numbers = [*[(BUCKET, "b")] * has_bucket, *[(COUNT, "w")] * file.has_count]
         may_be_texts = manifest.format != "parquet"
-        self._stage_texts(name, columns, numbers, has_line=has_line, may_be_texts=may_be_texts)
+        staged = [*columns, *(carried if is_kept else ())]
+        self._stage_texts(name, staged, numbers, has_line=has_line, may_be_texts=may_be_texts)
         domains, codes, joins = [], [], []
-        for place, column in enumerate(columns):
+        for place, column in enumerate(staged):
             domain, missing = self._push_dictionary(place, manifest, column)
             domains.append(domain)
-            codes.append(f"coalesce(d{place}.code, {missing}) AS c{place}")
+            code = f"coalesce(d{place}.code, {missing})"
+            if is_kept:
+                code = self.engine.cast(code, type_of_codes(missing))
+            codes.append(f"{code} AS c{place}")
             joins.append(f" LEFT JOIN seen_{place} d{place} ON d{place}.v = t.v{place}")
         coded = ", ".join([*codes, *(f"t.{short}" for _, short in numbers)])
         coded += ", t.line" if has_line else ""
-        names = (["b"] if has_bucket else []) + [f"c{place}" for place in range(len(columns))]
         lines = f"(SELECT {coded} FROM file_text t{''.join(joins)}) g"
+        kept = self.keeper.keep(file, lines, domains) if is_kept else None
+        lines = lines if kept is None else f"{kept} g"
+        del domains[len(columns) :]
+        names = (["b"] if has_bucket else []) + [f"c{place}" for place in range(len(columns))]
         listed = ", ".join(names)
         kinds: dict[str, npt.DTypeLike] = dict.fromkeys(names, np.int32)
         kinds |= {"b": self._type_of_buckets()} if has_bucket else {}
         if file.has_count:
             # Equal lines are one line, with their count.
-            first = ", sum(w) OVER (ORDER BY line) - w + 1 AS first" if has_line else ""
+            first = ", sum(w) OVER (ORDER BY line) - w + 1 AS first" if has_first else ""
             kinds |= {"n": np.int64} | ({"first": np.int64} if first else {})
             query = f"SELECT {listed}, w AS n{first} FROM {lines} ORDER BY {listed}"
             fetched = self.engine.arrays(query, kinds)
             _refuse_repeated(name, [fetched[short] for short in names])
         elif has_bucket and self._is_on_disk:
             # Nearly all lines are different, and equal lines are adjacent.
-            fetched = self.engine.arrays(f"SELECT {listed} FROM {lines} ORDER BY line", kinds)
-            fetched = count_runs(fetched)
+            ordered = f"SELECT {listed} FROM {lines} ORDER BY line"
+            fetched = count_runs(
+                self.engine.columns(kept, kinds) if kept else self.engine.arrays(ordered, kinds)
+            )
         else:
             first = ", min(line) AS first" if self._is_on_disk else ""
             kinds |= {"n": np.int64} | ({"first": np.uint32} if first else {})
@@ -258,6 +278,12 @@ class PublishedFiles:
             n=fetched["n"],
             first=fetched.get("first"),
         )
+
+    def _is_kept(self, manifest: Manifest, name: str, carried: Sequence[str]) -> bool:
+        """Return whether the lines of a file are kept, with its insensitive columns."""
+        texts = [self.text_of(name, column) for column in carried]
+        may_be = self._is_on_disk and manifest.format == "csv"
+        return may_be and self.keeper.wants(self.queries[name], texts)
 
     def lines(self, manifest: Manifest, file: DataFile) -> list[CodedColumn]:
         """Return the quasi-identifying and sensitive columns of a file, line by line."""
@@ -328,7 +354,10 @@ class PublishedFiles:
         """Push the codes of a column's texts; return its domain and the code of missing ones."""
         fetched = self.engine.rows(f"SELECT v{place} AS v FROM file_text GROUP BY v{place}")
         texts = texts_of(fetched["v"])
-        domain, codes = domain_of(manifest, column, texts)
+        if column in manifest.columns_of(Role.INSENSITIVE):
+            domain, codes = build_domain(column, ColumnType.CATEGORICAL, texts)
+        else:
+            domain, codes = domain_of(manifest, column, texts)
         is_text = codes < len(domain.texts)
         pushed = {"code": codes[is_text].astype(np.int32), "v": text_array(texts)[is_text]}
         self.engine.push(f"seen_{place}", pushed)

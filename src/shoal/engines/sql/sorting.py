@@ -28,6 +28,7 @@ from shoal.engines.engine import Engine
 from shoal.engines.files import digest, pattern
 from shoal.engines.private_directory import PrivateDirectory
 from shoal.engines.sql.domains import text_array, texts_of
+from shoal.engines.sql.kept_lines import digest_of_kept
 from shoal.engines.sql.line_counts import domain_of
 from shoal.engines.sql.published_files import PublishedFiles
 from shoal.engines.sql.table import EngineTable
@@ -141,8 +142,12 @@ def rewritten_digest(
     """Return the SHA-256 of a data file written again from its own content.
 
     `name` has no extension. The order of lines follows from the manifest and the label meanings.
-    Lines that are in this order already are not sorted, which for a large file takes longest.
+    Lines that are in this order already are not sorted, which for a large file takes longest, and
+    if they were kept, nothing is parsed again.
     """
+    digest_of_lines = _digest_from_codes(files, name, manifest, meanings)
+    if digest_of_lines is not None:
+        return digest_of_lines
     directory = PrivateDirectory()
     path = directory.path / f"{name}.{manifest.format}"
     try:
@@ -158,6 +163,47 @@ def write_again(
 ) -> None:
     """Write a data file again, from its own content, to a path."""
     _Order(files, name, manifest, meanings).write(path, is_sorted=False)
+
+
+def _digest_from_codes(
+    files: PublishedFiles, name: str, manifest: Manifest, meanings: Meanings
+) -> str | None:
+    """Return the digest that kept lines lead to; None if they are not kept or not in order."""
+    kept = files.keeper.find(name)
+    if kept is None:
+        return None
+    stated = {column.name: column for column in manifest.columns}
+    is_carried = {one: column.role is Role.INSENSITIVE for one, column in stated.items()}
+    texts = [one for one in kept.columns if one.texts is not None]
+    keys = [one.short for one in kept.columns if one.name == BUCKET and one.texts is None]
+    ranks = {}
+    for one in sorted(texts, key=lambda one: is_carried[one.name]):
+        given = [text for text in one.texts or () if text is not None]
+        places = _places(manifest, meanings, stated[one.name], given)
+        # The last text is the missing one.
+        ranks[one.short] = np.array([*places, len(given)], dtype=np.int64)
+        keys.append(one.short)
+    return digest_of_kept(files.engine, kept, keys, ranks)
+
+
+def _places(
+    manifest: Manifest, meanings: Meanings, column: PublishedColumn, texts: Sequence[str]
+) -> list[int]:
+    """Return the place of different texts of a column in the order of lines."""
+    if column.role is Role.INSENSITIVE or _is_published_as_text(manifest, column):
+        return _ranks(texts, [None] * len(texts))
+    if not column.is_recoded:
+        return [int(code) for code in domain_of(manifest, column.name, texts)[1]]
+    labels = meanings.get(column.name, {})
+    intervals = [labels[text].interval if text in labels else None for text in texts]
+    return _ranks(texts, intervals)
+
+
+def _is_published_as_text(manifest: Manifest, column: PublishedColumn) -> bool:
+    if manifest.shape.hides_cells:
+        return True
+    is_text = column.type in (ColumnType.CATEGORICAL, ColumnType.ORDERED)
+    return is_text and not column.is_recoded
 
 
 class _Order:
@@ -222,32 +268,17 @@ class _Order:
     def _add_coded(self, place: int, column: PublishedColumn) -> None:
         """Add a column to the sort keys: as text, or by the rank of its text."""
         text = self._files.text_of(self._name, column.name, "f.")
-        if self._is_sorted_as_text(column):
+        if _is_published_as_text(self._manifest, column):
             self._keys.append(text)
             return
         engine, table = self._files.engine, f"order_of_{place}"
         found = engine.rows(f"SELECT DISTINCT {text} AS v FROM {self._source}")
         texts = [one for one in texts_of(found["v"]) if one is not None]
-        engine.push(
-            table,
-            {"v": text_array(texts), "place": np.array(self._places(column, texts), np.int64)},
-        )
+        places = _places(self._manifest, self._meanings, column, texts)
+        engine.push(table, {"v": text_array(texts), "place": np.array(places, np.int64)})
         self._keys.append(f"o{place}.place")
         self._joins += f" LEFT JOIN {table} o{place} ON o{place}.v = {text}"
         self._tables.append(table)
-
-    def _is_sorted_as_text(self, column: PublishedColumn) -> bool:
-        if self._manifest.shape.hides_cells:
-            return True
-        is_text = column.type in (ColumnType.CATEGORICAL, ColumnType.ORDERED)
-        return is_text and not column.is_recoded
-
-    def _places(self, column: PublishedColumn, texts: Sequence[str]) -> list[int]:
-        if not column.is_recoded:
-            return [int(code) for code in domain_of(self._manifest, column.name, texts)[1]]
-        labels = self._meanings.get(column.name, {})
-        intervals = [labels[text].interval if text in labels else None for text in texts]
-        return _ranks(texts, intervals)
 
 
 def parquet_faults(files: PublishedFiles, path: Path) -> list[str]:
