@@ -890,17 +890,20 @@ def climb_on(
         if k > 0:
             most = 0.0
             for c in range(n_classes):
+                ahead[0, c] = following[p, c]
                 if is_free[c]:
                     # How far one step goes, in log odds.
-                    change = logit(following[p, c]) - logit(f[p, c])
-                    most = max(most, fabs(change))
+                    change = following[p, c] * (1 - f[p, c]) / (f[p, c] * (1 - following[p, c]))
+                    ahead[0, c] = log(change)
+                    most = max(most, fabs(ahead[0, c]))
             length = max(min(stride[p], limits[1] / max(most, limits[2])), 1.0)
             for c in range(n_classes):
-                ahead[0, c] = following[p, c]
                 if is_free[c] and length > 1:
-                    change = logit(following[p, c]) - logit(f[p, c])
-                    above = 1 / (1 + exp(-logit(f[p, c]) - length * change))
+                    change = f[p, c] / (1 - f[p, c]) * exp(length * ahead[0, c])
+                    above = change / (1 + change)
                     ahead[0, c] = min(max(above, limits[4]), 1 - limits[4])
+                else:
+                    ahead[0, c] = following[p, c]
             for c in range(n_classes):
                 # Kept in case the stride leads down.
                 f[p, c] = following[p, c]
@@ -941,13 +944,6 @@ def climb_on(
             end[p] = -2
             break
     return steps
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def logit(chance: cython.double) -> cython.double:
-    return log(chance) - log1p(-chance)
 
 
 @cython.cfunc
