@@ -71,6 +71,27 @@ def test_verify_every_guarantee_of_a_file(run, write_csv, claims):
     assert result.exit_code == 0, result.output
 
 
+def test_verify_a_file_at_levels(run, write_csv):
+    rows = [[age, age * 1000 + step] for age in (30, 40) for step in range(1, 9)]
+    source = write_csv(rows, header=["age", "income"])
+    claim = ("verify", source, "--quasi", "age", "--sensitive", "income", "--ell", "2")
+    assert run(*claim).exit_code == 0
+    assert run(*claim, "--levels", "income=values").exit_code == 0
+    apart = run(*claim, "--levels", "income=intervals:35000")
+    assert apart.exit_code == 7
+    assert "ell=1" in apart.stdout
+    assert run(*claim, "--levels", "income=intervals:30005,40005").exit_code == 0
+    tree = ("--hierarchy", "intervals:35000")
+    assert run(*claim, *tree, "--levels", "income=node_level:1").exit_code == 7
+
+
+def test_levels_of_a_file_that_make_no_sense(run, write_csv):
+    claim = ("verify", write_csv(), "--quasi", "age", "--sensitive", "disease", "--ell", "2")
+    assert run(*claim, "--levels", "disease").exit_code == 2
+    assert run(*claim, "--levels", "age=quantiles:2").exit_code == 4
+    assert run(*claim, "--levels", "disease=node_level:1").exit_code == 4
+
+
 @pytest.mark.parametrize(
     "claims",
     [
@@ -98,6 +119,9 @@ def test_claims_about_a_release_are_refused(run, released):
     result = run("verify", "release", "--k", "2")
     assert result.exit_code == 3
     assert "states its own guarantees" in result.stderr
+    result = run("verify", "release", "--levels", "disease=values")
+    assert result.exit_code == 3
+    assert "levels has no meaning" in result.stderr
 
 
 # attack

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,11 +29,11 @@ from shoal.cli.options import (
     read_columns,
     read_configuration,
     read_hierarchies,
+    read_levels,
     read_pairs,
     read_parameters,
     read_private,
     read_type,
-    read_value,
     source_argument,
     stated_source,
     update_section,
@@ -265,26 +264,3 @@ def _register_compare(app: typer.Typer) -> None:
         output.line(f"The tables and the picture: {folder}")
         if found.configuration is not None:
             output.line(f"The configuration of {found.recommended}: {written}")
-
-
-def read_levels(given: Sequence[str] | None) -> dict[str, object]:
-    """Read the levels of columns, each given as `column=kind:value`, an inline table, or `values`.
-
-    Examples
-    --------
-    >>> read_levels(["income=quantiles:20", "job=node_level:2"])
-    {'income': {'quantiles': 20}, 'job': {'node_level': 2}}
-    >>> read_levels(["income=intervals:0,10000", "age={ quantiles = 5, k = 20 }", "sex=values"])
-    {'income': {'intervals': [0, 10000]}, 'age': {'quantiles': 5, 'k': 20}, 'sex': 'values'}
-    """
-    return {column: _read_level(text) for column, text in read_pairs(given, "--levels")}
-
-
-def _read_level(text: str) -> object:
-    if text.startswith("{"):
-        return read_value(text)
-    kind, _, rest = text.partition(":")
-    if not rest:
-        return text
-    values = [read_value(entry) for entry in read_columns([rest])]
-    return {kind: values if kind == "intervals" or len(values) > 1 else values[0]}

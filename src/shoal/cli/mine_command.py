@@ -26,11 +26,9 @@ from shoal.cli.options import (
     option,
     read_columns,
     read_hierarchies,
-    read_length,
     read_pairs,
     read_private,
     read_type,
-    read_width,
     refuse_existing,
     source_argument,
     stated_options,
@@ -384,3 +382,22 @@ def _configured(
 def _hides_rules(given: dict[str, Any]) -> bool:
     method = given.get("method")
     return isinstance(method, dict) and method.get("name") == _RULE_HIDING
+
+
+def read_length(text: str) -> int | None:
+    """Read the most columns in a rule; None for `any` number."""
+    if text == "any":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        message = "--max-len is a whole number of at least 1, or any."
+        raise typer.BadParameter(message)
+    return int(text)
+
+
+def read_width(text: str) -> float:
+    """Read how far a number may be from an interval."""
+    try:
+        return float(text)
+    except ValueError:
+        message = "--width takes column=number."
+        raise typer.BadParameter(message) from None

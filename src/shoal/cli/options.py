@@ -14,8 +14,7 @@ from shoal.core.registry import CATALOGUES, names
 _COLUMNS, _READING = "Columns", "Reading the source"
 # The engines of `shoal.engines`, which help does not import.
 _ENGINES = ("duckdb", "spark", "postgres")
-_NUMBERS = ("intervals", "prefix", "width", "quantiles")
-_RULES = (*_NUMBERS, "dates", "flat")
+_RULES = ("intervals", "prefix", "width", "quantiles", "dates", "flat")
 
 
 # --- completions ----------------------------------------------------------------------------------
@@ -25,8 +24,7 @@ def _complete(*packages: str) -> Callable[[str], list[str]]:
     """Return a function that completes the names in some catalogues."""
 
     def complete(incomplete: str) -> list[str]:
-        known = [name for package in packages for name in names(package)]
-        return [name for name in known if name.startswith(incomplete)]
+        return [one for package in packages for one in names(package) if one.startswith(incomplete)]
 
     return complete
 
@@ -370,6 +368,27 @@ def read_hierarchy(text: str) -> str | dict[str, Any]:
     return str(Path(text).absolute())
 
 
+def read_levels(given: Sequence[str] | None) -> dict[str, object]:
+    """Read the levels of columns, each given as `column=kind:value`, an inline table, or `values`.
+
+    Examples
+    --------
+    >>> read_levels(["income=intervals:0,9", "age={ quantiles = 5, k = 20 }", "sex=values"])
+    {'income': {'intervals': [0, 9]}, 'age': {'quantiles': 5, 'k': 20}, 'sex': 'values'}
+    """
+    return {column: _read_level(text) for column, text in read_pairs(given, "--levels")}
+
+
+def _read_level(text: str) -> object:
+    if text.startswith("{"):
+        return read_value(text)
+    kind, _, rest = text.partition(":")
+    if not rest:
+        return text
+    values = [read_value(entry) for entry in read_columns([rest])]
+    return {kind: values if kind == "intervals" or len(values) > 1 else values[0]}
+
+
 def read_private(given: Sequence[str] | None) -> list[str]:
     """Read which cells are private; files are relative to the current folder."""
     return [str(Path(text).absolute()) if _is_file(text) else text for text in given or ()]
@@ -381,25 +400,6 @@ def stated_options(context: typer.Context) -> frozenset[str]:
     return frozenset(
         name for name, source in sources.items() if source and source.name == "COMMANDLINE"
     )
-
-
-def read_length(text: str) -> int | None:
-    """Read the most columns in a rule; None for `any` number."""
-    if text == "any":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        message = "--max-len is a whole number of at least 1, or any."
-        raise typer.BadParameter(message)
-    return int(text)
-
-
-def read_width(text: str) -> float:
-    """Read how far a number may be from an interval."""
-    try:
-        return float(text)
-    except ValueError:
-        message = "--width takes column=number."
-        raise typer.BadParameter(message) from None
 
 
 def _is_file(text: str) -> bool:

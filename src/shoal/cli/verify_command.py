@@ -22,6 +22,7 @@ from shoal.cli.options import (
     option,
     read_columns,
     read_hierarchy,
+    read_levels,
 )
 from shoal.cli.output import Mark, Output
 from shoal.core.errors import GuaranteeError
@@ -118,6 +119,15 @@ def _register_verify(app: typer.Typer) -> None:
                 "low,high",
             ),
         ] = None,
+        levels: Annotated[
+            ColumnNames,
+            _claim(
+                "Levels of the sensitive column that guarantees count in place of its values: "
+                "income=quantiles:20, income=intervals:0,10000,20000 or, with --hierarchy, "
+                "job=node_level:1. Default: its values.",
+                "column=levels",
+            ),
+        ] = None,
         memory: Memory = None,
         max_work: MaxWork = DEFAULT_MAX_WORK,
     ) -> None:
@@ -136,6 +146,7 @@ def _register_verify(app: typer.Typer) -> None:
             alpha=alpha,
             hierarchy=None if hierarchy is None else read_hierarchy(hierarchy),
             order=tuple(read_columns(None if order is None else [order])),
+            levels=read_levels(levels) or None,
         )
         with output.progress() as progress:
             progress("verify")

@@ -93,11 +93,13 @@ def file_at_levels(
     trees = {} if tree is None else {domain.column: tree}
     levels = levels_of_table(schema, {domain.column: domain}, lambda _: buckets.totals, trees)
     stated = replace(published, manifest=replace(published.manifest, levels=levels))
-    found = checked_at_levels(stated, lambda _: hierarchy)
+    # A rule has paths only once it is applied to the values.
+    given = None if tree is None else Hierarchy.from_rows(tree.rows(), column=domain.column)
+    found = checked_at_levels(stated, lambda _: given)
     if not levels or levels[0].node_level is None or found.buckets is None:
         # A hierarchy over values says nothing about intervals.
         return found, None if levels else tree
-    return found, tree_above(levels[0], found.buckets.domain, lambda _: hierarchy)
+    return found, tree_above(levels[0], found.buckets.domain, lambda _: given)
 
 
 def _paths(level: Level, hierarchies: Hierarchies) -> list[tuple[str | None, ...]]:
