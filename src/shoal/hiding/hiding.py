@@ -47,6 +47,7 @@ from shoal.hiding.rules import (
 )
 
 _FEWER = "raise gamma or delta, or leave out columns."
+_CHEAPER = "raise gamma or delta, leave out columns, or raise max_work."
 _REPEATED, _MANY = 8, 2**16
 """Rules are condensed if there are more than so many, and on average more that are alike."""
 
@@ -135,6 +136,7 @@ def hide(
     blank_per_round: Number = 1,
     shrink: bool | None = None,
     single_pass: bool = False,
+    max_work: int = MOST_STEPS,
 ) -> Hiding:
     """Blank cells until no adversarial rule is left.
 
@@ -147,11 +149,13 @@ def hide(
     needed: a rule would come back if it were shown. Default: in mode ``public`` only. In mode
     ``paper``, rules may then fire at more private cells, and be right about almost delta of them.
     `single_pass` stops after the rules that were found first, as printed; rules may be left.
+    `max_work` limits the cells that all searches for rules look at; default: 2e11.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range, or there are too many rules. Shrinking is refused in mode
+        If a parameter is out of range, there are too many rules, or the searches would take more
+        than `max_work`. Shrinking is refused in mode
         ``oblivious``, since choosing by value is the leak that this mode avoids, and after a single
         pass, which need not end safe.
 
@@ -182,9 +186,9 @@ def hide(
             "Shrinking is not possible in mode oblivious, nor after a single pass.",
             hint="leave shrink out, or set it to False.",
         )
-    table, most = HiddenTable(codes, state), Work(MOST_STEPS)
+    table, most = HiddenTable(codes, state), Work(max_work)
     hiding = _Work(table, delta, gamma, chosen, most, single_pass=single_pass)
-    with refuse_more_steps(_FEWER):
+    with refuse_more_steps(_CHEAPER):
         blanked_for = hiding.run(blank_per_round, shrink)
     return hiding.finish(chosen, blanked_for)
 

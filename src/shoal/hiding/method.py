@@ -33,6 +33,7 @@ from shoal.core.parameters import (
     exact_number,
     flag,
     parameter,
+    whole_number,
 )
 from shoal.core.plan import Blank, Plan, Recode, Segments
 from shoal.core.private_cells import HiddenCells, PrivateCells
@@ -49,7 +50,7 @@ from shoal.hiding.discretisation import (
 )
 from shoal.hiding.hiding import Fate, Hiding, Mode, hide
 from shoal.hiding.mining import base_rates
-from shoal.hiding.rules import CodedRules
+from shoal.hiding.rules import MOST_STEPS, CodedRules
 
 RULES = "rules.parquet"
 
@@ -139,6 +140,12 @@ class RuleHiding(Method):
         takes="a section for each column",
         schema={"type": "object", "additionalProperties": {"type": ["integer", "object"]}},
         factory=dict,
+    )
+    max_work: int = whole_number(
+        "The most cells of the table that the searches for rules may look at, all together. If the "
+        "first would take more, by its estimate, it is refused before it starts.",
+        least=1,
+        default=MOST_STEPS,
     )
 
     works_on_levels: ClassVar[bool] = False
@@ -260,6 +267,7 @@ class RuleHiding(Method):
             mode=self.mode,
             blank_per_round=self.blank_per_round,
             shrink=self.shrink,
+            max_work=self.max_work,
         )
         state[order] = hiding.state
         hidden_of = (state != VISIBLE).any(axis=0)

@@ -110,6 +110,15 @@ def test_a_search_that_would_take_too_long_is_refused_before_it_starts():
     mine(codes, state, max_len=1, max_work=10**6, **asked)
 
 
+@pytest.mark.parametrize("mode", ["public", "paper", "oblivious"])
+def test_hiding_is_refused_beyond_max_work(mode):
+    codes, state = wide_table()
+    with pytest.raises(ParameterError, match=r"takes about .* steps") as caught:
+        hide(codes, state, delta=0.8, gamma=10, mode=mode, max_work=10**6)
+    assert caught.value.hint is not None
+    assert all(word in caught.value.hint for word in ("gamma", "leave out", "max_work"))
+
+
 def test_a_search_that_takes_longer_than_estimated_is_stopped(monkeypatch):
     codes, state = wide_table()
     nothing = Estimate(0, 0, 0)

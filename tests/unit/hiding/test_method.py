@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,7 +16,7 @@ from shoal.core.declared import changed
 from shoal.core.errors import ParameterError, SchemaError
 from shoal.core.shapes import Shape
 from shoal.datasets import papers
-from shoal.release.verify import Status
+from shoal.release.verify import Status, verify
 
 NAMES = ("a", "b", "c", "d")
 MODES = ("public", "paper", "oblivious")
@@ -386,3 +387,37 @@ def test_a_method_is_made_again_with_its_cuts():
     """The held-out test of membership publishes a part by the same method."""
     method = shoal.RuleHiding(private="a", discretise={"age": {"bins": 3}})
     assert changed(method, gamma=5).discretise == method.discretise
+
+
+def test_max_work_is_a_whole_number_and_may_be_absent_from_a_manifest():
+    method = shoal.RuleHiding(max_work=10**6)
+    stated = method.parameters()
+    assert stated["max_work"] == 10**6
+    assert shoal.RuleHiding(**stated) == method
+    # Earlier versions did not state it.
+    del stated["max_work"]
+    assert shoal.RuleHiding(**stated).max_work == 200_000_000_000
+    for wrong in (0, -1, "many", 1.5):
+        with pytest.raises(ParameterError, match="max_work"):
+            shoal.RuleHiding(max_work=wrong)
+
+
+def test_max_work_changes_whether_there_is_a_release_and_nothing_else():
+    columns = {"title": ["boss"] * 3 + ["clerk"] * 3, "car": ["yes"] * 3 + ["no"] * 3}
+    chosen = {"private": [(1, "car")], "delta": 0.8, "gamma": 2}
+    with pytest.raises(ParameterError) as caught:
+        release_of(columns, max_work=1, **chosen)
+    assert "raise max_work" in caught.value.hint
+    default, enough = release_of(columns, **chosen), release_of(columns, max_work=10**6, **chosen)
+    assert lines(default) == lines(enough)
+
+
+def test_a_manifest_without_max_work_is_verified_like_any_other():
+    columns = {"title": ["boss"] * 3 + ["clerk"] * 3, "car": ["yes"] * 3 + ["no"] * 3}
+    release = release_of(columns, [(1, "car")], delta=0.8, gamma=2)
+    parameters = dict(release.manifest.parameters)
+    assert parameters.pop("max_work") == 200_000_000_000
+    earlier = replace(release, manifest=replace(release.manifest, parameters=parameters))
+    found = verify(earlier)
+    assert found.problems == ()
+    assert found.status == verify(release).status

@@ -116,6 +116,7 @@ CHOSEN = [
             gamma=4,
             mode=mode,
             discretise={"age": {"width": 10, "show": "interval"}},
+            max_work=10**9,
         )
         for mode in ("public", "paper", "oblivious")
     ),
