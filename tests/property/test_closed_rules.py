@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.core.progress import Work
-from shoal.hiding import hiding, mining
+from shoal.hiding import hiding, mining, row_sets
 from shoal.hiding.adversarial_rules import mine_adversarial_rules
 from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable, Limits, pack
 from shoal.hiding.check import remaining_rules
@@ -186,6 +186,47 @@ def test_only_what_changed_is_searched_again(seed, delta, gamma, use_hidden):
     assert again <= everything
     # A rule that is missed has an antecedent whose rows and counts were the same before.
     assert {rule[1:] for rule in everything - again} <= {rule[1:] for rule in before}
+
+
+@given(st.integers(0, 10**6), deltas, gammas, st.booleans(), st.sampled_from([1, 3, 17, 64]))
+@settings(max_examples=150)
+def test_rows_in_words_are_searched_like_rows_in_arrays(seed, delta, gamma, use_hidden, n_narrow):
+    generator = np.random.default_rng(seed)
+    n_rows, n_columns = int(generator.integers(1, 150)), int(generator.integers(1, 7))
+    most = generator.choice([1, 2, 3, 5, 30, 100], n_columns)
+    codes = np.column_stack([generator.integers(0, few, n_rows) for few in most])
+    state = generator.choice([VISIBLE, PRIVATE, BLANKED], codes.shape, p=[0.8, 0.15, 0.05])
+    state = state.astype(np.uint8)
+    limits = Limits.of(delta, gamma, n_rows, use_hidden=use_hidden)
+    packed = pack(HiddenTable(codes, state), limits)
+    wide = packed.code.copy()
+    blank = packed.n_values[:, np.newaxis] + 1
+    chosen = (generator.random(wide.shape) < 0.1) & (wide < blank)
+    changed = np.flatnonzero(chosen.any(axis=0)).astype(np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_sets, "_NARROW", 0)
+        arrays = RowSetSearch(packed, limits, Work())
+        patch.setattr(row_sets, "_NARROW", n_narrow)
+        words = RowSetSearch(packed, limits, Work())
+    assert_alike(arrays.all(), words.all())
+    packed.code[:] = np.where(chosen, blank, wide)
+    assert_alike(arrays.changed(changed, wide), words.changed(changed, wide))
+
+
+def assert_alike(one, other):
+    np.testing.assert_array_equal(one.closure, other.closure)
+    np.testing.assert_array_equal(one.found, other.found)
+
+
+def test_a_word_may_hold_all_of_its_64_rows():
+    generator = np.random.default_rng(8)
+    for n_rows in (63, 64, 65, 128):
+        codes = generator.integers(0, 2, (n_rows, 6))
+        state = np.zeros(codes.shape, dtype=np.uint8)
+        state[-2:, -1] = PRIVATE
+        classes = define_classes(codes, state, "0.5", 2, use_hidden=True)
+        found = mine_condensed(codes, state, delta="0.5", gamma=2)
+        assert len(found.closed) == len(classes)
 
 
 def keys(sets):

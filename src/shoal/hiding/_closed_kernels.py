@@ -10,6 +10,10 @@ to the last item's. Rows with private cells have the smallest numbers, so they c
 visited by the path whose rows come to share, with each item, only items of later columns; any other
 path to it is given up at once.
 
+Most sets have few rows. Once a set has so few that they fit a word, the rows of each item become
+the bits of one, and everything below is counted in words: `base` is the depth of that set,
+`word[depth]` has a bit for each of its rows that is left, and `low` and `high` only say how many.
+
 Plain twins: `define_rules` in tests/property/test_adversarial_rules.py tries every antecedent, and
 `define_classes` in tests/property/test_closed_rules.py collects them by their rows.
 
@@ -47,13 +51,33 @@ _STEPS = 2**22
 """The search can be stopped, and its budget is charged, after every so many steps."""
 
 
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def n_bits(word: cython.ulonglong) -> cython.Py_ssize_t:
+    """Count the bits of a word that are set: of each 2, 4 and 8 of them, then of all."""
+    pairs: cython.ulonglong = 0x5555555555555555
+    fours: cython.ulonglong = 0x3333333333333333
+    eights: cython.ulonglong = 0x0F0F0F0F0F0F0F0F
+    word = word - ((word >> 1) & pairs)
+    word = (word & fours) + ((word >> 2) & fours)
+    word = (word + (word >> 4)) & eights
+    word = word + (word >> 8)
+    word = word + (word >> 16)
+    word = word + (word >> 32)
+    return word & 127
+
+
 @cython.cclass
 class ClosedSearcher:
     """A depth-first search of all sets of rows in which some antecedent publicly appears.
 
     Takes the packed table, the limits, the most rules to keep, and a function that is called with
-    the numbers of steps taken, and raises an error if they are too many. A step looks at one cell.
-    Raises OverflowError if there are more rules.
+    the numbers of steps taken, and raises an error if they are too many. A step looks at one cell,
+    or at one word. Sets of at most `n_narrow` rows, up to 64, are searched in words, unless columns
+    have so many values that their words would be mostly empty. Raises OverflowError if there are
+    more rules.
     """
 
     n_columns: cython.Py_ssize_t
@@ -86,10 +110,24 @@ class ClosedSearcher:
     # Indexed by depth: the share of the search that comes before, and the share that is below.
     before: cython.double[::1]
     below: cython.double[::1]
+    # From `base` on, which is beyond all depths if there is none: the rows of each code of a
+    # column, those that show the column, and those that hide it. Indexed by depth: the rows that
+    # are left, the first of them, those that hide a possible consequent, and the rows of each
+    # value of the next column.
+    n_narrow: cython.Py_ssize_t
+    base: cython.Py_ssize_t
+    mask: cython.ulonglong[:, ::1]
+    shown: cython.ulonglong[::1]
+    hidden: cython.ulonglong[::1]
+    word: cython.ulonglong[::1]
+    first: cython.Py_ssize_t[::1]
+    hiding: cython.ulonglong[::1]
+    word_of: cython.ulonglong[:, ::1]
     # The closure: the value that all rows show, or -1, and the depth at which this was found.
     held: cython.int[::1]
     held_at: cython.int[::1]
     n_held: cython.Py_ssize_t
+    n_held_at: cython.Py_ssize_t[::1]
     n_hidden: cython.longlong[::1]
     count: cython.longlong[::1]
     # The sets of rows found, by their closures, and seven numbers per rule.
@@ -103,7 +141,12 @@ class ClosedSearcher:
     charge: object
 
     def __init__(
-        self, packed: object, limits: object, most_rules: cython.Py_ssize_t, charge: object
+        self,
+        packed: object,
+        limits: object,
+        most_rules: cython.Py_ssize_t,
+        charge: object,
+        n_narrow: cython.Py_ssize_t,
     ) -> None:
         n_columns, n_rows = packed.code.shape
         most = int(packed.n_values.max(initial=0)) + 1
@@ -131,6 +174,14 @@ class ClosedSearcher:
         self.end = np.empty(shape, dtype=np.int32)
         self.changed_begin = np.empty(shape, dtype=np.int32)
         self.changed_end = np.empty(shape, dtype=np.int32)
+        n_codes = 2 * int(packed.n_values.sum()) + 3 * n_columns
+        self.n_narrow = n_narrow if n_codes <= 64 * n_columns else 0
+        self.base = n_columns + 1
+        self.mask = np.zeros((n_columns, 2 * most + 1), dtype=np.uint64)
+        self.shown, self.hidden = np.zeros((2, n_columns), dtype=np.uint64)
+        self.word, self.hiding = np.zeros((2, n_columns + 1), dtype=np.uint64)
+        self.first, self.n_held_at = np.zeros((2, n_columns + 1), dtype=np.intp)
+        self.word_of = np.zeros(shape, dtype=np.uint64)
         self.held = np.full(n_columns, -1, dtype=np.int32)
         self.held_at = np.full(n_columns, -1, dtype=np.int32)
         self.n_hidden = np.zeros(n_columns, dtype=np.int64)
@@ -182,6 +233,9 @@ class ClosedSearcher:
         self.n_rules = 0
         self.n_steps, self.most_steps = 0, _STEPS
         self.n_held = 0
+        self.base = self.n_columns + 1
+        for i in range(self.n_columns + 1):
+            self.n_held_at[i] = 0
         for i in range(n_rows):
             self.rows[0, i] = i
         for i in range(self.n_columns):
@@ -211,6 +265,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
     def visit(self, depth: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Keep the rules of a set of rows, then extend the path by items of every later column.
 
@@ -227,6 +282,7 @@ class ClosedSearcher:
                     pause(self.before[depth])
             n_left = self.find_consequents(depth)
             if n_left > 0:
+                self.narrow(depth)
                 for column in range(last + 1, self.n_columns):
                     if self.is_extended(depth, column, n_left) and self.split(depth, column):
                         self.extend(depth, column, last)
@@ -250,6 +306,7 @@ class ClosedSearcher:
             self.n_steps += self.high[depth] - self.low[depth]
             n_left = self.find_consequents(depth)
         if n_left > 0:
+            self.narrow(depth)
             for column in range(last + 1, self.n_columns):
                 if self.is_extended(depth, column, n_left) and self.split(depth, column):
                     for value in range(self.n_values[column]):
@@ -276,12 +333,20 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def go_down(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, value: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """Put an item on the path: the rows below are those of a value of the column just split."""
+        first: cython.Py_ssize_t
         self.held[column] = value
         self.n_held += 1
+        if depth >= self.base:
+            self.word[depth + 1] = self.word_of[depth, value]
+            first = self.first[depth]
+            while not (self.word[depth + 1] >> first) & 1:
+                first += 1
+            self.first[depth + 1] = first
         self.low[depth + 1] = self.begin[depth, value]
         self.high[depth + 1] = self.end[depth, value]
         self.changed_low[depth + 1] = self.changed_begin[depth, value]
@@ -290,6 +355,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def go_up(self, column: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Take the last item, of a column, from the path."""
         self.held[column] = -1
@@ -298,6 +364,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def is_extended(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, n_left: cython.Py_ssize_t
     ) -> cython.bint:
@@ -306,9 +373,15 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def open(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Take from the closure what was added at a depth."""
+        """Take from the closure what was added at a depth, and leave its words."""
         column: cython.Py_ssize_t
+        if self.base == depth:
+            self.base = self.n_columns + 1
+        if self.n_held_at[depth] == 0:
+            return 0
+        self.n_held_at[depth] = 0
         for column in range(self.n_columns):
             if self.held_at[column] == depth:
                 self.held[column] = -1
@@ -318,6 +391,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def close(self, depth: cython.Py_ssize_t, last: cython.Py_ssize_t) -> cython.bint:
         """Return whether no earlier path leads to these rows: one with an item that all show."""
         column: cython.Py_ssize_t
@@ -330,12 +404,16 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def is_shared(self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.bint:
         """Whether all rows show one value in a column."""
         i: cython.Py_ssize_t = self.low[depth]
-        value: cython.int = self.code[column, self.rows[depth, i]]
+        value: cython.int = self.first_code(depth, column)
         if value >= self.n_values[column]:
             return False
+        if depth > self.base:
+            self.n_steps += 1
+            return self.word[depth] & self.mask[column, value] == self.word[depth]
         while i < self.high[depth] and self.code[column, self.rows[depth, i]] == value:
             i += 1
         self.n_steps += i - self.low[depth]
@@ -343,27 +421,41 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def first_code(self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.int:
+        """Return the code of the first row in a column."""
+        if depth > self.base:
+            return self.code[column, self.rows[self.base, self.low[self.base] + self.first[depth]]]
+        return self.code[column, self.rows[depth, self.low[depth]]]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
     def complete(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Add to the closure what all rows show, if it was not found yet."""
         column: cython.Py_ssize_t
         for column in range(self.n_columns):
             if self.held[column] < 0 and self.is_shared(depth, column):
-                self.hold(depth, column, self.code[column, self.rows[depth, self.low[depth]]])
+                self.hold(depth, column, self.first_code(depth, column))
         return 0
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def hold(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, value: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """Add to the closure what all rows show in a column."""
         self.held[column] = value
         self.held_at[column] = depth
+        self.n_held_at[depth] += 1
         self.n_held += 1
         return 0
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
     def extend(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t, last: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -393,11 +485,14 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
     def split(self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.bint:
         """Split rows by the frequent values of a column that rows with private cells show.
 
         Return whether there is such a value. One that all rows show joins the closure instead.
         """
+        if depth >= self.base:
+            return self.split_word(depth, column)
         low: cython.Py_ssize_t = self.low[depth]
         high: cython.Py_ssize_t = self.high[depth]
         n_values: cython.Py_ssize_t = self.n_values[column]
@@ -441,6 +536,76 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
+    def narrow(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Turn the rows at a depth into words, if they are few and are none yet."""
+        low: cython.Py_ssize_t = self.low[depth]
+        n_rows: cython.Py_ssize_t = self.high[depth] - low
+        column: cython.Py_ssize_t
+        code: cython.Py_ssize_t
+        n_values: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        bit: cython.ulonglong
+        if depth >= self.base or n_rows > self.n_narrow:
+            return 0
+        self.base = depth
+        self.n_steps += n_rows * self.n_columns
+        self.word[depth] = 0
+        self.hiding[depth] = 0
+        self.first[depth] = 0
+        for i in range(n_rows):
+            self.word[depth] |= cython.cast(cython.ulonglong, 1) << i
+        for column in range(self.n_columns):
+            n_values = self.n_values[column]
+            self.shown[column] = 0
+            self.hidden[column] = 0
+            for code in range(2 * n_values + 3):
+                self.mask[column, code] = 0
+            for i in range(n_rows):
+                code = self.code[column, self.rows[depth, low + i]]
+                bit = cython.cast(cython.ulonglong, 1) << i
+                self.mask[column, code] |= bit
+                if code <= n_values:
+                    self.shown[column] |= bit
+                elif code > n_values + 1:
+                    self.hidden[column] |= bit
+            if self.is_left[depth + 1, column]:
+                self.hiding[depth] |= self.hidden[column]
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def split_word(self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.bint:
+        """Do as `split` for rows in a word; some row must hide a possible consequent.
+
+        Without one, neither the rows nor fewer of them have rules.
+        """
+        word: cython.ulonglong = self.word[depth]
+        part: cython.ulonglong
+        value: cython.Py_ssize_t
+        n_rows: cython.Py_ssize_t
+        is_split: cython.bint = False
+        self.n_steps += self.n_values[column]
+        for value in range(self.n_values[column]):
+            part = word & self.mask[column, value]
+            self.begin[depth, value] = -1
+            if part == word:
+                self.hold(depth, column, value)
+                return False
+            if part & self.hiding[depth]:
+                n_rows = n_bits(part)
+                # [Aggarwal06] Fig. 1 line 3.
+                if n_rows >= self.gamma:
+                    self.word_of[depth, value] = part
+                    self.begin[depth, value] = 0
+                    self.end[depth, value] = n_rows
+                    is_split = True
+        return is_split
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
     def split_changed(
         self, depth: cython.Py_ssize_t, column: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -470,6 +635,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
     def find_consequents(self, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Keep the rules about each possible consequent; return how many stay possible.
 
@@ -484,14 +650,20 @@ class ClosedSearcher:
         j: cython.Py_ssize_t
         n_left: cython.Py_ssize_t = 0
         n_before: cython.Py_ssize_t = self.n_rules
-        for column in range(self.n_columns):
-            self.n_hidden[column] = 0
-        for i in range(low, high):
-            row = self.rows[depth, i]
-            if row >= self.n_private:
-                break
-            for j in range(self.private_start[row], self.private_start[row + 1]):
-                self.n_hidden[self.private_column[j]] += 1
+        if depth > self.base:
+            self.hiding[depth] = 0
+            for column in range(self.n_columns):
+                if self.is_left[depth, column]:
+                    self.n_hidden[column] = n_bits(self.word[depth] & self.hidden[column])
+        else:
+            for column in range(self.n_columns):
+                self.n_hidden[column] = 0
+            for i in range(low, high):
+                row = self.rows[depth, i]
+                if row >= self.n_private:
+                    break
+                for j in range(self.private_start[row], self.private_start[row + 1]):
+                    self.n_hidden[self.private_column[j]] += 1
         for column in range(self.n_columns):
             self.is_left[depth + 1, column] = 0
             if (
@@ -502,6 +674,8 @@ class ClosedSearcher:
             ):
                 self.is_left[depth + 1, column] = 1
                 n_left += 1
+                if depth > self.base:
+                    self.hiding[depth] |= self.hidden[column]
         if self.n_rules > n_before:
             self.complete(depth)
             self.add_set()
@@ -509,6 +683,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
     def examine(self, column: cython.Py_ssize_t, depth: cython.Py_ssize_t) -> cython.bint:
         """Keep the rules about a column; return whether fewer rows may have any.
 
@@ -527,14 +702,25 @@ class ClosedSearcher:
         hits: cython.longlong
         hidden_hits: cython.longlong
         is_left: cython.bint = False
-        self.n_steps += high - low
-        for value in range(2 * n_values + 3):
-            self.count[value] = 0
-        for i in range(low, high):
-            self.count[self.code[column, self.rows[depth, i]]] += 1
-        n_public = high - low - n_hidden - self.count[n_values + 1]
-        if n_public < self.gamma:
-            return False
+        if depth > self.base:
+            n_public = n_bits(self.word[depth] & self.shown[column])
+            if n_public < self.gamma:
+                return False
+            self.n_steps += 2 * n_values
+            for value in range(n_values):
+                self.count[value] = n_bits(self.word[depth] & self.mask[column, value])
+                self.count[first_hidden + value] = n_bits(
+                    self.word[depth] & self.mask[column, first_hidden + value]
+                )
+        else:
+            self.n_steps += high - low
+            for value in range(2 * n_values + 3):
+                self.count[value] = 0
+            for i in range(low, high):
+                self.count[self.code[column, self.rows[depth, i]]] += 1
+            n_public = high - low - n_hidden - self.count[n_values + 1]
+            if n_public < self.gamma:
+                return False
         for value in range(n_values):
             hits = self.count[value]
             hidden_hits = self.count[first_hidden + value]
@@ -555,6 +741,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
     def add_rule(
         self,
         column: cython.Py_ssize_t,
@@ -582,6 +769,7 @@ class ClosedSearcher:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
     def add_set(self) -> cython.Py_ssize_t:
         """Append the closure of the current set of rows to those found."""
         i: cython.Py_ssize_t

@@ -113,14 +113,15 @@ class Estimate:
 class RowSetSearch:
     """The search for the sets of rows of a packed table, whose cells may be blanked meanwhile.
 
-    A step looks at one cell. If the search could take more steps than `work` allows, they are
-    estimated first.
+    A step looks at one cell, or at one word of few rows. If the search could take more steps than
+    `work` allows, they are estimated first.
     """
 
     def __init__(self, packed: Packed, limits: Limits, work: Work) -> None:
         self.packed = packed
         self.work = work
-        self._searcher = ClosedSearcher(packed, limits, most_rules(packed.n_columns), work.spend)
+        most = most_rules(packed.n_columns)
+        self._searcher = ClosedSearcher(packed, limits, most, work.spend, _NARROW)
 
     def all(self) -> RowSets:
         """Find all sets.
@@ -163,6 +164,8 @@ class RowSetSearch:
         return Estimate(mean, max(mean - error, min(found)), mean + error)
 
 
+_NARROW = 64
+"""The most rows of a set that is searched in words, with a bit for each row."""
 _SEED = 0
 _FEWEST_PROBES, _MOST_PROBES = 16, 1024
 _STEPS_OF_PROBES = 2**26
