@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.core import kernels
+from shoal.core.progress import Work
 from shoal.hiding import hiding, mining, row_sets
 from shoal.hiding import rules as rules_module
 from shoal.hiding.cells import BLANKED, PRIVATE, VISIBLE, HiddenTable
@@ -450,7 +451,7 @@ def define_restoring(codes, state, cells, names, find_rules):
 def test_cells_are_restored_while_no_known_rule_holds(example, delta, gamma, use_hidden):
     table = HiddenTable(example.codes, example.state)
     mode = Mode.PAPER if use_hidden else Mode.PUBLIC
-    work = hiding._Work(table, delta, gamma, mode, single_pass=False)
+    work = hiding._Work(table, delta, gamma, mode, Work(), single_pass=False)
     work.blank_cells(1)
     assume(work.found)
     packed, shown, n_rows = work.packed, work.shown, table.n_rows
