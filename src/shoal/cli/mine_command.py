@@ -240,7 +240,7 @@ def register(app: typer.Typer) -> None:
                 metavar="NUMBER",
                 min=0,
                 help="The most cells of the table that the search for these rules looks at. "
-                "Default: 200,000,000,000, some minutes.",
+                "Default: 200,000,000,000, about a quarter of an hour.",
                 rich_help_panel=_PRIVATE,
             ),
         ] = None,

@@ -66,7 +66,7 @@ def n_bits(word: cython.ulonglong) -> cython.Py_ssize_t:
     word = word + (word >> 8)
     word = word + (word >> 16)
     word = word + (word >> 32)
-    return word & 127
+    return cython.cast(cython.Py_ssize_t, word & 127)
 
 
 @cython.cclass
@@ -343,7 +343,7 @@ class ClosedSearcher:
         self.n_held += 1
         if depth >= self.base:
             self.word[depth + 1] = self.word_of[depth, value]
-            first = self.first[depth]
+            first = cython.cast(cython.Py_ssize_t, self.first[depth])
             while not (self.word[depth + 1] >> first) & 1:
                 first += 1
             self.first[depth + 1] = first

@@ -342,7 +342,7 @@ def mine_adversarial_rules(
         Further cells that are blanked already, K, in the same forms. Default: None.
     max_work
         The most cells that the search may look at. On wide tables that is estimated first. Default:
-        2e11, some minutes.
+        2e11, about a quarter of an hour.
 
     Returns
     -------

@@ -260,7 +260,7 @@ def refuse_more_rules(n_columns: int, hint: str) -> Iterator[None]:
 
 
 MOST_STEPS = 200_000_000_000
-"""The default limit of a search, in cells that are looked at: some minutes."""
+"""The default limit of a search, in cells or words looked at: about a quarter of an hour."""
 
 
 @contextmanager
