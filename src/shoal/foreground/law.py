@@ -9,7 +9,7 @@ Multiplying all odds by one factor does not change the law, so they are scaled u
 probabilities sum to n; then nothing underflows. Tables over the rows from either end give every
 p(t:x) in O(N n). In large buckets whose number of carriers varies a lot, an integral around the
 unit circle gives it in O(N): the probability that n rows carry x is the integral of a product with
-one factor per row, which is nearly 0 outside a short arc. At most fifty evenly spaced points on
+one factor per row, which is nearly 0 outside a short arc. At most 51 evenly spaced points on
 that arc suffice, whatever the size of the bucket.
 
 References
