@@ -150,8 +150,12 @@ def test_a_replay_can_be_replayed_and_verified(sealed):
 
 @pytest.mark.parametrize(
     "asked",
-    [{"belief_gain": "0.45", "bandwidth": 0.5}, {"foreground": {"r": "3/2", "epsilon": 0.3}}],
-    ids=["belief gain", "foreground"],
+    [
+        {"belief_gain": "0.45", "bandwidth": 0.5},
+        {"foreground": {"r": "3/2", "epsilon": 0.3, "value": ["flu"]}},
+        {"foreground": {"r": "5/4", "epsilon": 0.3}},
+    ],
+    ids=["belief gain", "foreground", "foreground of every value"],
 )
 def test_repairs_are_done_again(tmp_path, asked):
     method = shoal.Anatomy(ell=3)
