@@ -1,6 +1,6 @@
 """The time and the memory of each stage of publishing one generated census.
 
-``python benchmarks/stages.py ROWS [--method anatomy] [--memory 4GB] [--work 60s]`` publishes from a
+``python benchmarks/stages.py ROWS [--method anatomy] [--memory 4GB] [--work 30s]`` publishes from a
 CSV file within a memory limit, and prints one line per stage: CPU seconds of all threads, elapsed
 seconds, and the most memory in megabytes. Each line is also printed to stderr when its stage ends.
 On systems other than Linux the memory is the most so far. ``--profile STAGE`` also prints where the
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("rows", type=int)
     parser.add_argument("--method", choices=METHODS, default="anatomy")
     parser.add_argument("--memory", default="4GB")
-    parser.add_argument("--work", default="60s")
+    parser.add_argument("--work", default="30s")
     parser.add_argument("--source", type=Path, help="the census as CSV, if it is there already")
     parser.add_argument("--profile", default="", metavar="STAGE")
     given = parser.parse_args()

@@ -181,7 +181,7 @@ AttackWork = Annotated[
     option(
         "The most work of each attack: units, or CPU seconds or minutes such as 30s, converted by "
         "a constant rate. Least informative work is left out first. Default: the configuration's, "
-        "or 60s.",
+        "or 30s.",
         "WORK",
     ),
 ]

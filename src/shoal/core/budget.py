@@ -21,8 +21,8 @@ from shoal.core.errors import ParameterError
 
 UNITS_PER_SECOND = 100_000_000
 """Units in a CPU second; decision 0015 has the measurement."""
-DEFAULT_ATTACK_WORK = 60 * UNITS_PER_SECOND
-"""The default of ``[attacks] work``: about a minute for each attack."""
+DEFAULT_ATTACK_WORK = 30 * UNITS_PER_SECOND
+"""The default of ``[attacks] work``: about half a minute for each attack."""
 MOST_WORK = 10**18
 """The most work that can be allowed; nobody can do as much."""
 

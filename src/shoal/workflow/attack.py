@@ -115,7 +115,7 @@ def attack(
         ``"30s"``, which a constant rate converts to units, so that the result is the same on every
         machine. If everybody is too much work, a sample of people is attacked, with an interval
         for all of them; of what is still too much, the least informative part is left out. Default:
-        ``"60s"``.
+        ``"30s"``.
     truth
         The table that the release was made from: beliefs are compared with it, and people are
         found by exact values; a sample of them if there are more than a million. Default: the

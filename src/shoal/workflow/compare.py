@@ -101,7 +101,7 @@ def compare(
         Default: 0.
     attack_work
         The most work of each attack on each release, as `work` of `shoal.attack`. Default:
-        ``"60s"``.
+        ``"30s"``.
 
     Returns
     -------

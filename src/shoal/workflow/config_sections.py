@@ -124,7 +124,7 @@ class _Attacks(BaseModel):
 
     work: _Work = Field(
         default=DEFAULT_ATTACK_WORK,
-        description="The most work of each attack, in units or CPU seconds. Default: 60s.",
+        description="The most work of each attack, in units or CPU seconds. Default: 30s.",
     )
 
     @property

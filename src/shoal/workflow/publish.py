@@ -126,7 +126,7 @@ def publish(
         the release is run and reported. Default: none.
     attack_work
         The most work of each attack, as `work` of `shoal.attack`. Default: that of the
-        configuration, or ``"60s"``.
+        configuration, or ``"30s"``.
     measures
         The measures to take. Default: loss and queries, unless the table is large.
     about
