@@ -297,12 +297,6 @@ _RULES = {
 }
 
 
-_AMOUNTS = {
-    "attacks": 'must be an amount of work: a number of units, or CPU seconds such as "30s"',
-    "engine": "must be an amount of bytes: a number and a unit",
-}
-
-
 def _keys_of(location: list[str]) -> list[str]:
     """Return the keys that the section of a location may have, as the file writes them."""
     model: Any = Sections
@@ -333,12 +327,12 @@ def _explained(problem: Any, *, n_others: int) -> ShoalError:
     if problem["type"] == "missing":
         what = f"the key {location[-1]!r}" if len(location) > 1 else "this section"
         return kind(f"[{section}] lacks {what}, which is needed.{more}", hint=_NEEDED.get(section))
-    rule = _RULES.get(problem["type"])
+    rule, hint = _RULES.get(problem["type"]), _NEEDED.get(section)
     if problem["type"] == "value_error":
-        rule = _AMOUNTS[section]
+        rule, hint = _AMOUNTS[section]
     if rule is None:
         rule = str(problem["msg"]).replace("Input should", "must").rstrip(".")
-    return kind(f"{place} {rule}.{more}", hint=_NEEDED.get(section))
+    return kind(f"{place} {rule}.{more}", hint=hint)
 
 
 _NEEDED = {
@@ -351,4 +345,12 @@ _NEEDED = {
     "compare": 'for example methods = [{ name = "anatomy", ell = 3 }]',
     "release": 'for example folder = "release" and format = "csv"',
     "engine": 'for example memory = "4GB" and max_line = "64MB"',
+}
+# The rule and the fix.
+_AMOUNTS = {
+    "attacks": (
+        'must be an amount of work: a number of units, or CPU seconds such as "30s"',
+        'for example work = "30s", or --attack-work 30s on the command line',
+    ),
+    "engine": ("must be an amount of bytes: a number and a unit", _NEEDED["engine"]),
 }

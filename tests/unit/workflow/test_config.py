@@ -234,6 +234,11 @@ def test_values_of_the_table_are_not_repeated(refused):
     assert "SECRET" not in message
 
 
+def test_wrong_work_is_answered_with_right_work(refused):
+    message = refused(ParameterError, attacks={"work": "a while"})
+    assert 'for example work = "30s"' in message
+
+
 def test_hierarchy_errors_name_the_column(given):
     given["hierarchies"] = {"age": {"intervals": [3, 1]}}
     with pytest.raises(
