@@ -37,7 +37,7 @@ def number_of(text):
 
 
 def slowly_admits(label, value, meanings, named, *, is_numeric):
-    """Say what a label admits, word by word as `match_lines` states it."""
+    """Return what a label admits, by the rules that `match_lines` states."""
 
     def key(text):
         number = number_of(text) if is_numeric else math.nan

@@ -1,4 +1,4 @@
-"""What a published label means: an interval, a set of values, or what has no name."""
+"""The meaning of a published label: an interval or a set of values, some of them unnamed."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _PER_SET = 500_000
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What buckets are to withstand: attacks by `sets` on each of the `aims`.
+    """The attacks that buckets must withstand: by each of the `sets`, on each of the `aims`.
 
     `begin` makes the buckets to begin with, for an r, and `least` says how many rows they have at
     least. Forecasts begin with the shares that the table has: `carriers` by aim and distinct row.

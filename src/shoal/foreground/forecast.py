@@ -113,7 +113,7 @@ class Believed:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What the adversary has learned: for each set the chance of each aim, by class.
+    """The chances that the adversary has learned, of each aim in each class of each set.
 
     `chances` has, for each of the `sets`, a row per class and a column per aim.
     """

@@ -52,7 +52,7 @@ class Grouping:
 
     @property
     def is_identity(self) -> bool:
-        """Whether every value is a group of its own, in their order."""
+        """Whether group i holds value i alone."""
         return np.array_equal(self.group, np.arange(self.n_groups))
 
     @classmethod
@@ -157,7 +157,7 @@ class Shares:
 
     @cached_property
     def is_identity(self) -> bool:
-        """Whether the labels are the values themselves, in their order."""
+        """Whether label i stands for value i alone."""
         only = self.only_value
         return (
             self.n_labels == self.n_values
