@@ -98,13 +98,7 @@ def test_lines_in_order_need_no_sorting_and_others_are_sorted(data, shape, seed)
             assert not order.is_staged or order.is_kept()
             stated = manifest.files[path.name]
             assert rewritten_digest(files, name, manifest, meanings) == stated
-            listed = ", ".join(map(files.engine.quote, files.columns(name)))
-            shuffled = Path(folder) / "shuffled.csv"
-            files.engine.write(
-                f"SELECT * FROM ({files.queries[name]}) f ORDER BY hash({seed}, {listed})",
-                shuffled,
-                "csv",
-            )
+            shuffled = write_shuffled(files, name, seed, Path(folder))
             path.write_bytes(shuffled.read_bytes())
             opened = shoal.open_release(written)
             order = sorting._Order(opened.files, name, manifest, meanings)
@@ -146,14 +140,8 @@ def test_kept_lines_lead_to_the_file_that_duckdb_writes(data, shape):
             before = path.read_bytes()
             assert digest_from_codes(written, name) == release_digest(written, name)
             opened = shoal.open_release(written)
-            listed = ", ".join(map(opened.files.engine.quote, opened.files.columns(name)))
             order = data.draw(st.permutations(range(3)))[0]
-            shuffled = Path(folder) / "shuffled.csv"
-            opened.files.engine.write(
-                f"SELECT * FROM ({opened.files.queries[name]}) f ORDER BY hash({order}, {listed})",
-                shuffled,
-                "csv",
-            )
+            shuffled = write_shuffled(opened.files, name, order, Path(folder))
             edits = [shuffled.read_bytes(), b"\xef\xbb\xbf" + before, before + b"\n"]
             edits.append(before.replace(b"\n", b"\r\n"))
             for edit in edits:
@@ -165,6 +153,15 @@ def test_kept_lines_lead_to_the_file_that_duckdb_writes(data, shape):
                 # Other bytes never have the digest of the content that they show.
                 assert edit == before or found is None or found != digest(path)
             path.write_bytes(before)
+
+
+def write_shuffled(files, name, seed, folder):
+    """Write the lines of a data file in an order that the seed decides."""
+    path = folder / "shuffled.csv"
+    listed = ", ".join(map(files.engine.quote, files.columns(name)))
+    query = f"SELECT * FROM ({files.queries[name]}) f ORDER BY hash({seed}, {listed})"
+    files.engine.write(query, path, "csv")
+    return path
 
 
 def release_digest(folder, name):
